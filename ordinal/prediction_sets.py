@@ -79,8 +79,8 @@ from ._model.grouping import group_numbers
 from ._model.model import Model, innermost
 from ._model.printing import Table
 from ._model.threshold_model import Scored
+from ._rows.chunks import is_chunked
 from ._rows.first_pass import source_of
-from ._rows.reading import is_chunked
 from ._rows.remote import is_remote, map_blocks
 from ._rows.rows import map_rows
 from ._rows.source import Block, in_block, raw_blocks

@@ -87,8 +87,7 @@ from ._input.labels import (
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
 from ._input.weights import absolute_cost, sample_weights
-from ._model.docs import parameters
-from ._model.registry import Content, Method, methods
+from ._model.registry import Content, Method, methods, parameters
 from ._numerics.rows import content_hash
 from .model_selection.scoring import Scorer, classes_of
 

@@ -12,7 +12,7 @@ import ordinal
 import ordinal._command.data
 from ordinal._command.main import main
 from ordinal._model import folds
-from ordinal._rows import reading
+from ordinal._rows import chunks as chunked_rows
 from ordinal._rows.source import CHUNK, Arrays
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
@@ -75,7 +75,7 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
         chunks.append(chunk)
         return sliced(source, chunk)
 
-    monkeypatch.setattr(reading, "_LARGE", X.nbytes)
+    monkeypatch.setattr(chunked_rows, "_LARGE", X.nbytes)
     monkeypatch.setattr(Arrays, "features", seen)
     in_place = ordinal.fit_svorim(X, y, **OPTIONS)
     assert bytes_of(in_place) == bytes_of(copied)
@@ -117,7 +117,7 @@ def test_probabilities_of_other_rows(form, rows, monkeypatch):
         given = X.astype(np.float32), y, w
     whole = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
     if form == "single":
-        monkeypatch.setattr(reading, "_LARGE", given[0].nbytes)
+        monkeypatch.setattr(chunked_rows, "_LARGE", given[0].nbytes)
         cut = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
     else:
         source = Cut([9, 9999], *given)

@@ -11,7 +11,7 @@ from ordinal._command.main import main
 from ordinal._rows import chunks, source
 from ordinal._rows import rows as chunked_rows
 from ordinal._rows.first_pass import ChunkedProblem
-from ordinal.gpor import low_rank
+from ordinal.gpor import covariance
 from ordinal.gpor.evidence import Evidence
 from ordinal.kernels import choice
 from ordinal.preprocessing import PreprocessedModel, Standardizer
@@ -23,7 +23,7 @@ FEW = {"inference": "laplace", "max_iter": 3, "tol": 0.5, "rng": 5}
 @pytest.fixture(autouse=True)
 def many_chunks(monkeypatch):
     """More than are held, so that rows are read again."""
-    for module in (source, chunked_rows, chunks, low_rank):
+    for module in (source, chunked_rows, chunks, covariance):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 

@@ -11,9 +11,9 @@ from sources import Cut
 import ordinal
 from ordinal._command.main import main
 from ordinal._cumulative import design
-from ordinal._cumulative.chunked import ChunkedLikelihood
 from ordinal._cumulative.design import Design
 from ordinal._cumulative.fitting import likelihood_of
+from ordinal._cumulative.rowwise import ChunkedLikelihood
 from ordinal._input.problem import Problem
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.source import CHUNK, Arrays

@@ -11,9 +11,8 @@ from ordinal import kernels
 from ordinal._numerics.rows import strips
 from ordinal._rows import chunks as row_chunks
 from ordinal._solvers import _gp_products
-from ordinal.gpor import low_rank
-from ordinal.gpor.covariance import Dense
-from ordinal.gpor.low_rank import LowRank, Tile
+from ordinal.gpor import covariance
+from ordinal.gpor.covariance import Dense, LowRank, Tile
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -22,9 +21,9 @@ seeds = st.integers(0, 2**32 - 1)
 def small_chunks():
     """A dozen rows make several chunks, and several tiles of each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(low_rank, "CHUNK", 4)
+        patch.setattr(covariance, "CHUNK", 4)
         patch.setattr(row_chunks, "CHUNK", 4)
-        patch.setattr(low_rank, "ROWS", 3)
+        patch.setattr(covariance, "ROWS", 3)
         yield
 
 

@@ -16,7 +16,6 @@ FOREIGN = ["matplotlib", "sklearn", "pandas", "dask", "scipy", "polars", "pyarro
 # Each asks for it by its name, or runs the command.
 SEPARATE = (
     "ordinal.sklearn", "ordinal.__main__", "ordinal._command",
-    "ordinal._model.docs",  # which estimators alone need
 )  # fmt: skip
 
 

@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 
-from ordinal._numerics.cholesky import BLOCK, Cholesky, lower_inverse
-from ordinal._numerics.pivoted_cholesky import in_proportion, pivoted_cholesky
+from ordinal._numerics.cholesky import (
+    BLOCK,
+    Cholesky,
+    in_proportion,
+    lower_inverse,
+    pivoted_cholesky,
+)
 from ordinal._watch.monitor import OutOfTime, check_cancelled, ended_by
 
 SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]

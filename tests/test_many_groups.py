@@ -10,7 +10,7 @@ from ordinal import Status, kernels
 from ordinal._dual import many_groups
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Points, Program
-from ordinal._numerics.line_search import rising_zero
+from ordinal._numerics.lbfgs import rising_zero
 from ordinal._solvers import _group_steps
 from ordinal._watch.monitor import Monitor
 

@@ -39,7 +39,7 @@ from ordinal._dual.driver import solve
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Program
 from ordinal._input.sparse import CSR
-from ordinal._numerics.pivoted_cholesky import pivoted_cholesky
+from ordinal._numerics.cholesky import pivoted_cholesky
 from ordinal._watch.monitor import Monitor
 from ordinal.kernels.tiles import diagonal_of, on_itself
 

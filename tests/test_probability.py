@@ -28,7 +28,7 @@ from ordinal import (
     fit_svorim,
     kernels,
 )
-from ordinal._dual import path
+from ordinal._dual import driver
 from ordinal._input.problem import Problem
 from ordinal._input.weights import absolute_cost
 from ordinal._model import folds, preparation
@@ -994,7 +994,7 @@ def assert_short_of(model, name, status, X, y):
 @every_fit
 def test_a_fold_cut_short_says_so(name, monkeypatch):
     admm = name in ("admm", "low_rank")
-    module = npsvor_admm if admm else path
+    module = npsvor_admm if admm else driver
     solver = "solve_admm" if admm else "solve"
     whole, reached = getattr(module, solver), counted_folds(name, monkeypatch)
 

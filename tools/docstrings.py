@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from ordinal._model.docs import parameters
+from ordinal._model.registry import parameters
 
 # function: where its other parameters are described, and those that it describes itself
 INHERITED: dict[str, tuple[str, str]] = {

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._input.basis import BasisChoice
 from .._input.types import Kernel, Matrix
-from .._numerics.pivoted_cholesky import in_proportion, pivoted_cholesky
+from .._numerics.cholesky import in_proportion, pivoted_cholesky
 from .._numerics.rows import dense, take
 from .._watch.monitor import check_cancelled
 from ..kernels import Precomputed

@@ -26,8 +26,7 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
-from .._numerics.cholesky import lower_inverse
-from .._numerics.pivoted_cholesky import pivoted_cholesky
+from .._numerics.cholesky import lower_inverse, pivoted_cholesky
 from .._numerics.rows import dense, strips, take
 from ..kernels import ARD, RBF, Linear, LinearARD, Precomputed
 from ..kernels.tiles import Evaluator, on_itself

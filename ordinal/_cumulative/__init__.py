@@ -2,7 +2,7 @@
 
 design, matrices       columns, thresholds and parameters of a linear model
 likelihood             mean loss, its gradient and Hessian; probabilities of all ranks
-rowwise, chunked       the same for sparse rows and for rows in chunks
+rowwise                the same for sparse rows and for rows in chunks
 bordered               Hessians by many thresholds
 newton                 Newton's method
 elastic_net            coordinate descent for the elastic net

@@ -23,12 +23,16 @@ from .._numerics import lbfgs
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .bordered import NONE
-from .chunked import ChunkedLikelihood, has_many, likelihood_in_memory
 from .design import Design
 from .likelihood import Likelihood, Link, Point
 from .newton import Minimum
 from .newton import minimize as newton
-from .rowwise import RowwiseLikelihood
+from .rowwise import (
+    ChunkedLikelihood,
+    RowwiseLikelihood,
+    has_many,
+    likelihood_in_memory,
+)
 
 _FEW = 1000  # rows, by weight
 _FAR = 2.0  # log spreads, in deviations of their columns

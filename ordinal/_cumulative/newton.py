@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._numerics.line_search import HALVINGS, armijo, shortened
+from .._numerics.lbfgs import HALVINGS, armijo, shortened
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .bordered import Bordered, Factor

@@ -23,8 +23,7 @@ import numpy as np
 
 from .. import kernels
 from .._input.types import Kernel, Matrix
-from .._numerics.cholesky import Cholesky, lower_inverse
-from .._numerics.pivoted_cholesky import Tile, pivoted_cholesky
+from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
 from .._solvers import _admm_updates
 from .._watch.convergence import Status

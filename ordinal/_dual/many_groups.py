@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._numerics.cholesky import Cholesky
-from .._numerics.line_search import rising_zero
+from .._numerics.lbfgs import rising_zero
 from .._numerics.rows import inner
 from .._solvers import _group_steps
 from .._solvers._pair_smo import groups_of_block

@@ -1,7 +1,7 @@
 """Models that fits return, and the preparation of a fit.
 
 preparation         arguments that all fits check and read
-registry            methods as they declare themselves
+registry            methods as they declare themselves, and in docstrings
 model               base class of the models
 support             models over support rows
 threshold_model     models with one score and thresholds, and their rules
@@ -13,7 +13,6 @@ explanation         importances and contributions of features
 grouping            whole groups of rows in folds
 report              page about a model
 predicted           predictions of rows that are read in chunks
-docs                sections of docstrings
 
 Imports `kernels` and what stands below.
 """

@@ -23,8 +23,8 @@ from .._input.types import (
     Rng,
 )
 from .._numerics.threads import resolve_n_threads
+from .._rows.chunks import read_problem
 from .._rows.first_pass import ChunkedProblem
-from .._rows.reading import read_problem
 from .._watch.convergence import UnscaledFeaturesWarning, warn
 from .._watch.monitor import Monitor, State
 from .._watch.progress import Line

@@ -32,7 +32,7 @@ and `_proba(values)`, which are its `predict` and `predict_proba` of X_test.
 A function that has not registered can be searched as well, point by point.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -241,3 +241,25 @@ def unwrapped(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Mapping[str,
         fixed = {**fit.keywords, **fixed}
         fit = fit.func
     return fit, fixed
+
+
+def parameters(docstring: str) -> dict[str, str]:
+    """Return the entries of the section "Parameters" by the names that they begin with.
+
+    An entry is a line such as "C : float > 0" with the indented lines below it; its
+    name is what stands before the colon, which may be several names.
+    """
+    section = docstring.partition("Parameters\n----------\n")[2]
+    section = section.partition("\n\nReturns\n")[0]
+    return {prepared.partition(" : ")[0]: prepared for prepared in _entries(section)}
+
+
+def _entries(section: str) -> Iterator[str]:
+    """Yield the entries of a section without indentation."""
+    prepared: list[str] = []
+    for line in section.splitlines():
+        if line and not line.startswith(" ") and prepared:
+            yield "\n".join(prepared)
+            prepared = []
+        prepared.append(line)
+    yield "\n".join(prepared)

@@ -1,7 +1,7 @@
 """Numerical algorithms that do not depend on ordinal regression.
 
-cholesky, pivoted_cholesky  factorisations that can be interrupted
-lbfgs, line_search          smooth minimisation
+cholesky                    factorisations that can be interrupted
+lbfgs                       smooth minimisation, and line searches
 tails                       tail probabilities of distributions
 rows                        rows of dense and sparse matrices
 pool                        threads of this process

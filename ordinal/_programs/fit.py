@@ -20,9 +20,8 @@ from .._basis.fitting import (
     record,
 )
 from .._basis.proximal import Solution as ProximalSolution
-from .._dual.driver import Solution, least_rows
+from .._dual.driver import Solution, along, least_rows, records, values
 from .._dual.gram import gram_in_time
-from .._dual.path import along, records, values
 from .._dual.program import Program
 from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_positive

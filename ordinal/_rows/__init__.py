@@ -7,10 +7,9 @@ wherever its rows are.
 
 rows        protocol of chunked rows, and its back end for sources and files
 remote      back end for dask collections
-reading     training data of a fit from the caller's arguments
 first_pass  validation of all rows in one pass over a source
 source      sources of blocks, their validation, and checksums of later passes
-chunks      passes over the chunks of rows, and state that stays beside them
+chunks      training data in memory or in chunks, passes, and state beside the rows
 sums        sums over chunks in a fixed tree
 moments     mean, variance and range of columns
 transport   requests to workers, and replay for workers that are lost

@@ -22,7 +22,7 @@ W. Chu, Z. Ghahramani, "Gaussian processes for ordinal regression", JMLR 6:1019-
 The modules of this package:
 
     fit                   the model and the function that users call
-    covariance, low_rank  prior of the latent values of all rows, or on a basis
+    covariance            prior of the latent values of all rows, or on a basis
     likelihood            ordinal probit likelihood of the ranks
     laplace, ep           Gaussian posterior and evidence, in two ways
     hyperparameters       theta, its prior, and where searches begin

@@ -13,9 +13,9 @@ from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel
+from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import check_memory, gib
-from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import squared_norms, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows, map_rows
@@ -28,12 +28,11 @@ from ..kernels.choice import (
     make_kernel,
 )
 from ..kernels.tiles import diagonal_of, gamma_slopes, on_itself
-from .covariance import Covariance, Dense
+from .covariance import BasisValues, Covariance, Dense, LowRank
 from .ep import expectation_propagation
 from .hyperparameters import Hyperparameters
 from .laplace import laplace
 from .likelihood import Likelihood, Posterior
-from .low_rank import BasisValues, LowRank
 
 MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
 # at the peak of an evaluation, by tracemalloc over the kernels: a little more than

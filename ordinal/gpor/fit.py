@@ -41,8 +41,8 @@ from .._model.preparation import Callback, Prepared, prepare
 from .._model.registry import register
 from .._model.support import finite_scores, read_only_matrix, support_rows
 from .._model.threshold_model import ThresholdModel, by_probabilities
+from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import Minimum
-from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import matmul, strips, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import has_blocks
@@ -53,9 +53,9 @@ from ..kernels import ARD, LinearARD, Precomputed
 from ..kernels.choice import compares_units, takes_missing
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from ..preprocessing.joined import Preprocess, preprocessed
+from .covariance import ReadAgainError
 from .evidence import Basis as FitcBasis
 from .evidence import Choice, Evidence, basis_size, maximize
-from .low_rank import ReadAgainError
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._cumulative.chunked import ChunkedLikelihood
 from .._cumulative.design import Threshold, structure_of, threshold_parameter_names
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
+from .._cumulative.rowwise import ChunkedLikelihood
 from .._input.checks import enumerated
 from .._input.fields import (
     DISTINCT,

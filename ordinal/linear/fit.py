@@ -10,7 +10,6 @@ from typing import Any, get_args
 import numpy as np
 
 from .._cumulative.bordered import NONE
-from .._cumulative.chunked import has_many
 from .._cumulative.design import (
     HESSIAN_COLUMNS,
     Design,
@@ -20,6 +19,7 @@ from .._cumulative.elastic_net import PathSolver, Solution
 from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link, Point
 from .._cumulative.newton import Minimum
+from .._cumulative.rowwise import has_many
 from .._cumulative.separation import judged
 from .._input.checks import (
     check_choice,
@@ -37,7 +37,7 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.model import with_labels_like
 from .._model.preparation import Callback
 from .._model.registry import PENALTIES, completed, register
-from .._rows.reading import is_chunked
+from .._rows.chunks import is_chunked
 from .._watch.convergence import (
     Convergence,
     Status,

@@ -29,7 +29,7 @@ from .._input.columns import column_number
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.preparation import prepare
-from .._rows.reading import check_in_memory
+from .._rows.chunks import check_in_memory
 from .._watch.monitor import Monitor
 from .contrasts import Coding
 from .training import Missing, Training, read_training

@@ -25,7 +25,7 @@ from .._input.frame import Frame, default_names
 from .._input.labels import declared_categories, is_missing
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
-from .._rows.reading import is_chunked
+from .._rows.chunks import is_chunked
 from .._rows.source import has_blocks
 from .contrasts import Coding
 from .formula import Parsed, parse_formula

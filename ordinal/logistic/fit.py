@@ -15,8 +15,8 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, R
 from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.preparation import Callback, Common, prepare
 from .._model.registry import PENALTIES, register
+from .._rows.chunks import is_chunked
 from .._rows.first_pass import ChunkedProblem
-from .._rows.reading import is_chunked
 from .._watch.convergence import warn_of_separation
 from ..preprocessing.joined import Preprocess, preprocessed
 from .model import LinearThresholdModel

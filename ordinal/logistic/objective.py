@@ -44,7 +44,7 @@ from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
-from .._numerics.line_search import armijo
+from .._numerics.lbfgs import armijo
 from .._rows.first_pass import ChunkedProblem
 from .._solvers import _threshold_losses
 from .._watch.convergence import Status

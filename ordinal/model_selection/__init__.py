@@ -16,11 +16,10 @@ The modules of this package:
     splits              splits of the rows, and of whole groups
     spaces, designs     points that a search tries
     selection, nesting  `select` and `nested`
-    search, scheduler   a search as tasks, and their order
+    search, scheduler   a search as tasks, their order, and finished ones
     work, workers       tasks, and their way to workers
     tables              the caller's table as a search keeps it
     scoring             metrics
-    store               finished tasks in a folder
 """
 
 from .designs import centred_discrepancy, uniform_design

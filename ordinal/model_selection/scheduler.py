@@ -4,22 +4,203 @@ A job yields lists of tasks from its `steps`, hears of each outcome through `not
 asked for more when it has heard of all, and returns its result. Several jobs run side
 by side. What comes back depends neither on where tasks ran nor on the order in which
 they ended.
+
+A store is a folder of finished tasks, in which a later search finds them. The name of
+a file is a digest of all that its result depends on: data, rows, points,
+function, options, scoring and version of the package. So a search finds what an earlier
+one has done, and nothing else. Which of several metrics decided then does not matter:
+scores are kept by name.
 """
 
+import hashlib
+import json
+import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from .._watch.convergence import filter_held
+import numpy as np
+
+from .._files.writing import writing
+from .._input.checks import as_path, shown
+from .._rows.rows import LocalRows
+from .._solvers import _build_info
+from .._watch.convergence import Status, filter_held
 from .._watch.progress import Progress
 from .spaces import Space
-from .store import Store
 from .work import Outcome, Task, Work
 from .workers import Executor, Workers
+
+_LARGEST = 1 << 24  # bytes of a file that is read
+_STATUSES = {"failed", "fitted", *(status.value for status in Status)}
+_PLAIN = (str, bytes, int, float, bool, type(None))
+# The fields of a work that outcomes depend on
+_DECIDING = (
+    "fit",
+    "options",
+    "X",
+    "feature_names",
+    "y",
+    "classes",
+    "weight",
+    "preprocess",
+    "scorers",
+)
+
+
+class Store:
+    """A folder of finished tasks. Files appear whole or not at all.
+
+    A file holds a checksum of its content, and the content the name of the task. One
+    that is not what a search has stored for the task is passed over, so that the task
+    is done again and the file replaced.
+
+    Attributes
+    ----------
+    damaged : int
+        How many files have been passed over.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], work: Work):
+        self._folder = Path(as_path("store", folder))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.damaged = 0
+        digest = hashlib.blake2b(_build_info.VERSION.encode(), digest_size=16)
+        for name in _DECIDING:
+            value = getattr(work, name)
+            if name == "scorers":
+                value = sorted(value, key=lambda scorer: scorer.name)
+            _feed(digest, value, name)
+        self._work = digest
+        self._scores = [scorer.name for scorer in work.scorers]
+
+    def get(self, task: Task) -> list[Outcome] | None:
+        """Return the outcomes of a task, if it has been done."""
+        path = self._path(task)
+        if not os.path.lexists(path):
+            return None
+        try:
+            return self._read(path, len(task.points))
+        except (ValueError, RecursionError):  # json's, over a file made to break it
+            self.damaged += 1
+            return None
+
+    def put(self, task: Task, outcomes: list[Outcome]) -> None:
+        """Keep what the task returned."""
+        path = self._path(task)
+        if os.path.lexists(path) and not _is_regular(path):
+            return  # a pipe, a folder, a link: no search has put it there
+        content = {
+            "task": path.stem,
+            "points": [{k: _shown(v) for k, v in p.items()} for p in task.points],
+            "outcomes": [
+                asdict(o) | {"scores": dict(zip(self._scores, o.scores, strict=True))}
+                for o in outcomes
+            ],
+        }
+        entry = {"checksum": _checksum(content), "content": content}
+        with writing(path) as file:
+            file.write(json.dumps(entry, indent=1).encode("ascii"))
+
+    def _read(self, path: Path, n_points: int) -> list[Outcome]:
+        """Return the outcomes in a file.
+
+        Raises ValueError unless it is what `put` wrote.
+        """
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            raise ValueError("not a file of outcomes")
+        match json.loads(path.read_text(encoding="ascii")):
+            case {
+                "checksum": checksum,
+                "content": {"task": path.stem, "outcomes": list(outcomes)} as content,
+            } if checksum == _checksum(content) and len(outcomes) == n_points:
+                return [self._outcome(node) for node in outcomes]
+        raise ValueError("not what a search stores")
+
+    def _outcome(self, node: Any) -> Outcome:
+        """Return an outcome as it was put; ValueError for one that no task returns."""
+        match node:
+            case {
+                "scores": dict(by_name),
+                "status": str(status),
+                "failure": str(failure),
+                "seconds": float(seconds),
+            } if len(node) == 4 and by_name.keys() == set(self._scores):
+                scores = tuple(by_name[name] for name in self._scores)
+                if (
+                    all(type(score) is float for score in scores)
+                    and status in _STATUSES
+                    and (status == "failed") == bool(failure)
+                    and (not failure or all(map(math.isnan, scores)))
+                    and 0 <= seconds < math.inf
+                ):
+                    return Outcome(scores, status, failure, seconds)
+        raise ValueError("not an outcome")
+
+    def _path(self, task: Task) -> Path:
+        digest = self._work.copy()
+        for f in fields(task):
+            _feed(digest, getattr(task, f.name), f.name)
+        return self._folder / f"{digest.hexdigest()}.json"
+
+
+def _is_regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _checksum(content: Any) -> str:
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def _shown(value: Any) -> Any:
+    plain = isinstance(value, _PLAIN) and not isinstance(value, bytes)
+    return value if plain else shown(value)
+
+
+def _feed(digest: Any, value: Any, where: str) -> None:  # noqa: C901, one case per type
+    """Add a value to a digest, by what it holds and not by what it is called here."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    digest.update(f"\n{type(value).__name__} ".encode())
+    if isinstance(value, _PLAIN):
+        digest.update(repr(value).encode())
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        digest.update(f"{value.dtype.str} {value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, LocalRows):
+        with closing(value.chunks()) as chunks:
+            for X in chunks:
+                _feed(digest, X, where)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for f in fields(value):
+            _feed(digest, getattr(value, f.name), f"{where}.{f.name}")
+    elif isinstance(value, Mapping):
+        digest.update(str(len(value)).encode())  # where it ends
+        for key, item in value.items():
+            _feed(digest, key, where)
+            _feed(digest, item, f"{where}[{shown(key)}]")
+    elif isinstance(value, list | tuple | range):
+        digest.update(str(len(value)).encode())
+        for i, item in enumerate(value):
+            _feed(digest, item, f"{where}[{i}]")
+    elif isinstance(value, partial):
+        for item in (value.func, value.args, value.keywords):
+            _feed(digest, item, where)
+    elif "<" not in getattr(value, "__qualname__", "<"):  # no lambda, nothing local
+        digest.update(f"{value.__module__}.{value.__qualname__}".encode())
+    else:
+        raise TypeError(
+            f"{where} is {shown(value)}, which a store= cannot know again; take a "
+            "function of a module, a number, a string or an array"
+        )
+
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

@@ -20,7 +20,7 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, R
 from .._model.folds import few_folds
 from .._model.preparation import Callback, Common, Prepared, prepare
 from .._model.registry import PENALTIES, register
-from .._rows.reading import is_chunked
+from .._rows.chunks import is_chunked
 from ..preprocessing.joined import Preprocess, preprocessed
 from .convolution import Sizes, fit_relations
 from .extreme import elmor_model, fit_codes

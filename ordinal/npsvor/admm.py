@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._dual.admm import Factor, LowRankFactor, NoFactor, exact_factor, solve_admm
-from .._dual.path import records, values
+from .._dual.driver import records, values
 from .._dual.program import project
 from .._input.basis import BasisChoice, read_basis
 from .._input.problem import Problem

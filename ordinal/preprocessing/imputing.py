@@ -14,7 +14,7 @@ import numpy as np
 from .._input.checks import check_count, check_entries, check_positive, shown
 from .._input.features import read_dense
 from .._input.types import ArrayLike
-from .._numerics.pivoted_cholesky import pivoted_cholesky
+from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
 from .._watch.convergence import ConvergenceWarning, warn
 

@@ -47,8 +47,8 @@ from .._model.registry import PENALTIES, register
 from .._model.support import finite_scores
 from .._model.threshold_model import predicted
 from .._numerics.threads import resolve_n_threads
+from .._rows.chunks import is_chunked
 from .._rows.first_pass import ChunkedProblem
-from .._rows.reading import is_chunked
 from .._watch.convergence import Convergence
 from ..preprocessing.joined import Preprocess, preprocessed
 from .chunked import ChunkRows, check_blocks, counted, knots_of, numbers_of
