@@ -10,39 +10,11 @@ from ordinal._rows import source
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.source import SPAN, Checksums
 
-LINEAR = {"kernel": "linear"}
-ON_BASIS = {"basis": 10}
-FITS = {
-    "svorim": ON_BASIS, "svorex": ON_BASIS, "redsvm": ON_BASIS,
-    "shashua_levin": ON_BASIS, "npsvor": ON_BASIS, "opbe": ON_BASIS, "svc": ON_BASIS,
-    "svr": ON_BASIS, "cssvc": ON_BASIS, "svmop": ON_BASIS, "tlssvor": ON_BASIS,
-    "kdlor": LINEAR, "gpor": ON_BASIS, "pom": {}, "lit": {}, "lat": {}, "elmor": {},
-    "xofm": {"solver": "lbfgs"},
-}  # fmt: skip
-
 
 def table(n=120):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
     return X, np.digitize(X[:, 0] + 0.5 * rng.normal(size=n), [-0.5, 0.5])
-
-
-def other_values(X, rows):
-    return X + 1e-12, rows
-
-
-def another_order(X, rows):
-    return X, np.concatenate(np.array_split(rows, 3)[::-1])
-
-
-@pytest.mark.parametrize("later", [other_values, another_order])
-@pytest.mark.parametrize("name", FITS)
-def test_every_fit_refuses_passes_that_differ(name, later):
-    source = Differing(later, *table())
-    message = r"Differing\(\) gave other features in rows 0 to 119 of all than in the"
-    with pytest.raises(ValueError, match=message):
-        getattr(ordinal, f"fit_{name}")(source, None, n_threads=1, **FITS[name])
-    assert source.passes == 2
 
 
 def test_a_map_that_is_written_to_between_passes(tmp_path):

@@ -28,7 +28,6 @@ def rows():
     return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1
 
 
-SLOW = pytest.mark.slow
 FITS = {
     "svorim": ordinal.fit_svorim,
     "svorex": ordinal.fit_svorex,
@@ -44,24 +43,6 @@ def bytes_of(model):
     fields = "coef", "thresholds", "cuts", "support", "classes"
     values = [getattr(model, f) for f in fields if hasattr(model, f)]
     return [(v.dense() if hasattr(v, "dense") else v).tobytes() for v in values]
-
-
-@pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("cache_mb", [pytest.param(1000.0, marks=SLOW), 0.9])
-def test_fits_of_blocks_have_the_bytes_of_arrays(name, cache_mb, rows, tmp_path):
-    X, y = rows
-    options = OPTIONS | {"cache_mb": cache_mb, "rng": 5}
-    whole = FITS[name](X, y, **options)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
-    source = Cut(range(1000, N, 1777), X, y)
-    for args in ((stored, y), (source, None)):
-        model = FITS[name](*args, **options)
-        assert bytes_of(model) == bytes_of(whole)
-        assert model.convergence.n_iter == whole.convergence.n_iter
-        assert model.convergence.rel_gap == whole.convergence.rel_gap
-    assert source.open == 0
-    assert source.passes > 1
 
 
 def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
@@ -83,23 +64,6 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
     X[N // 2, 1] = np.inf
     with pytest.raises(ValueError, match=f"row is {N // 2 - CHUNK}, with inf"):
         ordinal.fit_svorim(X, y, **OPTIONS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in FITS if name != "opbe"])
-def test_probabilities_of_blocks_have_the_bytes_of_arrays(name, rows, tmp_path):
-    X, y = rows
-    options = OPTIONS | {"probability": True, "rng": 5, "tol": 0.1}
-    whole = FITS[name](X, y, **options)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
-    source = Cut(range(1000, N, 1777), X, y)
-    for args in ((stored, y), (source, None)):
-        model = FITS[name](*args, **options)
-        assert bytes_of(model) == bytes_of(whole)
-        P = model.predict_proba(X[:50])
-        assert P.tobytes() == whole.predict_proba(X[:50]).tobytes()
-    assert source.open == 0
 
 
 @pytest.mark.slow
@@ -164,54 +128,12 @@ def test_a_link_of_a_source_that_fails(rows, fail):
     assert source.open == 0
 
 
-def test_threads_change_no_byte(rows):
-    source = Cut(range(500, N, 2000), *rows)
-    options = OPTIONS | {"cache_mb": 0.9}
-    one, three = (
-        ordinal.fit_svorim(source, None, n_threads=k, **options) for k in (1, 3)
-    )
-    assert bytes_of(one) == bytes_of(three)
-    assert source.open == 0
-
-
-def test_weights_come_with_the_blocks(rows):
-    X, y = rows
-    w = 1.0 + np.arange(N) % 3
-    options = OPTIONS | {"class_weight": "balanced"}
-    whole = ordinal.fit_svorim(X, y, sample_weight=w, **options)
-    cut = ordinal.fit_svorim(Cut([9, 9999], X, y, w), None, **options)
-    assert bytes_of(cut) == bytes_of(whole)
-
-
-def test_sparse_rows(rows):
-    X, y = rows
-    X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
-    whole = ordinal.fit_svorim(X, y, **OPTIONS)
-    cut = ordinal.fit_svorim(Cut([9, 9999], X, y), None, **OPTIONS)
-    assert bytes_of(cut) == bytes_of(whole)
-
-
 @pytest.mark.slow
 def test_the_size_of_a_basis_can_be_found(rows):
     model = ordinal.fit_svorim(Cut([9999], *rows), None, **OPTIONS | {"basis": "auto"})
     whole = ordinal.fit_svorim(*rows, **OPTIONS | {"basis": "auto"})
     assert len(model.support) >= 100
     assert len(whole.support) >= 100
-
-
-@pytest.mark.parametrize("fail", [1, 2, 3])
-def test_a_source_that_fails_is_closed(rows, fail):
-    source = Cut(range(500, N, 2000), *rows, fail=fail)
-    with pytest.raises(OSError, match="the disk is gone"):
-        ordinal.fit_svorim(source, None, n_threads=2, cache_mb=0.9, **OPTIONS)
-    assert source.open == 0
-
-
-def test_a_fit_that_is_stopped_closes_its_source(rows):
-    source = Cut(range(500, N, 2000), *rows)
-    with pytest.warns(ordinal.ConvergenceWarning):
-        ordinal.fit_svorim(source, None, callback=lambda state: True, **OPTIONS)
-    assert source.open == 0
 
 
 @pytest.mark.parametrize(

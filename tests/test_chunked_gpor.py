@@ -7,14 +7,12 @@ from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
-from ordinal._command.main import main
 from ordinal._rows import chunks, source
 from ordinal._rows import rows as chunked_rows
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.gpor import covariance
 from ordinal.gpor.evidence import Evidence
 from ordinal.kernels import choice
-from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 8192 + 1777  # more than a chunk of the first pass
 FEW = {"inference": "laplace", "max_iter": 3, "tol": 0.5, "rng": 5}
@@ -161,11 +159,6 @@ def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
         fit(Cut([100], X, y), None, basis=3)
 
 
-def test_cache_mb_is_checked(rows):
-    with pytest.raises(ValueError, match="cache_mb must be a positive finite number"):
-        fit(*rows, basis=10, cache_mb=0)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -187,14 +180,6 @@ def test_a_map_of_a_kernel_matrix_is_read_whole(rows, tmp_path):
     assert bytes_of(fit(stored, y, **options)) == bytes_of(fit(K, y, **options))
 
 
-@pytest.mark.parametrize("fail", [1, 2, 3, 5])
-def test_gpor_closes_a_source_that_fails(rows, fail):
-    source = Cut(range(500, N, 2000), *rows, fail=fail)
-    with pytest.raises(OSError, match="the disk is gone"):
-        fit(source, None, basis=8)
-    assert source.open == 0
-
-
 class Fewer(Cut):
     """Lacks its last rows after so many passes."""
 
@@ -213,38 +198,3 @@ def test_rows_that_change_between_passes_are_an_error_and_no_bad_trial(whole, ro
     with pytest.raises(ValueError, match="gave 9969 rows in the first pass and 9964"):
         fit(source, None, basis=("random", 8))
     assert source.open == 0
-
-
-def test_gpor_names_a_bad_block_and_closes_the_source(rows):
-    X = rows[0].copy()
-    X[8001, 2] = np.nan
-    source = Cut(range(1000, N, 1000), X, rows[1])
-    with pytest.raises(ValueError, match=r"^block 8, whose row 0 is row 8000 of all: "):
-        fit(source, None, basis=8)
-    assert source.open == 0
-
-
-@pytest.mark.parametrize("options", [{"max_time": 1e-9}, {"callback": lambda s: True}])
-def test_gpor_of_blocks_ends_in_time(options, rows):
-    source = Cut(range(500, N, 2000), *rows)
-    with pytest.warns(ordinal.ConvergenceWarning):
-        model = fit(source, None, basis=8, **options)
-    assert source.open == 0
-    assert model.predict(rows[0][:5]).shape == (5,)
-
-
-@pytest.mark.slow
-def test_the_command_streams_gpor(rows, tmp_path):
-    X, y = rows
-    path, out = tmp_path / "t.csv", tmp_path / "m.npz"
-    columns = np.column_stack([X[:3000], y[:3000]])
-    np.savetxt(path, columns, delimiter=",", header="a,b,c,y", comments="")
-    options = {"basis": 8, "tol": 0.5, "max_iter": 20}
-    given = [f"{name}={value}" for name, value in options.items()]
-    args = ["--method", "gpor-laplace", "--stream", "--set", *given]
-    assert main(["fit", str(path), "--out", str(out), *args]) == 0
-    same = PreprocessedModel.fit(
-        ordinal.fit_gpor, ordinal.data.blocks(path, target="y"), None,
-        preprocess=Standardizer, inference="laplace", **options,
-    )  # fmt: skip
-    assert bytes_of(ordinal.load(out).model) == bytes_of(same.model)

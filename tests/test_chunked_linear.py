@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
-from ordinal._command.main import main
 from ordinal._cumulative import design
 from ordinal._cumulative.design import Design
 from ordinal._cumulative.fitting import likelihood_of
@@ -205,32 +204,6 @@ def test_separated_ranks_are_certified(complete, nominal, rows):
     assert source.open == 0
 
 
-@pytest.mark.parametrize("fail", range(8))
-def test_a_source_that_fails_is_closed(rows, fail):
-    source = Cut(range(500, N, 2000), *rows, fail=fail)
-    with pytest.raises(OSError, match="the disk is gone"):
-        ordinal.fit_pom(source, None, n_threads=2, robust=True)
-    assert source.open == 0
-
-
-def test_what_is_wrong_with_a_block_names_it(rows):
-    X, y = rows[0].copy(), rows[1]
-    X[10_005, 2] = np.nan
-    source = Cut(range(1000, N, 1000), X, y)
-    where = "block 10, whose row 0 is row 10000 of all: X must be finite.* row is 5"
-    with pytest.raises(ValueError, match=where):
-        ordinal.fit_pom(source, None)
-    assert source.open == 0
-
-
-def test_a_fit_that_is_stopped_closes_its_source(rows):
-    for options in ({"callback": lambda state: True}, {"max_time": 1e-9}):
-        source = Cut(range(500, N, 2000), *rows)
-        with pytest.warns(ordinal.ConvergenceWarning):
-            ordinal.fit_pom(source, None, **options)
-        assert source.open == 0
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -310,26 +283,11 @@ def test_sparse_and_wide_lit_and_lat():
 
 
 @pytest.mark.parametrize("name", THRESHOLDED)
-def test_lit_and_lat_watch_their_source(name, rows):
+def test_separated_ranks_are_seen_by_lit_and_lat(name, rows):
     X, y = rows[0].copy(), rows[1]
-    fit = THRESHOLDED[name]
-    for options in ({"callback": lambda state: True}, {"max_time": 1e-9}):
-        source = Cut(range(500, N, 2000), X, y)
-        with pytest.warns(ordinal.ConvergenceWarning):
-            fit(source, None, **options)
-        assert source.open == 0
-    for fail in range(6):
-        source = Cut(range(500, N, 2000), X, y, fail=fail)
-        with pytest.raises(OSError, match="the disk is gone"):
-            fit(source, None, n_threads=2)
-        assert source.open == 0
-    X[10_005, 2] = np.nan
-    where = "block 10, whose row 0 is row 10000 of all: X must be finite.* row is 5"
-    with pytest.raises(ValueError, match=where):
-        fit(Cut(range(1000, N, 1000), X, y), None)
     X[:, 2] = y
     with pytest.warns(ordinal.ConvergenceWarning, match="told apart without error"):
-        model = fit(Cut([99], X, y), None, l2=0.0)
+        model = THRESHOLDED[name](Cut([99], X, y), None, l2=0.0)
     assert 2 in model.separated
 
 
@@ -357,20 +315,6 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
         model = PreprocessedModel.fit(ordinal.fit_pom, *args, l2=0.1, **how)
         assert_near(model.model, whole.model)
         assert not hasattr(model.model, "remembered")
-
-
-@pytest.mark.slow
-def test_the_command_streams_files(rows, tmp_path, capsys):
-    X, y = (a[:3000] for a in rows)
-    path, out = tmp_path / "t.csv", tmp_path / "m.npz"
-    columns = np.column_stack([X, y])
-    np.savetxt(path, columns, delimiter=",", header="a,b,c,d,y", comments="")
-    args = ["fit", path, "--stream", "--method", "pom", "--out", out]
-    assert main([str(arg) for arg in args]) == 0
-    assert "t.csv, read in chunks: converged in" in capsys.readouterr().out
-    source = ordinal.data.blocks(path, target="y")
-    same = PreprocessedModel.fit(ordinal.fit_pom, source, None, preprocess=Standardizer)
-    assert bytes_of(ordinal.load(out).model) == bytes_of(same.model)
 
 
 def test_products_of_rows_in_chunks_are_those_of_their_matrix():

@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
-from ordinal._command.main import main
 from ordinal._rows.source import CHUNK
 
 N = CHUNK + 777
@@ -100,24 +99,6 @@ def test_probabilities(rows):
     assert_allclose(first.predict_proba(X), whole.predict_proba(X), atol=0.05)
 
 
-@pytest.mark.parametrize("fail", range(8))
-def test_a_source_that_fails_is_closed(rows, fail):
-    source = Cut(range(500, N, 2000), *rows, fail=fail)
-    with pytest.raises(OSError, match="the disk is gone"):
-        ordinal.fit_xofm(
-            source, None, n_threads=2, breakpoints="quantile", cache_mb=0.1
-        )
-    assert source.open == 0
-
-
-def test_a_fit_that_is_stopped_closes_its_source(rows):
-    for options in ({"callback": lambda state: True}, {"max_time": 1e-9}):
-        source = Cut(range(500, N, 2000), *rows)
-        with pytest.warns(ordinal.ConvergenceWarning):
-            ordinal.fit_xofm(source, None, **options)
-        assert source.open == 0
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -133,29 +114,7 @@ def test_what_needs_all_rows(options, message, rows):
     assert source.passes == 0
 
 
-def test_what_is_wrong_with_a_block_names_it(rows):
-    X, y = rows[0].copy(), rows[1]
-    X[5005, 2] = np.inf
-    source = Cut(range(1000, N, 1000), X, y)
-    where = "block 5, whose row 0 is row 5000 of all: X must be finite or NaN.* is 5"
-    with pytest.raises(ValueError, match=where):
-        ordinal.fit_xofm(source, None)
-    assert source.open == 0
+def test_sparse_rows_are_refused(rows):
+    source = Cut([9], scipy.sparse.csr_array(rows[0]), rows[1])
     with pytest.raises(TypeError, match="X is sparse, and zeros are values"):
-        ordinal.fit_xofm(Cut([9], scipy.sparse.csr_array(rows[0]), y), None)
-
-
-def test_the_command_streams_files(rows, tmp_path, capsys):
-    X, y = (a[:2000] for a in rows)
-    path, out = tmp_path / "t.csv", tmp_path / "m.npz"
-    np.savetxt(
-        path, np.column_stack([X, y]), delimiter=",", header="a,b,c,y", comments=""
-    )
-    args = ["fit", path, "--stream", "--method", "xofm", "--out", out]
-    args += ["--set", "n_factors=0"]
-    assert main([str(arg) for arg in args]) == 0
-    assert "t.csv, read in chunks: converged in" in capsys.readouterr().out
-    source = ordinal.data.blocks(path, target="y")
-    same = ordinal.fit_xofm(source, None, n_factors=0)
-    assert bytes_of(ordinal.load(out)) == bytes_of(same)
-    assert same.feature_names == ("a", "b", "c")
+        ordinal.fit_xofm(source, None)

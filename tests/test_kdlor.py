@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
-import ordinal
 from ordinal import ConvergenceWarning, Status, fit_kdlor, kernels
 from ordinal._model.registry import path_of
 from ordinal.kdlor import scatter as scatter_module
@@ -323,16 +322,6 @@ def test_folds_are_scored_in_the_unit_of_the_whole():
     f = fold.link_input(X, whole) - whole.thresholds.mean()
     mine = fold.decision_function(X) - fold.thresholds.mean()
     assert_allclose(f, mine * (whole.rho / fold.rho), atol=1e-9)
-
-
-def test_rows_in_chunks_give_the_bytes_of_rows_in_memory(tmp_path):
-    rows, y = sample(9000, 3, noise=1.0)
-    np.save(tmp_path / "rows.npy", rows)
-    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    here, there = (fit_kdlor(X, y, basis=30, gamma=0.3) for X in (rows, mapped))
-    assert_array_equal(here.coef, there.coef)
-    assert here.thresholds.tobytes() == there.thresholds.tobytes()
-    assert ordinal.metrics.mae(y, here.predict(rows)) < 0.5
 
 
 def test_a_basis_for_which_there_is_no_time_gives_a_score_of_one_row(up_after):

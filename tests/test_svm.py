@@ -532,16 +532,6 @@ def test_the_primal_value_is_that_of_the_model_on_a_basis():
         assert part.rel_gap <= 1e-3
 
 
-def test_rows_in_chunks_have_the_model_of_rows_in_memory(tmp_path):
-    X, y = sample(500, 3)
-    np.save(tmp_path / "X.npy", X)
-    stored = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for fit, options in (KINDS["pairs"], KINDS["wide svr"]):
-        a, b = (fit(rows, y, basis=20, **options) for rows in (X, stored))
-        assert_array_equal(a.coef, b.coef)
-        assert_array_equal(a.predict(X), b.predict(X))
-
-
 # What is refused
 
 
