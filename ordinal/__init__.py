@@ -26,7 +26,7 @@ fit_svorim, fit_svorex, fit_redsvm    support vectors with parallel hyperplanes
 fit_npsvor, fit_npsvor_path           a hyperplane for each rank
 fit_shashua_levin, fit_tlssvor        thresholds without order; truncated losses
 fit_opbe, fit_kdlor                   fused binary problems; kernel discriminant
-fit_gpor                              Gaussian process
+fit_gpor, fit_boosting                Gaussian process; boosted trees
 fit_xofm, fit_ofmhs                   main effects and pairs that explain themselves
 fit_nnor, fit_nnpom, fit_elmor, fit_cnnor               neural networks
 fit_svc, fit_cssvc, fit_svmop, fit_svr                  general support vector machines

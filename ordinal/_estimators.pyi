@@ -4,6 +4,7 @@ from ._cumulative.design import Threshold
 from ._cumulative.likelihood import Link
 from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, KernelName, Rng
 from ._model.preparation import Callback
+from .boosting.growing import Structure
 from .gpor.fit import _KernelName
 from .linear.training import Missing
 from .networks.models import CodeLoss
@@ -13,6 +14,53 @@ from .svor.model import SvorModel
 from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
 from typing import Any, Literal
+
+class Boosting(_Estimator):
+    n_rounds: int | Literal['auto']
+    structure: Structure
+    link: Link
+    learning_rate: float | None
+    n_leaves: int | None
+    min_rows: int | None
+    row_share: float | None
+    feature_share: float | None
+    l2: float
+    monotone: Mapping[str, int] | Sequence[int] | None
+    categorical: Sequence[str | int]
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    tol: float
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        n_rounds: int | Literal['auto'] = 'auto',
+        structure: Structure = 'score',
+        link: Link = 'logit',
+        learning_rate: float | None = None,
+        n_leaves: int | None = None,
+        min_rows: int | None = None,
+        row_share: float | None = None,
+        feature_share: float | None = None,
+        l2: float = 1.0,
+        monotone: Mapping[str, int] | Sequence[int] | None = None,
+        categorical: Sequence[str | int] = ...,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        tol: float = 0.001,
+        max_iter: int = 2000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
 
 class CNNOR(_Estimator):
     width: int
