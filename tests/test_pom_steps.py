@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from pom_data import SETS
 
 import ordinal
-from ordinal._numerics.tails import range_tail
+from ordinal._numerics.tails import largest_quantile, normal_margin, range_tail
 
 HOUSING, MADE = SETS["housing"], SETS["made"]
 LEVELS = {
@@ -295,3 +295,32 @@ def test_the_tail_of_the_range(q, k):
     else:
         expected = scipy.stats.studentized_range.sf(q, k, np.inf)
     assert range_tail(q, k) == pytest.approx(expected, rel=1e-5, abs=1e-13)
+
+
+# Simultaneous intervals
+
+
+def test_simultaneous_intervals_agree_with_multcomp(model):
+    table = model.simultaneous_intervals()
+    half = (table["upper"] - table["lower"]) / 2
+    # glht integrates at random, with an error of 1e-3
+    assert_allclose(half / model.standard_errors[2:], 2.61303, atol=2e-3)
+    assert_allclose(table["upper"] - half, model.coef)
+    with pytest.raises(ValueError, match="and this model has none"):
+        housing("Cont", nominal=["Cont"]).simultaneous_intervals()
+
+
+def test_quantiles_of_the_largest_z():
+    for p in (1, 3, 12):  # independent: a product
+        expected = normal_margin(0.9 ** (1 / p))
+        assert largest_quantile(0.9, np.eye(p)) == pytest.approx(expected, rel=1e-6)
+    # with equal correlations they share one variable, over which an integral is exact
+    t, cdf = (
+        scipy.stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000),
+        scipy.stats.norm.cdf,
+    )
+    for p, rho in ((3, 0.6), (6, 0.3), (10, 0.5)):
+        c = largest_quantile(0.95, np.full((p, p), rho) + (1 - rho) * np.eye(p))
+        shift, unit = np.sqrt(rho) * t, np.sqrt(1 - rho)
+        inside = (cdf((c - shift) / unit) - cdf((-c - shift) / unit)) ** p
+        assert inside.mean() == pytest.approx(0.95, abs=5e-4)

@@ -2,7 +2,7 @@
 #
 #     Rscript tools/reference/steps.R
 #
-# It needs the packages ordinal, MASS and emmeans.
+# It needs the packages ordinal, MASS, emmeans and multcomp.
 suppressMessages({
   library(ordinal)
   library(MASS)
@@ -25,3 +25,8 @@ print(formula(step(big, trace = 0, k = log(1681))))
 show(anova(big, base, fit))
 for (adjust in c("tukey", "bonferroni", "holm", "none"))
   show(summary(pairs(emmeans(fit, "Type"), adjust = adjust, reverse = TRUE), infer = TRUE))
+# the quantile of simultaneous intervals
+own <- -(1:2)
+set.seed(1)
+all <- multcomp::glht(multcomp::parm(coef(fit)[own], vcov(fit)[own, own]), diag(6))
+print(attr(confint(all)$confint, "calpha"))
