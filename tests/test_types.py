@@ -1,4 +1,4 @@
-"""What type checkers and `help` know of the package."""
+"""Type checkers and `help` know the public names and their parameters."""
 
 import io
 import pydoc
