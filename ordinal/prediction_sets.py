@@ -85,7 +85,7 @@ from ._rows.remote import is_remote, map_blocks
 from ._rows.rows import map_rows
 from ._rows.source import Block, in_block, raw_blocks
 from ._watch.convergence import Convergence
-from .model_selection.scoring import classes_of, in_rank_order
+from .model_selection.scoring import classes_of, in_rank_order, scorers_of
 from .model_selection.search import splits_of
 from .model_selection.selection import model_in
 from .model_selection.splits import SplitsLike, drawn_folds
@@ -470,8 +470,7 @@ def cross_conformal(
         y,
         classes=classes,
         sample_weight=sample_weight,
-        scoring="mae",
-        greater_is_better=None,
+        scorers=scorers_of("mae", None),
         standardize=standardize,
         preprocess=preprocess,
         options=options,

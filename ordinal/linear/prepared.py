@@ -87,10 +87,8 @@ def prepare_pom(
         classes=classes,
         missing=missing,
         reference=reference,
-        sample_weight=sample_weight,
+        by_row={"sample_weight": sample_weight, "offset": offset, "cluster": cluster},
         class_weight=class_weight,
-        offset=offset,
-        cluster=cluster,
         chunks=chunks,
     )
     prepared = prepare(

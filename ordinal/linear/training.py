@@ -68,10 +68,8 @@ def read_training(
     classes: Any = None,
     missing: Missing = "error",
     reference: Mapping[str, Any] | None = None,
-    sample_weight: Any = None,
+    by_row: Mapping[str, Any],
     class_weight: Any = None,
-    offset: Any = None,
-    cluster: Any = None,
     chunks: bool = False,
 ) -> Training:
     """Read what a fit is given.
@@ -81,7 +79,9 @@ def read_training(
     X : table, matrix, source of blocks, or formula
         If `chunks`, rows that are not in memory are left as they are.
     y : labels, or the data frame that a formula is about
-    sample_weight, offset, cluster : (n,) array-like, or the name of a column of it
+    by_row : mapping
+        Of "sample_weight", "offset" and "cluster" to (n,) array-like, the name of a
+        column of the table of a formula, or None.
 
     Raises
     ------
@@ -93,11 +93,11 @@ def read_training(
     """
     check_choice("missing", missing, get_args(Missing))
     if chunks and is_chunked(X):
-        given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
-        _check_chunked(missing, reference, given)
+        _check_chunked(missing, reference, by_row)
+        offset, cluster = by_row["offset"], by_row["cluster"]
         return Training(X, y, offset, cluster, coding=None, n_missing=0, frame=None)
     parsed: Parsed | None = None
-    given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
+    given = dict(by_row)
     if isinstance(X, str) and has_blocks(y):
         raise TypeError(
             "X must not be a formula where rows are read in chunks: make its columns "

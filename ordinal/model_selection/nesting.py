@@ -21,7 +21,7 @@ from .._model.storage import Storable
 from .._watch.progress import Progress
 from ..preprocessing.joined import Preprocess
 from .scheduler import run
-from .scoring import Scoring
+from .scoring import Scoring, scorers_of
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
 from .spaces import Point, Space, columns_of, resolve_space
@@ -186,8 +186,7 @@ def nested(
         y,
         classes=classes,
         sample_weight=sample_weight,
-        scoring=scoring,
-        greater_is_better=greater_is_better,
+        scorers=scorers_of(scoring, greater_is_better),
         standardize=standardize,
         preprocess=preprocess,
         options=options,

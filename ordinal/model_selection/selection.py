@@ -29,7 +29,7 @@ from .._model.storage import Storable
 from .._watch.progress import Progress
 from ..preprocessing.joined import Preprocess
 from .scheduler import run
-from .scoring import Scoring
+from .scoring import Scoring, scorers_of
 from .search import (
     Search,
     Trials,
@@ -425,8 +425,7 @@ def select(
         y,
         classes=classes,
         sample_weight=sample_weight,
-        scoring=scoring,
-        greater_is_better=greater_is_better,
+        scorers=scorers_of(scoring, greater_is_better),
         standardize=standardize,
         preprocess=preprocess,
         options=options,

@@ -37,7 +37,7 @@ from ..preprocessing import (
     TableCoding,
 )
 from ..preprocessing.joined import Preprocess, as_named
-from .scoring import Scorer, Scoring, scorers_of
+from .scoring import Scorer
 from .spaces import Point
 from .tables import chosen_preprocess, chunked_part, has_no_weights, read_rows
 
@@ -138,8 +138,7 @@ class Work:
         *,
         classes: Sequence[Any] | None,
         sample_weight: ArrayLike | None,
-        scoring: Scoring | Sequence[Scoring],
-        greater_is_better: bool | None,
+        scorers: tuple[Scorer, ...],
         standardize: bool | None,
         preprocess: Preprocess | None,
         options: dict[str, Any],
@@ -166,7 +165,7 @@ class Work:
             classes=problem.classes,
             weight=problem.sample_weight if weighted else None,
             preprocess=how,
-            scorers=scorers_of(scoring, greater_is_better),
+            scorers=scorers,
             feature_names=names,
             chunked=chunked,
         )
