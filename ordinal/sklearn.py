@@ -51,15 +51,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.utils import _safe_indexing as rows_of
+    from sklearn.utils import get_tags
     from sklearn.utils.metadata_routing import MetadataRequest
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.parallel import Parallel, delayed
     from sklearn.utils.validation import (
         check_consistent_length,
         check_is_fitted,
         column_or_1d,
+        has_fit_parameter,
         validate_data,
     )
 except ImportError as error:
@@ -87,11 +90,17 @@ from ._input.labels import (
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
 from ._input.weights import absolute_cost, sample_weights
+from ._model.links import falling
 from ._model.registry import Content, Method, methods, parameters
+from ._model.threshold_model import cost_of_rule, decide
 from ._numerics.rows import content_hash
 from .model_selection.scoring import Scorer, classes_of
 
-__all__ = ["scorer", *(method.estimator for method in methods())]
+__all__ = [
+    "OrdinalDecomposition",
+    "scorer",
+    *(method.estimator for method in methods()),
+]
 
 
 def __dir__() -> list[str]:
@@ -355,6 +364,156 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if "categories" in accepts and not is_sparse(X):
             known = column_categories(X, getattr(self, "categorical", ()))
         return read_features(X, missing="missing" in accepts, categories=known)
+
+
+class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Make any classifier ordinal by one clone per threshold.
+
+    Clone k learns whether the rank is above k. The probabilities of these events are
+    put in order at each row, by isotonic regression, where a threshold counts by the
+    weight of the rarer of its two sides (E. Frank, M. Hall, "A simple approach to
+    ordinal classification", ECML 2001, take differences that may be negative).
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`
+        Of scikit-learn, of this module, or with their interface, such as XGBoost's.
+    rule : {"mode", "median", "cost"}, default "mode"
+        Rule of `predict`: the most probable rank, which scikit-learn expects; the
+        median, which has the smallest expected absolute error; or the rank of least
+        expected cost.
+    cost : (r, r) array-like, optional, for rule="cost" only
+        cost[j, k] of predicting rank k for a row of rank j; default |j - k|.
+    classes : sequence of labels in rank order, optional
+        Needed for strings, which are otherwise ranked by the alphabet, with a warning.
+    n_jobs : int, optional
+        Clones that are fitted at once, as for joblib; by default one.
+    scoring : str, default "mae"
+        The metric of `score`, as `ordinal.sklearn.scorer` takes it.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted clones
+        One per threshold between ranks that have training rows.
+    classes_ : (r,) array
+        Labels, sorted as by `np.unique`.
+    ranks_ : (r,) array
+        Labels in rank order.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> from ordinal.sklearn import OrdinalDecomposition
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> model = OrdinalDecomposition(forest, rule="median").fit(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        rule: str = "mode",
+        cost: Any = None,
+        classes: Any = None,
+        n_jobs: int | None = None,
+        scoring: str = "mae",
+    ) -> None:
+        self.estimator, self.rule, self.cost = estimator, rule, cost
+        self.classes, self.n_jobs, self.scoring = classes, n_jobs, scoring
+
+    def fit(self, X: Any, y: Labels, sample_weight: Any = None) -> OrdinalDecomposition:
+        """Fit one clone per threshold.
+
+        Parameters
+        ----------
+        X : as the classifier takes it
+        y : (n,) array-like
+            Ranks: numbers, an ordered categorical, or strings with `classes`.
+        sample_weight : (n,) array-like >= 0, optional
+            Passed on; ValueError if the classifier takes none.
+
+        Returns
+        -------
+        the estimator
+        """
+        labels, classes = _ranked(y, self.classes, type(self).__name__)
+        check_consistent_length(X, labels)
+        rank = ranks_of(labels, classes)
+        given = {}
+        weight = sample_weights(sample_weight, labels.size)
+        if sample_weight is not None:
+            if not has_fit_parameter(self.estimator, "sample_weight"):
+                raise ValueError(
+                    f"sample_weight: {type(self.estimator).__name__} takes no weights"
+                )
+            given["sample_weight"] = weight
+        self._observed = np.bincount(rank, weight, minlength=classes.size) > 0
+        if self._observed.sum() < 2:
+            raise ValueError(
+                "y needs at least 2 classes with positive weight, got "
+                f"{listed(classes[self._observed])}: only one class"
+            )
+        above = [rank > k for k in np.flatnonzero(self._observed)[:-1]]
+        shares = np.array([np.average(event, weights=weight) for event in above])
+        self._rarer = np.minimum(shares, 1 - shares)
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fitted_clone)(self.estimator, X, event, given) for event in above
+        )
+        self.ranks_, self.classes_ = classes, np.unique(classes)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the ranks, (n, r), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        """
+        return np.take(self._proba(X), np.argsort(self.ranks_), axis=1)
+
+    def _proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities in rank order."""
+        check_is_fitted(self)
+        events = [np.asarray(e.predict_proba(X))[:, 1] for e in self.estimators_]
+        above = falling(np.column_stack(events).astype(float), self._rarer)
+        edge = np.ones((len(above), 1))
+        P = np.zeros((len(above), self.ranks_.size))
+        P[:, self._observed] = -np.diff(np.hstack([edge, above, 0 * edge]), axis=1)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return labels by the `rule`, (n,), of the type of `classes_`.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        """
+        check_is_fitted(self)
+        rules = "mode", "median", "cost"
+        table = cost_of_rule(self.rule, rules, self.cost, None, self.ranks_.size)
+        return np.asarray(self.ranks_[decide(self._proba(X), self.rule, table)])
+
+    def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
+        """Return the metric `scoring`, with the sign that makes more better."""
+        return scorer(self.scoring)(self, X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = get_tags(self.estimator)
+        tags.input_tags = own.input_tags
+        tags.classifier_tags.poor_score = own.classifier_tags.poor_score
+        return tags
+
+
+def _fitted_clone(estimator: Any, X: Any, event: np.ndarray, given: Any) -> Any:
+    return clone(estimator).fit(X, event.astype(int), **given)
 
 
 def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -210,8 +210,10 @@ class PartitionLink(Immutable):
         return cls(read_only(slopes), read_only(offsets))
 
 
-def falling(values: np.ndarray) -> np.ndarray:
-    """Return the nearest sequences that do not rise, for each row of values, (n, T)."""
+def falling(values: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the nearest sequences that do not rise, for each row of values, (n, T), by
+    least squares with the weights of the T columns, if given.
+    """
     rises = (values[:, 1:] > values[:, :-1]).any(axis=1)
     if not rises.any():
         return values
@@ -219,19 +221,24 @@ def falling(values: np.ndarray) -> np.ndarray:
     n, T = some.shape
     # pools of neighbours, of which the last one of a row is number `last`
     mean, size = np.zeros((n, T)), np.zeros((n, T), int)
+    weight = np.ones(T) if weight is None else weight
+    mass = np.zeros((n, T))
     last = np.full(n, -1)
     for j in range(T):
         last += 1
         every = np.arange(n)
         mean[every, last], size[every, last] = some[:, j], 1
+        mass[every, last] = weight[j]
         while every.size:
             top = last[every]
             rising = (top > 0) & (mean[every, top - 1] < mean[every, top])
             every, top = every[rising], top[rising]
-            a, b = size[every, top - 1], size[every, top]
+            a, b = mass[every, top - 1], mass[every, top]
             pooled = a * mean[every, top - 1] + b * mean[every, top]
             mean[every, top - 1] = pooled / (a + b)
-            size[every, top - 1], size[every, top] = a + b, 0
+            mass[every, top - 1] = a + b
+            size[every, top - 1] += size[every, top]
+            size[every, top] = 0
             last[every] -= 1
     out = values.copy()
     out[rises] = np.repeat(mean.ravel(), size.ravel()).reshape(n, T)
