@@ -125,18 +125,6 @@ def test_a_precomputed_kernel_is_the_kernel(fit):
 
 
 @each_fit
-def test_sparse_rows_are_dense_rows(fit):
-    scipy_sparse = pytest.importorskip("scipy.sparse")
-    X, y = sample(300, 4, noise=1.0)
-    X = np.where(np.abs(X) < 0.7, 0.0, X)
-    a = fit(X, y, C=3.0, gamma=0.3, basis=20)
-    b = fit(scipy_sparse.csr_array(X), y, C=3.0, gamma=0.3, basis=20)
-    assert_array_equal(b.support.dense(), a.support)
-    gaps = a.convergence.gap + b.convergence.gap
-    assert abs(a.convergence.primal - b.convergence.primal) <= gaps
-
-
-@each_fit
 def test_a_row_of_weight_two_is_the_row_written_twice(fit):
     X, y = sample(200, 3, noise=1.0)
     twice = np.r_[np.arange(200), np.arange(0, 200, 3)]

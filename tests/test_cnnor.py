@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from strategies import sample
 
 import ordinal
@@ -163,16 +162,6 @@ def test_neighbouring_features_interact():
     linear = ordinal.fit_lat(X[:300], y[:300])
     misses = [np.abs(m.predict(X[300:]) - y[300:]).mean() for m in (model, linear)]
     assert misses[0] < 0.5 * misses[1]
-
-
-def test_sparse_rows_are_dense_rows():
-    X, y = sample(60, 3)
-    X = np.where(np.abs(X) > 0.7, X, 0.0)
-    a, b = (
-        ordinal.fit_cnnor(rows, y, max_iter=10, tol=10.0, **SMALL)
-        for rows in (X, sparse.csr_array(X))
-    )
-    assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from files import solution
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from strategies import sample
 
 import ordinal
@@ -215,12 +214,6 @@ def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
         monkeypatch.setattr("ordinal.networks.extreme._KEPT", kept)
         models.append(ordinal.fit_elmor(X, y))
     assert solution(models[0]) == solution(models[1])
-
-
-def test_sparse_rows_are_dense_rows():
-    X = np.where(np.abs(X60) > 0.7, X60, 0.0)
-    a, b = (ordinal.fit_elmor(rows, Y60) for rows in (X, sparse.csr_array(X)))
-    assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-9)
 
 
 def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):

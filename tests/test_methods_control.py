@@ -38,6 +38,12 @@ def warned(fit, *args, match, **options):
 
 # The callback
 
+# Others count a step that is begun, or the steps of all ranks and trials
+ENDS_AS_REPORTED = {
+    "npsvor", "svorim", "svorex", "shashua_levin", "redsvm", "svc", "svr", "cssvc",
+    "svmop", "opbe", "tlssvor", "lit", "lat", "pom", "ofmhs",
+}  # fmt: skip
+
 
 @every_method
 def test_a_callback_sees_the_state(method):
@@ -55,7 +61,10 @@ def test_a_callback_sees_the_state(method):
     assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(states))
     assert states[0].seconds > 0
     assert states[-1].seconds <= watched.convergence.seconds
-    assert states[-1].n_iter <= watched.convergence.n_iter
+    record = watched.convergence
+    if method.name in ENDS_AS_REPORTED:
+        assert states[-1].n_iter == record.n_iter
+    assert states[-1].n_iter <= record.n_iter
     # one that says nothing changes nothing
     assert solution(watched) == solution(method.cut_short(X, y))
 
