@@ -106,6 +106,7 @@ def locate(
                 x = X[i, j]
                 size = begin[j + 1] - begin[j]
                 share[i, j] = 0
+                # NaN: the last node of a feature is for missing values.
                 if x != x:
                     node[i, j] = <int32_t>(first[j + 1] - 1)
                 elif size == 0:
@@ -122,6 +123,7 @@ def locate(
                         at += half * (k[at + half] <= x)
                         size -= half
                     node[i, j] = <int32_t>(first[j] + at)
+                    # Knots are distinct: the quotient is finite.
                     share[i, j] = (x - k[at]) / (k[at + 1] - k[at])
 
 
