@@ -30,9 +30,11 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "docstrings",  # these are files of tools/site
+    "keywords",
     "mathml",
     "names",
     "outside",
+    "overview",
     "pictures",
 ]
 exclude_patterns = ["_build", "gallery"]

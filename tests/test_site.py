@@ -1,6 +1,7 @@
 """The site's lists are complete: every public name, every page, nothing but ours."""
 
 import importlib
+import json
 import pkgutil
 import re
 from pathlib import Path
@@ -65,3 +66,11 @@ def test_every_public_module_has_its_page(module):
     page = ROOT / "docs/api" / f"{module.rpartition('.')[2]}.rst"
     assert f".. automodule:: {module}\n" in page.read_text()
     assert page.stem in (ROOT / "docs/api/index.rst").read_text().split()
+
+
+def test_searches_name_pages_that_exist():
+    """`tools/site/look.mjs` makes these searches on the site that was built."""
+    searches = json.loads((ROOT / "tools/site/searches.json").read_text())
+    assert len(searches) >= 20
+    for page in searches.values():
+        assert (ROOT / "docs" / f"{page}.md").exists(), page

@@ -7,8 +7,9 @@
 // Prints a table of what is wrong and ends with 1 if anything is: a page wider than its
 // window, a file that is missing or comes from another host, an error in the console, a
 // picture without pixels, a page with no title of its own or with two, a link or an anchor
-// that leads nowhere, or a search that does not find "fit_svorim". With --shots a picture of each page goes to
-// FOLDER/390 (a telephone) and FOLDER/1280, with --dark of its dark version.
+// that leads nowhere, or a search of searches.json that does not find its page first. With
+// --shots a picture of each page goes to FOLDER/390 (a telephone) and FOLDER/1280, with
+// --dark of its dark version.
 import { createServer } from "node:http";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -142,13 +143,19 @@ function checkLinks(origin, seen, faults) {
   }
 }
 
+// every search of searches.json finds its page first
 async function search(context, origin, faults) {
+  const path = join(import.meta.dirname, "searches.json");
   const tab = await context.newPage();
-  await tab.goto(`${origin}/search.html?q=fit_svorim`);
-  const hit = tab.locator('#search-results a[href*="fit_svorim"]').first();
-  const found = await hit.waitFor({ timeout: 20000 }).then(() => true, () => false);
-  if (!found) faults.push(["search.html", "", "does not find fit_svorim"]);
-  else console.log(`a search for fit_svorim finds ${await hit.textContent()} first`);
+  for (const [query, page] of Object.entries(JSON.parse(readFileSync(path, "utf8")))) {
+    await tab.goto(`${origin}/search.html?q=${encodeURIComponent(query)}`);
+    // the list is complete when its summary says how many it has
+    await tab.locator(".search-summary", { hasText: /found|match/ }).waitFor();
+    const first = tab.locator("#search-results li a").first();
+    const href = await first.getAttribute("href", { timeout: 5000 }).catch(() => "nothing");
+    if (href.split(/[.#]html|[?#]/)[0].replace(/\.html$/, "") !== page)
+      faults.push(["search.html", query, `finds ${href} first, not ${page}`]);
+  }
   await tab.close();
 }
 
@@ -172,7 +179,8 @@ try {
       now.fault = (what) => faults.push([page, width, what]);
       seen.set(page, await look(tab, origin, page, width, now.fault));
     }
-    if (!options.only) await search(context, origin, faults);
+    if (width === WIDTHS.at(-1) && "search.html".includes(options.only))
+      await search(context, origin, faults);
     await context.close();
   }
   checkLinks(origin, seen, faults);
