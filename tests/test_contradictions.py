@@ -119,6 +119,11 @@ def link(**changes):
             coding(n_features=3),
             "feature_names must name the columns that are read",
         ),
+        (
+            "words",  # names for so many columns would fill the memory
+            coding(feature_names=None, n_features=10**13),
+            "coding must read the n_features columns",
+        ),
         ("words", coding(terms=((2,),)), "terms must number variables"),
         ("words", coding(terms=((0, 0),)), "a term is of distinct variables"),
         ("words", coding(terms=((),)), "a term is of distinct variables"),

@@ -6,6 +6,7 @@ import random
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "tools" / "fuzz"
@@ -53,6 +54,56 @@ def test_files_are_refused_or_the_same_or_good(fuzz, tmp_path, monkeypatch):
     outcomes = [judge(drawn(family, 3, i)) for i in range(200)]
     assert not [outcome for outcome in outcomes if outcome.failed]
     assert {outcome.kind for outcome in outcomes} == {"ok", "ValueError"}
+
+
+# Numbers in place of one entry or of all, and other changes that keep dtype and shape.
+NUMBERS = [0.0, 5e-324, 1e8, 1e308, -1.0, -1e308, np.inf, -np.inf, np.nan]
+WAYS = [
+    *(lambda a, v=v: np.full_like(a, v) for v in NUMBERS),
+    *(lambda a, f=f: (f * a).astype(a.dtype) for f in (-1, 1e-300, 1e8, 1e300)),
+    lambda a: a[::-1],
+    lambda a: np.roll(a, 1),
+    lambda a: np.sort(a, axis=None).reshape(a.shape),
+    lambda a: np.sort(a, axis=None)[::-1].reshape(a.shape),
+    lambda a: np.random.default_rng(0).permutation(a.ravel()).reshape(a.shape),
+    lambda a: ~a if a.dtype.kind == "b" else a + 1,
+]
+VALUES = [
+    None, True, -1.0, 0, 1, 2, 3, 5e-324, 1e308, np.inf, np.nan, 2**40, "x1",
+    "logit", "probit", "cloglog", "symmetric", "svc", "one_vs_all", "ordered", "ep",
+]  # fmt: skip
+FORGED = [
+    "npsvor", "svorim", "svc", "svr", "svmop", "opbe", "kdlor", "tlssvor",
+    "gpor", "pom", "pom words", "lat", "cnnor", "elmor", "nnor", "nnpom", "ofmhs",
+    "xofm", "standardized", "preprocessed", "selection", "conformal", "cross conformal",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n == "lat" else pytest.mark.slow) for n in FORGED],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_no_field_makes_probabilities_that_are_none(fuzz, name):
+    saved = fuzz("saved")
+    header, arrays = saved.members(name)
+    n_leaves = sum(
+        not isinstance(holder[key], dict | list)
+        for holder, key in saved._places(header)
+    )
+    last = 0.999999
+    at = [saved.entry(i, v) for i in (0.0, last) for v in NUMBERS]
+    changes = [
+        *(saved.array(i, way) for i in range(len(arrays)) for way in (*WAYS, *at)),
+        *(saved.leaf(i, value) for i in range(n_leaves) for value in VALUES),
+    ]
+    good = 0
+    for change in changes:
+        try:
+            good += saved.forged_probabilities(name, change)
+        except (ValueError, MemoryError):
+            continue
+    assert 0 < good < len(changes)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from strategies import at_most, sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status
+from ordinal._cumulative import elastic_net
 from ordinal._cumulative.elastic_net import Penalty
 from ordinal._cumulative.likelihood import Likelihood
 from ordinal._model.registry import path_of
@@ -588,3 +589,23 @@ def test_time_is_looked_at_before_columns_are_copied_and_their_hessian_made(
         assert not hessians
         assert model.convergence.status is Status.MAX_TIME
         assert np.isfinite(model.predict_proba(X[:9])).all()
+
+
+def test_no_pass_over_the_rows_is_made_once_time_is_up(up_after, monkeypatch):
+    """The point without features has been certified: the penalties on the way to the
+    last one change its bound alone."""
+    X, y = sample(900, 12, noise=3.0)
+    passes, best = [], elastic_net.with_best_free
+
+    def counted(*args):
+        passes.append(args)
+        return best(*args)
+
+    monkeypatch.setattr(elastic_net, "with_best_free", counted)
+    up_after(0)
+    with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
+        model = ordinal.fit_pom(X, y, l1=1e-4, max_time=60.0)
+    assert len(passes) == 1
+    assert model.convergence.dual <= model.convergence.primal
+    # by the definition of the dual value, for a smaller penalty than the largest one
+    assert_allclose(model.convergence.primal, -model.null_loglik / len(y), rtol=1e-12)

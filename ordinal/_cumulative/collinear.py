@@ -132,14 +132,18 @@ def _gram(D: Design, which: np.ndarray) -> np.ndarray:
         every = columns_of(D.X, D.centre, np.ones(D.X.shape[1]), 1)
         return every.chosen(which).gram(D.weight)
     equal = bool((D.weight == D.weight[0]).all())
-    gram = np.zeros((D.X.shape[1], D.X.shape[1]))
+    # A copy of nearly all columns costs more than products that are not needed.
+    few = 2 * which.size <= D.X.shape[1]
+    d = which.size if few else D.X.shape[1]
+    gram = np.zeros((d, d))
     for part in cancellable_slices(D.X.shape[0], gram.size):
         for rows in strips(part.stop, _ROWS, part.start):
-            X = D.X[rows]  # X'X is half of the work of another product
+            X = D.X[rows, which] if few else D.X[rows]
+            # X'X is half of the work of another product
             gram += X.T @ (X if equal else X * D.weight[rows, None])
     if equal:
         gram *= D.weight[0]
-    return np.asarray(gram[np.ix_(which, which)])
+    return np.asarray(gram if few else gram[np.ix_(which, which)])
 
 
 def _gram_of(which: np.ndarray, D: Design) -> Parts:

@@ -228,12 +228,18 @@ class DenseColumns:
 
     def chosen(self, which: np.ndarray) -> DenseColumns:
         if self.centre is None or self.spread is None:
-            return DenseColumns(np.ascontiguousarray(self.X[:, which]))
-        X = self.X[:, which]
+            return DenseColumns(self._taken(which))
+        X = self._taken(which)
         # In place, because the copy is the only one that may be as large as X.
         X -= self.centre[which]
         X /= self.spread[which]
-        return DenseColumns(np.ascontiguousarray(X))
+        return DenseColumns(X)
+
+    def _taken(self, which: np.ndarray) -> np.ndarray:
+        """Return a copy of some columns in C order, which X[:, which] is not."""
+        if self.X.flags.c_contiguous:
+            return self.X.take(which, axis=1)
+        return np.ascontiguousarray(self.X[:, which])
 
     def dense(self) -> np.ndarray:
         """Return Z as a dense array."""

@@ -299,14 +299,26 @@ class Coding(Storable):
             names = [":".join(reversed(of)) for of in product(*reversed(parts))]
             yield ":".join(self.variables[k].name for k in term), names
 
+    def _is_default_name(self, name: str) -> bool:
+        """Return whether default names have this one, without making them: a forged
+        number of features would fill the memory.
+        """
+        number = name[1:]
+        return (
+            number.isdecimal()
+            and name == f"x{int(number)}"
+            and 1 <= int(number) <= self.n_features
+        )
+
     def _check(self) -> None:
-        names = self.feature_names or default_names(self.n_features)
-        if len(names) != self.n_features:
+        names = None if self.feature_names is None else {*self.feature_names}
+        if names is not None and len(names) != self.n_features:
             raise ValueError("feature_names must name the columns that are read")
+        is_name = self._is_default_name if names is None else names.__contains__
         for variable in self.variables:
             if isinstance(variable.source, str):
                 read = columns_of(variable.source)
-                known = bool(read) and set(read) <= set(names)
+                known = bool(read) and all(map(is_name, read))
             else:
                 known = variable.source in range(self.n_features)
             if not known:

@@ -168,6 +168,8 @@ class Estimates(Thresholds, Trained):
     convergence: Convergence
 
     def _check(self) -> None:
+        if self.coding is not None and self.coding.n_features != self.n_features:
+            raise ValueError("coding must read the n_features columns of the model")
         made = self.feature_names if self.coding is None else self.coding.column_names
         c = self.n_features if made is None else len(made)
         if len(self.column_names) != c:

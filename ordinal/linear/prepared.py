@@ -30,6 +30,7 @@ from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.preparation import prepare
 from .._rows.chunks import check_in_memory
+from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
 from .contrasts import Coding
 from .training import Missing, Training, read_training
@@ -105,7 +106,8 @@ def prepare_pom(
     check_columns(name, problem.n_features)
     with closing(problem):
         design = _design(training, problem, nominal, scale, threshold)
-        design = identified(design, problem.shown_names, is_penalised)
+        with OneThread():  # its threads spin on a busy machine, as in the fit itself
+            design = identified(design, problem.shown_names, is_penalised)
         if design.offset is not None:
             _check_start(design, link, prepared.n_threads)
     return PreparedPom(

@@ -141,14 +141,19 @@ def busy(count: int):
 
 
 def ratio(sides, rounds: int, *asked) -> tuple[float, float, float]:
-    """Return the default's seconds, those of one thread, and the median ratio."""
+    """Return the default's seconds, those of one thread, and their ratio.
+
+    All three are medians of the rounds. The ratio is the median of the ratios within
+    rounds, which is not the ratio of the two medians before it.
+    """
     times = []
     for i in range(rounds):
         order = sides if i % 2 else sides[::-1]
         took = {side: side.seconds(*asked) for side in order}
         times.append([took[side] for side in sides])
     a, b = zip(*times, strict=True)
-    return min(a), min(b), statistics.median(x / y for x, y in times)
+    ratios = [x / y for x, y in times]
+    return statistics.median(a), statistics.median(b), statistics.median(ratios)
 
 
 def part_fits(args) -> None:

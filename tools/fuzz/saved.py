@@ -3,6 +3,7 @@ the changes that these make to a file."""
 
 # ruff: noqa: F403, F405
 import copy
+import io
 import json
 
 from subjects import *
@@ -198,23 +199,49 @@ def damaged(name: str, *changes: Change) -> str:
 def forged(name: str, *changes: Change) -> str:
     """Load a file whose fields have changed, with the checksum that belongs to them: it
     is refused, or predicts finitely, and can be saved again."""
-    header, arrays = copy.deepcopy(members(name))
-    for change in changes:
-        change((header, arrays))
-    header["checksum"] = checksum(header["model"], arrays)
-    as_bytes = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    with open("forged.npz", "wb") as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        np.savez(file, header=as_bytes, **arrays)
-    model = _loaded(pathlib.Path("forged.npz").read_bytes())
+    model = _forged(name, changes)
     X = subject(name)[1]
     for size in (1.0, 1e-200, 1e150, 1e305):
         for key, values in judged(model, _times(size, X)).items():
             if values.dtype.kind == "f" and not _finite(model, key, values):
                 raise BrokenPromise(f"{key} of rows times {size:g} is not finite")
+            if key == "predict_proba{}[0]" and not _are_probabilities(values):
+                raise BrokenPromise(f"{key} of rows times {size:g} does not sum to 1")
     repr(model)
     _loaded(_bytes_of(model))
     return "another"
+
+
+def forged_probabilities(name: str, *changes: Change) -> bool:
+    """Load such a file, and check nothing but the probabilities of rows of two sizes.
+
+    Return whether there are any.
+    """
+    model = _forged(name, changes)
+    any_made = False
+    for size in (1.0, 1e150):
+        try:
+            P = model.predict_proba(_times(size, subject(name)[1]))
+        except ValueError:
+            continue
+        any_made = True
+        if not _are_probabilities(P):
+            raise BrokenPromise(f"rows times {size:g} have probabilities that are none")
+    return any_made
+
+
+def _forged(name: str, changes: tuple[Change, ...]) -> Any:
+    """Return the object in a file whose fields and checksum have changed."""
+    header, arrays = copy.deepcopy(members(name))
+    for change in changes:
+        change((header, arrays))
+    header["checksum"] = checksum(header["model"], arrays)
+    as_bytes = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.savez(file, header=as_bytes, **arrays)
+    return _loaded(file.getvalue())
 
 
 def _times(size: float, X: Any) -> Any:
@@ -238,11 +265,16 @@ def _finite(model: Any, key: str, values: np.ndarray) -> bool:
     return bool(known.all())
 
 
+def _are_probabilities(P: np.ndarray) -> bool:
+    """All between 0 and 1, with rows that sum to 1."""
+    sums = P.sum(axis=1)
+    return bool((P >= 0).all() and (P <= 1).all() and np.allclose(sums, 1, 0, 1e-12))
+
+
 def _loaded(content: bytes) -> Any:
     """The object in a file of these bytes; ValueError alone refuses it."""
-    pathlib.Path("changed.npz").write_bytes(content)
     try:
-        return ordinal.load("changed.npz")
+        return ordinal.load(io.BytesIO(content))
     except (ValueError, MemoryError):
         raise
     except Exception as error:
