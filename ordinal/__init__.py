@@ -21,6 +21,7 @@ array([6, 1, 0])
 Methods
 -------
 fit_pom, fit_pom_path                 linear cumulative models with standard errors
+fit_clmm                              the same with random effects of groups
 fit_lit, fit_lat                      linear, logistic losses at thresholds
 fit_svorim, fit_svorex, fit_redsvm    support vectors with parallel hyperplanes
 fit_npsvor, fit_npsvor_path           a hyperplane for each rank
@@ -96,7 +97,16 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .gpor import GporModel, fit_gpor
     from .kdlor import KdlorModel, fit_kdlor
-    from .linear import PomModel, PomPath, anova, fit_pom, fit_pom_path, lr_test
+    from .linear import (
+        ClmmModel,
+        PomModel,
+        PomPath,
+        anova,
+        fit_clmm,
+        fit_pom,
+        fit_pom_path,
+        lr_test,
+    )
     from .logistic import LinearThresholdModel, fit_lat, fit_lit
     from .model_selection import Selection, select
     from .networks import (
@@ -130,6 +140,7 @@ warn_of_namesake(__path__[0])
 
 __all__ = [
     "BoostingModel",
+    "ClmmModel",
     "CnnorModel",
     "CollinearColumnsWarning",
     "Comparison",
@@ -172,6 +183,7 @@ __all__ = [
     "data",
     "datasets",
     "fit_boosting",
+    "fit_clmm",
     "fit_cnnor",
     "fit_cssvc",
     "fit_elmor",

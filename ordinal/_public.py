@@ -35,9 +35,11 @@ NAMES: dict[str, tuple[str, ...]] = {
     "kdlor": ("KdlorModel", "fit_kdlor"),
     "kernels": (),
     "linear": (
+        "ClmmModel",
         "PomModel",
         "PomPath",
         "anova",
+        "fit_clmm",
         "fit_pom",
         "fit_pom_path",
         "lr_test",

@@ -36,26 +36,34 @@ The modules of this package:
     residuals, diagnostics  residuals, goodness of fit, influence of rows
     ratio_loss, ratio      stopping ratio and adjacent categories models
     reports                tables of estimates, of the fit and of rows
+    mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
+    random_terms           random effects in formulas and arrays
     steps, comparisons     fits of some of the terms, tests and contrasts of terms
 """
 
 from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
+from .mixed_fit import fit_clmm
+from .mixed_model import ClmmModel
 from .model import PomModel
 from .nested import LikelihoodRatio, anova, lr_test
 from .path import PomPath
+from .random_terms import RandomEffects
 from .ratio import RatioModel, fit_ratio
 from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
+    "ClmmModel",
     "GoodnessOfFit",
     "Influence",
     "LikelihoodRatio",
     "PomModel",
     "PomPath",
+    "RandomEffects",
     "RatioModel",
     "Steps",
     "anova",
+    "fit_clmm",
     "fit_pom",
     "fit_pom_path",
     "fit_ratio",

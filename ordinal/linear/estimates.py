@@ -84,6 +84,11 @@ def remembered(model: Any, asked: str) -> Remembered:
         they were changed.
     """
     found: Remembered | None = getattr(model, "remembered", None)
+    if found is None and hasattr(model, "random"):
+        raise ValueError(
+            f"{asked} is not available with random effects: a model of fit_clmm does "
+            "not keep its training rows"
+        )
     if found is None:
         raise ValueError(
             f"{asked} needs the training rows, which a model has in the process that "

@@ -183,8 +183,8 @@ def _hint(text: str) -> str:
     if "|" not in without_quoted(text):
         return ""
     return (
-        "; there are no random effects such as (1 | g): leave them out, and pass "
-        "cluster= to fit_pom for errors that are robust to dependence within groups"
+        "; fit_clmm fits random effects such as (1 | g), and cluster= of fit_pom gives "
+        "errors that are robust to dependence within groups"
     )
 
 

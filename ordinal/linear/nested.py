@@ -28,7 +28,9 @@ class LikelihoodRatio(NamedTuple):
     dof : int
         That of the numbers of parameters.
     p_value : float
-        P(chi-square with `dof` degrees of freedom > chi2).
+        P(chi-square with `dof` degrees of freedom > chi2). Half of it where the larger
+        model has one variance of random effects more and nothing else: under the
+        smaller one it is 0, on the boundary, and chi2 is 0 in half of all samples.
     """
 
     chi2: float
@@ -44,7 +46,7 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
 
     Parameters
     ----------
-    smaller, larger : PomModel
+    smaller, larger : PomModel or ClmmModel
         Fitted without penalties to the same rows; the larger has all that the smaller
         has, and more: features, nominal or scale effects, freer thresholds. What can be
         seen of this in the models is checked.
@@ -91,7 +93,11 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
             ConvergenceWarning,
         )
     chi2 = max(chi2, 0.0)
-    return LikelihoodRatio(chi2, dof, chi2_tail(chi2, dof))
+    p_value = chi2_tail(chi2, dof)
+    variances = [getattr(model, "n_variances", 0) for model in (smaller, larger)]
+    if dof == 1 == variances[1] - variances[0]:
+        p_value /= 2  # a variance of 0 is on the boundary
+    return LikelihoodRatio(chi2, dof, p_value)
 
 
 def anova(*models: Any) -> Table:

@@ -103,6 +103,8 @@ def read_rows(
     model: Estimates, asked: str, X: Any = None, y: Any = None, offset: Any = None
 ) -> Rows:
     """Return the given rows, or the training rows."""
+    if hasattr(model, "random"):
+        raise ValueError(f"{asked} is not available for models with random effects")
     if (X is None) != (y is None):
         given, lacking = ("y", "X") if X is None else ("X", "y")
         raise ValueError(f"{asked} needs {lacking} with {given}: pass both, or neither")

@@ -13,6 +13,7 @@ INSTANCES = {
         "fit('boosting', n_rounds=5)",
         "fit('boosting', n_rounds=5, structure='scores', link='cauchit')",
     ],
+    "ClmmModel": ["grouped()"],
     "CnnorModel": ["fit('cnnor', n_filters=2, n_hidden=3, max_iter=30)"],
     "ElmorModel": [
         "fit('elmor', n_hidden=9, probability=True)",

@@ -103,6 +103,16 @@ def likely(d: int = 3, **options: Any) -> Any:
     return ordinal.fit_pom(rows(60)[:, :d], y, **options)
 
 
+@functools.cache
+def grouped() -> Any:
+    """A cumulative link mixed model of ranks that no feature separates."""
+    y = np.argsort(np.argsort(rows(60).sum(axis=1) + rows(60, 1, seed=5)[:, 0] * 2.5))
+    groups = {"group": np.arange(60) % 6}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ordinal.fit_clmm(rows(60), y * 3 // 60 + 1, groups=groups)
+
+
 def standardized() -> Any:
     scaling = preprocessing.Standardizer.fit(rows())
     return preprocessing.PreprocessedModel(scaling, fit("svorex", probability=True))

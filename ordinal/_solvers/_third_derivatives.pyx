@@ -1,0 +1,160 @@
+"""Third derivatives of the likelihood of cumulative link models.
+
+With l = log(F(a) - F(b)) and S = d/da + d/db, the move of both ends alike,
+
+    t1 = d(S S l)/da = S S (dl/da),    t2 = d(S S l)/db = S S (dl/db)
+
+are what the Laplace approximation needs beyond the terms of `_cumulative`: its
+gradient moves the curvature S S l by the ends of a row. Terms at an infinite end are 0.
+"""
+from libc.math cimport atan2, exp, expm1, fmin, isinf, sqrt
+
+from ._ordinal_probit cimport Interval, interval
+from ._parts cimport parts_of, run_parts, stop_of
+
+cdef enum Link:              # the order of LINKS in `_cumulative`
+    LOGIT, PROBIT, CLOGLOG, LOGLOG, CAUCHIT
+
+cdef Py_ssize_t ROWS = 128
+cdef double ROW = 5e-8       # seconds of a row
+
+
+cdef struct Thirds:
+    double t1, t2
+
+
+cdef inline double slope_of_logistic(double x) noexcept nogil:
+    """Slope of the logistic density."""
+    cdef double e = exp(x if x < 0 else -x)      # which does not overflow
+    cdef double tail = e / (1 + e)
+    cdef double slope = tail * (1 - tail) * (1 - 2 * tail)
+    return slope if x < 0 else -slope
+
+
+cdef inline Thirds logit(double a, double b) noexcept nogil:
+    """S S l = -f(a) - f(b), with f the density."""
+    cdef Thirds t
+    t.t1 = 0 if isinf(a) else -slope_of_logistic(a)
+    t.t2 = 0 if isinf(b) else -slope_of_logistic(b)
+    return t
+
+
+cdef inline Thirds probit(double a, double b, double delta) noexcept nogil:
+    """S multiplies dl/da by -above, and moves `above` by the variance; the other end
+    is the mirror."""
+    cdef Thirds t
+    cdef Interval z = interval(b, a, delta)
+    t.t1 = z.upper * (z.above * z.above - z.variance) if z.upper > 0 else 0
+    t.t2 = -z.lower * (z.below * z.below - z.variance) if z.lower > 0 else 0
+    return t
+
+
+cdef inline Thirds cloglog(double a, double b, double delta) noexcept nogil:
+    """With u = e^a, v = e^b, D = u - v and r(D) = D / (e^D - 1), S l = r(D) - v."""
+    cdef Thirds t
+    cdef double LAST = 709
+    cdef double u = exp(fmin(a, LAST)), v = exp(fmin(b, LAST))
+    cdef double D = u * -expm1(-delta), y = D * D
+    cdef double e, inner, first, second          # of r
+    if D < 0.5:              # the sum of B_2k D^2k / (2k)!, below 1e-13 beyond k = 7
+        first = -0.5 + D * (1 / 6. - y * (1 / 180. - y * (1 / 5040. - y * (
+            1 / 151200. - y * (1 / 4790016. - y * (
+                691 * 12 / 1307674368000. - y * 14 / 74724249600.))))))
+        second = 1 / 6. - y * (1 / 60. - y * (1 / 1008. - y * (
+            7 / 151200. - y * (9 / 4790016. - y * (
+                691 * 132 / 1307674368000. - y * 182 / 74724249600.)))))
+    else:
+        e = expm1(D)
+        inner = 1 / D - 1 - 1 / e
+        first = D / e * inner
+        second = first * inner + D / e * ((1 + 1 / e) / e - 1 / y)
+    t.t1 = u * (first + D * second) if first != 0 else 0
+    t.t2 = -v * (1 + first + (D * second if first != 0 else 0))
+    return t
+
+
+cdef inline Thirds cauchit(double a, double b, double delta) noexcept nogil:
+    """With s the sum of the angles atan a and atan b, and t their difference,
+    S s = 1 + cos s cos t and S t = -sin s sin t; m1 and m2 are S log(dl/da) and
+    S log(-dl/db)."""
+    cdef Thirds out
+    cdef double cos_a = 0 if isinf(a) else 1 / sqrt(1 + a * a)
+    cdef double cos_b = 0 if isinf(b) else 1 / sqrt(1 + b * b)
+    cdef double sin_a = 1 if isinf(a) else a * cos_a
+    cdef double sin_b = -1 if isinf(b) else b * cos_b
+    cdef double sine = delta * (cos_a * cos_b)
+    if isinf(delta):
+        sine = sin_a * cos_b - cos_a * sin_b
+    cdef double cosine = cos_a * cos_b + sin_a * sin_b
+    cdef double t = atan2(sine, cosine)
+    cdef double sine_s = sin_a * cos_b + cos_a * sin_b
+    cdef double cosine_s = cos_a * cos_b - sin_a * sin_b
+    cdef double k, m1, m2, move, bend, moved, y = t * t
+    if t < 0.5:              # of sin(t) / t - cos(t)
+        k = y / 3 * (1 - y / 10 * (1 - y / 28 * (1 - y / 54 * (1 - y / 88 * (
+            1 - y / 130)))))
+    else:
+        k = sine / t - cosine
+    move = 1 + cosine_s * cosine
+    bend = sine_s * k
+    m1, m2 = bend - cosine_s * sine, bend + cosine_s * sine
+    moved = cosine_s * move * k - sine_s * sine_s * sine * (sine - k / t)
+    bend = -sine_s * sine * (1 + 2 * cosine_s * cosine)
+    out.t1 = cos_a * cos_a / t * (m1 * m1 + moved - bend)
+    out.t2 = -cos_b * cos_b / t * (m2 * m2 + moved + bend)
+    return out
+
+
+cdef inline Thirds thirds(int link, double a, double b, double delta) noexcept nogil:
+    cdef Thirds t, m
+    if link == LOGIT:
+        return logit(a, b)
+    if link == PROBIT:
+        return probit(a, b, delta)
+    if link == CLOGLOG:
+        return cloglog(a, b, delta)
+    if link == LOGLOG:       # the mirror
+        m = cloglog(-b, -a, delta)
+        t.t1, t.t2 = -m.t2, -m.t1
+        return t
+    return cauchit(a, b, delta)
+
+
+cdef struct Ends:
+    int link
+    const double* a
+    const double* b
+    const double* delta
+    double* out
+    Py_ssize_t n
+
+
+cdef void thirds_of_block(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Ends* q = <Ends*>given
+    cdef Py_ssize_t i
+    cdef Thirds t
+    for i in range(part * ROWS, stop_of(q.n, ROWS, part)):
+        t = thirds(q.link, q.a[i], q.b[i], q.delta[i])
+        q.out[i] = t.t1
+        q.out[q.n + i] = t.t2
+
+
+def row_thirds(
+    int link,                            # its number in LINKS of `_cumulative`
+    const double[::1] a not None,        # (n,) upper ends, inf for the highest rank
+    const double[::1] b not None,        # (n,) lower ends, -inf for the lowest
+    const double[::1] delta not None,    # (n,) a - b > 0
+    double[:, ::1] out not None,         # OUT (2, n)
+    int n_threads,
+):
+    """Rows: t1, t2."""
+    cdef Py_ssize_t n = a.shape[0]
+    cdef Ends q
+    if not (b.shape[0] == delta.shape[0] == out.shape[1] == n and out.shape[0] == 2):
+        raise ValueError("row_thirds: inconsistent array shapes")
+    if not 0 <= link <= CAUCHIT:
+        raise ValueError("row_thirds: no such link")
+    if n == 0:
+        return
+    q = Ends(link, &a[0], &b[0], &delta[0], &out[0, 0], n)
+    run_parts(thirds_of_block, &q, parts_of(n, ROWS), n_threads, ROW * n)

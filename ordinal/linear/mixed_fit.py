@@ -1,0 +1,494 @@
+"""Fits of cumulative link mixed models.
+
+The search begins at the fit without random effects, whose Hessian gives the parameters
+units in which L-BFGS finds the optimum; Newton steps with differences of the exact
+gradient then certify it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._cumulative.design import Threshold
+from .._cumulative.fitting import likelihood_of, minimize
+from .._cumulative.likelihood import Link
+from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
+from .._cumulative.separation import judged
+from .._input.checks import check_choice, check_count, shown, with_suggestions
+from .._input.columns import feature_names, is_frame
+from .._input.frame import default_names
+from .._input.problem import around_ranks
+from .._input.sparse import is_sparse, read_only
+from .._input.types import ArrayLike, Labels, MatrixLike
+from .._model.preparation import Callback
+from .._numerics import lbfgs
+from .._numerics.memory import check_memory
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
+from .estimates import null_loglik
+from .mixed_model import ClmmModel
+from .prepared import PreparedPom, prepare_pom
+from .random_terms import (
+    Asked,
+    RandomEffects,
+    from_arrays,
+    incomplete,
+    read_effects,
+    read_groups,
+    split_formula,
+    term_of,
+)
+from .training import Missing
+
+_NOISE = {"logit": 1.81, "probit": 1.0, "cauchit": 1.81}  # deviation, or like it
+_COARSE = 1e-4  # largest slope in standard errors where Newton's method takes over
+_STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of rounding
+_POLISH = 20
+_SMALL = 0.1  # deviations of the noise, below which a deviation may be 0
+_NEAR_0 = 1e-3  # where the slope in the variance is looked at
+_PIVOT = 1e-10
+_MOST_NODES = 100
+
+
+@with_suggestions
+def fit_clmm(
+    X: MatrixLike | str,
+    y: Labels,
+    *,
+    groups: Mapping[str, ArrayLike] | None = None,
+    slopes: Mapping[str, Sequence[str | int]] | None = None,
+    n_quadrature: int = 1,
+    link: Link = "logit",
+    threshold: Threshold = "flexible",
+    nominal: Sequence[str | int] = (),
+    scale: Sequence[str | int] = (),
+    offset: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    reference: Mapping[str, Any] | None = None,
+    missing: Missing = "error",
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> ClmmModel:
+    """Fit a cumulative link mixed model: ranks of rows that belong to groups.
+
+    P(y <= j | b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)) with effects
+    b ~ N(0, Sigma) of the level of each group. The effects are integrated out by the
+    Laplace approximation, or by adaptive Gauss-Hermite quadrature.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or formula
+        Rows of features; or a formula with random effects as lme4 writes them, such as
+        "rating ~ temp + contact + (1 | judge)", about the data frame `y`: also
+        (1 + week | id), (week || id), (0 + x | g), (1 | a/b), and several of these. It
+        needs the package formulaic. At least one feature.
+    y : (n,) array-like, or the data frame of a formula
+    groups : mapping of names to (n,) labels
+        Without a formula: the factors whose levels have a random intercept.
+    slopes : mapping of names of `groups` to columns of X, optional
+        Random slopes, by name or number, correlated with the intercept.
+    n_quadrature : int, default 1
+        Nodes per dimension, 1 to 100. 1 is the Laplace approximation, for every
+        structure; more need one factor with at most 3 effects. 10 are exact to many
+        digits for most data.
+    link, threshold, nominal, scale, offset, classes, reference
+        As for `fit_pom`.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 is the row written twice, in the same group.
+    missing : {"error", "drop"}, default "error"
+        What becomes of rows that lack a value, labels of groups included.
+    tol : float > 0, default 1e-6
+        Length of the next Newton step, in standard errors, at which the fit has
+        converged.
+    max_iter : int, default 1000
+        Steps of the search.
+    max_time : float > 0, optional
+        Seconds, looked at before every evaluation of the likelihood.
+    n_threads, callback, verbose
+        As for `fit_pom`.
+
+    Returns
+    -------
+    ClmmModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then. Or
+        columns separate the ranks, so that no finite coefficients are the best.
+    MemoryError
+        The dense matrix of all factors but the largest needs more memory than there is.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit ended short of the tolerance; the message says why and what helps.
+    CollinearColumnsWarning
+        As `fit_pom`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.load_wine()
+    >>> judges = [i // 8 for i in range(72)]
+    >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+    >>> round(model.loglik, 4), model.deviations["sd"].round(4)
+    (-81.5654, array([1.1311]))
+    """
+    n_quadrature = check_count("n_quadrature", n_quadrature)
+    if n_quadrature > _MOST_NODES:
+        raise ValueError(
+            f"n_quadrature must be at most {_MOST_NODES}, got {n_quadrature}"
+        )
+    max_iter = check_count("max_iter", max_iter)
+    check_choice("missing", missing, ("error", "drop"))
+    fixed, table, asked = _asked_of(X, y, groups, slopes)
+    labels, Z = read_groups(asked, groups, table), read_effects(asked, table)
+    n = len(table)
+    lacking = incomplete(labels, Z, n)
+    if lacking.any() and (missing == "error" or lacking.all()):
+        raise ValueError(
+            f"groups and slopes: {int(lacking.sum())} of {n} rows lack labels or "
+            f"values, the first in row {int(lacking.argmax())}: pass missing='drop' to "
+            "leave these rows out"
+        )
+    row = np.where(lacking, np.nan, np.arange(n, dtype=np.float64))
+    prepared = prepare_pom(
+        *("fit_clmm", fixed, y, False),
+        link=link,
+        threshold=threshold,
+        nominal=nominal,
+        scale=scale,
+        offset=offset,
+        sample_weight=sample_weight,
+        class_weight=None,
+        classes=classes,
+        reference=reference,
+        missing=missing,
+        cluster=row,
+        tol=tol,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+    )  # fmt: skip
+    kept = np.asarray(prepared.training.cluster).astype(np.int64)
+    made = [
+        (own, *term_of(own, [a[kept] for a in columns], z[kept]))
+        for own, columns, z in zip(asked, labels, Z, strict=True)
+    ]
+    made.sort(key=lambda part: -part[1].n_levels * part[1].q)
+    _check_quadrature(n_quadrature, [part[1] for part in made])
+    with prepared.monitor as monitor:
+        model = _fit(prepared, made, n_quadrature, max_iter)
+        monitor.conclude(model.convergence)
+    model.convergence.warn_unless_converged("fit_clmm")
+    return model
+
+
+Made = tuple[Asked, RandomTerm, np.ndarray, np.ndarray]
+
+
+def _asked_of(X: Any, y: Any, groups: Any, slopes: Any) -> tuple[Any, Any, list[Asked]]:
+    """Return the fixed part, the table that effects are read from, and the effects."""
+    if isinstance(X, str):
+        if groups is not None or slopes is not None:
+            raise ValueError(
+                "groups and slopes go without a formula, which has its own"
+            )
+        if not is_frame(y):
+            raise TypeError(
+                "a formula needs its data frame: fit_clmm('y ~ x + (1 | g)', data), "
+                f"got {shown(y)}"
+            )
+        fixed, asked = split_formula(X)
+        return fixed, y, asked
+    if is_sparse(X):
+        raise TypeError("X must be dense: fit_clmm takes no sparse matrix")
+    table = X if is_frame(X) else np.asarray(X)
+    names = (feature_names(X) if is_frame(X) else None) or ()
+    if not is_frame(X):
+        if table.ndim != 2:
+            raise ValueError(f"X must have two dimensions, got {table.ndim}")
+        names = default_names(table.shape[1])
+    return X, table, from_arrays(groups, slopes, tuple(names))
+
+
+def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
+    if n_quadrature > 1 and (len(terms) > 1 or terms[0].q > 3):
+        raise ValueError(
+            "n_quadrature must be 1 with several factors or more than 3 effects of "
+            f"one, got {n_quadrature}: the Laplace approximation fits these"
+        )
+    rest = sum(t.n_levels * t.q for t in terms[1:])
+    needed = 8.0 * rest * (3 * terms[0].n_levels * terms[0].q + 4 * rest)
+    check_memory("fit_clmm", needed, f"{rest} effects of all factors but the largest")
+
+
+def _fit(
+    prepared: PreparedPom, made: list[Made], n_quadrature: int, max_iter: int
+) -> ClmmModel:
+    design, monitor = prepared.design, prepared.monitor
+    plain = likelihood_of(design, prepared.link, 0.0, prepared.n_threads)
+    start = minimize(plain, max_iter, Monitor("start", 1e-6))
+    _, separated = judged(
+        design, prepared.link, start.point.x, start.step, start.status, False, monitor
+    )
+    if separated.size:
+        names = [prepared.problem.shown_names[j] for j in separated.tolist()]
+        raise ValueError(
+            f"no finite coefficients are the best: {', '.join(names)} tell ranks "
+            "apart without error; leave these columns out"
+        )
+    terms = [part[1] for part in made]
+    loss = MixedLikelihood(
+        design, prepared.link, terms, n_quadrature, prepared.n_threads
+    )
+    noise = _NOISE.get(prepared.link, 1.28)
+    theta = np.concatenate([0.5 * noise * np.eye(t.q)[t.free] for t in terms])
+    sizes = np.concatenate(
+        [np.full(int(t.free.sum()), noise / math.sqrt(t.n_levels)) for t in terms]
+    )
+    units = np.zeros((design.n_parameters + theta.size,) * 2)
+    p = design.n_parameters
+    H = design.total * start.point.hessian.dense()
+    units[:p, :p] = np.linalg.cholesky(np.linalg.inv(H))
+    units[p:, p:] = np.diag(sizes)
+    search = _Search(loss, units, max_iter, monitor)
+    x = search.minimum(np.concatenate([start.point.x, theta]))
+    x, is_singular = search.without_zeros(x, noise)
+    x, status, violation, V = search.certified(x)
+    return _model(prepared, made, search, x, status, violation, V, is_singular, plain)
+
+
+class _Search:
+    """Search for the optimum; entries of theta that are 0 at the boundary stay so."""
+
+    def __init__(
+        self, loss: MixedLikelihood, units: np.ndarray, max_iter: int, monitor: Monitor
+    ):
+        self.loss, self.units, self.monitor = loss, units, monitor
+        self.max_iter, self.n_iter = max_iter, 0
+        self.status = Status.CONVERGED
+        self.free = np.ones(len(units), dtype=bool)
+
+    def minimum(self, x: np.ndarray) -> np.ndarray:
+        """Return the optimum over the free parameters, coarsely."""
+        C = self.units[np.ix_(self.free, self.free)]
+
+        def function(v: np.ndarray) -> tuple[float, np.ndarray]:
+            there = x.copy()
+            there[self.free] += C @ v
+            value, gradient = self.loss.value_and_gradient(there)
+            return value, C.T @ gradient[self.free]
+
+        found = lbfgs.minimize(
+            function,
+            np.zeros(int(self.free.sum())),
+            tol=_COARSE,
+            max_iter=max(self.max_iter - self.n_iter, 0),
+            monitor=self.monitor.to_tol(_COARSE).after(self.n_iter),
+            max_step=20.0,
+        )
+        self.n_iter += found.n_iter
+        self.status = found.status
+        out = x.copy()
+        out[self.free] += C @ found.x
+        return out
+
+    @property
+    def ended(self) -> bool:
+        return self.status in (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED)
+
+    def without_zeros(self, x: np.ndarray, noise: float) -> tuple[np.ndarray, bool]:
+        """Set deviations to 0 at which the likelihood falls with the variance."""
+        p, at, is_singular = self.loss.design.n_parameters, 0, False
+        for t in self.loss.terms:
+            places = np.full((t.q, t.q), -1)
+            places[t.free] = p + at + np.arange(int(t.free.sum()))
+            at += int(t.free.sum())
+            for j in range(t.q):
+                if self.ended or abs(x[places[j, j]]) > _SMALL * noise:
+                    continue
+                own = np.zeros((t.q, t.q))
+                own[t.free] = x[places[t.free]]
+                own[j, j] = 0.0
+                own = semidefinite_factor(own @ own.T)
+                there = x.copy()
+                there[places[t.free]] = own[t.free]
+                free = self.free.copy()
+                column = places[:, j]
+                self.free[column[column >= 0]] = False
+                there = self.minimum(there)
+                near = there.copy()
+                near[places[j, j]] = _NEAR_0 * noise
+                slope = self.loss.value_and_gradient(near)[1][places[j, j]]
+                value = self.loss.value_and_gradient(there)[0]
+                if slope >= 0 and value <= self.loss.value_and_gradient(x)[0] + 1e-4:
+                    x, is_singular = there, True
+                else:
+                    self.free = free
+        return x, is_singular
+
+    def certified(
+        self, x: np.ndarray
+    ) -> tuple[np.ndarray, Status, float, np.ndarray | None]:
+        """Newton steps by the Hessian of differences; point, status, violation, and the
+        covariance of the free parameters.
+        """
+        value, gradient = self.loss.value_and_gradient(x)
+        if self.ended:
+            C = self.units[np.ix_(self.free, self.free)]
+            return x, self.status, float(np.abs(C.T @ gradient[self.free]).max()), None
+        V, violation = None, math.inf
+        scale = np.sqrt((self.units**2).sum(axis=1))
+        for k in range(_POLISH):
+            if self.monitor.late():
+                return x, Status.MAX_TIME, violation, None
+            if k % 4 == 0:
+                V = self._covariance(x, scale)
+                if V is None:
+                    break
+                scale[self.free] = np.sqrt(np.diagonal(V))
+            assert V is not None
+            step = -V @ gradient[self.free]
+            violation = math.sqrt(max(-float(step @ gradient[self.free]), 0.0))
+            if violation <= self.monitor.tol:
+                V = self._covariance(x, scale) if k % 4 else V
+                return x, Status.CONVERGED, violation, V
+            there = x.copy()
+            there[self.free] += step
+            new, slope = self.loss.value_and_gradient(there)
+            if not new <= value + 1e-9 * (1 + abs(value)):
+                break
+            x, value, gradient = there, new, slope
+            self.n_iter += 1
+        return x, Status.STALLED, violation, V
+
+    def _covariance(self, x: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
+        """Return the inverse Hessian, or None where it is not positive definite."""
+        which = np.flatnonzero(self.free)
+        H = np.empty((which.size, which.size))
+        for i, j in enumerate(which):
+            h = _STEP * scale[j]
+            ends = []
+            for sign in (1, -1):
+                there = x.copy()
+                there[j] += sign * h
+                ends.append(self.loss.value_and_gradient(there)[1][which])
+            H[i] = (ends[0] - ends[1]) / (2 * h)
+        H = (H + H.T) / 2
+        try:
+            np.linalg.cholesky(H)
+        except np.linalg.LinAlgError:
+            return None
+        return np.linalg.inv(H)
+
+
+def semidefinite_factor(S: np.ndarray) -> np.ndarray:
+    """Return the lower triangular factor of a singular covariance, whose columns are 0
+    where a pivot is.
+    """
+    S, L = S.copy(), np.zeros_like(S)
+    least = _PIVOT * max(float(np.diagonal(S).max(initial=0.0)), 1e-300)
+    for j in range(len(S)):
+        if S[j, j] > least:
+            L[j:, j] = S[j:, j] / math.sqrt(S[j, j])
+            S -= np.outer(L[:, j], L[:, j])
+    return L
+
+
+def _model(
+    prepared: PreparedPom, made: list[Made], search: _Search, x: np.ndarray,
+    status: Status, violation: float, V: np.ndarray | None, is_singular: bool,
+    plain: Any,
+) -> ClmmModel:  # fmt: skip
+    """Return the model of an optimum, in the units of the features."""
+    training, problem, loss = prepared.training, prepared.problem, search.loss
+    design, p = loss.design, loss.design.n_parameters
+    value, _ = loss.value_and_gradient(x)
+    alpha, nu, beta, zeta = design.split(design.raw(x[:p]))
+    present = np.flatnonzero(problem.present)
+    inner = design.J @ alpha
+    crossings = np.zeros(problem.n_classes - 1, dtype=np.int64)
+    crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
+    if not design.nominal.size:
+        inner = np.maximum.accumulate(inner)
+    covariance = None
+    if V is not None:
+        covariance = design.raw_covariance(V[:p, :p])
+    coding = training.coding
+    table = problem if coding is None else coding
+    return ClmmModel(
+        classes=read_only(problem.classes),
+        n_features=table.n_features,
+        feature_names=table.feature_names,
+        coding=coding,
+        column_names=problem.shown_names,
+        link=prepared.link,
+        threshold=prepared.threshold,
+        location=read_only(design.location),
+        nominal=read_only(design.nominal),
+        scale=read_only(design.scale),
+        crossings=read_only(crossings),
+        thresholds=read_only(around_ranks(inner, present, problem.n_classes)),
+        alpha=read_only(alpha),
+        nominal_coef=read_only(nu),
+        coef=read_only(beta),
+        scale_coef=read_only(zeta),
+        observed=read_only(problem.present),
+        covariance=None if covariance is None else read_only(covariance),
+        covariance_type="observed",
+        l1=0.0,
+        l2=0.0,
+        loglik=-value,
+        null_loglik=null_loglik(plain),
+        n_obs=design.total,
+        n_missing=training.n_missing,
+        separated=read_only(np.zeros(0, dtype=np.int64)),
+        convergence=prepared.monitor.record(
+            status, search.n_iter, violation, value, None
+        ),
+        random=_effects(made, loss, x),
+        n_variances=loss.n_theta,
+        n_quadrature=loss.n_quadrature,
+        is_singular=is_singular,
+    )
+
+
+def _effects(
+    made: list[Made], loss: MixedLikelihood, x: np.ndarray
+) -> tuple[RandomEffects, ...]:
+    """Return modes and covariances of the effects, in the units of the columns."""
+    found = loss.mode(x)
+    assert found is not None
+    mode: Mode = found[1]
+    blocks = loss.level_blocks(mode.factor)
+    out = []
+    for (own, _, unit, levels), L, u, block in zip(
+        made, loss.lambdas(x), mode.u, blocks, strict=True
+    ):
+        sign = np.where(np.diagonal(L) < 0, -1.0, 1.0)
+        L, u = L / unit[:, None] * sign, u * sign
+        block = block * np.outer(sign, sign)
+        out.append(
+            RandomEffects(
+                name=own.name,
+                columns=own.columns,
+                effects=own.effects,
+                levels=read_only(levels),
+                factor=read_only(L),
+                modes=read_only(u @ L.T),
+                variances=read_only(L @ block @ L.T),
+            )
+        )
+    return tuple(out)

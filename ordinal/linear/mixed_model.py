@@ -1,0 +1,427 @@
+"""Model that `fit_clmm` returns."""
+
+# Types of fields are no text here, as in `estimates`.
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from .._cumulative.likelihood import (
+    cumulative,
+    exceeding,
+    for_all_ranks,
+    rank_probabilities,
+)
+from .._input.checks import check_choice, shown
+from .._input.fields import POSITIVE
+from .._input.sparse import CSR
+from .._input.types import ArrayLike, MatrixLike
+from .._model.printing import Table, Text, aligned
+from .._model.support import finite_scores
+from .._model.threshold_model import by_probabilities
+from .._numerics.rows import strips, take
+from .estimates import check_likelihood, predictors
+from .model import PomModel
+from .random_terms import RandomEffects, as_text, incomplete, read_effects, read_groups
+
+Effects = Literal["new", "average", "known"]
+_NODES, _ROWS = 100, 1 << 12
+_VARIANCE = {
+    "logit": math.pi**2 / 3,
+    "probit": 1.0,
+    "cloglog": math.pi**2 / 6,
+    "loglog": math.pi**2 / 6,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClmmModel(PomModel):
+    """P(y <= j | x, b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)), with
+    b ~ N(0, Sigma) for the levels of each factor.
+
+    It has the fields of a `PomModel`, which say the same of a group whose effects are
+    0, and those below. `covariance` and all standard errors are those of the fixed
+    parameters with the variances estimated as well.
+
+    Attributes
+    ----------
+    random : tuple of RandomEffects
+        Factors, the one with the most effects first: `name`, `effects`, `levels`,
+        `covariance`, and the conditional `modes` with their `variances`.
+    n_variances : int
+        Parameters of all covariances.
+    n_quadrature : int
+        Nodes per dimension; 1 is the Laplace approximation.
+    is_singular : bool
+        Whether a covariance is singular: the likelihood falls with a variance at 0,
+        which therefore is its estimate.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.load_wine()
+    >>> judges = [i // 8 for i in range(72)]
+    >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+    >>> model.predict_proba(X[:2, :2], effects="average").round(3)
+    array([[0.165, 0.655, 0.166, 0.012, 0.002],
+           [0.165, 0.655, 0.166, 0.012, 0.002]])
+    """
+
+    random: tuple[RandomEffects, ...]
+    n_variances: Annotated[int, POSITIVE]
+    n_quadrature: Annotated[int, POSITIVE]
+    is_singular: bool
+
+    @property
+    def dof(self) -> int:
+        """Return the number of estimated parameters, those of covariances included."""
+        check_likelihood(self, "dof")
+        return int(self.parameters.size) + self.n_variances
+
+    @property
+    def deviations(self) -> Table:
+        """Standard deviations of the random effects, with their correlations.
+
+        A dict of arrays: "group", "effect", "variance", "sd", "correlation", the last
+        with the first effect of the group (nan for that itself).
+        """
+        rows = []
+        for own in self.random:
+            S = own.covariance
+            sd = np.sqrt(np.diagonal(S))
+            for j, effect in enumerate(own.effects):
+                known = j > 0 and sd[0] * sd[j] > 0
+                r = S[0, j] / (sd[0] * sd[j]) if known else math.nan
+                rows.append((own.name, effect, S[j, j], sd[j], r))
+        names = "group", "effect", "variance", "sd", "correlation"
+        return Table(
+            {
+                n: np.array(c)
+                for n, c in zip(names, zip(*rows, strict=True), strict=True)
+            }
+        )
+
+    def ranef(self, group: str | None = None) -> Table:
+        """Conditional modes of the random effects of a factor, with their errors.
+
+        Parameters
+        ----------
+        group : str, optional
+            Name of the factor; needed where there are several.
+
+        Returns
+        -------
+        Table
+            A dict of arrays: "level", "effect", "mode", "standard_error", the last at
+            the estimates, whose own errors it leaves out.
+
+        Raises
+        ------
+        ValueError
+            There is no such factor, or several and none is named.
+        """
+        known = {own.name: own for own in self.random}
+        if group is None and len(known) == 1:
+            (group,) = known
+        check_choice("group", group, tuple(known))
+        own = known[str(group)]
+        q = len(own.effects)
+        variance = np.diagonal(own.variances, axis1=1, axis2=2)
+        return Table(
+            {
+                "level": np.repeat(own.levels, q),
+                "effect": np.tile(np.array(own.effects), own.levels.size),
+                "mode": own.modes.ravel(),
+                "standard_error": np.sqrt(np.maximum(variance, 0.0)).ravel(),
+            }
+        )
+
+    def icc(self) -> float:
+        """Intraclass correlation on the latent scale: the share of the variance of the
+        latent variable that random intercepts make.
+
+        Raises
+        ------
+        ValueError
+            Of a model with slopes or scale effects, where it differs from row to row,
+            or of the link cauchit, which has no variance.
+        """
+        if (
+            self.link not in _VARIANCE
+            or self.scale.size
+            or any(
+                len(own.effects) > 1 or own.effects[0] != "(Intercept)"
+                for own in self.random
+            )
+        ):
+            raise ValueError(
+                "icc is of models with random intercepts only, without scale effects, "
+                "and of links with a variance"
+            )
+        between = sum(float(own.covariance[0, 0]) for own in self.random)
+        return between / (between + _VARIANCE[self.link])
+
+    # Predictions
+
+    def cumulative_proba(
+        self,
+        X: MatrixLike,
+        *,
+        effects: Effects = "new",
+        groups: Mapping[str, ArrayLike] | None = None,
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """P(y <= j), (n, r - 1), for the ranks but the last.
+
+        Parameters and errors are those of `predict_proba`.
+        """
+        return self._both(X, effects, groups, offset)[0]
+
+    def predict_proba(
+        self,
+        X: MatrixLike,
+        *,
+        effects: Effects = "new",
+        groups: Mapping[str, ArrayLike] | None = None,
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Probabilities of the ranks, (n, r).
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame
+        effects : {"new", "average", "known"}, default "new"
+            "new" integrates over the effects of a group that is not known, "average"
+            is a group whose effects are 0, and "known" takes the conditional modes of
+            the groups of the rows.
+        groups : mapping of names to (n,) labels, for effects="known"
+            Default: the columns of these names in the data frame X.
+        offset : (n,) array-like, default 0
+
+        Returns
+        -------
+        (n, r) array, whose rows sum to 1
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `PomModel.decision_function`; a group that the model does not know; X
+            without the columns of slopes.
+        """
+        P = rank_probabilities(*self._both(X, effects, groups, offset))
+        P /= P.sum(axis=1, keepdims=True)
+        return P
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["median", "mode", "cost"] = "median",
+        cost: ArrayLike | None = None,
+        effects: Effects = "new",
+        groups: Mapping[str, ArrayLike] | None = None,
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Labels by a rule on `predict_proba`, whose parameters and errors it has;
+        rules are those of `PomModel.predict`.
+        """
+        rules = "median", "mode", "cost"
+        return by_probabilities(
+            self, X, rule, rules, cost, effects=effects, groups=groups, offset=offset
+        )
+
+    def _both(
+        self, X: MatrixLike, effects: Effects, groups: object, offset: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """P(y <= j) and P(y > j), (n, r - 1)."""
+        check_choice("effects", effects, ("new", "average", "known"))
+        if groups is not None and effects != "known":
+            raise ValueError("groups goes with effects='known'")
+        Z, known = self._read(X, offset)
+        n = len(Z)
+        shift, sd = np.zeros(n) if known is None else known, None
+        if effects != "average":
+            columns = read_effects(self.random, X)
+            if not all(np.isfinite(z).all() for z in columns):
+                raise ValueError("X lacks values in a column with a random slope")
+        if effects == "known":
+            shift = shift + self._modes_of(X, groups, columns)
+        elif effects == "new":
+            parts = zip(self.random, columns, strict=True)
+            sd = np.sqrt(sum(((z @ own.factor) ** 2).sum(axis=1) for own, z in parts))
+        T = self.classes.size - 1
+        below, above = np.empty((n, T)), np.empty((n, T))
+        for rows in strips(n, _ROWS):
+            spread = None if sd is None else sd[rows]
+            below[rows], above[rows] = self._mean(take(Z, rows), shift[rows], spread)
+        return below, above
+
+    def _mean(
+        self, Z: np.ndarray | CSR, shift: np.ndarray, sd: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean of the probabilities over a normal shift of deviation sd."""
+        nodes, weights = np.zeros(1), np.ones(1)
+        if sd is not None:
+            nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+            weights = weights / weights.sum()
+        low, high = np.zeros(()), np.zeros(())
+        for node, weight in zip(nodes, weights, strict=True):
+            at = shift if sd is None else shift + node * sd
+            eta, _ = predictors(self, Z, finite_scores(at))
+            if self.nominal.size:
+                eta.sort(axis=1)
+            eta = for_all_ranks(self.observed, eta, -np.inf, np.inf)
+            low = low + weight * cumulative(self.link, eta)
+            high = high + weight * exceeding(self.link, eta)
+        return low, high
+
+    def _modes_of(
+        self, X: MatrixLike, groups: object, columns: list[np.ndarray]
+    ) -> np.ndarray:
+        """Return z'b of the rows by the conditional modes of their groups."""
+        labels = read_groups(self.random, groups, X)
+        n = len(columns[0])
+        if incomplete(labels, [], n).any():
+            raise ValueError("groups lack labels; effects='new' predicts without any")
+        total = np.zeros(n)
+        for own, given, z in zip(self.random, labels, columns, strict=True):
+            names = [":".join(t) for t in zip(*map(as_text, given), strict=True)]
+            place = {level: k for k, level in enumerate(own.levels.tolist())}
+            unknown = next((name for name in names if name not in place), None)
+            if unknown is not None:
+                raise ValueError(
+                    f"{own.name} {shown(unknown)} is no group of the training rows: "
+                    "effects='new' predicts for groups that are not known"
+                )
+            at = np.array([place[name] for name in names], dtype=np.int64)
+            total += np.einsum("ij,ij->i", z, own.modes[at])
+        return total
+
+    # Inference
+
+    def summary(self) -> Text:
+        """Return the tables that R's `clmm` prints: those of `PomModel.summary` with
+        the random effects.
+
+        Raises
+        ------
+        ValueError
+            As for `standard_errors`.
+        """
+        lines = super(ClmmModel, self).summary().splitlines()
+        at = lines.index("")
+        found = self.deviations
+        r = [f"{v:.3f}" if math.isfinite(v) else "" for v in found["correlation"]]
+        columns = [
+            aligned("Groups", found["group"].tolist(), left=True),
+            aligned("Name", found["effect"].tolist(), left=True),
+            aligned("Variance", [f"{v:.4g}" for v in found["variance"]]),
+            aligned("Std.Dev.", [f"{v:.4g}" for v in found["sd"]]),
+            aligned("Corr", r),
+        ]
+        table = [" ".join(line).rstrip() for line in zip(*columns, strict=True)]
+        counts = ", ".join(f"{own.name} {own.levels.size}" for own in self.random)
+        how = (
+            "Laplace approximation"
+            if self.n_quadrature == 1
+            else f"adaptive Gauss-Hermite quadrature with {self.n_quadrature} nodes"
+        )
+        block = ["", f"Random effects ({how}):", *table, f"Number of groups: {counts}"]
+        if self.is_singular:
+            block.append("Singular: a variance is 0, or a correlation 1 or -1")
+        return Text("\n".join([*lines[:at], *block, *lines[at:]]))
+
+    def confint(
+        self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
+    ) -> Table:
+        """Wald's confidence intervals of the fixed parameters, as
+        `PomModel.confint` gives them.
+
+        Raises
+        ------
+        ValueError
+            A bad argument; as for `standard_errors`.
+        """
+        _check_method(method)
+        return super(ClmmModel, self).confint(level)
+
+    def odds_ratios(
+        self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
+    ) -> Table:
+        """exp(coef): odds ratios within a group; see `PomModel.odds_ratios`.
+
+        Raises
+        ------
+        ValueError
+            As `PomModel.odds_ratios`.
+        """
+        _check_method(method)
+        return super(ClmmModel, self).odds_ratios(level)
+
+    def proportional_odds_test(self, method: Literal["brant", "lr"] = "brant") -> Table:
+        """Raise ValueError: compare with a fit with `nominal=` by `lr_test`."""
+        raise ValueError(
+            "proportional_odds_test is for models of fit_pom: fit again with the "
+            "column in nominal= and compare both by lr_test"
+        )
+
+    def average_proba(
+        self,
+        X: MatrixLike | None = None,
+        *,
+        cumulative: bool = False,
+        level: float = 0.95,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Table:
+        """Mean probabilities over rows of a group with effects 0, with intervals: see
+        `PomModel.average_proba`. `X` must be given.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `PomModel.average_proba`; without `X`.
+        """
+        self._check_rows(X)
+        return super(ClmmModel, self).average_proba(
+            X, cumulative=cumulative, level=level, offset=offset,
+            sample_weight=sample_weight,
+        )  # fmt: skip
+
+    def marginal_effects(
+        self,
+        X: MatrixLike | None = None,
+        *,
+        level: float = 0.95,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Table:
+        """Marginal effects in a group with effects 0: see
+        `PomModel.marginal_effects`. `X` must be given.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `PomModel.marginal_effects`; without `X`.
+        """
+        self._check_rows(X)
+        return super(ClmmModel, self).marginal_effects(
+            X, level=level, offset=offset, sample_weight=sample_weight
+        )
+
+    def _check_rows(self, X: object) -> None:
+        if X is None:
+            raise ValueError(
+                "X must be given: a model of fit_clmm does not keep its training rows"
+            )
+
+
+def _check_method(method: str) -> None:
+    if method == "profile":
+        raise ValueError(
+            "method='profile' is for models of fit_pom: models of fit_clmm have Wald's "
+            "intervals"
+        )
+    check_choice("method", method, ("wald",))

@@ -1,0 +1,303 @@
+"""Random effects as users of lme4 write them, and the columns that they name.
+
+(1 | g)         an intercept per level of g
+(1 + x | g)     and a slope of x, correlated with it; (x | g) is the same
+(x || g)        uncorrelated; (0 + x | g) has the slope alone
+(1 | a/b)       (1 | a) + (1 | a:b): levels of b within those of a
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from .._cumulative.mixed import RandomTerm
+from .._input.checks import as_array, as_real_array, listed, shown
+from .._input.columns import column_number, feature_names, frame_columns, is_frame
+from .._input.fields import DISTINCT, FINITE, LABELS, Array
+from .._input.frame import default_names
+from .._input.labels import is_missing
+from .._model.storage import Storable
+
+_TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")
+_MARK = "\0"
+_INTERCEPT = "(Intercept)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """One factor and its effects, as asked for.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Whose combinations are the levels.
+    effects : tuple of str
+        "(Intercept)" or columns.
+    free : (q, q) bool array
+        Entries of the lower triangle that are parameters.
+    """
+
+    columns: tuple[str, ...]
+    effects: tuple[str, ...]
+    free: np.ndarray
+
+    @property
+    def name(self) -> str:
+        return ":".join(self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomEffects(Storable):
+    """Estimated effects of the levels of one factor.
+
+    Attributes
+    ----------
+    name : str
+        Of the factor, such as "judge" or "batch:cask".
+    columns : tuple of str
+        Columns whose combinations are the levels.
+    effects : tuple of (q,) str
+        "(Intercept)" and columns with a slope.
+    levels : (G,) array of str
+    factor : (q, q) array
+        Lower triangular; the covariance of the effects is factor @ factor.T.
+    modes : (G, q) array
+        Most probable effects of the levels, given the data (`ranef` of lme4).
+    variances : (G, q, q) array
+        Covariances of the effects about these modes, at the estimates.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    effects: tuple[str, ...]
+    levels: Annotated[np.ndarray, Array(LABELS, "g"), DISTINCT]
+    factor: Annotated[np.ndarray, Array("f8", "q q"), FINITE]
+    modes: Annotated[np.ndarray, Array("f8", "g q"), FINITE]
+    variances: Annotated[np.ndarray, Array("f8", "g q q"), FINITE]
+
+    def _check(self) -> None:
+        if len(self.effects) != len(self.factor) or not self.columns:
+            raise ValueError("factor must have a row per effect")
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the effects, (q, q)."""
+        return np.asarray(self.factor @ self.factor.T)
+
+
+def split_formula(text: str) -> tuple[str, list[Asked]]:
+    """Split a formula into its fixed part and its random effects.
+
+    Raises ValueError for what is no random effect of the forms above.
+    """
+    found = _TERM.findall(text)
+    if not found:
+        raise ValueError(
+            f"fit_clmm needs random effects such as (1 | g), got {shown(text)}; "
+            "fit_pom fits models without"
+        )
+    rest = _TERM.sub(_MARK, text)
+    rest = re.sub(r"\+\s*\0|\0\s*\+", "", rest)
+    if (
+        _MARK in rest
+        or "|" in rest
+        or "~" not in rest
+        or not rest.split("~")[1].strip()
+    ):
+        raise ValueError(
+            "a formula must be of the form 'y ~ x + (1 | g)', with random effects "
+            f"that are added to at least one column, got {shown(text)}"
+        )
+    if re.search(r"(?<![\w.`)])\.(?![\w.(])", rest.split("~")[1]):
+        raise ValueError(
+            f"name the columns in place of '.' in {shown(text)}: it stands for those "
+            "of the groups as well"
+        )
+    return rest, _merged([own for parts in found for own in _asked(*parts)])
+
+
+def _asked(left: str, bar: str, right: str) -> list[Asked]:
+    effects, has_intercept = [], True
+    for part in left.split("+"):
+        name = part.strip().strip("`")
+        if name in ("0", "-1"):
+            has_intercept = False
+        elif name not in ("1", ""):
+            _check_name(name)
+            effects.append(name)
+    effects = [_INTERCEPT] * has_intercept + effects
+    if not effects or len({*effects}) < len(effects):
+        raise ValueError(f"({left}|{right}) must have effects, each of them once")
+    q = len(effects)
+    free = np.eye(q, dtype=bool) if bar else np.tril(np.ones((q, q), dtype=bool))
+    nested = [part.split(":") for part in right.split("/")]
+    columns: list[str] = []
+    out = []
+    for names in nested:
+        columns = [*columns, *(name.strip().strip("`") for name in names)]
+        for name in columns:
+            _check_name(name)
+        out.append(Asked(tuple(columns), tuple(effects), free))
+    return out
+
+
+def _check_name(name: str) -> None:
+    if not name or not re.fullmatch(r"[^()+*/:|~^-]+", name):
+        raise ValueError(
+            f"random effects are of columns, not of {shown(name)}: make it a column of "
+            "the table"
+        )
+
+
+def _merged(asked: list[Asked]) -> list[Asked]:
+    """Join the terms of one factor, whose effects are then uncorrelated."""
+    out: dict[tuple[str, ...], Asked] = {}
+    for own in asked:
+        if (known := out.get(own.columns)) is None:
+            out[own.columns] = own
+            continue
+        twice = {*known.effects} & {*own.effects}
+        if twice:
+            raise ValueError(
+                f"{own.name} has the effect {listed(sorted(twice))} twice: name it once"
+            )
+        k, q = len(known.effects), len(known.effects) + len(own.effects)
+        free = np.zeros((q, q), dtype=bool)
+        free[:k, :k], free[k:, k:] = known.free, own.free
+        out[own.columns] = Asked(own.columns, (*known.effects, *own.effects), free)
+    return list(out.values())
+
+
+def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[Asked]:
+    """Return the effects that `groups` and `slopes` ask for: an intercept per group,
+    and correlated slopes of columns of X.
+    """
+    if not isinstance(groups, Mapping) or not groups:
+        raise ValueError(
+            "groups must map names to labels of the rows, such as "
+            f"{{'judge': labels}}, got {shown(groups)}"
+        )
+    slopes = {} if slopes is None else slopes
+    if not isinstance(slopes, Mapping) or not {*slopes} <= {*groups}:
+        raise ValueError(
+            f"slopes must map names of groups, {listed(list(groups))}, to columns of "
+            f"X, got {shown(slopes)}"
+        )
+    out = []
+    for name in groups:
+        columns = slopes.get(name, ())
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
+            raise ValueError(
+                f"slopes[{shown(name)}] must be a sequence of columns, got "
+                f"{shown(columns)}"
+            )
+        own = [names[column_number(c, names, "slopes")] for c in columns]
+        q = 1 + len(own)
+        free = np.tril(np.ones((q, q), dtype=bool))
+        out.append(Asked((str(name),), (_INTERCEPT, *own), free))
+    return out
+
+
+def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[np.ndarray]]:
+    """Return the labels of the rows by every column of every factor, from the mapping
+    `groups` or a table.
+    """
+    out = []
+    for own in asked:
+        if groups is not None:
+            absent = [name for name in own.columns if name not in groups]
+            if absent:
+                raise ValueError(f"groups lacks {listed(absent)}")
+            labels = [groups[name] for name in own.columns]
+        elif is_frame(X):
+            labels = frame_columns(X, own.columns)
+        else:
+            raise ValueError(
+                f"groups must give the labels of {shown(own.name)}, because X is no "
+                "data frame"
+            )
+        out.append([as_array(label, "groups") for label in labels])
+        for a in out[-1]:
+            if a.ndim != 1:
+                raise ValueError(f"groups must hold one label per row, got {a.shape}")
+    return out
+
+
+def read_effects(asked: Sequence[Any], X: Any) -> list[np.ndarray]:
+    """Return the columns that the effects multiply, (n, q) per factor.
+
+    Raises ValueError or TypeError unless they are numbers.
+    """
+    frame, n, out = is_frame(X), len(X), []
+    names = (feature_names(X) if frame else None) or ()
+    for own in asked:
+        Z = np.ones((n, len(own.effects)))
+        for j, effect in enumerate(own.effects):
+            if effect == _INTERCEPT:
+                continue
+            if frame and names:
+                column = frame_columns(X, [effect])[0]
+            else:
+                known = default_names(np.asarray(X).shape[1])
+                column = np.asarray(X)[:, known.index(effect)]
+            Z[:, j] = as_real_array(column, f"column {shown(effect)}", (n,), " as X")
+        out.append(Z)
+    return out
+
+
+def incomplete(labels: list[list[np.ndarray]], Z: list[np.ndarray], n: int) -> Any:
+    """Return which rows lack a label or a value of a slope, (n,)."""
+    lacking = np.zeros(n, dtype=bool)
+    for columns in labels:
+        for a in columns:
+            if a.size != n:
+                raise ValueError(
+                    f"groups must have a label per row: X has {n} rows, got {a.size}"
+                )
+            if a.dtype.kind in "OTf":
+                lacking |= np.array([is_missing(v) for v in a.tolist()], dtype=bool)
+    for columns_z in Z:
+        lacking |= np.isnan(columns_z).any(axis=1)
+    return lacking
+
+
+def level_names(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the levels of rows as sorted names, and the number of each row's."""
+    codes = np.zeros(columns[0].size, dtype=np.int64)
+    texts: list[list[str]] = []
+    for a in columns:
+        own, code = np.unique(as_text(a), return_inverse=True)
+        joint = codes * own.size + code.ravel()
+        used, codes = np.unique(joint, return_inverse=True)  # which cannot overflow
+        codes = codes.ravel().astype(np.int64)
+        before = texts or [[]]
+        texts = [
+            [*before[k // own.size if texts else 0], str(own[k % own.size])]
+            for k in used.tolist()
+        ]
+    return np.array([":".join(t) for t in texts], dtype=str), codes
+
+
+def as_text(a: np.ndarray) -> np.ndarray:
+    """Return labels as strings: 1.0 and 1 are one label."""
+    if a.dtype.kind == "f" and np.array_equal(a, np.rint(a)):
+        a = a.astype(np.int64)
+    return np.array([str(v) for v in a.tolist()], dtype=str)
+
+
+def term_of(own: Asked, labels: list[np.ndarray], Z: np.ndarray) -> tuple[
+    RandomTerm, np.ndarray, np.ndarray
+]:  # fmt: skip
+    """Return the term of a fit, with columns of size 1, their units, and the levels."""
+    levels, code = level_names(labels)
+    unit = np.sqrt((Z * Z).mean(axis=0))
+    if not (np.isfinite(unit).all() and (unit > 0).all()):
+        raise ValueError(
+            f"columns with a slope by {own.name} must not be 0 or infinite"
+        )
+    return RandomTerm(code, levels.size, Z / unit, own.free.copy()), unit, levels

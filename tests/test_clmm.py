@@ -1,0 +1,370 @@
+"""Cumulative link mixed models: likelihood, gradient, fits, inference, predictions."""
+
+import io
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ordinal
+from ordinal._cumulative.design import Design, structure_of
+from ordinal._cumulative.likelihood import cumulative
+from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
+from ordinal._solvers import _cumulative, _third_derivatives
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("formulaic")
+
+REFERENCE = json.loads(
+    (Path(__file__).parent / "data" / "clmm_reference.json").read_text("utf-8")
+)
+TRIANGLE = np.tril(np.ones((2, 2), dtype=bool))
+
+
+def wine():
+    X, y = ordinal.datasets.load_wine(as_frame=True)
+    table = pd.DataFrame({name: X[name] for name in X.columns})
+    table["touch"] = (table["contact"] == "yes").astype(float)
+    table["rating"] = y
+    return table
+
+
+WINE = wine()
+JUDGE = "rating ~ temp + contact + (1 | judge)"
+MODEL = ordinal.fit_clmm(JUDGE, WINE)
+
+
+# The kernel
+
+
+@pytest.mark.parametrize("link", range(5), ids=_cumulative.LINKS)
+def test_third_derivatives_are_differences_of_second_ones(link):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=300) * 2
+    b = a - rng.uniform(0.01, 3, 300)
+    a[:20], b[20:40] = np.inf, -np.inf
+
+    def curvature(a, b):
+        delta = np.where(np.isfinite(a) & np.isfinite(b), a - b, np.inf)
+        out = np.empty((6, a.size))
+        _cumulative.row_terms(link, a, b, delta, out, 1)
+        return out[3] + out[4]
+
+    def slope(of):
+        h = 1e-4
+        return (of(-2 * h) - 8 * of(-h) + 8 * of(h) - of(2 * h)) / (12 * h)
+
+    delta = np.where(np.isfinite(a) & np.isfinite(b), a - b, np.inf)
+    out = np.empty((2, a.size))
+    _third_derivatives.row_thirds(link, a, b, delta, out, 1)
+    by_a, by_b = (
+        slope(lambda h: curvature(a + h, b)),
+        slope(lambda h: curvature(a, b + h)),
+    )
+    by_a[:20], by_b[20:40] = 0, 0
+    # differences of terms of some hundred have no more digits
+    assert_allclose(out, [by_a, by_b], rtol=1e-7, atol=1e-8)
+
+
+# The likelihood
+
+
+def problem(link, nominal=(), scale=(), seed=0, n=90):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(n, 4)), rng.uniform(0.2, 2, n)
+    rank = rng.integers(0, 4, n).astype(np.int32)
+    columns = (np.array(c, dtype=np.int64) for c in ([0, 1], nominal, scale))
+    design = Design(
+        X, *columns, rng.normal(size=n), rank, w, w.sum(), structure_of("flexible", 3),
+        X.mean(axis=0), X.std(axis=0),
+    )  # fmt: skip
+    effects = np.column_stack([np.ones(n), rng.normal(size=n)])
+    return design, effects, rng.integers(0, 9, n), rng.integers(0, 5, n)
+
+
+def point(loss, nominal, scale):
+    theta = np.random.default_rng(1).uniform(0.3, 0.8, loss.n_theta)
+    parts = [-1, 0.2, 1.1], [0.05] * 3 * len(nominal), [0.3, -0.2], [0.1] * len(scale)
+    return np.concatenate([*parts, theta])
+
+
+def structures(effects, g, h):
+    one, single = effects[:, :1], np.ones((1, 1), dtype=bool)
+    return {
+        "intercept": ([RandomTerm(g, 9, one, single)], 1),
+        "slope": ([RandomTerm(g, 9, effects, TRIANGLE)], 1),
+        "crossed": (
+            [RandomTerm(g, 9, effects, TRIANGLE), RandomTerm(h, 5, effects, TRIANGLE)],
+            1,
+        ),
+        "5 nodes": ([RandomTerm(g, 9, one, single)], 5),
+        "3 x 3 nodes": ([RandomTerm(g, 9, effects, TRIANGLE)], 3),
+    }
+
+
+@pytest.mark.parametrize("link", _cumulative.LINKS)
+@pytest.mark.parametrize("effects", [((), ()), ((3,), (2,))], ids=["plain", "both"])
+def test_gradients_are_differences(link, effects):
+    nominal, scale = effects
+    design, Z, g, h = problem(link, nominal, scale)
+    for terms, nodes in structures(Z, g, h).values():
+        loss = MixedLikelihood(design, link, terms, nodes)
+        x = point(loss, nominal, scale)
+        _, gradient = loss.value_and_gradient(x)
+        weights = {1: 45, -1: -45, 2: -9, -2: 9, 3: 1, -3: -1}
+        for j in range(x.size):
+            e = 1e-3 * (np.arange(x.size) == j)
+            found = sum(
+                c * loss.value_and_gradient(x + k * e)[0] for k, c in weights.items()
+            )
+            limit = 1e-9 * np.abs(gradient).max()
+            assert abs(found / 60e-3 - gradient[j]) < limit
+
+
+def brute_force(link, y, eta, thresholds, groups, Z, L):
+    """log L by a grid of 201 points per effect, of deviations -9 to 9."""
+    grid = np.linspace(-9, 9, 201)
+    q = Z.shape[1]
+    u = np.array(list(itertools.product(grid, repeat=q)))
+    weight = np.exp(-0.5 * (u * u).sum(axis=1)) * ((grid[1] - grid[0]) ** q)
+    weight /= (2 * np.pi) ** (q / 2)
+    ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
+    total = 0.0
+    for g in np.unique(groups):
+        rows = groups == g
+        f = eta[rows][:, None] + Z[rows] @ L @ u.T
+        P = cumulative(link, ends[y[rows] + 1][:, None] - f)
+        P = P - cumulative(link, ends[y[rows]][:, None] - f)
+        total += np.log((P.prod(axis=0) * weight).sum())
+    return total
+
+
+@pytest.mark.parametrize(("link", "q", "nodes"), [
+    ("logit", 1, 40), ("probit", 1, 40), ("cloglog", 1, 40), ("logit", 2, 25),
+])  # fmt: skip
+def test_quadrature_is_the_integral(link, q, nodes):
+    design, Z, g, _ = problem(link)
+    n = design.n_samples
+    ones = np.ones(n)
+    design = replace(design, weight=ones, total=float(n), offset=None)
+    L = np.array([[0.7, 0.0], [0.2, 0.5]])[:q, :q]
+    term = RandomTerm(g, 9, Z[:, :q], np.tril(np.ones((q, q), dtype=bool)))
+    loss = MixedLikelihood(design, link, [term], nodes)
+    x = np.concatenate([[-1, 0.2, 1.1, 0.3, -0.2], L[np.tril_indices(q)]])
+    value, _ = loss.value_and_gradient(x)
+    eta = loss.X @ x[3:5]
+    exact = brute_force(link, design.rank, eta, x[:3], g, Z[:, :q], L)
+    assert_allclose(-value, exact, rtol=1e-9)
+
+
+# Fits, beside R's clmm and clmm2
+
+
+FITS = {
+    "laplace": (JUDGE, {}),
+    "nodes10": (JUDGE, {"n_quadrature": 10}),
+    "probit": (JUDGE, {"link": "probit"}),
+    # R's clmm calls this link cloglog, and this package and R's clm loglog
+    "swapped": (JUDGE, {"link": "loglog"}),
+    "swapped10": (JUDGE, {"link": "cloglog", "n_quadrature": 10}),
+    "crossed": (f"{JUDGE} + (1 | bottle)", {}),
+    "equidistant": (JUDGE, {"threshold": "equidistant"}),
+    "symmetric": (JUDGE, {"threshold": "symmetric"}),
+    "slope": ("rating ~ temp + contact + (1 + touch | judge)", {}),
+    "scale": (
+        "rating ~ contact + temp + (1 | judge)",
+        {"scale": ["temp"], "n_quadrature": 10},
+    ),
+    "nominal": (JUDGE, {"nominal": ["contact"], "n_quadrature": 10}),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_fits_are_those_of_r(name):
+    formula, options = FITS[name]
+    model, record = ordinal.fit_clmm(formula, WINE, **options), REFERENCE[name]
+    assert model.convergence.converged
+    # R's own fits end up to some 1e-5 from their optimum, and one a bit below
+    assert_allclose(model.loglik, record["loglik"], rtol=1e-7)
+    assert model.loglik > record["loglik"] - 1e-6
+    estimates = np.array(record["estimates"])
+    if name == "nominal":
+        order = [0, 2, 4, 6, 1, 3, 5, 7, 8]  # R has thresholds by intercept and slope
+        estimates = estimates[order] * [1, 1, 1, 1, -1, -1, -1, -1, 1]
+    assert_allclose(model.parameters, estimates, rtol=3e-5, atol=3e-5)
+    assert_allclose(model.deviations["sd"], record["sd"], rtol=3e-5, atol=1e-5)
+    if record["errors"] and name in ("nodes10", "probit", "slope"):
+        # the others are of differences in R that keep 2 digits
+        assert_allclose(model.standard_errors, record["errors"], rtol=1e-4)
+
+
+def test_modes_of_judges_are_those_of_r():
+    modes = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10).ranef("judge")["mode"]
+    known = [1.69846538, -0.56657866, 0.97052516, -0.0593911, 0.23110483,
+             0.47795074, -1.91361429, -0.27303486, -0.55517364]  # fmt: skip
+    assert_allclose(modes, known, atol=1e-5)
+
+
+def test_a_variance_of_0_is_found_on_the_boundary():
+    model = ordinal.fit_clmm(f"{JUDGE} + (1 | bottle)", WINE)
+    assert model.is_singular
+    assert model.deviations["sd"][1] == 0
+    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-9)
+    assert "Singular" in model.summary()
+    assert not MODEL.is_singular
+
+
+def test_arrays_and_formulas_are_the_same_model():
+    X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
+    for slopes, formula in (({}, JUDGE), ({"judge": [1]}, FITS["slope"][0])):
+        by_arrays = ordinal.fit_clmm(
+            X, WINE["rating"], groups={"judge": WINE["judge"]}, slopes=slopes
+        )
+        other = ordinal.fit_clmm(formula, WINE)
+        assert_allclose(by_arrays.parameters, other.parameters, atol=1e-6)
+
+
+def test_nested_and_uncorrelated_terms():
+    nested = ordinal.fit_clmm("rating ~ temp + contact + (1 | judge/temp)", WINE)
+    other = ordinal.fit_clmm(
+        "rating ~ temp + contact + (1 | judge) + (1 | judge:temp)", WINE
+    )
+    assert [own.name for own in nested.random] == ["judge:temp", "judge"]
+    assert nested.random[0].levels.size == 18
+    assert nested.loglik == other.loglik
+    bars = ordinal.fit_clmm("rating ~ temp + (touch || judge)", WINE)
+    apart = ordinal.fit_clmm("rating ~ temp + (1 | judge) + (0 + touch | judge)", WINE)
+    assert bars.n_variances == 2
+    assert_allclose(bars.loglik, apart.loglik, rtol=1e-10)
+    assert bars.random[0].covariance[0, 1] == 0
+
+
+def test_weights_order_and_names_of_groups():
+    rng = np.random.default_rng(3)
+    weight = rng.integers(0, 3, len(WINE))
+    weighted = ordinal.fit_clmm(JUDGE, WINE, sample_weight=weight)
+    repeated = WINE.loc[np.repeat(np.arange(len(WINE)), weight)]
+    assert_allclose(
+        weighted.parameters, ordinal.fit_clmm(JUDGE, repeated).parameters, atol=1e-6
+    )
+    shuffled = WINE.iloc[rng.permutation(len(WINE))]
+    renamed = shuffled.assign(judge=[f"j{10 - int(k)}" for k in shuffled["judge"]])
+    again = ordinal.fit_clmm(JUDGE, renamed)
+    assert_allclose(again.parameters, MODEL.parameters, atol=1e-6)
+    assert_allclose(again.loglik, MODEL.loglik, rtol=1e-12)
+
+
+def test_units_of_slopes_and_threads_change_nothing():
+    scaled = WINE.assign(touch=1e6 * WINE["touch"])
+    a, b = (ordinal.fit_clmm(FITS["slope"][0], t) for t in (WINE, scaled))
+    assert_allclose(a.loglik, b.loglik, rtol=1e-9)
+    assert_allclose(a.deviations["sd"], b.deviations["sd"] * [1, 1e6], rtol=1e-4)
+    files = []
+    for n_threads in (1, 2, 3):
+        found = ordinal.fit_clmm(JUDGE, WINE, n_threads=n_threads)
+        files.append([found.parameters.tobytes(), found.covariance.tobytes()])
+    assert files[0] == files[1] == files[2]
+
+
+def test_rows_without_a_group_are_refused_or_left_out():
+    judge = WINE["judge"].astype(object)
+    judge.iloc[[3, 7]] = None
+    table = WINE.assign(judge=judge)
+    with pytest.raises(ValueError, match="2 of 72 rows lack labels"):
+        ordinal.fit_clmm(JUDGE, table)
+    model = ordinal.fit_clmm(JUDGE, table, missing="drop")
+    rest = ordinal.fit_clmm(JUDGE, WINE.drop(index=[3, 7]))
+    assert model.n_missing == 2
+    assert_allclose(model.parameters, rest.parameters, atol=1e-9)
+
+
+# Inference and predictions
+
+
+def test_likelihood_ratio_of_a_variance_is_a_mixture():
+    plain = ordinal.fit_pom("rating ~ temp + contact", WINE)
+    found = ordinal.lr_test(plain, ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10))
+    assert_allclose(found.chi2, 9.918925, rtol=1e-6)
+    assert found.dof == 1
+    assert_allclose(found.p_value, 0.00163586 / 2, rtol=1e-3)
+
+
+def test_summary_and_tables():
+    text = MODEL.summary()
+    assert "Random effects (Laplace approximation):" in text
+    assert "Number of groups: judge 9" in text
+    assert MODEL.dof == 7
+    assert_allclose(MODEL.aic, 2 * 7 - 2 * MODEL.loglik)
+    assert_allclose(MODEL.icc(), 1.27947 / (1.27947 + np.pi**2 / 3), rtol=1e-4)
+    assert MODEL.confint()["name"].tolist()[-2:] == ["temp[warm]", "contact[yes]"]
+    for call in (MODEL.proportional_odds_test, MODEL.influence, MODEL.step,
+                 MODEL.residuals, MODEL.average_proba):  # fmt: skip
+        with pytest.raises(ValueError, match=r"fit_clmm|random effects|fit_pom"):
+            call()
+
+
+def test_predictions_of_known_average_and_new_groups():
+    rows = WINE.iloc[:6]
+    exact = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10)
+    average = exact.predict_proba(rows, effects="average")
+    fitted = average[np.arange(6), np.searchsorted(exact.classes, rows["rating"])]
+    known = [0.6547512, 0.1661397, 0.4958192, 0.0696343, 0.1913894, 0.1913894]
+    assert_allclose(fitted, known, atol=1e-6)  # of R's clmm
+    grid = np.linspace(-9, 9, 2001)
+    density = np.exp(-0.5 * grid**2)
+    sd = MODEL.deviations["sd"][0]
+    by_hand = sum(
+        d * MODEL.predict_proba(rows, effects="average", offset=np.full(6, sd * u))
+        for u, d in zip(grid, density, strict=True)
+    )
+    assert_allclose(MODEL.predict_proba(rows), by_hand / density.sum(), atol=1e-8)
+    of_judge = MODEL.predict_proba(rows, effects="known")
+    mode = MODEL.ranef()["mode"][0]
+    shifted = MODEL.predict_proba(rows, effects="average", offset=np.full(6, mode))
+    assert_allclose(of_judge, shifted, rtol=1e-12)
+    assert set(MODEL.predict(rows, effects="known")) <= set(MODEL.classes.tolist())
+    with pytest.raises(ValueError, match="is no group of the training rows"):
+        MODEL.predict(rows.assign(judge="x"), effects="known")
+
+
+def test_a_model_survives_its_file():
+    file = io.BytesIO()
+    MODEL.save(file)
+    file.seek(0)
+    again = ordinal.load(file)
+    assert again.summary() == MODEL.summary()
+    assert np.array_equal(again.predict_proba(WINE), MODEL.predict_proba(WINE))
+
+
+def test_a_fit_can_be_ended():
+    with pytest.warns(ordinal.ConvergenceWarning):
+        model = ordinal.fit_clmm(JUDGE, WINE, callback=lambda state: state.n_iter > 1)
+    assert model.convergence.status is ordinal.Status.STOPPED
+    assert model.covariance is None
+
+
+@pytest.mark.parametrize(("formula", "options", "match"), [
+    ("rating ~ temp", {}, "needs random effects"),
+    ("rating ~ temp * (1 | judge)", {}, "must be of the form"),
+    ("rating ~ . + (1 | judge)", {}, "name the columns"),
+    ("rating ~ temp + (log(x) | judge)", {}, "must be of the form|random effects"),
+    ("rating ~ temp + (1 | nobody)", {}, "no column"),
+    ("rating ~ temp + (0 | judge)", {}, "must have effects"),
+    (f"{JUDGE} + (1 | judge)", {}, "twice"),
+    (f"{JUDGE} + (1 | bottle)", {"n_quadrature": 5}, "n_quadrature must be 1"),
+    (JUDGE, {"n_quadrature": 101}, "at most 100"),
+    (JUDGE, {"groups": {}}, "go without a formula"),
+])  # fmt: skip
+def test_bad_arguments(formula, options, match):
+    with pytest.raises(ValueError, match=match):
+        ordinal.fit_clmm(formula, WINE, **options)
+
+
+def test_separated_ranks_are_refused():
+    table = WINE.assign(x=(WINE["rating"] > 3).astype(float))
+    with pytest.raises(ValueError, match="no finite coefficients"):
+        ordinal.fit_clmm("rating ~ x + (1 | judge)", table)

@@ -1,0 +1,41 @@
+# Fits of cumulative link mixed models by R's clmm and clmm2, as JSON on the standard
+# output:
+#
+#     Rscript tools/reference/clmm.R > tests/data/clmm_reference.json
+#
+# It needs the package ordinal. Estimates are in the order of ClmmModel.parameters:
+# thresholds, nominal (the slopes with the other sign), location, scale; then the standard
+# deviations of the effects. All models are of the data set `wine`, which
+# `ordinal.datasets.load_wine` reads as well.
+suppressMessages(library(ordinal))
+num <- function(x) paste0("[", paste(format(as.numeric(x), digits = 15), collapse = ", "), "]")
+records <- character()
+add <- function(name, estimates, sd, loglik, errors) {
+  records <<- c(records, sprintf(
+    '"%s": {"estimates": %s, "sd": %s, "loglik": %s, "errors": %s}',
+    name, num(estimates), num(sd), format(as.numeric(loglik), digits = 15), num(errors)
+  ))
+}
+by_clmm <- function(name, formula, ...) {
+  m <- clmm(formula, ..., control = clmm.control(gradTol = 1e-8, maxIter = 500))
+  p <- length(m$alpha) + length(m$beta)
+  sd <- unlist(lapply(VarCorr(m), function(v) attr(v, "stddev")))
+  add(name, c(m$alpha, m$beta), sd, m$logLik, sqrt(diag(vcov(m)))[1:p])
+}
+wine <- ordinal::wine
+by_clmm("laplace", rating ~ temp + contact + (1 | judge), data = wine)
+by_clmm("nodes10", rating ~ temp + contact + (1 | judge), data = wine, nAGQ = 10)
+by_clmm("probit", rating ~ temp + contact + (1 | judge), data = wine, link = "probit")
+# clmm and clmm2 call cloglog what clm and this package call loglog, and vice versa
+by_clmm("swapped", rating ~ temp + contact + (1 | judge), data = wine, link = "cloglog")
+by_clmm("crossed", rating ~ temp + contact + (1 | judge) + (1 | bottle), data = wine)
+by_clmm("equidistant", rating ~ temp + contact + (1 | judge), data = wine, threshold = "equidistant")
+by_clmm("symmetric", rating ~ temp + contact + (1 | judge), data = wine, threshold = "symmetric")
+by_clmm("slope", rating ~ temp + contact + (1 + contact | judge), data = wine)
+m2 <- clmm2(rating ~ contact + temp, scale = ~temp, random = judge, data = wine, Hess = TRUE, nAGQ = 10)
+add("scale", c(m2$Theta, m2$beta, m2$zeta), m2$stDev, m2$logLik, numeric(0))
+m3 <- clmm2(rating ~ temp, nominal = ~contact, random = judge, data = wine, Hess = TRUE, nAGQ = 10)
+add("nominal", c(t(matrix(m3$Theta, ncol = 1)), m3$beta), m3$stDev, m3$logLik, numeric(0))
+m4 <- clmm2(rating ~ temp + contact, random = judge, data = wine, Hess = TRUE, nAGQ = 10, link = "loglog")
+add("swapped10", c(m4$Theta, m4$beta), m4$stDev, m4$logLik, numeric(0))
+cat("{\n", paste(records, collapse = ",\n"), "\n}\n")
