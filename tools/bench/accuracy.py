@@ -225,10 +225,11 @@ def tables(done: dict) -> str:
             cells, most = [], 0
             for m in methods:
                 found = values_of(rows, k, s, m)
-                error = (
-                    np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0
-                )
-                cells.append(f"{np.mean(found):.3f} ± {error:.3f}" if found else "-")
+                cell = f"{np.mean(found):.3f}" if found else "-"
+                if len(found) > 1:
+                    error = np.std(found, ddof=1) / np.sqrt(len(found))
+                    cell += f" ± {error:.3f}"
+                cells.append(cell)
                 most = max(most, len(found))
             out.append(f"| {s} | {most} | {' | '.join(cells)} |")
         out.append("")
