@@ -28,7 +28,7 @@ from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
 from ordinal._input.problem import Problem
 from ordinal._numerics import memory
 from ordinal._watch.monitor import Monitor
-from ordinal.gpor import ep, laplace
+from ordinal.gpor import ep, evidence, laplace
 from ordinal.gpor.covariance import Dense
 from ordinal.gpor.evidence import Evidence
 from ordinal.kernels.tiles import diagonal_of
@@ -212,6 +212,74 @@ def test_ep_is_that_of_the_sequential_schedule(case):
     mean, var = model.predict_latent(case.X)
     assert_allclose(mean, h, atol=1e-6)
     assert_allclose(var, np.diagonal(A), rtol=1e-5, atol=1e-8)
+
+
+def test_the_response_of_the_posterior_is_that_of_differences():
+    rng = np.random.default_rng(0)
+    n, h = 40, 1e-6
+    B = rng.normal(size=(n, 2 * n))
+    W, eta = rng.uniform(0.01, 3, n), rng.normal(size=n)
+    W[0] = 0  # which tells nothing, and moves nothing
+    dW, deta = rng.normal(size=(2, n)) * (W > 0)
+
+    def posterior(t):
+        cov = Dense(B @ B.T / n)
+        return cov, cov.posterior(eta + t * deta, W + t * dW)
+
+    cov, (_, mean, A, _) = posterior(0.0)
+    moved, falls = cov.response()(deta - dW * mean, dW)
+    (_, (_, high, A_high, _)), (_, (_, low, A_low, _)) = posterior(h), posterior(-h)
+    some = W > 0
+    assert_allclose(moved[some], (high - low)[some] / (2 * h), rtol=1e-6, atol=1e-8)
+    assert_allclose(
+        -(falls * A)[some], (A_high - A_low)[some] / (2 * h), rtol=1e-6, atol=1e-8
+    )
+
+
+def test_newton_steps_end_at_the_fixed_point_of_sweeps_in_fewer(monkeypatch):
+    X, y = sample(150, 4, noise=0.1)
+    calls, fits, sweep = [], [], ep._sweep
+    monkeypatch.setattr(ep, "_sweep", lambda *a: calls.append(0) or sweep(*a))
+    for near in (0.0, ep._NEAR):
+        monkeypatch.setattr(ep, "_NEAR", near)
+        calls.clear()
+        fits.append((fit_gpor(X, y, optimize=False), len(calls)))
+    (plain, sweeps), (model, fewer) = fits
+    assert_allclose(model.coef, plain.coef, rtol=1e-6, atol=1e-7)
+    assert_allclose(model.log_evidence, plain.log_evidence, rtol=1e-12)
+    assert fewer < 0.7 * sweeps
+
+
+@pytest.mark.parametrize(
+    ("inference", "options"),
+    [
+        ("ep", {}),
+        ("laplace", {"kernel": "ard"}),
+        ("laplace", {"basis": ("random", 15)}),
+        ("laplace", {"kernel": "precomputed"}),
+    ],
+)
+def test_searches_on_samples_lead_to_the_optimum_of_all_rows(
+    monkeypatch, inference, options
+):
+    X, y = sample(320, 3)
+    if options.get("kernel") == "precomputed":
+        X = kernels.RBF(0.2)(X, X)
+    weight = np.r_[np.zeros(5), np.full(5, 2.0), np.ones(len(y) - 10)]
+    options = {"sample_weight": weight, "tol": 1e-5, "inference": inference, **options}
+    plain = fit_gpor(X, y, **options)
+    monkeypatch.setattr(evidence, "_LEAST", 60)
+    sizes = []
+    sample_of = Evidence.sample
+    monkeypatch.setattr(
+        Evidence, "sample", lambda self, n: sizes.append(n) or sample_of(self, n)
+    )
+    model = fit_gpor(X, y, **options)
+    assert sizes == ([78] if "basis" in options else [78, 157])
+    assert model.convergence.status is Status.CONVERGED
+    assert_allclose(model.log_evidence, plain.log_evidence, rtol=1e-8)
+    assert_allclose(model.thresholds, plain.thresholds, rtol=1e-4, atol=1e-4)
+    assert model.convergence.n_iter < plain.convergence.n_iter
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(-0.5, 0.5), st.floats(-1, 1))

@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import rosen, rosen_der
 
 from ordinal import Status
-from ordinal._numerics.lbfgs import Curvature, NotFiniteError, minimize
+from ordinal._numerics.lbfgs import (
+    Curvature,
+    DenseCurvature,
+    NotFiniteError,
+    minimize,
+)
 from ordinal._watch.monitor import Monitor
 
 
@@ -48,6 +53,53 @@ def test_directions_are_those_of_the_updated_inverse(n, p):
     assert_allclose(pairs.direction(g), -H @ g, rtol=1e-9, atol=1e-11)
     pairs.forget()
     assert_array_equal(pairs.direction(g), -g)
+
+
+@pytest.mark.parametrize("p", [1, 5, 37])
+def test_a_matrix_takes_in_all_steps(p):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((p, p))
+    A = A @ A.T + np.eye(p)
+    dense, g = DenseCurvature(p), rng.standard_normal(p)
+    assert_array_equal(dense.direction(g), -g)
+    steps = rng.standard_normal((14, p))
+    for s in steps:
+        dense.add(s, A @ s)
+        dense.add(s, -A @ s)
+        assert_allclose(dense.inverse @ (A @ s), s, rtol=1e-9, atol=1e-11)
+    # (7.16) scales by the last pair, and a matrix by the first
+    H = np.eye(p) * (steps[0] @ A @ steps[0]) / (A @ steps[0] @ A @ steps[0])
+    for s in steps:
+        V = np.eye(p) - np.outer(A @ s, s) / (s @ A @ s)
+        H = V.T @ H @ V + np.outer(s, s) / (s @ A @ s)
+    assert_allclose(dense.direction(g), -H @ g, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [Curvature, DenseCurvature])
+def test_curvature_grows_with_the_rows(kind):
+    rng = np.random.default_rng(0)
+    A = np.diag([1.0, 2.0, 5.0])
+    pairs, larger = kind(3), kind(3)
+    for s in rng.standard_normal((4, 3)):
+        pairs.add(s, A @ s)
+        larger.add(s, 4 * A @ s)
+    pairs.scale(1 / 4)
+    s, g = rng.standard_normal((2, 3))
+    assert_allclose(pairs.direction(g), larger.direction(g))
+    pairs.add(s, 4 * A @ s)
+    larger.add(s, 4 * A @ s)
+    assert_allclose(pairs.direction(g), larger.direction(g))
+
+
+@pytest.mark.parametrize("kind", [Curvature, DenseCurvature])
+def test_a_search_goes_on_with_the_curvature_of_another_one(kind):
+    curvature = kind(2)
+    first = search(lambda x: (rosen(x), rosen_der(x)), [-1.2, 1], curvature=curvature)
+    near = first.x + np.array([1e-3, 2e-3])
+    again = search(lambda x: (rosen(x), rosen_der(x)), near, curvature=curvature)
+    anew = search(lambda x: (rosen(x), rosen_der(x)), near)
+    assert again.status is Status.CONVERGED
+    assert again.n_eval < anew.n_eval
 
 
 def test_a_quadratic_function_ends_at_its_minimum():

@@ -1,10 +1,12 @@
-"""Minimum of a smooth function by the limited-memory BFGS method.
+"""Minimum of a smooth function by the BFGS method, with limited memory or a matrix.
 
-The inverse Hessian is that of the last `memory` steps (two-loop recursion), a step ends
-where the weak Wolfe conditions hold, or near the optimum, where values differ by their
-rounding only, the approximate ones of Hager and Zhang, which look at slopes.
+The inverse Hessian is that of the last `memory` steps (two-loop recursion) or, for few
+variables, a matrix that takes in all steps. A step ends where the weak Wolfe conditions
+hold, or near the optimum, where values differ by their rounding only, the approximate
+ones of Hager and Zhang, which look at slopes.
 
-J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 7.4, 7.5.
+J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 6.1, 7.4
+and 7.5.
 W. W. Hager, H. Zhang, SIAM J. Optim. 16:170-192, 2005, (4).
 
 `armijo` and `shortened` are for other directions of descent.
@@ -97,6 +99,11 @@ class Curvature:
     def forget(self) -> None:
         self.count = 0
 
+    def scale(self, factor: float) -> None:
+        """Multiply the inverse Hessian."""
+        self._changes /= factor
+        self._rho *= factor
+
     def direction(self, gradient: np.ndarray) -> np.ndarray:
         """-H gradient, H the inverse Hessian that the pairs imply; of none, 1."""
         if not self.count:
@@ -115,6 +122,45 @@ class Curvature:
         return out
 
 
+class DenseCurvature:
+    """Inverse of the Hessian as a matrix, which every step s and gradient change y
+    updates; the first pair sets its scale.
+
+    Attributes
+    ----------
+    inverse : (p, p) array
+    count : int
+        How many pairs the matrix has taken in.
+    """
+
+    def __init__(self, p: int):
+        self.count, self.inverse = 0, np.eye(p)
+
+    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Take in a pair, unless the gradient has not risen along the step."""
+        rise = float(step @ change)
+        if rise <= 1e-14 * length_of(step) * length_of(change):
+            return
+        if not self.count:
+            self.inverse = rise / float(change @ change) * np.eye(step.size)
+        Hy = self.inverse @ change
+        along = (1 + float(change @ Hy) / rise) / rise
+        across = np.outer(Hy, step) / rise
+        self.inverse += along * np.outer(step, step) - across - across.T
+        self.count += 1
+
+    def forget(self) -> None:
+        self.count = 0
+
+    def scale(self, factor: float) -> None:
+        """Multiply the inverse Hessian."""
+        self.inverse *= factor
+
+    def direction(self, gradient: np.ndarray) -> np.ndarray:
+        """-H gradient; -gradient after `forget`."""
+        return -(self.inverse @ gradient) if self.count else -gradient
+
+
 def length_of(x: np.ndarray) -> float:
     return math.sqrt(x.dot(x))
 
@@ -127,6 +173,7 @@ def minimize(
     max_iter: int,
     monitor: Monitor,
     max_step: float = np.inf,
+    curvature: Curvature | DenseCurvature | None = None,
 ) -> Minimum:
     """Go from x downhill to where |gradient|_inf <= tol.
 
@@ -144,6 +191,9 @@ def minimize(
         Asked once a step; its time limit before every evaluation.
     max_step : float
         Longest change of x in one step.
+    curvature : Curvature or DenseCurvature, optional
+        What is known of the Hessian; the steps add to it. Default: nothing as yet, and
+        limited memory.
 
     Returns
     -------
@@ -166,7 +216,7 @@ def minimize(
         here = SearchPoint(x, *in_time(x))
     except OutOfTime:
         return Minimum(x, np.inf, np.full_like(x, np.inf), 0, 1, Status.MAX_TIME)
-    pairs = Curvature(x.size)
+    pairs = Curvature(x.size) if curvature is None else curvature
     if not here.finite:
         raise NotFiniteError("the function is not finite at the given point")
     while here.steepest > tol:

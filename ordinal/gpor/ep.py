@@ -6,8 +6,15 @@ cavity times site has the mean and the variance of cavity times P; all at once, 
 a sweep costs one factorisation. Sweeps converge linearly, and extrapolating the last
 three (Anderson's method) saves a third of them. One that brings the posterior no nearer
 to its fixed point forgets the earlier ones; a second in a row halves the step, which
-grows again as sweeps get nearer. A row of weight w stands for w rows of one latent
-value, and so for w equal sites, one of which its cavity lacks: w >= 1.
+grows again as sweeps get nearer. Near the fixed point, Newton steps take the place of
+most sweeps where Sigma is dense: to first order, sites that change by dW and d eta move
+the posterior by
+
+    dh = A (d eta - dW h),    dA_ii = -sum_j A_ij^2 dW_j
+
+so that the sweeps of this linear model cost n^2, and one factorisation serves dozens.
+A row of weight w stands for w rows of one latent value, and so for w equal sites, one
+of which its cavity lacks: w >= 1.
 
     log Z = sum_i w_i (log Z_i - log int N(h, lambda) t_i / s_i) + log int N(0, Sigma)
             prod_i (t_i / s_i)^w_i,    the last = -1/2 ln |B| + 1/2 eta'A eta
@@ -30,12 +37,17 @@ import numpy as np
 from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
 from .._watch.monitor import OutOfTime, never
-from .covariance import Covariance
+from .covariance import Covariance, Dense
 from .likelihood import ROWS, Likelihood, Posterior
 
-_TOL = 1e-8  # of mean and variance of each row, in units of its posterior
+TOL = 1e-8  # of mean and variance of each row, in units of its posterior
+LOOSE = 1e-5  # the same, far from the optimum of the hyperparameters
 _USABLE = 1e-4  # the same: with more left, there is no fixed point to speak of
 _MAX_SWEEPS = 300
+_NEAR = 1.0  # violation below which a Newton step is tried
+_GAIN = 0.5  # what a Newton step must leave of the violation at the most
+_FAR = 10.0  # growth of the violation at which the linear sweeps of one diverge
+_INNER, _MAX_INNER = 0.01, 60  # what linear sweeps leave of it, and their number
 _LEAST_STEP = 0.05
 _MEMORY = 3  # sweeps to extrapolate from
 _NODES = 40  # of the Gauss-Hermite sums in (27), (29), (30)
@@ -47,6 +59,7 @@ def expectation_propagation(
     state: np.ndarray | None,
     *,
     bound: bool = False,
+    tol: float = TOL,
     late: Callable[[], bool] = never,
 ) -> Posterior:
     """EP's posterior and the derivatives of its evidence, or of the bound (27).
@@ -59,6 +72,9 @@ def expectation_propagation(
         Sites, p and p m, from which to start.
     bound : bool
         Whether the objective is (27) and its slopes (28)-(30).
+    tol : float
+        Change of a mean or a variance, in units of the posterior's, at which sweeps
+        end. The evidence is wrong by its square, the gradient by its first power.
     late : callable
         Ends the sweeps when it returns True, after the first at the earliest.
 
@@ -66,7 +82,7 @@ def expectation_propagation(
     """
     n = like.weight.size
     site = np.zeros((2, n)) if state is None else state
-    last, n_iter = _fixed_point(cov, like, site, late)
+    last, n_iter = _fixed_point(cov, like, site, tol, late)
     if bound:
         objective, by_row = _bound(cov, like, last)
     else:
@@ -112,14 +128,18 @@ class _Sweep:
 
 
 def _fixed_point(
-    cov: Covariance, like: Likelihood, site: np.ndarray, late: Callable[[], bool]
+    cov: Covariance,
+    like: Likelihood,
+    site: np.ndarray,
+    tol: float,
+    late: Callable[[], bool],
 ) -> tuple[_Sweep, int]:
     """Return the last sweep and the number of sweeps.
 
     A sweep that time cuts short leaves the one before, whose distance from the fixed
     point is unknown.
     """
-    step, last = 1.0, np.inf
+    step, last, near = 1.0, np.inf, _NEAR
     history: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)
     n_iter, sweep = 0, None
     while True:
@@ -133,9 +153,11 @@ def _fixed_point(
         n_iter += 1
         left = sweep.violation
         # NaN never comes back: sites that are not finite stay so.
-        ended = left <= _TOL or not np.isfinite(left) or n_iter >= _MAX_SWEEPS
+        ended = left <= tol or not np.isfinite(left) or n_iter >= _MAX_SWEEPS
         if ended or late():
             return sweep, n_iter
+        if not history and left > _GAIN * last:
+            near = last / 4  # the Newton step gained no more than a sweep: too early
         # A sweep that gets worse is first tried without extrapolation, then by half a
         # step.
         if left <= last:
@@ -145,22 +167,62 @@ def _fixed_point(
         else:
             history.clear()
         last = left
+        if isinstance(cov, Dense) and left < near and sweep.site[0].any():
+            try:
+                site = _newton(cov, like, sweep, tol)
+            except OutOfTime:
+                return replace(sweep, violation=np.inf), n_iter
+            history.clear()
+            continue
         history.append((sweep.site, sweep.change))
         site = extrapolated(history, np.array([sweep.A, np.sqrt(sweep.A)]))
 
 
+def _newton(cov: Dense, like: Likelihood, sweep: _Sweep, tol: float) -> np.ndarray:
+    """Return the fixed point of sweeps whose posterior is linear in the sites.
+
+    It is that of a Newton step: a sweep of these costs O(n^2), and the exact one at
+    their end is off by the square of how far the sites have moved.
+    """
+    response = cov.response()
+    site, change, left = sweep.site, sweep.change, sweep.violation
+    end = max(0.1 * tol, _INNER * left)
+    history: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)
+    moved, w = sweep, like.weight
+    for _ in range(_MAX_INNER):
+        history.append((site, change))
+        site = extrapolated(history, np.array([moved.A, np.sqrt(moved.A)]))
+        W, eta = w * site[0], w * site[1]
+        dW = W - w * sweep.site[0]
+        t = eta - w * sweep.site[1] - dW * sweep.h
+        dh, falls = response(t, dW)
+        h, A = sweep.h + dh, sweep.A / np.maximum(1 + falls, 0.1)
+        moved = _Sweep(site, np.empty_like(site), eta - W * h, h, A, 1 - W * A, 0.0)
+        change, left = _changes(like, moved, 1.0)
+        if not left < _FAR * sweep.violation:  # nor NaN
+            return np.asarray(sweep.site + sweep.change)
+        if left <= end:
+            break
+    return np.asarray(site + change)
+
+
 def _sweep(cov: Covariance, like: Likelihood, site: np.ndarray, step: float) -> _Sweep:
     """Move every site by this part of the way to what its cavity asks for."""
-    change = np.empty_like(site)
     # A row of weight w has w sites at one place: their products are powers of one.
     posterior = cov.posterior(like.weight * site[1], like.weight * site[0])
-    sweep = _Sweep(site, change, *posterior, violation=0.0)
-    violation = np.float64(0)
+    sweep = _Sweep(site, site, *posterior, violation=0.0)
+    change, violation = _changes(like, sweep, step)
+    return replace(sweep, change=change, violation=violation)
+
+
+def _changes(like: Likelihood, sweep: _Sweep, step: float) -> tuple[np.ndarray, float]:
+    """Return the changes of all sites, and the violation."""
+    change, violation = np.empty_like(sweep.site), np.float64(0)
     for rows, part in like.parts():
         after, out = _moved(part, sweep, rows, step)
-        change[:, rows] = after - site[:, rows]
+        change[:, rows] = after - sweep.site[:, rows]
         violation = np.maximum(violation, out[4].max())  # which NaN does not pass
-    return replace(sweep, violation=float(violation))
+    return change, float(violation)
 
 
 def _moved(

@@ -3,18 +3,27 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeGuard
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
 import numpy as np
 
 from .. import kernels
+from .._basis.choice import stratified
 from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel
 from .._numerics.cholesky import pivoted_cholesky
-from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
+from .._numerics.lbfgs import (
+    Curvature,
+    DenseCurvature,
+    Minimum,
+    NotFiniteError,
+    minimize,
+)
 from .._numerics.memory import check_memory, gib
 from .._numerics.rows import squared_norms, take
 from .._rows.first_pass import ChunkedProblem
@@ -29,7 +38,7 @@ from ..kernels.choice import (
 )
 from ..kernels.tiles import diagonal_of, gamma_slopes, on_itself
 from .covariance import BasisValues, Covariance, Dense, LowRank
-from .ep import expectation_propagation
+from .ep import LOOSE, TOL, expectation_propagation
 from .hyperparameters import Hyperparameters
 from .laplace import laplace
 from .likelihood import Likelihood, Posterior
@@ -39,6 +48,10 @@ MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's 
 # 4 n^2 doubles, and on a basis so many bytes a row beside its features
 _DENSE, _PER_ROW = 4, 300
 _NO_SIZE = 1e-300  # of squares, whose inverse could overflow
+_FEW = 100  # entries of theta for which the Hessian is a matrix
+_LEAST = 250  # rows of a sample on which a search begins
+_PRECISE = 1e-6  # precision of EP per nat that the objective still slopes
+_COARSE = 0.03  # nats by an entry of theta at which a search on a sample ends
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
 Inference = Literal["ep", "laplace"]
@@ -186,7 +199,8 @@ class Evidence:
         elif left_out:
             X = take(X, self.rows)
         self.X = X
-        self._make, gamma, fixed = _kernel_family(kernel, problem, X, self.weight)
+        self._family = _kernel_family(kernel, problem, X, self.weight)
+        self._make, gamma, fixed = self._family
         if isinstance(fixed, kernels.Precomputed) and left_out:
             # Columns of a precomputed kernel are training rows too.
             self.X = X = np.ascontiguousarray(X[:, self.rows])
@@ -197,9 +211,39 @@ class Evidence:
             gamma, c, present, problem.n_classes, prior, start
         )
         self.state: np.ndarray | None = None
+        self.tol = TOL
         self.kept: Made | None = None
         self.basis = self._chosen(basis, m, n_threads)
         self.basis_rows = self._rows_of_basis(fixed)
+
+    @property
+    def n_basis(self) -> int:
+        """Return the number of basis rows; 0 where all rows carry the covariance."""
+        return 0 if self.basis_rows is None else len(self.basis_rows)
+
+    def levels(self) -> list[int]:
+        """Return the sizes of the samples on which a search begins, and n at the end.
+
+        An evaluation costs n^3, or n on a basis.
+        """
+        out = [self.rows.size]
+        ratio, least = (4, 4 * self.n_basis) if self.n_basis else (2, _LEAST)
+        while out[-1] >= ratio * max(least, _LEAST):
+            out.append(out[-1] // ratio)
+        return out[::-1]
+
+    def sample(self, size: int) -> Self:
+        """Return the evidence of about `size` rows, of each rank its share."""
+        numbers = stratified(self.rank, size, np.random.default_rng(0))
+        part = copy(self)
+        part.rows, part.rank = self.rows[numbers], self.rank[numbers]
+        part.weight, part.X = self.weight[numbers], take(self.X, numbers)
+        if self.basis is None and isinstance(self._family.fixed, kernels.Precomputed):
+            part.X = np.ascontiguousarray(part.X[:, numbers])
+        part.n_threads = self.n_threads if numbers.size >= _SHARED else 1
+        part.state = part.kept = None
+        part._keeps = False
+        return part
 
     def close(self) -> None:
         """End the present pass, if rows are read in chunks."""
@@ -300,6 +344,7 @@ class Evidence:
 
         There is then the one that was kept or, if that is none, the prior at the start.
         """
+        self.tol = TOL
         self.state = None  # a model is that of theta, whatever way led there
         try:
             with ended_by(self.late):
@@ -343,7 +388,7 @@ class Evidence:
         else:
             bound = self.objective == "bound"
             posterior = expectation_propagation(
-                cov, like, self.state, bound=bound, late=self.late
+                cov, like, self.state, bound=bound, tol=self.tol, late=self.late
             )
         return Inferred(posterior, cov, kernel, like)
 
@@ -433,19 +478,9 @@ def maximize(
     for i, theta in enumerate(evidence.hyper.starts(n_restarts, rng)):
         if best is not None and monitor.stop(n_eval, best.violation):
             break
-        # Each search on its own, so that its end does not depend on the searches before
-        # it.
-        evidence.state = None
         try:
             with monitor.numbered("search", i, 1 + n_restarts):
-                found = minimize(
-                    evidence.minus,
-                    theta,
-                    tol=tol,
-                    max_iter=max_iter,
-                    monitor=monitor,
-                    max_step=MAX_STEP,
-                )
+                found = _search(evidence, theta, tol, max_iter, monitor)
         except NotFiniteError:
             raise ValueError(
                 "the evidence is beyond the range of double where the search begins: "
@@ -457,6 +492,45 @@ def maximize(
             best = found
     assert best is not None
     return best, n_eval
+
+
+def _search(
+    evidence: Evidence, theta: np.ndarray, tol: float, max_iter: int, monitor: Monitor
+) -> Minimum:
+    """Return the end of one search, which searches on samples of the rows precede.
+
+    The optimum of a sample is about a standard error of its own from that of all rows,
+    and the Hessian grows with the rows. So most of the steps, and those that find out
+    the curvature, are taken where an evaluation costs little.
+    """
+
+    def minus(theta: np.ndarray, of: Evidence) -> tuple[float, np.ndarray]:
+        value, slopes = of.minus(theta)
+        # Sweeps are in vain where the next step changes far more than they do.
+        steepest = float(np.abs(slopes).max(initial=0.0))
+        of.tol = min(LOOSE, max(TOL, _PRECISE * steepest))  # of NaN, TOL
+        return value, slopes
+
+    curvature: Curvature | DenseCurvature = Curvature(theta.size)
+    if theta.size <= _FEW:
+        curvature = DenseCurvature(theta.size)
+    steps = 0
+    for size, following in pairwise(evidence.levels()):
+        part = evidence.sample(size)
+        with monitor.stage(f"{size} rows"):
+            found = minimize(
+                partial(minus, of=part), theta, tol=max(tol, _COARSE),
+                max_iter=max_iter, monitor=monitor.after(steps), max_step=MAX_STEP,
+                curvature=curvature,
+            )  # fmt: skip
+        theta, steps = found.x, steps + found.n_iter
+        curvature.scale(size / following)
+    # Each search on its own, so that its end does not depend on the searches before it.
+    evidence.state = None
+    return minimize(
+        partial(minus, of=evidence), theta, tol=tol, max_iter=max_iter,
+        monitor=monitor.after(steps), max_step=MAX_STEP, curvature=curvature,
+    )  # fmt: skip
 
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
