@@ -175,7 +175,10 @@ def test_the_summary_of_all_methods_follows_from_its_tables():
     mae, mze, seconds, memory = tables.values()
     assert mae.keys() == mze.keys() == seconds.keys() == memory.keys()
     summary = re.findall(r"^\| \[`fit_(\w+)`\].*?\|.*?\|(.*)\|$", text, re.MULTILINE)
-    assert len(summary) == len([n for n in ordinal.__all__ if n[:4] == "fit_"]) - 1
+    # a path has the models of its method, and random effects need groups of rows
+    left_out = {"fit_npsvor_path", "fit_clmm"}
+    fits = {name for name in ordinal.__all__ if name.startswith("fit_")}
+    assert sorted("fit_" + name for name, _ in summary) == sorted(fits - left_out)
     for name, cells in summary:
         row = {"gpor": "gpor-ep"}.get(name, name.replace("_", "-"))
         shown = [float(cell) for cell in cells.split("|")]

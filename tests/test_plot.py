@@ -17,12 +17,6 @@ from ordinal.plot import comparison, style
 NAMES = [f"method {letter}" for letter in "ABCDEFGHIJKL"]
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 def errors(n_sets=23, k=12, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n_sets, k)) + np.linspace(0, 2, k)[::-1]

@@ -14,12 +14,6 @@ from ordinal.plot.style import PALETTE
 HOUSING = SETS["housing"]
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     return ordinal.fit_pom(HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight)

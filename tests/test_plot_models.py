@@ -23,12 +23,6 @@ X, Y = datasets.make_gaussians(rng=0)
 WORDS = np.array(["low", "mid", "high"])
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def svorim():
     return ordinal.fit_svorim(X[::3], Y[::3], probability=True)

@@ -1,6 +1,5 @@
 """Figures of searches: every point where it was tried, in the colour of its score."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -19,12 +18,6 @@ from ordinal.model_selection import (
 X, Y = ordinal.datasets.make_gaussians(rng=0)
 X, Y = X[::3], Y[::3]
 C, GAMMA = [0.01, 1.0, 100.0], [0.01, 0.1]
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 def searched(space, fit=ordinal.fit_svorim, **options):

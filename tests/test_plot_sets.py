@@ -13,12 +13,6 @@ from ordinal.plot import prediction_sets
 mpl.use("agg")
 
 
-@pytest.fixture(autouse=True)
-def _no_figures_left():
-    yield
-    plt.close("all")
-
-
 def made(n=90):
     X, y = sample(2 * n + 60, 4, noise=1.0)
     words = np.array(["a", "b", "c", "d"])

@@ -6,7 +6,6 @@ Figures of R are those that tools/reference/diagnostics.R prints.
 import pickle
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -237,12 +236,6 @@ def test_influence_is_refused_where_there_are_no_errors():
 
 
 # Figures
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 def test_smooth_of_a_line_is_the_line():
