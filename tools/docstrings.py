@@ -59,17 +59,23 @@ INHERITED: dict[str, tuple[str, str]] = {
     "fit_ofmhs": ("fit_lit", "X y tol max_iter"),
     "fit_boosting": (
         "fit_xofm",
-        "X monotone sample_weight rng n_threads tol max_iter max_time callback",
+        "X y learning_rate monotone sample_weight rng n_threads tol max_iter max_time "
+        "callback",
     ),
     "fit_pom": (
         "fit_svorim",
         "X y sample_weight class_weight tol max_iter max_time callback",
     ),
     "fit_pom_path": ("fit_pom", "link tol max_iter max_time"),
+    "fit_clmm": (
+        "fit_pom",
+        "X y link offset sample_weight missing tol max_iter max_time",
+    ),
 }
 ROOT = Path(__file__).parents[1]
 SOURCES = [
     *sorted(ROOT.glob("ordinal/[a-z]*/fit.py")),
+    ROOT / "ordinal/linear/mixed_fit.py",
 ]
 
 

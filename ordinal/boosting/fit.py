@@ -87,7 +87,7 @@ def fit_boosting(
     X : (n, d) array-like or data frame
         Rows of features in their own units. NaN, and None in a data frame, is missing.
         Columns of words, or of a categorical type, hold categories.
-    y : (n,) array-like, or None if X is a source of chunks
+    y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_rounds : int or "auto", default "auto"
@@ -99,10 +99,9 @@ def fit_boosting(
         r - 1 times the trees.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
         The distribution function F.
-    learning_rate : float > 0, for "sgd"
-        Of a step on the mean of a batch; it falls to 0 in the course of the run.
-        Default 4 over the number of pieces or 16, and over tau if that is above 1; for
-        batches of less than 16 pairs, which are noisier, in proportion to their size.
+    learning_rate : float in (0, 1], optional
+        Factor of the values of each tree. Smaller ones need more rounds and generalise
+        better. Default 0.05, and 0.1 from 20 000 rows on.
     n_leaves : int from 2 to 1024, optional
         Of a tree. Default 8, from 2000 rows on 16, and from 20 000 rows on 31.
     min_rows : int, optional

@@ -100,10 +100,27 @@ def fit_clmm(
         Nodes per dimension, 1 to 100. 1 is the Laplace approximation, for every
         structure; more need one factor with at most 3 effects. 10 are exact to many
         digits for most data.
-    link, threshold, nominal, scale, offset, classes, reference
-        As for `fit_pom`.
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
+        F: logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or Cauchy.
+    threshold : {"flexible", "symmetric", "equidistant"}, default "flexible"
+        Thresholds that are free, symmetric about a centre, or equally far apart.
+    nominal : names or numbers of columns, default none
+        Features with a slope at each threshold. Of a table with categories, or of a
+        formula: names of terms, such as "Infl" with all its levels, or of columns that
+        they became, such as "Infl[High]".
+    scale : names or numbers of columns, default none
+        Features that change the spread of the latent variable as well, named alike.
+    offset : (n,) array-like, default 0
+        What is known to be added to x'beta, beside `offset(...)` of a formula. With a
+        formula this and `sample_weight` may be names of columns of its data. Between
+        -10000 and 10000 where the weight is positive.
     sample_weight : (n,) array-like >= 0, optional
         Weight 2 is the row written twice, in the same group.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    reference : mapping of columns to levels, optional
+        Levels that others are compared with, instead of the first ones: of words by the
+        alphabet, of a categorical type in its order.
     missing : {"error", "drop"}, default "error"
         What becomes of rows that lack a value, labels of groups included.
     tol : float > 0, default 1e-6
@@ -113,8 +130,15 @@ def fit_clmm(
         Steps of the search.
     max_time : float > 0, optional
         Seconds, looked at before every evaluation of the likelihood.
-    n_threads, callback, verbose
-        As for `fit_pom`.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
