@@ -521,7 +521,8 @@ def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):
         else:
             raise AssertionError
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    subprocess.run(command, check=True, cwd=tmp_path)  # not where the sources are
 
 
 @pytest.mark.slow
