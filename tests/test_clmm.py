@@ -305,6 +305,7 @@ def test_summary_and_tables():
                  MODEL.residuals, MODEL.average_proba):  # fmt: skip
         with pytest.raises(ValueError, match=r"fit_clmm|random effects|fit_pom"):
             call()
+    assert "deviations   judge (Intercept) 1.131" in repr(MODEL)
 
 
 def test_predictions_of_known_average_and_new_groups():

@@ -74,6 +74,13 @@ class ClmmModel(PomModel):
     n_quadrature: Annotated[int, POSITIVE]
     is_singular: bool
 
+    def _summary(self) -> dict[str, str]:
+        found = self.deviations
+        rows = zip(found["group"], found["effect"], found["sd"], strict=True)
+        deviations = ", ".join(f"{g} {effect} {sd:.4g}" for g, effect, sd in rows)
+        # with slots, dataclass makes a second class, which super() does not know
+        return {"deviations": deviations} | super(ClmmModel, self)._summary()
+
     @property
     def dof(self) -> int:
         """Return the number of estimated parameters, those of covariances included."""
