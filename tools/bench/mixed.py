@@ -1,0 +1,136 @@
+"""Cumulative link mixed models beside R's clmm, one thread, Laplace approximation.
+
+  peers     10 000 rows with 500 groups, and crossed factors of 200 and 100 levels
+  growth    rows up to a million with 100 rows per group: our seconds and peak memory
+
+R runs where Rscript finds it with the package ordinal (r-cran-ordinal); clmm is timed
+inside R, with its Hessian, as ours is with standard errors. Seconds are CPU seconds. R
+that takes longer than --limit seconds is stopped, and the ratio is then a bound. R's
+log likelihood is less than ours by `below`.
+
+    OPENBLAS_NUM_THREADS=1 python tools/bench/mixed.py
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from _common import Table, best_time, parser, resident, run
+
+import ordinal
+
+R = """
+suppressPackageStartupMessages(library(ordinal))
+data <- read.csv("data.csv")
+data$y <- factor(data$y, ordered = TRUE)
+best <- Inf
+for (i in 1:{repeat}) {{
+  t <- system.time(m <- clmm({formula}, data = data))
+  best <- min(best, t[["user.self"]] + t[["sys.self"]])
+}}
+cat(best, format(as.numeric(m$logLik), digits = 15))
+"""
+
+
+def problem(n, levels, seed=0):
+    """(X, y, groups): five ranks of a score of three features, with an intercept of
+    deviation 1 for each level of each factor, and logistic noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    score = X @ [1.0, -0.5, 0.0] + rng.logistic(size=n)
+    groups = {}
+    for name, count in levels.items():
+        groups[name] = rng.integers(0, count, n)
+        score += rng.standard_normal(count)[groups[name]]
+    return X, np.digitize(score, np.quantile(score, [0.2, 0.4, 0.6, 0.8])), groups
+
+
+def fitted(X, y, groups):
+    """Our model, and its standard errors."""
+    model = ordinal.fit_clmm(X, y, groups=groups, n_threads=1)
+    return model, model.standard_errors
+
+
+def by_r(X, y, groups, args):
+    """(CPU seconds, log likelihood) of clmm; no log likelihood where it takes longer
+    than the limit, nothing without R."""
+    features = [f"x{j}" for j in range(X.shape[1])]
+    right = " + ".join([*features, *(f"(1 | {name})" for name in groups)])
+    script = R.format(formula=f"y ~ {right}", **{"repeat": args.repeat})
+    with tempfile.TemporaryDirectory() as folder:
+        np.savetxt(
+            Path(folder) / "data.csv", np.column_stack([X, y, *groups.values()]),
+            delimiter=",", header=",".join([*features, "y", *groups]), comments="",
+            fmt="%.17g",
+        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                ["Rscript", "-e", script], cwd=folder, capture_output=True, text=True,
+                timeout=args.limit,
+            )  # fmt: skip
+        except FileNotFoundError:
+            return None, None
+        except subprocess.TimeoutExpired:
+            return args.limit, None
+    if done.returncode:
+        return None, None
+    seconds, loglik = map(float, done.stdout.split())
+    return seconds, loglik
+
+
+def peers(args):
+    n = 1000 if args.quick else args.rows
+    table = Table(
+        args, f"{n} rows, 3 features, 5 ranks", "factors:14", "ours:8.3f", "clmm:8.2f",
+        "ratio:6.1f", "below:9.1e",
+    )  # fmt: skip
+    for levels in ({"g": n // 20}, {"a": n // 50, "b": n // 100}):
+        X, y, groups = problem(n, levels)
+        seconds, _, (model, _) = best_time(args.repeat, fitted, X, y, groups)
+        theirs, loglik = (None, None) if args.quick else by_r(X, y, groups, args)
+        below = None if loglik is None else model.loglik - loglik
+        ratio = None if theirs is None else theirs / seconds
+        name = " x ".join(map(str, levels.values()))
+        table.row(name, seconds, theirs, ratio, below)
+
+
+def growth(args):
+    table = Table(
+        args,
+        "100 rows per group",
+        "rows:8d",
+        "ours:8.3f",
+        "steps:5.0f",
+        "MB above X:10.0f",
+    )
+    for n in (1000, 4000) if args.quick else (10_000, 100_000, 1_000_000):
+        # in a process of its own, whose peak no fit before it has raised
+        command = [sys.executable, __file__, "--peak", str(n), "100"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        table.row(n, *map(float, done.stdout.split()))
+
+
+def print_peak(n, per_group):
+    """CPU seconds of one fit, its steps, and its peak memory less what was held before
+    it, X, y and the groups among it; Linux."""
+    X, y, groups = problem(n, {"g": n // per_group})
+    fitted(X[:1000], y[:1000], {"g": groups["g"][:1000] % 10})
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    before = resident("VmRSS")
+    seconds, _, (model, _) = best_time(1, fitted, X, y, groups)
+    print(seconds, model.convergence.n_iter, resident("VmHWM") - before)
+
+
+PARTS = {"peers": peers, "growth": growth}
+
+if __name__ == "__main__":
+    options = parser(__doc__, PARTS)
+    options.add_argument("--limit", type=float, default=900, help="seconds of clmm")
+    options.add_argument("--rows", type=int, default=10_000, help="of the part peers")
+    args = options.parse_args()
+    if args.peak:
+        print_peak(*map(int, args.peak))
+    else:
+        run(args, PARTS, tuple(PARTS))
