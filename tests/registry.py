@@ -373,7 +373,7 @@ METHODS = [
         endless={"tol": 1e-300},
         n_endless=2500,
         threaded=(
-            (1100, {"u": 1e-4}),
+            (1100, {"ridge": 1e-4}),
             (300, {"probability": True}),
             (20_000, {"basis": 40}),  # three chunks of rows
         ),

@@ -14,7 +14,7 @@ from ordinal._command.main import main
 from ordinal._model import folds
 from ordinal._rows import chunks as chunked_rows
 from ordinal._rows.source import CHUNK, Arrays
-from ordinal.model_selection import Grid, select
+from ordinal.model_selection import select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777
@@ -234,8 +234,7 @@ def test_the_command_searches_files(table, tmp_path, capsys):
     assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
     found = select(
         ordinal.fit_svorim, ordinal.data.blocks(table, target="y"), None,
-        search=Grid(C=[0.1, 1.0, 10.0, 100.0, 1000.0]), cv=5, rng=3,
-        basis=12, gamma=0.3, tol=0.3,
+        cv=5, rng=3, basis=12, gamma=0.3, tol=0.3,
     )  # fmt: skip
     told = capsys.readouterr().out
     assert "t.csv, read in chunks: converged in" in told

@@ -133,7 +133,7 @@ HEAD = """
 import random, signal, sys, threading
 import numpy as np
 from ordinal._numerics.pool import at_work
-from ordinal._numerics import helpers
+from ordinal._numerics import threads
 from ordinal._solvers import _parts
 
 _parts.use_openmp(False)

@@ -62,7 +62,7 @@ class Comparisons(Diagnostics):
         Table
             A dict of arrays, "none" first and then an entry per term: "name"; "dof",
             the parameters that go; "loglik" and "aic" (or "bic") of the fit without
-            it; "chi2" and "p_value" of the likelihood ratio test.
+            it; "chi2" and "p_value" of the likelihood ratio test, nan if no term goes.
 
         Raises
         ------
@@ -104,7 +104,8 @@ class Comparisons(Diagnostics):
         Returns
         -------
         Table
-            As `drop1`, with the parameters that come as "dof".
+            As `drop1`, with the parameters that come as "dof", and nan if no term
+            comes.
 
         Raises
         ------

@@ -15,8 +15,8 @@ import ordinal
 # What callers are given and do not make: their methods are called, on instances.
 _GIVEN = (ordinal.Model, Exception, tuple)
 _GIVEN_NAMES = {
-    "Convergence", "Failure", "Nested", "PomPath", "Selection", "State", "Status",
-    "TableCoding",
+    "Comparison", "Convergence", "Explanation", "Failure", "Fit", "Nested", "PomPath",
+    "Selection", "State", "Status", "TableCoding",
 }  # fmt: skip
 
 

@@ -67,7 +67,9 @@ INSTANCES = {
     "Selection": ["selection()"],
     "Nested": ["nesting()"],
     "ConformalModel": ["conformal_sets()", "cross_conformal_sets()"],
+    "Comparison": ["ordinal.compare(rows(), ranks(), methods=['pom', 'lit'], cv=2)"],
     "Convergence": ["fit('svorim').convergence"],
+    "Explanation": ["likely().explain(rows())"],
     "RBF": ["kernels.RBF(0.5)"],
     "ARD": ["kernels.ARD([0.5, 1.0, 2.0])"],
     "Linear": ["kernels.Linear()"],
@@ -83,6 +85,8 @@ PLAIN = {
     "y": "ranks()",
     "y_true": "ranks()",
     "y_pred": "ranks()[::-1]",
+    "y_score": "rows()[:, 0]",
+    "explanation": "likely().explain(rows())",
     "proba": "proba()",
     "values": "rows()[:, 0]",
     "k": "0",
@@ -116,6 +120,10 @@ PLAIN = {
 
 # (end of the callable's source, parameter) -> source
 SPECIAL = {
+    (".add1", "base"): "[]",
+    (".refit", "method"): "'pom'",
+    (".equality_test", "names"): "['x2', 'x3']",
+    ("plot.residuals", "model"): "likely()",
     ("wilcoxon", "a"): "rows(6, 3)[:, 0]",
     ("wilcoxon", "b"): "rows(6, 3)[:, 1]",
     ("win_draw_loss", "scores"): "[rows(6, 3), rows(7, 3)]",
@@ -146,6 +154,16 @@ SPECIAL = {
     ("lr_test", "smaller"): "likely(2)",
     ("lr_test", "larger"): "likely()",
     ("stratified_holdout", "n_splits"): "3",
+}
+
+# What calls with plain arguments raise, by a part of their sources: models with random
+# effects keep no training rows, and plain models have no categorical terms.
+REFUSED = {
+    "grouped().": "not available (with|for models with) random effects|training rows"
+    "|for models of fit_pom",
+    ".contrasts": "needs a categorical term",
+    "ordinal.anova": "needs two models or more",
+    "ordinal.fit_clmm": "groups must map names to labels",
 }
 
 # Named for a callable that takes any name.
