@@ -308,6 +308,79 @@ def test_summary_and_tables():
     assert "deviations   judge (Intercept) 1.131" in repr(MODEL)
 
 
+def test_profile_intervals_of_a_deviation():
+    exact = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10)
+    found = exact.confint_deviations()
+    # R's ends are of a spline through its profile
+    assert_allclose(found["lower"], 0.5048597, rtol=1e-4)
+    assert_allclose(found["upper"], 2.272327, rtol=1e-4)
+    assert_allclose(found["estimate"], exact.deviations["sd"])
+    wide = exact.confint_deviations(0.9999)
+    assert wide["lower"][0] == 0
+    assert wide["upper"][0] > found["upper"][0]
+    table = exact.confint(method="profile")
+    assert table["name"].tolist() == ["temp[warm]", "contact[yes]"]
+    assert np.all(table["lower"] < exact.coef)
+    assert np.all(table["upper"] > exact.coef)
+    tidy = exact.tidy(method="profile")
+    assert_allclose(tidy["upper"][-2:], table["upper"])
+
+
+def slopes(seed=2, n=400):
+    """Rows of 20 groups with a random intercept and slope, correlated by 0.5."""
+    rng = np.random.default_rng(seed)
+    group, x = np.arange(n) % 20, rng.normal(size=n)
+    b = rng.normal(size=(20, 2)) @ [[1.0, 0.6], [0.0, 1.0]]
+    score = x + b[group, 0] + b[group, 1] * x + rng.logistic(size=n)
+    return x[:, None], np.digitize(score, [-1, 1]), group
+
+
+def test_profile_ends_lie_z_squared_below_the_optimum():
+    optimize = pytest.importorskip("scipy.optimize")
+    x, y, group = slopes()
+    fit = {"groups": {"g": group}, "slopes": {"g": [0]}}
+    model = ordinal.fit_clmm(x, y, **fit)
+    assert not model.is_singular
+    ends = model.confint_deviations()
+    found = model.confint(method="profile")
+    design = Design(
+        x, *(np.array(c, dtype=np.int64) for c in ([0], [], [])), None,
+        y.astype(np.int32), np.ones(len(y)), float(len(y)), structure_of("flexible", 2),
+        np.zeros(1), np.ones(1),
+    )  # fmt: skip
+    effects = np.column_stack([np.ones(len(y)), x])
+    loss = MixedLikelihood(design, "logit", [RandomTerm(group, 20, effects, TRIANGLE)])
+    start = np.concatenate([model.parameters, model.random[0].factor[TRIANGLE]])
+    held = {
+        "sd 0": (lambda v: abs(v[3]), ends["lower"][0]),
+        "sd 1": (lambda v: np.hypot(v[4], v[5]), ends["lower"][1]),
+        "sd 1, upper": (lambda v: np.hypot(v[4], v[5]), ends["upper"][1]),
+        "coefficient": (lambda v: v[2], found["upper"][0]),
+    }
+    for name, (function, end) in held.items():
+        constraint = {"type": "eq", "fun": lambda v, f=function, c=end: f(v) - c}
+        result = optimize.minimize(
+            loss.value_and_gradient, start, jac=True, method="SLSQP",
+            constraints=[constraint], options={"ftol": 1e-12, "maxiter": 300},
+        )  # fmt: skip
+        assert_allclose(
+            2 * (result.fun + model.loglik), 3.841459, rtol=1e-5, err_msg=name
+        )
+    scaled = ordinal.fit_clmm(1e3 * x, y, **fit).confint_deviations()
+    assert_allclose(scaled["upper"], ends["upper"] * [1, 1e-3], rtol=1e-5)
+
+
+def test_profiles_need_the_rows_and_no_boundary():
+    file = io.BytesIO()
+    MODEL.save(file)
+    file.seek(0)
+    with pytest.raises(ValueError, match="needs the training rows"):
+        ordinal.load(file).confint_deviations()
+    singular = ordinal.fit_clmm(f"{JUDGE} + (1 | bottle)", WINE)
+    with pytest.raises(ValueError, match="singular"):
+        singular.confint_deviations()
+
+
 def test_predictions_of_known_average_and_new_groups():
     rows = WINE.iloc[:6]
     exact = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10)

@@ -146,7 +146,7 @@ class MixedLikelihood:
         n_quadrature: int = 1,
         n_threads: int = 1,
     ):
-        self.design, self.terms = design, terms
+        self.design, self.link, self.terms = design, link, terms
         self.n_quadrature = n_quadrature
         self.link_number = _cumulative.LINKS.index(link)
         self.n_threads = n_threads

@@ -37,6 +37,7 @@ The modules of this package:
     ratio_loss, ratio      stopping ratio and adjacent categories models
     reports                tables of estimates, of the fit and of rows
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
+    mixed_search, mixed_profile  its search, and profiles of its parameters
     random_terms           random effects in formulas and arrays
     steps, comparisons     fits of some of the terms, tests and contrasts of terms
 """

@@ -69,7 +69,7 @@ class Trained(Model):
     __slots__ = ("remembered",)
 
 
-def remember(model: Trained, fit: Remembered) -> None:
+def remember(model: Trained, fit: object) -> None:
     """Give a model that was just made the rows it was made of."""
     object.__setattr__(model, "remembered", fit)  # it is frozen otherwise
 
@@ -84,10 +84,9 @@ def remembered(model: Any, asked: str) -> Remembered:
         they were changed.
     """
     found: Remembered | None = getattr(model, "remembered", None)
-    if found is None and hasattr(model, "random"):
+    if hasattr(model, "random"):  # its loss is of another kind
         raise ValueError(
-            f"{asked} is not available with random effects: a model of fit_clmm does "
-            "not keep its training rows"
+            f"{asked} is not available with random effects: it is for models of fit_pom"
         )
     if found is None:
         raise ValueError(

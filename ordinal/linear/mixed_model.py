@@ -14,7 +14,7 @@ from .._cumulative.likelihood import (
     for_all_ranks,
     rank_probabilities,
 )
-from .._input.checks import check_choice, shown
+from .._input.checks import check_choice, check_share, shown
 from .._input.fields import POSITIVE
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
@@ -22,7 +22,9 @@ from .._model.printing import Table, Text, aligned
 from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
+from .._numerics.tails import normal_margin
 from .estimates import check_likelihood, predictors
+from .mixed_profile import RememberedMixed
 from .model import PomModel
 from .random_terms import RandomEffects, as_text, incomplete, read_effects, read_groups
 
@@ -340,32 +342,82 @@ class ClmmModel(PomModel):
             block.append("Singular: a variance is 0, or a correlation 1 or -1")
         return Text("\n".join([*lines[:at], *block, *lines[at:]]))
 
-    def confint(
-        self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
-    ) -> Table:
-        """Wald's confidence intervals of the fixed parameters, as
-        `PomModel.confint` gives them.
+    def confint_deviations(self, level: float = 0.95) -> Table:
+        """Profile likelihood intervals of the standard deviations of the effects.
+
+        Wald's would be poor here: the likelihood of a deviation is skewed. An interval
+        begins at 0 where a likelihood ratio test does not reject 0.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default 0.95
+
+        Returns
+        -------
+        Table
+            A dict of arrays: "group", "effect", "estimate", "lower", "upper".
 
         Raises
         ------
         ValueError
-            A bad argument; as for `standard_errors`.
-        """
-        _check_method(method)
-        return super(ClmmModel, self).confint(level)
+            A bad argument; a model that is singular or has not converged, or does not
+            have its training rows: from a file, a pickle or a copy.
 
-    def odds_ratios(
-        self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
-    ) -> Table:
-        """exp(coef): odds ratios within a group; see `PomModel.odds_ratios`.
+        Warns
+        -----
+        ConvergenceWarning
+            A fit with a deviation held ended short of its optimum.
 
-        Raises
-        ------
-        ValueError
-            As `PomModel.odds_ratios`.
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.load_wine()
+        >>> judges = [i // 8 for i in range(72)]
+        >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+        >>> table = model.confint_deviations()
+        >>> [round(float(table[end][0]), 2) for end in ("lower", "upper")]
+        [0.5, 2.27]
         """
-        _check_method(method)
-        return super(ClmmModel, self).odds_ratios(level)
+        z = normal_margin(check_share("level", level))
+        fit = self._remembered("confint_deviations")
+        found = self.deviations
+        ends = [
+            fit.deviation_ends(t, j, z)
+            for t, own in enumerate(self.random)
+            for j in range(len(own.effects))
+        ]
+        lower, upper = np.array(ends).T
+        return Table(
+            {
+                "group": found["group"],
+                "effect": found["effect"],
+                "estimate": found["sd"],
+                "lower": lower,
+                "upper": upper,
+            }
+        )
+
+    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
+        fit = self._remembered('confint(method="profile")')
+        spread = fit.loss.design.spread[np.concatenate([self.location, self.scale])]
+        unit = spread[which - self._first_coef()]
+        ends = [fit.coefficient_ends(int(j), z) for j in which]
+        return np.asarray(np.array(ends).reshape(-1, 2) / unit[:, None])
+
+    def _remembered(self, asked: str) -> RememberedMixed:
+        if self.is_singular:
+            raise ValueError(
+                f"{asked} is not available for a singular model, whose estimates lie "
+                "on the boundary: leave out the effect with a variance of 0"
+            )
+        found: RememberedMixed | None = getattr(self, "remembered", None)
+        if found is None:
+            raise ValueError(
+                f"{asked} needs the training rows, which a model that has converged "
+                "has in the process that fitted it only, not after load, pickle or "
+                "copy: call it before, or fit again"
+            )
+        return found
 
     def proportional_odds_test(self, method: Literal["brant", "lr"] = "brant") -> Table:
         """Raise ValueError: compare with a fit with `nominal=` by `lr_test`."""
@@ -423,12 +475,3 @@ class ClmmModel(PomModel):
             raise ValueError(
                 "X must be given: a model of fit_clmm does not keep its training rows"
             )
-
-
-def _check_method(method: str) -> None:
-    if method == "profile":
-        raise ValueError(
-            "method='profile' is for models of fit_pom: models of fit_clmm have Wald's "
-            "intervals"
-        )
-    check_choice("method", method, ("wald",))
