@@ -127,3 +127,32 @@ def test_what_has_no_forest(model):
     )
     with pytest.raises(ValueError, match=r"fitted with l2=0\.1"):
         plot.coefficients(penalised)
+
+
+def test_random_effects_are_sorted_with_their_intervals():
+    X, y = ordinal.datasets.load_wine()
+    judges = np.arange(72) // 8
+    options = {"groups": {"judge": judges}, "slopes": {"judge": [1]}}
+    mixed = ordinal.fit_clmm(X[:, :2], y, **options)
+    found = mixed.ranef()
+    for effect, name in ((None, "(Intercept)"), ("x2", "x2")):
+        own = found["effect"] == name
+        mode, error = found["mode"][own], found["standard_error"][own]
+        order = np.argsort(mode)
+        ax = plot.random_effects(mixed, effect=effect, level=0.9)
+        bars = np.concatenate(
+            [b.get_segments() for c in ax.containers for b in c.lines[2]]
+        )
+        bars = bars[np.argsort(bars[:, 0, 1])]
+        half = 1.6448536 * error[order]
+        assert_allclose(bars[:, 0, 0], mode[order] - half, atol=1e-7)
+        assert_allclose(bars[:, 1, 0], mode[order] + half, atol=1e-7)
+        labels = [t.get_text() for t in ax.get_yticklabels()]
+        assert labels == found["level"][own][order].tolist()
+        apart = len(ax.containers[0].lines[0].get_xdata())
+        assert apart == (np.abs(mode[order]) > half).sum()
+        assert ax.get_xlabel() == f"{name}, with 90% intervals"
+    with pytest.raises(ValueError, match="effect must be"):
+        plot.random_effects(mixed, effect="temp")
+    with pytest.raises(TypeError, match="model must be a ClmmModel, got 3"):
+        plot.random_effects(3)

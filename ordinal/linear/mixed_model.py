@@ -473,5 +473,5 @@ class ClmmModel(PomModel):
     def _check_rows(self, X: object) -> None:
         if X is None:
             raise ValueError(
-                "X must be given: a model of fit_clmm does not keep its training rows"
+                "X must be given: a model of fit_clmm has no rows to average by default"
             )

@@ -2,7 +2,8 @@
 
     methods compared    critical_difference, boxplots_by_size, errors_by_method
     predictions         scores, confusion_matrix, reliability, prediction_sets
-    features            partial_dependence, relevance, coefficients
+    features            partial_dependence, relevance, coefficients,
+                        random_effects
     diagnostics         residuals
     searches            search, learning_curve
     XOFM explained      score_functions, interaction, contributions
@@ -22,7 +23,7 @@ The modules of this package:
     style                     axes, colours and ticks
 """
 
-from .coefficients import coefficients, importance
+from .coefficients import coefficients, importance, random_effects
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, prediction_sets, reliability, scores
@@ -42,6 +43,7 @@ __all__ = [
     "learning_curve",
     "partial_dependence",
     "prediction_sets",
+    "random_effects",
     "relevance",
     "reliability",
     "residuals",

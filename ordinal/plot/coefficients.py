@@ -1,4 +1,4 @@
-"""Figures of coefficients with their intervals, and of importances."""
+"""Figures of coefficients, random effects and importances."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from typing import Literal
 
 import numpy as np
 
-from .._input.checks import check_count, check_flag, shown
+from .._input.checks import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_share,
+    shown,
+)
 from .._model.explanation import Explanation
-from ..linear import PomModel
+from .._numerics.tails import normal_margin
+from ..linear import ClmmModel, PomModel
 from .style import PALETTE, Axes, axes_of, logarithmic_ticks
 
 
@@ -108,6 +115,83 @@ def coefficients(
         xlim=(low, high),
         ylim=(estimate.size - 0.5, -0.5),
         xlabel=f"{what}, with {100 * level:.4g}% intervals",
+    )
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def random_effects(
+    model: ClmmModel,
+    group: str | None = None,
+    ax: Axes | None = None,
+    *,
+    effect: str | None = None,
+    level: float = 0.95,
+) -> Axes:
+    """Plot the conditional modes of one random effect with their intervals, sorted.
+
+    A line per level of the factor, the largest mode on top, with a dot at the mode and
+    a bar over the interval: blue where it leaves out 0, the mean of all levels, which
+    is the dashed line, grey where it does not. Intervals hold the estimates of the
+    fixed parameters and of the covariance as known.
+
+    Parameters
+    ----------
+    model : ClmmModel
+    group : str, optional
+        Name of the factor; needed where there are several.
+    ax : matplotlib Axes, optional
+    effect : str, optional
+        "(Intercept)" or a column with a random slope; default the first effect.
+    level : float in (0, 1), default 0.95
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If the model is not of `fit_clmm`; if it has no such factor or effect.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.load_wine()
+    >>> judges = [i // 8 for i in range(72)]
+    >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+    >>> ordinal.plot.random_effects(model).get_ylabel()
+    'judge'
+    """
+    if not isinstance(model, ClmmModel):
+        raise TypeError(f"model must be a ClmmModel, got {shown(model)}")
+    z = normal_margin(check_share("level", level))
+    if group is None and len(model.random) == 1:
+        group = model.random[0].name
+    table = model.ranef(group)
+    effects = tuple(dict.fromkeys(table["effect"].tolist()))
+    effect = effects[0] if effect is None else effect
+    check_choice("effect", effect, effects)
+    own = np.flatnonzero(table["effect"] == effect)
+    own = own[np.argsort(table["mode"][own], kind="stable")]
+    mode, half = table["mode"][own], z * table["standard_error"][own]
+
+    ax = axes_of(ax, 6.0, min(0.9 + 0.25 * own.size, 12.0))
+    place = np.arange(own.size)
+    apart = np.abs(mode) > half
+    for which, colour in ((apart, PALETTE[0]), (~apart, PALETTE[7])):
+        ax.errorbar(
+            mode[which], place[which], xerr=half[which], fmt="o", color=colour, ms=5
+        )
+    ax.axvline(0, color="black", lw=1, ls="--", zorder=1)
+    ax.set_yticks(place, table["level"][own].tolist())
+    ax.set(
+        ylim=(-0.5, own.size - 0.5),
+        ylabel=group,
+        xlabel=f"{effect}, with {100 * level:.4g}% intervals",
     )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
