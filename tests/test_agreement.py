@@ -172,3 +172,10 @@ def test_many_distinct_ranks_and_scores():
     order = np.random.default_rng(3).permutation(n)
     tau = scipy.stats.kendalltau(np.arange(n), order).statistic
     assert somers_d(np.arange(n), order) == within(tau, abs=1e-12)
+
+
+def test_weights_are_for_kappa():
+    y = [1, 2, 3, 3, 1], [1, 2, 3, 2, 2]
+    assert confidence_interval(*y) == confidence_interval(*y, weights="quadratic")
+    with pytest.raises(ValueError, match="gamma has none"):
+        confidence_interval(*y, "gamma", weights="linear")

@@ -42,7 +42,9 @@ def test_scores_are_those_of_separate_fits_in_the_same_folds():
         table, labels, classes=CLASSES, sample_weight=weight,
         methods=["svorim", "xofm"], rng=4,
     )  # fmt: skip
-    for k, (train, test) in enumerate(stratified_kfold(labels, rng=4)):
+    for k, (train, test) in enumerate(
+        stratified_kfold([CLASSES.index(v) for v in labels], rng=4)
+    ):
         assert_array_equal(result.splits[k][1], test)
         options = {"classes": CLASSES, "sample_weight": weight[train]}
         models = {
@@ -285,3 +287,20 @@ def test_rows_out_of_memory_are_refused(tmp_path):
     pd.DataFrame(X).assign(y=y).to_csv(path, index=False)
     with pytest.raises(TypeError, match="X must be in memory"):
         compare(ordinal.data.blocks(path, target="y"), None)
+
+
+def test_no_spelling_of_the_labels_changes_the_folds():
+    X, y = sample(90, 3, noise=1.0)
+    words = np.array(["low", "mid", "high"])  # not in the order of the alphabet
+    options = {"cv": 3, "rng": 0, "methods": ["pom", "lit"]}
+    plain = ordinal.compare(X, y, **options)
+    spelled = ordinal.compare(X, words[y], classes=words, **options)
+    for a, b in zip(plain.splits, spelled.splits, strict=True):
+        assert_array_equal(a[1], b[1])
+    assert_array_equal(plain.scores["mae"], spelled.scores["mae"])
+    search = {"C": [0.1, 1.0, 10.0]}
+    for halving in (False, True):
+        options = {"search": search, "cv": 3, "rng": 0, "halving": halving}
+        found = ordinal.select("svorim", X, y, **options)
+        again = ordinal.select("svorim", X, words[y], classes=words, **options)
+        assert_array_equal(found.scores, again.scores)

@@ -430,3 +430,9 @@ def test_a_report_summarises_its_data(evil, tmp_path):
     counts = [str((labels == c).sum()) for c in classes]
     at = words.index("share") + 1
     assert words[at + 1 : at + 12 : 3] == counts
+
+
+def test_no_rows_cannot_be_explained():
+    model = ordinal.fit_pom(*sample(40, 3))
+    with pytest.raises(ValueError, match="X must have a row or more"):
+        model.explain(np.zeros((0, 2)))

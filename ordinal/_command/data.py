@@ -17,6 +17,7 @@ from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import check_words
 from .._input.frame import Frame
+from .._input.labels import ranks_of
 from ..datasets.sets import election_frame
 from ..model_selection import stratified_holdout, stratified_kfold
 from ..model_selection.splits import Splits
@@ -192,7 +193,7 @@ def read_task(args: argparse.Namespace) -> tuple[Data, Splits]:
     _check_split_options(args)
     if args.splits is None or args.splits.isdigit():
         data = _embedded(args) if args.data is None else read_data(args)
-        return data, _drawn_splits(data.y, args)
+        return data, _drawn_splits(ranks_of(data.y, data.classes), args)
     if args.data is None:
         raise ValueError("a file of splits needs DATA")
     splits, labels = _stored_splits(args.splits, args.bins)
@@ -228,12 +229,13 @@ def _embedded(args: argparse.Namespace) -> Data:
     return Data("election", X, y, np.unique(y), {})
 
 
-def _drawn_splits(y: np.ndarray, args: argparse.Namespace) -> Splits:
+def _drawn_splits(rank: np.ndarray, args: argparse.Namespace) -> Splits:
     seed = 0 if args.seed is None else args.seed
     if args.splits is None:
-        return stratified_kfold(y, 5 if args.folds is None else args.folds, rng=seed)
+        folds = 5 if args.folds is None else args.folds
+        return stratified_kfold(rank, folds, rng=seed)
     test_size = 0.25 if args.test_size is None else args.test_size
-    return stratified_holdout(y, int(args.splits), test_size=test_size, rng=seed)
+    return stratified_holdout(rank, int(args.splits), test_size=test_size, rng=seed)
 
 
 def _check_labels(labels: np.ndarray, n: int, args: argparse.Namespace) -> None:

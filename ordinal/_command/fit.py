@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from .._files.writing import check_target, descriptor_of
+from .._input.labels import ranks_of
 from .._watch.convergence import filter_held
 from .._watch.progress import Line
 from ..comparison.learner import Learner
@@ -69,7 +70,7 @@ def _cross_validated(data: Data, learner: Learner, args: argparse.Namespace) -> 
     seed = args.seed or 0
     k = min(args.folds, len(data.y))
     study = Study(data.X, data.y, data.classes, None, {args.method: learner}, (seed,))
-    splits = stratified_kfold(data.y, k, rng=seed)
+    splits = stratified_kfold(ranks_of(data.y, data.classes), k, rng=seed)
     line = Line() if on_terminal() else None
     result = compared(study, splits, scorers_of(("mae", "accuracy"), None), line)
     mae, accuracy = (

@@ -468,7 +468,7 @@ def compare(
         group_numbers(groups, len(problem.rank)),
     )
     if isinstance(cv, int | np.integer):
-        splits = drawn_folds("cv", labels, cv, group, rng=rng)
+        splits = drawn_folds("cv", problem.rank, cv, group, rng=rng)
     else:
         numbers = np.arange(labels.size)[:, None]
         splits = own_splits(cv, "cv", numbers, labels, group)

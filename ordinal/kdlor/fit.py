@@ -86,7 +86,8 @@ def fit_kdlor(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         The rows that w is a sum of, for very many: a number of rows, drawn at random,
         of each rank its share, or chosen in a way that is named with it: ("kmeans++",

@@ -203,7 +203,7 @@ def confidence_interval(
     metric: Literal["kappa", "somers_d", "gamma", "c_index"] = "kappa",
     *,
     level: float = 0.95,
-    weights: Literal["linear", "quadratic"] = "quadratic",
+    weights: Literal["linear", "quadratic"] | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Interval:
@@ -220,8 +220,8 @@ def confidence_interval(
         Predicted labels for "kappa"; labels or scores for the others.
     metric : {"kappa", "somers_d", "gamma", "c_index"}, default "kappa"
     level : float in (0, 1), default 0.95
-    weights : {"linear", "quadratic"}
-        Of "kappa" only.
+    weights : {"linear", "quadratic"}, optional
+        Of "kappa", whose default is "quadratic"; the others have none.
     labels : (r,) array_like, optional
         As for `mze`.
     sample_weight : (n,) array_like, optional
@@ -251,7 +251,12 @@ def confidence_interval(
     """
     z = normal_margin(check_share("level", level))
     check_choice("metric", metric, tuple(_LOWEST))
-    check_choice("weights", weights, ("linear", "quadratic"))
+    if weights is not None:
+        check_choice("weights", weights, ("linear", "quadratic"))
+        if metric != "kappa":
+            raise ValueError(
+                f"weights is for metric='kappa', and {metric} has none: leave it out"
+            )
     if metric == "kappa":
         C = rank_table(y_true, y_pred, labels, sample_weight)
         value, error = _kappa(C, 1 if weights == "linear" else 2)

@@ -268,7 +268,7 @@ class Search:
         if share == 1:
             return train
         if fold not in self._orders:
-            rank = np.unique(self._work.y[train], return_inverse=True)[1]
+            rank = np.unique(self._work.rank[train], return_inverse=True)[1]
             # The seed is fixed because the folds have been drawn at random.
             self._orders[fold] = train[spread_by_rank(rank, np.random.default_rng(0))]
         return np.sort(self._orders[fold][: math.ceil(train.size / share)])
@@ -309,13 +309,12 @@ def splits_of(
     features of the rows (categories by their places) or, of a sparse table, their
     numbers. `group` numbers the groups of the whole table.
     """
-    y = work.y[rows]
     group = None if group is None else group[rows]
     if isinstance(given, int | np.integer):
-        splits = drawn(name, y, given, group)
+        splits = drawn(name, work.rank[rows], given, group)
     else:
         X = work.X.values if isinstance(work.X, Frame) else work.X
         seen = X[rows] if isinstance(X, np.ndarray) else rows[:, None]
-        splits = own_splits(given, name, seen, y, group)
+        splits = own_splits(given, name, seen, work.y[rows], group)
     splits = [(rows[train], rows[test]) for train, test in splits]
     return splits if work.chunked is None else in_order(splits, name)

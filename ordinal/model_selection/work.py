@@ -21,6 +21,7 @@ import numpy as np
 
 from .._input.checks import check_keywords, shortened, shown
 from .._input.frame import Frame
+from .._input.labels import ranks_of
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.model import Model
@@ -128,6 +129,11 @@ class Work:
     chunked: ChunkedProblem | None = None
     stop: Stop | None = None
     _kept: dict[bytes, TrainingRows] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Return the ranks of the rows, which no spelling of the labels changes."""
+        return ranks_of(self.y, self.classes)
 
     @classmethod
     def from_arguments(

@@ -108,7 +108,8 @@ def fit_npsvor(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     solver : {"smo", "admm"}, default "smo"
         "smo" reaches the optimum to `tol`, on a basis by proximal points. "admm" is
         the paper's algorithm with the paper's tolerances: at large C it ends far from
@@ -290,7 +291,8 @@ def fit_npsvor_path(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     solver : {"smo", "admm"}, default "smo"
         "smo" reaches the optimum to `tol`, on a basis by proximal points. "admm" is
         the paper's algorithm with the paper's tolerances: at large C it ends far from

@@ -74,7 +74,8 @@ def fit_opbe(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of the optimality conditions of a problem, in units of f. On a
         basis the largest duality gap, relative to the value of (P).

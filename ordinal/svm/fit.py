@@ -82,7 +82,8 @@ def fit_svc(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
         basis the largest duality gap of a problem, relative to the value of (P).
@@ -221,7 +222,8 @@ def fit_svr(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
         basis the largest duality gap of a problem, relative to the value of (P).
@@ -353,7 +355,8 @@ def fit_cssvc(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
         basis the largest duality gap of a problem, relative to the value of (P).
@@ -481,7 +484,8 @@ def fit_svmop(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
         basis the largest duality gap of a problem, relative to the value of (P).

@@ -78,7 +78,8 @@ def fit_svorim(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
         basis the largest duality gap, relative to the value of (P).
@@ -229,7 +230,8 @@ def fit_svorex(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
         basis the largest duality gap, relative to the value of (P).
@@ -369,7 +371,8 @@ def fit_shashua_levin(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
         basis the largest duality gap, relative to the value of (P).
@@ -508,7 +511,8 @@ def fit_redsvm(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
         basis the largest duality gap, relative to the value of (P).

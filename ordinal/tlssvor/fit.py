@@ -139,7 +139,8 @@ def fit_tlssvor(
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features; "auto" is 1 / d.
+        1 / d on standardised features, where rows count by `sample_weight` but not by
+        `class_weight`; "auto" is 1 / d.
     basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
         The rows that `coef` belongs to: so many, or this share of the rows (the paper's
         Ratio is its inverse), drawn so that every rank has its share, or chosen in a
