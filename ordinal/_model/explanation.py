@@ -100,7 +100,7 @@ def explain(
     """Return the explanation of a model on rows; `Model.explain` documents it."""
     n_repeats = check_count("n_repeats", n_repeats)
     rng = resolve_rng(rng)
-    if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
+    if 0 in getattr(X, "shape", np.shape(X))[:1]:
         raise ValueError("X must have a row or more to be explained, got none")
     if y is None and (terms := model._score_terms(X)) is not None:
         names, values = terms
