@@ -124,6 +124,7 @@ SPECIAL = {
     (".refit", "method"): "'pom'",
     (".equality_test", "names"): "['x2', 'x3']",
     ("plot.residuals", "model"): "likely()",
+    ("plot.random_effects", "model"): "grouped()",
     ("wilcoxon", "a"): "rows(6, 3)[:, 0]",
     ("wilcoxon", "b"): "rows(6, 3)[:, 1]",
     ("win_draw_loss", "scores"): "[rows(6, 3), rows(7, 3)]",
@@ -156,10 +157,10 @@ SPECIAL = {
     ("stratified_holdout", "n_splits"): "3",
 }
 
-# What calls with plain arguments raise, by a part of their sources: models with random
-# effects keep no training rows, and plain models have no categorical terms.
+# What calls with plain arguments raise, by a part of their sources: some methods are
+# not for models with random effects, and plain models have no categorical terms.
 REFUSED = {
-    "grouped().": "not available (with|for models with) random effects|training rows"
+    "grouped().": "not available (with|for models with) random effects|rows to average"
     "|for models of fit_pom",
     ".contrasts": "needs a categorical term",
     "ordinal.anova": "needs two models or more",
