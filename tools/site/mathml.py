@@ -1,9 +1,10 @@
 """Formulas as MathML, which browsers set by themselves: no script and no font.
 
 docutils translates the LaTeX of the pages; what it cannot translate is a warning, and
-so ends the build.
+so ends the build. So is \\frac12, in which docutils reads 12 as the numerator.
 """
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -11,6 +12,8 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+_UNBRACED = re.compile(r"\\[dt]?frac\s*[^{\s]")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -33,10 +36,13 @@ def _block(writer: Any, node: nodes.math_block) -> None:
 
 
 def _translated(node: nodes.Element, block: bool) -> str:
+    formula = node.astext()
     try:
-        return tex2mathml(node.astext(), as_block=block)
+        if found := _UNBRACED.search(formula):
+            raise MathError(f"{found[0]!r} without braces")
+        return tex2mathml(formula, as_block=block)
     except MathError as error:
         logging.getLogger(__name__).warning(
-            "%s in the formula %r", error, node.astext(), location=node
+            "%s in the formula %r", error, formula, location=node
         )
         return ""
