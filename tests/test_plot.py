@@ -136,6 +136,12 @@ def test_no_labels_overlap_or_leave_the_figure(k, n_sets):
         assert a.y1 <= ax.figure.bbox.height
 
 
+def test_a_critical_difference_diagram_shows_its_scale_in_a_style_without_it():
+    with plt.rc_context({"axes.spines.top": False}):
+        ax = plot.critical_difference(friedman(errors(k=3)), NAMES[:3])
+    assert ax.spines["top"].get_visible()
+
+
 def test_the_critical_difference_is_drawn_to_scale():
     for n_sets in (2, 23):  # longer than the axis, and shorter
         result = friedman(errors(n_sets, 2), alpha=0.1)
