@@ -200,7 +200,7 @@ class Evidence:
             X = take(X, self.rows)
         self.X = X
         self._family = _kernel_family(kernel, problem, X, self.weight)
-        self._make, gamma, fixed = self._family
+        _, gamma, fixed = self._family
         if isinstance(fixed, kernels.Precomputed) and left_out:
             # Columns of a precomputed kernel are training rows too.
             self.X = X = np.ascontiguousarray(X[:, self.rows])
@@ -268,7 +268,7 @@ class Evidence:
             return None
         if named.size:
             return np.searchsorted(self.rows, named)
-        first = self._make(self.hyper.gammas(self.hyper.begin))
+        first = self._family.make(self.hyper.gammas(self.hyper.begin))
         try:
             with ended_by(self.late):
                 if isinstance(basis, Choice):
@@ -369,7 +369,7 @@ class Evidence:
         return Made(
             theta,
             posterior,
-            self._make(self.hyper.gammas(theta)),
+            self._family.make(self.hyper.gammas(theta)),
             like,
             none[:0],
             np.zeros((0, 0)),
@@ -380,7 +380,7 @@ class Evidence:
     def infer(self, theta: np.ndarray) -> Inferred:
         """Return the posterior at theta, from `state`."""
         check_cancelled()
-        kernel = self._make(self.hyper.gammas(theta))
+        kernel = self._family.make(self.hyper.gammas(theta))
         cov = self._covariance(kernel)
         like = self.likelihood(theta, cov)
         if self.inference == "laplace":

@@ -379,7 +379,9 @@ def fit_gpor(
         Largest slope of the objective by an entry of theta at which a search ends, in
         nats: along a log, a thousandth of a nat is far below what n rows can tell.
     max_iter : int, default 200
-        Quasi-Newton steps of a search.
+        Quasi-Newton steps of a search on all rows, and on each of the samples on which
+        it begins where rows are many: halves of n down to 250 rows or, on a basis of m,
+        quarters down to 250 rows and 4 m.
     max_time : float > 0, optional
         Seconds, looked at before every evaluation of the evidence and, half a second
         later, within it. The model is then the best one of the search, which is kept
