@@ -913,6 +913,10 @@ def test_config(run):
     [
         (["frobnicate"], "invalid choice"),
         (["compare", "--methods", "magic"], "invalid choice: 'magic'"),
+        (
+            ["fit", "--method", "C=" + "9" * 500],
+            "invalid choice: 'C=" + "9" * 74 + "...",
+        ),
         (["compare", "--bins", "x"], "invalid int value"),
         (["compare", "--bins", 3], "--bins needs DATA"),
         (["compare", "--target", "y"], "--target needs DATA"),

@@ -181,6 +181,9 @@ def test_best_is_the_fit_to_all_rows():
     assert_array_equal(result.best.predict(X), first.predict(X))
     with pytest.raises(ValueError, match="method must be one of"):
         result.refit("svm")
+    for mean in (result.mean, result.standard_error):
+        with pytest.raises(ValueError, match="metric must be one of 'mae'"):
+            mean("rmse")
 
 
 def fit_bad(X, y):

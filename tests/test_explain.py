@@ -230,6 +230,8 @@ def test_a_selection_explains_and_reports_its_model(tmp_path):
     assert_array_equal(own.importance, want.importance)
     found.report(tmp_path / "a.html", X, y, title="t")
     found.model.report(tmp_path / "b.html", X, y, title="t")
+    with pytest.raises(TypeError, match="title must be text, got 3"):
+        found.report(tmp_path / "c.html", X, y, title=3)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     without = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2, refit=False)
     with pytest.raises(ValueError, match="refit=False"):

@@ -40,6 +40,15 @@ class _Parser(argparse.ArgumentParser):
             self._declare = None
         return super().parse_known_args(args, namespace)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        # argparse quotes the value whole, which may be long
+        from .._input.checks import shown
+
+        if action.choices is not None and value not in action.choices:
+            names = ", ".join(map(str, action.choices))
+            text = f"invalid choice: {shown(value)} (choose from {names})"
+            raise argparse.ArgumentError(action, text)
+
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see `{self.prog} --help`)")
 

@@ -13,9 +13,10 @@ from .._model.registry import Method, methods
 from ..comparison.learner import Learner
 from ..preprocessing import TablePreprocessor
 
-# An argument and its value in a message, unless they are those of an option
+# An argument and its value in a message, unless they are those of an option or quote
+# what the user wrote
 _ADVICE = re.compile(
-    r"(?<!--set )(?<![-.\w])(\w+)=(True|False|None|'\w+'|\d[\d.]*)(?!\w)"
+    r"(?<!--set )(?<![-.\w'])(\w+)=(True|False|None|'\w+'|\d[\d.]*)(?!\w)"
 )
 
 # For each name on the command line the method, and the arguments that the name means.

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import metrics
 from .._files.writing import writing
-from .._input.checks import as_path
+from .._input.checks import as_path, shown
 from .._input.features import read_rows_of
 from .._input.frame import Frame
 from .._input.labels import ranks_of, read_labels
@@ -40,6 +40,8 @@ def write_report(
 ) -> None:
     """Write the page; `Model.report` documents it."""
     path = as_path("path", path)
+    if not isinstance(title, str):
+        raise TypeError(f"title must be text, got {shown(title)}")
     classes = np.asarray(model.classes)
     labels = read_labels(y, "y")
     rank = ranks_of(labels, classes, "y", "classes of the model")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import check_flag, resolve_rng, shown, with_suggestions
+from .._input.checks import check_choice, check_flag, resolve_rng, shown, with_suggestions
 from .._input.features import read_features, read_frame_of
 from .._input.problem import Problem
 from .._input.sparse import Immutable, is_sparse, read_only
@@ -94,7 +94,7 @@ class Comparison(Immutable):
 
     def mean(self, metric: str | None = None) -> np.ndarray:
         """(m,) mean score over the folds, by default of the metric that decides."""
-        return mean_score(self.scores[metric or self.scoring])
+        return mean_score(self._scores(metric))
 
     def standard_error(self, metric: str | None = None) -> np.ndarray:
         """(m,) of each mean: the folds' deviation over the root of their number.
@@ -102,7 +102,13 @@ class Comparison(Immutable):
         Folds share training rows, so that it is too small as a statement about new
         data; it tells what differences are noise.
         """
-        return standard_error(self.scores[metric or self.scoring])
+        return standard_error(self._scores(metric))
+
+    def _scores(self, metric: str | None) -> np.ndarray:
+        """(m, folds) scores by a metric."""
+        name = self.scoring if metric is None else metric
+        check_choice("metric", name, self.scores)
+        return self.scores[name]
 
     @property
     def best(self) -> Any:
