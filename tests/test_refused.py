@@ -120,6 +120,8 @@ def test_a_preprocessed_model_of_what_is_none(svorim):
         preprocessing.PreprocessedModel.fit(ordinal.fit_svorim, X, Y, preprocess=3)
     with pytest.raises(ValueError, match="a int does not predict"):
         preprocessing.PreprocessedModel(scaling, 3)
+    with pytest.raises(ValueError, match="categorical_labels must be True or False"):
+        preprocessing.PreprocessedModel(scaling, svorim, categorical_labels="yes")
 
 
 def test_link_input_for_another_model(svorim):

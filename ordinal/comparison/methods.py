@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import check_choice, check_flag, resolve_rng, shown, with_suggestions
+from .._input.checks import (
+    check_choice,
+    check_flag,
+    resolve_rng,
+    shown,
+    with_suggestions,
+)
 from .._input.features import read_features, read_frame_of
 from .._input.problem import Problem
 from .._input.sparse import Immutable, is_sparse, read_only

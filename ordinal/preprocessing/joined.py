@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
-from .._input.checks import shown, with_suggestions
+from .._input.checks import check_flag, shown, with_suggestions
 from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.explanation import Named
@@ -66,6 +66,7 @@ class PreprocessedModel(Model):
             )
         if not hasattr(self.model, "predict"):
             raise ValueError(f"a {type(self.model).__name__} does not predict")
+        check_flag("categorical_labels", self.categorical_labels)
         names = self.preprocessor.feature_names_out
         d = self.preprocessor.n_features if names is None else len(names)
         if isinstance(self.model, Model) and self.model.n_features != d:
