@@ -12,7 +12,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._cumulative.design import Threshold, structure_of, threshold_parameter_names
+from .._cumulative.design import (
+    Design,
+    Threshold,
+    structure_of,
+    threshold_parameter_names,
+)
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
 from .._cumulative.rowwise import ChunkedLikelihood
@@ -108,6 +113,42 @@ def remembered(model: Any, asked: str) -> Remembered:
 def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
     """Return the minimum of a loss near another one, from x."""
     return minimize(loss, x, _MAX_ITER, Monitor(asked, TOL))
+
+
+def fields_of_design(
+    design: Design, observed: np.ndarray, x: np.ndarray, *, in_order: bool = True
+) -> dict[str, Any]:
+    """Return the fields of a model that its design and parameters determine.
+
+    Parameters
+    ----------
+    design : Design
+    observed : (r,) bool array
+        Which ranks have training rows.
+    x : (p,) array
+        In the units of the design.
+    in_order : bool
+        Whether thresholds must not cross, as in cumulative models.
+    """
+    alpha, nu, beta, zeta = design.split(design.raw(x))
+    present = np.flatnonzero(observed)
+    inner = design.J @ alpha
+    crossings = np.zeros(observed.size - 1, dtype=np.int64)
+    if in_order:
+        crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
+        if not design.nominal.size:  # with nominal effects, order is that at the rows
+            inner = np.maximum.accumulate(inner)
+    return {
+        "location": read_only(design.location),
+        "nominal": read_only(design.nominal),
+        "scale": read_only(design.scale),
+        "thresholds": read_only(around_ranks(inner, present, observed.size)),
+        "alpha": read_only(alpha),
+        "nominal_coef": read_only(nu),
+        "coef": read_only(beta),
+        "scale_coef": read_only(zeta),
+        "crossings": read_only(crossings),
+    }
 
 
 def null_loglik(loss: Likelihood) -> float:

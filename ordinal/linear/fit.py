@@ -31,7 +31,6 @@ from .._input.checks import (
     shown,
     with_suggestions,
 )
-from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.model import with_labels_like
@@ -548,13 +547,6 @@ def _model_of_net(
     return _model(prepared, solver.loss, end, l2, middle, l1, objectives, null)
 
 
-def _crossings(problem: Problem, inner: np.ndarray) -> np.ndarray:
-    """Expand crossings between present ranks to all thresholds."""
-    out = np.zeros(problem.n_classes - 1, dtype=np.int64)
-    out[np.flatnonzero(problem.present)[1:-1] - 1] = inner
-    return out
-
-
 def _model(
     prepared: PreparedPom,
     loss: Likelihood,
@@ -569,7 +561,6 @@ def _model(
 
     `objectives` are primal and dual, where there is a dual.
     """
-    training, problem = prepared.training, prepared.problem
     design, point = loss.design, found.point
     primal, dual = objectives or (point.value, None)
     status, separated = found.status, np.zeros(0, dtype=np.int64)
@@ -577,47 +568,22 @@ def _model(
         status, separated = judged(
             design, loss.link, point.x, found.step, status, l2 > 0, prepared.monitor
         )
-    alpha, nu, beta, zeta = design.split(design.raw(point.x))
-    present = np.flatnonzero(problem.present)
-    inner = design.J @ alpha
-    if not design.nominal.size:  # with nominal effects, order is that at the rows
-        inner = np.maximum.accumulate(inner)
     penalty = 0.5 * float(loss.price @ point.x**2)
-    coding = training.coding
-    table = problem if coding is None else coding
     model = PomModel(
-        classes=read_only(problem.classes),
-        n_features=table.n_features,
-        feature_names=table.feature_names,
-        coding=coding,
-        column_names=problem.shown_names,
-        link=loss.link,
-        threshold=prepared.threshold,
-        location=read_only(design.location),
-        nominal=read_only(design.nominal),
-        scale=read_only(design.scale),
-        crossings=read_only(_crossings(problem, design.crossings(alpha, nu))),
-        thresholds=read_only(around_ranks(inner, present, problem.n_classes)),
-        alpha=read_only(alpha),
-        nominal_coef=read_only(nu),
-        coef=read_only(beta),
-        scale_coef=read_only(zeta),
-        observed=read_only(problem.present),
+        **prepared.fields(design, point.x),
         covariance=covariance_of(loss, point, middle),
         covariance_type=middle.kind,
         l1=l1,
         l2=l2,
         loglik=-design.total * (point.value - penalty),
         null_loglik=null_loglik(loss) if null is None else null,
-        n_obs=design.total,
-        n_missing=training.n_missing,
         separated=read_only(separated),
         convergence=prepared.monitor.record(
             status, found.n_iter, found.violation, primal, dual
         ),
     )
     if not design.is_chunked:
-        remember(model, Remembered(loss, point.x, training.frame))
+        remember(model, Remembered(loss, point.x, prepared.training.frame))
     return model
 
 

@@ -21,7 +21,6 @@ from .._cumulative.separation import judged
 from .._input.checks import check_choice, check_count, shown, with_suggestions
 from .._input.columns import feature_names, is_frame
 from .._input.frame import default_names
-from .._input.problem import around_ranks
 from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.preparation import Callback
@@ -295,47 +294,20 @@ def _model(
     plain: Any,
 ) -> ClmmModel:  # fmt: skip
     """Return the model of an optimum, in the units of the features."""
-    training, problem, loss = prepared.training, prepared.problem, search.loss
+    loss = search.loss
     design, p = loss.design, loss.design.n_parameters
     value, _ = loss.value_and_gradient(x)
-    alpha, nu, beta, zeta = design.split(design.raw(x[:p]))
-    present = np.flatnonzero(problem.present)
-    inner = design.J @ alpha
-    crossings = np.zeros(problem.n_classes - 1, dtype=np.int64)
-    crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
-    if not design.nominal.size:
-        inner = np.maximum.accumulate(inner)
     covariance = None
     if V is not None:
         covariance = design.raw_covariance(V[:p, :p])
-    coding = training.coding
-    table = problem if coding is None else coding
     model = ClmmModel(
-        classes=read_only(problem.classes),
-        n_features=table.n_features,
-        feature_names=table.feature_names,
-        coding=coding,
-        column_names=problem.shown_names,
-        link=prepared.link,
-        threshold=prepared.threshold,
-        location=read_only(design.location),
-        nominal=read_only(design.nominal),
-        scale=read_only(design.scale),
-        crossings=read_only(crossings),
-        thresholds=read_only(around_ranks(inner, present, problem.n_classes)),
-        alpha=read_only(alpha),
-        nominal_coef=read_only(nu),
-        coef=read_only(beta),
-        scale_coef=read_only(zeta),
-        observed=read_only(problem.present),
+        **prepared.fields(design, x[:p]),
         covariance=None if covariance is None else read_only(covariance),
         covariance_type="observed",
         l1=0.0,
         l2=0.0,
         loglik=-value,
         null_loglik=null_loglik(plain),
-        n_obs=design.total,
-        n_missing=training.n_missing,
         separated=read_only(np.zeros(0, dtype=np.int64)),
         convergence=prepared.monitor.record(
             status, search.n_iter, violation, value, None

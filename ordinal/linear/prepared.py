@@ -27,12 +27,14 @@ from .._input.checks import (
 )
 from .._input.columns import column_number
 from .._input.problem import Problem
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.preparation import prepare
 from .._rows.chunks import check_in_memory
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
 from .contrasts import Coding
+from .estimates import fields_of_design
 from .training import Missing, Training, read_training
 
 _OFFSET = 1e4  # fits to 1000 deviations of the noise converge, those to 1e6 cannot
@@ -55,6 +57,26 @@ class PreparedPom:
     def rowwise(self) -> RowwiseLikelihood:
         """The loss without penalty, of no more than vectors."""
         return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
+
+    def fields(
+        self, design: Design, x: np.ndarray, *, in_order: bool = True
+    ) -> dict[str, Any]:
+        """Return the fields of a model that the data and `fields_of_design` tell."""
+        problem, coding = self.problem, self.training.coding
+        table = problem if coding is None else coding
+        return {
+            "classes": read_only(problem.classes),
+            "n_features": table.n_features,
+            "feature_names": table.feature_names,
+            "coding": coding,
+            "column_names": problem.shown_names,
+            "link": self.link,
+            "threshold": self.threshold,
+            "observed": read_only(problem.present),
+            "n_obs": design.total,
+            "n_missing": self.training.n_missing,
+            **fields_of_design(design, problem.present, x, in_order=in_order),
+        }
 
 
 def prepare_pom(

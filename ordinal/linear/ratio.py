@@ -12,7 +12,6 @@ import numpy as np
 from .._cumulative.likelihood import Link
 from .._cumulative.newton import Minimum, minimize
 from .._input.checks import check_choice, check_count, shown
-from .._input.problem import around_ranks
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
@@ -227,49 +226,25 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
 
 
 def _model(prepared: PreparedPom, loss: RatioLikelihood, found: Minimum) -> RatioModel:
-    training, problem, D = prepared.training, prepared.problem, loss.design
-    point, status = found.point, found.status
+    D, point, status = loss.design, found.point, found.status
     separated = np.zeros(0, np.int64)
     if np.isfinite(found.step).all() and point.hessian.size:
         separated = _separated(loss, found)
     if separated.size:
         status = Status.SEPARATED
-    alpha, nu, beta, zeta = D.split(D.raw(point.x))
-    coding = training.coding
-    table = problem if coding is None else coding
     nothing = np.zeros(0, np.int64)
     bare = RatioLikelihood(
         replace(D, location=nothing, nominal=nothing), loss.family, loss.link
     )
     null = refit(bare, bare.start(), "fit_ratio").point.value
     return RatioModel(
-        classes=read_only(problem.classes),
-        n_features=table.n_features,
-        feature_names=table.feature_names,
-        coding=coding,
-        column_names=problem.shown_names,
-        link=loss.link,
-        threshold="flexible",
-        location=read_only(D.location),
-        nominal=read_only(D.nominal),
-        scale=read_only(D.scale),
-        crossings=read_only(np.zeros(problem.n_classes - 1, np.int64)),
-        thresholds=read_only(
-            around_ranks(alpha, np.flatnonzero(problem.present), problem.n_classes)
-        ),
-        alpha=read_only(alpha),
-        nominal_coef=read_only(nu),
-        coef=read_only(beta),
-        scale_coef=read_only(zeta),
-        observed=read_only(problem.present),
+        **prepared.fields(D, point.x, in_order=False),
         covariance=covariance_of_hessian(D, point),
         covariance_type="observed",
         l1=0.0,
         l2=0.0,
         loglik=-D.total * point.value,
         null_loglik=-D.total * null,
-        n_obs=D.total,
-        n_missing=training.n_missing,
         separated=read_only(separated),
         convergence=prepared.monitor.record(
             status, found.n_iter, found.violation, point.value, None

@@ -24,8 +24,7 @@ from .._cumulative.fitting import likelihood_of
 from .._cumulative.newton import Minimum
 from .._input.checks import listed, shown
 from .._input.frame import Frame
-from .._input.problem import around_ranks
-from .._input.sparse import CSR, read_only
+from .._input.sparse import CSR
 from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import ConvergenceWarning, Status, warn
@@ -36,6 +35,7 @@ from .estimates import (
     Estimates,
     Remembered,
     check_likelihood,
+    fields_of_design,
     refit,
     remember,
     remembered,
@@ -222,14 +222,6 @@ def _model(
         spread=D.spread[columns],
     )
     smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
-    alpha, nu, beta, zeta = design.split(design.raw(point.x))
-    present = np.flatnonzero(model.observed)
-    inner = design.J @ alpha
-    crossings = np.zeros(model.classes.size - 1, np.int64)
-    if design.nominal.size:
-        crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
-    else:
-        inner = np.maximum.accumulate(inner)
     found, middle = fitted.found, Middle("observed", None)
     record = Monitor(of.asked, TOL).record(
         found.status, found.n_iter, found.violation, point.value, None
@@ -239,15 +231,7 @@ def _model(
         feature_names=coding.feature_names,
         coding=coding,
         column_names=coding.column_names,
-        location=read_only(design.location),
-        nominal=read_only(design.nominal),
-        scale=read_only(design.scale),
-        thresholds=read_only(around_ranks(inner, present, model.classes.size)),
-        alpha=read_only(alpha),
-        nominal_coef=read_only(nu),
-        coef=read_only(beta),
-        scale_coef=read_only(zeta),
-        crossings=read_only(crossings),
+        **fields_of_design(design, model.observed, point.x),
         covariance=covariance_of(smaller, smaller.at(point.x), middle),
         loglik=fitted.loglik,
         convergence=record,
