@@ -8,6 +8,7 @@ from sources import Cut
 
 import ordinal
 from ordinal._rows.source import CHUNK
+from ordinal.xofm import chunked
 
 N = CHUNK + 777
 FEW = {"max_iter": 12, "n_factors": 2, "tol": 1e-12}
@@ -69,6 +70,27 @@ def test_rows_that_stay_located_are_read_no_more(rows):
     # labels and ranges, knots, marginals
     assert kept.passes == 3
     assert half.passes == none.passes > 3 + 2 * 12
+
+
+def test_samples_begin_a_fit_of_many_rows(rows, monkeypatch):
+    X, y = rows
+    y = np.where(np.arange(N) == 1, 9, y)  # a rank that no sample has
+    few = y != 9
+    plain_source, source = (Cut([99], X[few], y[few]) for _ in range(2))
+    plain = ordinal.fit_xofm(plain_source, None, cache_mb=1e-3)
+    rare = ordinal.fit_xofm(X, y)
+    monkeypatch.setattr(chunked, "_LEAST", 200)  # samples of every 16th row
+    seen = []
+    model = ordinal.fit_xofm(X[few], y[few], callback=lambda s: seen.append(s.n_iter))
+    assert seen == sorted(seen)
+    assert model.convergence.converged
+    assert model.convergence.n_iter >= seen[-1]
+    # the same minimum, as far as the tolerance determines it, by fewer passes
+    assert_allclose(model.convergence.primal, plain.convergence.primal, rtol=1e-3)
+    again = ordinal.fit_xofm(source, None, n_threads=2, cache_mb=1e-3)
+    assert bytes_of(again) == bytes_of(model)
+    assert source.passes < 0.5 * plain_source.passes
+    assert bytes_of(ordinal.fit_xofm(X, y)) == bytes_of(rare)
 
 
 def test_weights_and_gaps(rows):

@@ -7,7 +7,8 @@ the paper has it, the iterates stay at a distance from any minimum.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +22,12 @@ from .._input.checks import (
     shown,
 )
 from .._model.folds import held_out_size, hold_out
-from .._numerics.lbfgs import minimize
+from .._numerics.lbfgs import Curvature, Minimum, minimize
 from .._solvers import _factorization
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .layout import Layout
-from .objective import LocatedRows, Objective, PairLoss
+from .objective import LocatedRows, Objective, PairLoss, Ranked
 
 _PATIENCE = 10  # evaluations on the held-out rows without a better one
 
@@ -106,6 +107,11 @@ _CHECKS: dict[str, Callable[[str, Any], float]] = {
 }
 
 
+# Tolerance of a sample, relative to that of all rows. A million rows took 4 or 9
+# evaluations from samples solved to a third of it, and 7 or 15 without.
+_CLOSER = 0.3
+
+
 class Solution(NamedTuple):
     """The pieces a solver ends with; value and violation are those of (P) there."""
 
@@ -136,11 +142,19 @@ def solver_options(solver: str, **given: Any) -> dict[str, Any]:
 
 
 def quasi_newton(
-    objective: Objective, W: np.ndarray, monitor: HeldOutMonitor, *, max_iter: int
+    objective: Objective,
+    W: np.ndarray,
+    monitor: HeldOutMonitor,
+    *,
+    max_iter: int,
+    samples: Iterable[Ranked] = (),
 ) -> Solution:
     """Minimise (P) from the pieces W, in the roots of the bounded ones.
 
-    Ends where the largest slope is at most `monitor.tol`.
+    Ends where the largest slope is at most `monitor.tol`. Each of the samples is
+    searched before all rows, from the minimum of the one before, and with its
+    curvature: the optimum of every 16th row is so near to that of all that a few steps
+    on all rows are left.
     """
     mask, shape = objective.bounds.mask(W), W.shape
 
@@ -150,19 +164,27 @@ def quasi_newton(
         # bounds.
         return np.where(mask, x * x, x)
 
-    def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
-        monitor.latest = pieces(x)
-        value, dW = objective.at(monitor.latest)
-        return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
+    def search(objective: Objective, x: np.ndarray, tol: float, done: int) -> Minimum:
+        def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
+            monitor.latest = pieces(x)
+            value, dW = objective.at(monitor.latest)
+            return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
 
-    found = minimize(
-        fun,
-        np.where(mask, np.sqrt(np.abs(W)), W).ravel(),
-        tol=monitor.tol,
-        max_iter=max_iter,
-        monitor=monitor,
-    )
-    return _solution(objective, pieces(found.x), monitor, found.n_iter, found.status)
+        # Held-out rows are known to this monitor alone; with them there are no samples.
+        part = monitor.after(done) if done else monitor
+        return minimize(
+            fun, x, tol=tol, max_iter=max_iter, monitor=part, curvature=curvature
+        )
+
+    x = np.where(mask, np.sqrt(np.abs(W)), W).ravel()
+    curvature, done, loss = Curvature(x.size), 0, objective.loss
+    for rows in samples:
+        sample = PairLoss(rows, loss.tau, loss.n_threads)
+        found = search(replace(objective, loss=sample), x, _CLOSER * monitor.tol, done)
+        x, done = found.x, done + found.n_iter
+    found = search(objective, x, monitor.tol, done)
+    done += found.n_iter
+    return _solution(objective, pieces(found.x), monitor, done, found.status)
 
 
 def stochastic_descent(

@@ -3,6 +3,9 @@
     OPENBLAS_NUM_THREADS=1 python tools/bench/xofm.py [--only PART ...]
 
 fit       whole fits up to 100 000 rows, with their peak memory; before what needs more.
+million   whole fits of a million rows of two kinds at the defaults, on one and two
+          threads, and without the samples that such a fit begins with; `clock` is what
+          passes, `ours` CPU time.
 gradient  one loss and gradient at d = 20, 10 intervals, 8 factors, 5 ranks, by number
           of rows; time over n log n should not grow.
 sgd       pair updates a second at d = 10, 4 factors.
@@ -16,12 +19,15 @@ explains itself.
 The data are drawn: a smooth score of all features and a few pairs, cut in 5 ranks.
 """
 
+import time
 import warnings
 
 import numpy as np
 from _common import Table, best_time, parser, resident, run
+from scale import made
 
 import ordinal
+from ordinal.xofm import chunked
 
 
 def sample(n, d, r=5, seed=0):
@@ -38,9 +44,9 @@ def objective(X, y, n_intervals, n_factors):
     from ordinal.xofm.layout import Layout, make_knots
     from ordinal.xofm.objective import (
         Bounds,
+        LocatedRows,
         Objective,
         PairLoss,
-        Rows,
         initial_pieces,
         packed,
     )
@@ -51,7 +57,7 @@ def objective(X, y, n_intervals, n_factors):
     weight, is_number = np.ones(n), [True] * d
     knots = make_knots(problem.X, weight, is_number, [n_intervals] * d, "equal")
     layout = Layout.from_knots(knots, [None] * d, np.zeros(d, bool))
-    rows = Rows(*layout.locate(problem.X), problem.rank, weight)
+    rows = LocatedRows(*layout.locate(problem.X), problem.rank, weight)
     bounds = Bounds.from_signs(layout, np.zeros(d, np.int8))
     rng = np.random.default_rng(1)
     penalty = packed(np.full(1, 1e-3), np.full((1, n_factors), 1e-3))[0]
@@ -94,6 +100,27 @@ def fit(args):
             n, seconds, c.n_iter, c.status.value, (miss == 0).mean(), miss.mean(),
             resident("VmHWM"), before,
         )  # fmt: skip
+
+
+def million(args):
+    n = 100_000 if args.quick else 1_000_000
+    table = Table(
+        args, f"Whole fits of {n} rows of 20 features", "data:8", "threads:7",
+        "samples:7", "ours:6.2f", "clock:6.2f", "steps:5", "objective:10.7f",
+        "violation:9.1e",
+    )  # fmt: skip
+    for name, (X, y) in {"uniform": sample(n, 20), "normal": made(n, 0)}.items():
+        for threads, samples in ((1, True), (2, True), (1, False), (2, False)):
+            least = chunked._LEAST
+            chunked._LEAST = least if samples else n
+            cpu, clock = time.process_time(), time.perf_counter()
+            c = ordinal.fit_xofm(X, y, n_threads=threads).convergence
+            cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
+            chunked._LEAST = least
+            shown = "yes" if samples else "no"
+            table.row(
+                name, threads, shown, cpu, clock, c.n_iter, c.primal, c.violation
+            )  # fmt: skip
 
 
 def sgd(args):
@@ -166,7 +193,7 @@ def peer(args):
     return None
 
 
-PARTS = {f.__name__: f for f in (fit, gradient, sgd, peer)}
+PARTS = {f.__name__: f for f in (fit, million, gradient, sgd, peer)}
 QUICK = ("fit", "sgd")
 
 
