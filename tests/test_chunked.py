@@ -154,6 +154,15 @@ def test_other_fits_say_so(rows, fit):
         fit(Cut([99], *rows), None)
 
 
+@pytest.mark.parametrize(
+    "name", ["boosting", "clmm", "nnor", "nnpom", "cnnor", "ofmhs"]
+)
+def test_fits_of_rows_in_memory_say_so(rows, name):
+    message = f"X comes in chunks, and fit_{name} takes rows in memory only"
+    with pytest.raises(TypeError, match=message):
+        getattr(ordinal, f"fit_{name}")(Cut([99], *rows), None)
+
+
 def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
     X, y = rows
     stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)

@@ -63,6 +63,8 @@ def test_load_says_when_a_file_holds_something_else(tmp_path):
     assert isinstance(ordinal.load(tmp_path / "m", ordinal.PomModel), ordinal.PomModel)
     with pytest.raises(TypeError, match="holds a PomModel, not a SvorModel"):
         ordinal.load(tmp_path / "m", ordinal.SvorModel)
+    with pytest.raises(TypeError, match="kind must be a class, got 'SvorModel'"):
+        ordinal.load(tmp_path / "m", "SvorModel")
 
 
 def test_help_is_short_and_begins_with_what_matters():

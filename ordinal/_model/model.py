@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
-from .._input.checks import enumerated
+from .._input.checks import enumerated, shown
 from .._input.columns import Categories
 from .._input.features import read_features
 from .._input.labels import is_ordered
@@ -247,6 +247,8 @@ def load(
         `path` is neither a path nor a binary file, such as a file of text; or the file
         holds something else than a `kind`.
     """
+    if not (kind is None or isinstance(kind, type)):
+        raise TypeError(f"kind must be a class, got {shown(kind)}")
     found = read_file(path)
     if kind is not None and not isinstance(found, kind):
         raise TypeError(

@@ -345,7 +345,7 @@ def fit_path(
         X,
         y,
         in_place=basis is not None,
-        chunks=family.reads_chunks and on_basis(basis, common.get("kernel")),
+        chunks=on_basis(basis, common.get("kernel")) if family.reads_chunks else None,
         **common,
     )
     kernel = prepared.kernel

@@ -238,7 +238,7 @@ def read_problem(
     X: Any,
     y: Any,
     *,
-    chunks: bool = False,
+    chunks: bool | None = None,
     remote: bool = True,
     in_place: bool = False,
     missing: bool = False,
@@ -254,8 +254,9 @@ def read_problem(
     X, y, labels
         As for `Problem.from_arrays` or `ChunkedProblem.from_source`. A ChunkedProblem
         is returned as it is, with class weights; any other Problem has them already.
-    chunks : bool
-        Whether the fit reads rows in chunks.
+    chunks : bool or None
+        Whether the fit reads rows in chunks; None for a method that never does, False
+        for one that does so on a basis alone.
     remote : bool
         Whether the fit takes dask collections if it reads rows in chunks.
     in_place : bool
@@ -275,8 +276,10 @@ def read_problem(
         return X.with_class_weights(labels.get("class_weight"))
     if type(X) is Problem:  # by a fit that reads more of its table than the features
         return X
+    if chunks is None:
+        check_in_memory(name, X)
     if is_remote(X):
-        _check_remote(name, chunks, remote)
+        _check_remote(name, bool(chunks), remote)
         return remote_problem(X, y, **labels)
     stays = in_place and is_single(X) and X.nbytes >= _LARGE
     if chunks and (is_chunked(X) or stays):

@@ -26,6 +26,7 @@ from .._model.grouping import group_folds, group_numbers
 from .._model.preparation import Callback, Common, Prepared, prepare
 from .._model.registry import completed, register
 from .._numerics.threads import is_forked
+from .._rows.chunks import check_in_memory
 from .._solvers import _cumulative
 from .._watch.monitor import Monitor
 from ..preprocessing.joined import Preprocess, preprocessed
@@ -273,6 +274,7 @@ def _fit(
     if groups is not None and None not in counts:
         raise ValueError("groups: for n_rounds='auto' only, which holds rows out")
     import_lightgbm()
+    check_in_memory("fit_boosting", X)
     categories = column_categories(X, options.categorical)
     prepared = prepare(
         "fit_boosting", X, y, missing=True, categories=categories, **common

@@ -25,6 +25,7 @@ from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.preparation import Callback
 from .._numerics.memory import check_memory
+from .._rows.chunks import check_in_memory
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .estimates import null_loglik, remember
@@ -230,6 +231,7 @@ def _asked_of(X: Any, y: Any, groups: Any, slopes: Any) -> tuple[Any, Any, list[
             )
         fixed, asked = split_formula(X)
         return fixed, y, asked
+    check_in_memory("fit_clmm", X)
     if is_sparse(X):
         raise TypeError("X must be dense: fit_clmm takes no sparse matrix")
     table = X if is_frame(X) else np.asarray(X)
