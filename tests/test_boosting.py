@@ -497,6 +497,15 @@ def test_unusable_options_are_refused(options, message):
         ordinal.fit_boosting(X, y, **options)
 
 
+def test_sparse_rows_are_refused():
+    X, y = sample(40, 3)
+    sparse = pytest.importorskip("scipy.sparse").csr_array(X)
+    model = ordinal.fit_boosting(X, y, n_rounds=2)
+    for call in (model.predict, model.contributions):
+        with pytest.raises(TypeError, match=r"X is sparse, .* pass X\.toarray"):
+            call(sparse)
+
+
 def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):
     X, y = sample(60, 3)
     model = ordinal.fit_boosting(X, y, n_rounds=10)

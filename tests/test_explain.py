@@ -82,6 +82,14 @@ def test_the_standard_error_is_that_of_repeated_draws():
     assert_allclose(np.std(first), np.mean(errors), rtol=0.2)
 
 
+def test_effects_of_any_unit_have_a_standard_error():
+    model = ordinal.fit_pom(X, y)
+    found = model.explain(X)
+    far = model.explain(X * 1e100)
+    assert_allclose(far.importance, found.importance * 1e100)
+    assert_allclose(far.standard_error, found.standard_error * 1e100)
+
+
 def test_xofm_is_explained_by_its_own_terms():
     model = ordinal.fit_xofm(X, y)
     found, own = model.explain(X), model.contributions(X)

@@ -45,7 +45,7 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     With --tune it is searched for all of its grid that these leave open.
     """
     method, fixed = METHODS[name]
-    given, wrong = {}, []
+    given, wrong, unknown = {}, [], False
     known = settable(method)
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -55,8 +55,11 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
         elif key in fixed:
             wrong.append(f"--set: {name} means {key}={shown(fixed[key])}")
         elif key not in known:
-            meant = suggestion(key, known) or f"; it has {', '.join(known)}"
+            meant = suggestion(key, known)
+            unknown = unknown or not meant
             wrong.append(f"--set: {name} has no argument {shown(key)}{meant}")
+    if unknown:
+        wrong.append(f"{name} has {', '.join(known)}")
     if wrong:
         raise ValueError("; ".join(wrong))
     n_threads = given.pop("n_threads", args.threads)

@@ -171,12 +171,15 @@ def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     n = max(len(values), 1)
     values = values - values.mean(axis=0)
+    unit = np.abs(values).max(axis=0, initial=0.0)  # powers of it may overflow
+    unit[unit == 0] = 1.0
+    values /= unit
     second, fourth = (values**2).mean(axis=0), (values**4).mean(axis=0)
     deviation = np.sqrt(second)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt(np.maximum(fourth - second**2, 0.0) / n) / (2 * deviation)
     rounded = fourth - second**2 <= 1e-12 * fourth  # of two equally frequent values
-    return deviation, np.where(rounded, 0.0, error)
+    return unit * deviation, unit * np.where(rounded, 0.0, error)
 
 
 def _permuted(

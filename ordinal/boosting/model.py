@@ -28,7 +28,7 @@ from .._input.fields import (
     Rule,
 )
 from .._input.frame import default_names
-from .._input.sparse import read_only
+from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named
 from .._model.links import falling
@@ -119,6 +119,8 @@ class BoostingModel(Thresholds):
     def _rows(self, X: MatrixLike) -> np.ndarray:
         """Return rows as trees take them."""
         known: Categories = self.categories
+        if is_sparse(X):
+            raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
         if all(labels is None for labels in known):
             Z = read_for(self, X, missing=True)
         else:
