@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from internals import checksum
 from numpy.testing import assert_array_equal
 
 import ordinal
-from ordinal._files.archive import checksum
 
 
 def assert_same_fields(a, b):

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import Gram
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import moderate, sample
 
 from ordinal import kernels, npsvor, svor
 from ordinal._dual.driver import Pivoting
-from ordinal._dual.gram import Gram
 from ordinal._dual.program import restore_sums
 from ordinal._solvers._active_set import ActiveSet
 from ordinal.kernels.tiles import Products

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from internals import drawn
 from numpy.testing import assert_allclose, assert_array_equal
 from test_basis_features import csr
 
-from ordinal._basis.choice import choose, drawn, enough
+from ordinal._basis.choice import choose, enough
 from ordinal._input.basis import read_choice
 from ordinal.kernels import RBF, Polynomial, Precomputed
 

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 from blas import rows_keep_their_bytes
+from internals import CSR, ColumnFeatures, RowFeatures, row_features
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinal._basis.features import (
-    ColumnFeatures,
-    RowFeatures,
-    row_features,
-)
-from ordinal._input.sparse import CSR
 from ordinal.kernels import (
     ARD,
     RBF,

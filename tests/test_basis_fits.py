@@ -5,16 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from internals import RowFeatures, RowsOnBasis, fitting, folds
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._basis import fitting
-from ordinal._basis.features import RowFeatures
-from ordinal._basis.rows import RowsOnBasis
 from ordinal._basis.sums import CHUNK
-from ordinal._model import folds
 from ordinal.kernels import RBF, Linear, Polynomial
 from ordinal.model_selection import Grid, select
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Monitor
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
@@ -15,7 +16,6 @@ from ordinal._cumulative import likelihood
 from ordinal._cumulative.bordered import Bordered, Factor
 from ordinal._cumulative.likelihood import Point
 from ordinal._cumulative.newton import minimize
-from ordinal._watch.monitor import Monitor
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.tuples(st.integers(0, 9), st.integers(1, 3), st.integers(0, 3))

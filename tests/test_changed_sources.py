@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from internals import ChunkedProblem, source
 from sources import Cut, Differing
 
 import ordinal
-from ordinal._rows import source
-from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.source import SPAN, Checksums
 
 

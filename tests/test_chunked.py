@@ -6,14 +6,13 @@ import numpy as np
 import pandas
 import pytest
 import scipy.sparse
+from internals import CHUNK, Arrays, folds
 from sources import Cut
 
 import ordinal
 import ordinal._command.data
-from ordinal._command.main import main
-from ordinal._model import folds
+from ordinal.__main__ import main
 from ordinal._rows import chunks as chunked_rows
-from ordinal._rows.source import CHUNK, Arrays
 from ordinal.model_selection import select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from internals import ChunkedProblem, chunks, source
 from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
-from ordinal._rows import chunks, source
 from ordinal._rows import rows as chunked_rows
-from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.gpor import covariance
 from ordinal.gpor.evidence import Evidence
 from ordinal.kernels import choice

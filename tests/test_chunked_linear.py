@@ -5,17 +5,14 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse
+from internals import CHUNK, Arrays, ChunkedProblem, Design, Problem
 from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
 from ordinal._cumulative import design
-from ordinal._cumulative.design import Design
 from ordinal._cumulative.fitting import likelihood_of
 from ordinal._cumulative.rowwise import ChunkedLikelihood
-from ordinal._input.problem import Problem
-from ordinal._rows.first_pass import ChunkedProblem
-from ordinal._rows.source import CHUNK, Arrays
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777

@@ -9,12 +9,11 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 import scipy.sparse
+from internals import CHUNK, Arrays, fitting
 from sources import Cut
 
 import ordinal
-from ordinal._basis import fitting
 from ordinal._rows.rows import LocalRows
-from ordinal._rows.source import CHUNK, Arrays
 from ordinal.model_selection import (
     Grid,
     UniformDesign,

@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import CHUNK
 from sources import Cut
 
 import ordinal
-from ordinal._rows.source import CHUNK
 
 N = 2 * CHUNK + 777
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from internals import CHUNK
 from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
-from ordinal._rows.source import CHUNK
 from ordinal.xofm import chunked
 
 N = CHUNK + 777

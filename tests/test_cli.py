@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from internals import Line, methods
 from numpy.testing import assert_array_equal
 
 import ordinal
-from ordinal._command.main import main
+from ordinal.__main__ import main
 from ordinal._command.methods import METHODS, in_options
 from ordinal._command.reports import REPORTS
-from ordinal._model.registry import COSTS, GAMMAS, methods
-from ordinal._watch.progress import Line
+from ordinal._model.registry import COSTS, GAMMAS
 from ordinal.comparison import compare
 from ordinal.comparison.methods import METHODS as DEFAULT
 from ordinal.comparison.methods import TREES

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from internals import Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal._input.problem import Problem
 from ordinal.networks.convolution import Relations, Tower, Triplets, windows
 from ordinal.networks.training import Training
 

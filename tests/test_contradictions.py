@@ -6,12 +6,12 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from internals import CSR
 from scipy.sparse import csr_array
 from strategies import sample
 
 import ordinal
 from ordinal import model_selection, preprocessing
-from ordinal._input.sparse import CSR
 from ordinal.kernels import LinearARD
 from ordinal.model_selection import Grid
 from ordinal.preprocessing import Standardizer

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import LINKS
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ordinal._solvers import _cumulative
-from ordinal._solvers._cumulative import LINKS
 
 TABLE = np.genfromtxt(
     Path(__file__).parent / "data" / "cumulative.csv",

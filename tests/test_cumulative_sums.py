@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
+from internals import LINKS, Design, Likelihood, Problem, RowwiseLikelihood
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinal._cumulative.design import Design
-from ordinal._cumulative.likelihood import Likelihood
-from ordinal._cumulative.rowwise import RowwiseLikelihood
-from ordinal._input.problem import Problem
 from ordinal._model.preparation import prepare
-from ordinal._solvers._cumulative import LINKS
 
 
 def problem_of(X, y, weight) -> Problem:

@@ -6,14 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse
+from internals import CHUNK, CSR, ChunkedProblem, Problem
 
 import ordinal
-from ordinal._input.problem import Problem
-from ordinal._input.sparse import CSR
 from ordinal._numerics.rows import dense
-from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.remote import is_remote, remote_problem
-from ordinal._rows.source import CHUNK
 from ordinal.model_selection import Grid, select
 
 da = pytest.importorskip("dask.array")

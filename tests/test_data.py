@@ -12,15 +12,13 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import ChunkedProblem, read_table, readers
 
 import ordinal
 from ordinal import data
 from ordinal._files import chunks as pieces
-from ordinal._files import readers
 from ordinal._files.chunks import end_of_rows, table_pieces
-from ordinal._files.table import read_table
 from ordinal._model import predicted
-from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.preprocessing import PreprocessedModel
 
 ROWS = "size,age,stars,kind\n" + "".join(

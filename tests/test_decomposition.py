@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from internals import falling
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from strategies import sample
 
 import ordinal
-from ordinal._model.links import falling
 from ordinal.sklearn import OrdinalDecomposition
 
 

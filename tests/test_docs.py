@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ordinal
-from ordinal._command.main import main
+from ordinal.__main__ import main
 
 MODULES = [
     module.name

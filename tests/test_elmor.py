@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 from files import solution
+from internals import chunks
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._rows import chunks
 from ordinal.data import blocks
 from ordinal.networks import extreme
 

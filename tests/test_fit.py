@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Monitor
 
 from ordinal import (
     Convergence,
@@ -17,7 +18,6 @@ from ordinal import (
     fit_npsvor,
     fit_npsvor_path,
 )
-from ordinal._watch.monitor import Monitor
 
 
 def record(status=Status.CONVERGED, **changes):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from internals import read_features, read_frame, read_labels
 from numpy.testing import assert_array_equal
 from registry import every_method
 from scipy import sparse
@@ -27,9 +28,7 @@ from ordinal import (
     fit_xofm,
     kernels,
 )
-from ordinal._input.columns import feature_names, read_frame
-from ordinal._input.features import read_features
-from ordinal._input.labels import read_labels
+from ordinal._input.columns import feature_names
 from ordinal._model import model as model_module
 from ordinal.preprocessing import Standardizer
 

@@ -7,17 +7,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from internals import CSR, ChunkedProblem, Frame, Layout, Moments, read_frame, readers
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from ordinal._files import readers
-from ordinal._files.readers import Layout
 from ordinal._input import basis, columns, weights
-from ordinal._input.columns import frame_columns, read_frame
-from ordinal._input.frame import Column, Frame, number_kind
-from ordinal._input.sparse import CSR
-from ordinal._rows.first_pass import ChunkedProblem
-from ordinal._rows.moments import Moments
+from ordinal._input.columns import frame_columns
+from ordinal._input.frame import Column, number_kind
 
 NAN = np.nan
 WORDS = np.array(["u", "v"])

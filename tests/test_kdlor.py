@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 from ordinal import ConvergenceWarning, Status, fit_kdlor, kernels
-from ordinal._model.registry import path_of
 from ordinal.kdlor import scatter as scatter_module
 
 X, Y = sample(60, 4, noise=1.0)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import CSR, Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix
 from scipy import sparse
@@ -17,8 +18,6 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
-from ordinal._input.problem import Problem
-from ordinal._input.sparse import CSR
 from ordinal._numerics import rows
 from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from internals import Monitor
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import rosen, rosen_der
 
@@ -12,7 +13,6 @@ from ordinal._numerics.lbfgs import (
     NotFiniteError,
     minimize,
 )
-from ordinal._watch.monitor import Monitor
 
 
 def search(fun, x, tol=1e-8, max_iter=500, **options):

@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import OutOfTime, check_cancelled, ended_by, pivoted_cholesky
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 
-from ordinal._numerics.cholesky import (
-    BLOCK,
-    Cholesky,
-    in_proportion,
-    lower_inverse,
-    pivoted_cholesky,
-)
-from ordinal._watch.monitor import OutOfTime, check_cancelled, ended_by
+from ordinal._numerics.cholesky import BLOCK, Cholesky, in_proportion, lower_inverse
 
 SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]
 

@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
+from internals import Gram, Monitor, Points, Program
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import svor_dual, svor_interval, svor_primal, svor_terms
 
 import ordinal
 from ordinal import Status, kernels
 from ordinal._dual import many_groups
-from ordinal._dual.gram import Gram
-from ordinal._dual.program import Points, Program
 from ordinal._numerics.lbfgs import rising_zero
 from ordinal._solvers import _group_steps
-from ordinal._watch.monitor import Monitor
 
 RBF = kernels.RBF(0.3)
 both = pytest.mark.parametrize("method", ["svorim", "redsvm"])

@@ -7,15 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from internals import (
+    Problem,
+    check_cost,
+    classes_in_rank_order,
+    read_features,
+    read_labels,
+    score_tables,
+    values_of,
+)
 
 import ordinal
 from ordinal._input import checks
 from ordinal._input.checks import check_positive, listed, shown
-from ordinal._input.features import read_dense, read_features
-from ordinal._input.labels import classes_in_rank_order, read_labels
-from ordinal._input.predictions import score_tables, scores_of, values_of
-from ordinal._input.problem import Problem
-from ordinal._input.weights import check_cost
+from ordinal._input.features import read_dense
+from ordinal._input.predictions import scores_of
 from ordinal.comparison import win_draw_loss
 from ordinal.model_selection import (
     CoarseToFine,

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from files import solution
+from internals import method_of, methods
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import (
     METHODS,
@@ -21,7 +22,6 @@ from strategies import sample, with_gaps
 
 import ordinal
 from ordinal import kernels
-from ordinal._model.registry import method_of, methods
 
 PRECOMPUTED = {"kernel": "precomputed"}
 NAMES = np.array(["low", "mid", "top"])

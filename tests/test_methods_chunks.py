@@ -12,7 +12,7 @@ from sources import Cut, Differing
 
 import ordinal
 from ordinal import data
-from ordinal._command.main import main
+from ordinal.__main__ import main
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")

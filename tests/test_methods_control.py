@@ -12,17 +12,14 @@ import numpy as np
 import pytest
 from files import solution
 from hypothesis import settings
+from internals import Monitor, OutOfTime, Points, at_work, check_cancelled, driver
 from numpy.testing import assert_allclose
 from registry import Method, all_methods, every_method, which
 from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning, DisorderedThresholdsWarning, Status
-from ordinal._dual import driver
-from ordinal._dual.program import Points
 from ordinal._model import folds as model_folds
-from ordinal._numerics.pool import at_work
-from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled
 
 
 def warned(fit, *args, match, **options):

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from internals import ChunkedProblem, Problem, method_of
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import METHODS, all_methods, every_method, which
 from scipy import sparse
@@ -21,10 +22,7 @@ import ordinal
 import ordinal.sklearn
 from ordinal import UnscaledFeaturesWarning, kernels
 from ordinal._input.checks import keyword_defaults
-from ordinal._input.problem import Problem
 from ordinal._model.preparation import warn_of_scales
-from ordinal._model.registry import method_of
-from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.preprocessing import Binning, Standardizer
 
 PRECOMPUTED = {"kernel": "precomputed"}

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from internals import methods
 from numpy.testing import assert_array_equal
 from registry import every_method
 
 import ordinal
 import ordinal.sklearn
-from ordinal._command.main import main
-from ordinal._model.registry import methods
+from ordinal.__main__ import main
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 

@@ -19,14 +19,12 @@ from files import members_of, write_members
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import CSR, checksum, read_features
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from strategies import sample
 
 from ordinal import fit_gpor, kernels
-from ordinal._files.archive import checksum
-from ordinal._input.features import read_features
-from ordinal._input.sparse import CSR
 from ordinal._model.model import load
 from ordinal._model.storage import Storable
 from ordinal._watch.convergence import Convergence, Status

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from internals import Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import isotonic_regression
@@ -13,7 +14,6 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status
-from ordinal._input.problem import Problem
 from ordinal._solvers import _hidden_layer
 from ordinal.networks import layers, training
 from ordinal.networks.layers import Cumulative, OrderedCodes, log_odds, random_layer

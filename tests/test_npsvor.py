@@ -11,6 +11,7 @@ import pytest
 from files import load_edited, replaced_once, solution
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from internals import CSR, Gram, Monitor, Program, pivoted_cholesky, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     kernel_matrix,
@@ -35,12 +36,6 @@ from ordinal._dual.admm import (
     ThinFactor,
     exact_factor,
 )
-from ordinal._dual.driver import solve
-from ordinal._dual.gram import Gram
-from ordinal._dual.program import Program
-from ordinal._input.sparse import CSR
-from ordinal._numerics.cholesky import pivoted_cholesky
-from ordinal._watch.monitor import Monitor
 from ordinal.kernels.tiles import diagonal_of, on_itself
 
 PRECOMPUTED = {"kernel": "precomputed"}

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Monitor, Problem, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import at_most, sample
 
 import ordinal
-from ordinal._input.problem import Problem
-from ordinal._model.registry import path_of
 from ordinal._solvers import _pair_descent
-from ordinal._watch.monitor import Monitor
 from ordinal.model_selection import Grid, select
 from ordinal.ofmhs.hierarchy import HierarchyPath, Prices, Quadratic, both_ways, scores
 

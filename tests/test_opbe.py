@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from internals import path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
 from ordinal import fit_opbe, fit_svorim, kernels
-from ordinal._model.registry import path_of
 
 X, Y = sample(80, 4, noise=1.0)
 KERNEL = kernels.RBF(0.3)

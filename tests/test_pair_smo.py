@@ -9,19 +9,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import Gram, Monitor, Points, driver, least_rows, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize
 from strategies import moderate, sample
 
 from ordinal import Status, kernels
-from ordinal._dual import driver
 from ordinal._dual import program as dual
-from ordinal._dual.driver import least_rows, solve
-from ordinal._dual.gram import Gram
 from ordinal._dual.newton import newton_step
-from ordinal._dual.program import Points
 from ordinal._solvers._pair_smo import groups_of_block
-from ordinal._watch.monitor import Monitor
 
 KINDS = ("separate", "coupled", "priced")
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -9,12 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from internals import _parts, at_work
 from test_forks import forked
 from test_pool import idle, soon
 
-from ordinal._numerics.pool import at_work
 from ordinal._numerics.threads import way
-from ordinal._solvers import _parts
 
 
 @pytest.fixture

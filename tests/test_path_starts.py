@@ -4,16 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from internals import Gram, Monitor, Points, least_rows, path_of, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
 from ordinal import kernels
-from ordinal._dual.driver import least_rows, solve
-from ordinal._dual.gram import Gram
-from ordinal._dual.program import Points, ahead, near
-from ordinal._model.registry import path_of
-from ordinal._watch.monitor import Monitor
+from ordinal._dual.program import ahead, near
 from ordinal.svor.family import program_of
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from internals import Design, Likelihood, Monitor, Problem, structure_of
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     cumulative_edges,
@@ -19,10 +20,6 @@ from strategies import at_most, datasets
 import ordinal
 from ordinal import DisorderedThresholdsWarning, fit_pom
 from ordinal._cumulative import newton
-from ordinal._cumulative.design import Design, structure_of
-from ordinal._cumulative.likelihood import Likelihood
-from ordinal._input.problem import Problem
-from ordinal._watch.monitor import Monitor
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}

@@ -6,11 +6,11 @@ from decimal import Decimal
 import numpy as np
 import pom_data
 import pytest
+from internals import structure_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 import ordinal
-from ordinal._cumulative.design import structure_of
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 RNG = np.random.default_rng(0)

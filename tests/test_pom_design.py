@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from internals import Design, Monitor, Problem, read_frame
 from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import housing, wine
 from scipy.optimize import linprog, nnls
@@ -25,11 +26,7 @@ import ordinal
 from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
 from ordinal._cumulative import separation
 from ordinal._cumulative.collinear import dependencies
-from ordinal._cumulative.design import Design
 from ordinal._cumulative.separation import certificate, judged, moves
-from ordinal._input.columns import read_frame
-from ordinal._input.problem import Problem
-from ordinal._watch.monitor import Monitor
 from ordinal.linear.contrasts import Coding
 from ordinal.linear.expressions import columns_of, evaluate
 from ordinal.linear.formula import parse_formula

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from internals import Likelihood
 from numpy.testing import assert_allclose
 from pom_data import SETS
 
 import ordinal
 from ordinal import plot
-from ordinal._cumulative.likelihood import Likelihood
 from ordinal.plot.residuals import smooth
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]

@@ -10,17 +10,13 @@ import pickle
 import numpy as np
 import pytest
 import scipy.stats
+from internals import normal_margin
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import cumulative_edges, cumulative_loglik, cumulative_terms
 from pom_data import SETS
 
 import ordinal
-from ordinal._numerics.tails import (
-    normal_cdf,
-    normal_margin,
-    normal_quantile,
-    normal_two_sided,
-)
+from ordinal._numerics.tails import normal_cdf, normal_quantile, normal_two_sided
 from ordinal.linear import lr_test
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Likelihood, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import at_most, sample
 
@@ -15,8 +16,6 @@ import ordinal
 from ordinal import ConvergenceWarning, Status
 from ordinal._cumulative import elastic_net
 from ordinal._cumulative.elastic_net import Penalty
-from ordinal._cumulative.likelihood import Likelihood
-from ordinal._model.registry import path_of
 from ordinal._solvers import _coordinate_descent
 
 LINKS = "logit", "probit", "cloglog", "loglog"

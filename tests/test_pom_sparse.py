@@ -8,15 +8,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import CSR, Design, Likelihood, Problem, RowwiseLikelihood
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ordinal
-from ordinal._cumulative.design import Design
-from ordinal._cumulative.likelihood import Likelihood
 from ordinal._cumulative.matrices import DenseColumns, SparseColumns, transposed
-from ordinal._cumulative.rowwise import RowwiseLikelihood
-from ordinal._input.problem import Problem
-from ordinal._input.sparse import CSR
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from internals import normal_margin
 from numpy.testing import assert_allclose
 from pom_data import SETS
 
 import ordinal
-from ordinal._numerics.tails import largest_quantile, normal_margin, range_tail
+from ordinal._numerics.tails import largest_quantile, range_tail
 
 HOUSING, MADE = SETS["housing"], SETS["made"]
 LEVELS = {

@@ -11,14 +11,14 @@ import warnings
 from contextlib import suppress
 
 import pytest
+from internals import OutOfTime, at_work, check_cancelled, ended_by
 from numpy.testing import assert_array_equal
 from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
 from ordinal._numerics import pool as pool_module
-from ordinal._numerics.pool import Pool, at_work, in_order
-from ordinal._watch.monitor import OutOfTime, check_cancelled, ended_by
+from ordinal._numerics.pool import Pool, in_order
 
 
 def soon(true):

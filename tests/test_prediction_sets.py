@@ -9,6 +9,7 @@ import pytest
 from files import copies
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import method_of
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import every_method, which
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +19,6 @@ from strategies import sample
 import ordinal
 import ordinal.sklearn
 from ordinal import conformal
-from ordinal._model.registry import method_of
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import CumulativeLink, Monitor, Problem, driver, fold_shares, folds
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 from scipy.special import expit
@@ -28,15 +29,12 @@ from ordinal import (
     fit_svorim,
     kernels,
 )
-from ordinal._dual import driver
-from ordinal._input.problem import Problem
 from ordinal._input.weights import absolute_cost
-from ordinal._model import folds, preparation
-from ordinal._model.folds import N_FOLDS, fold_shares, out_of_fold
-from ordinal._model.links import CumulativeLink, SoftmaxLink
+from ordinal._model import preparation
+from ordinal._model.folds import N_FOLDS, out_of_fold
+from ordinal._model.links import SoftmaxLink
 from ordinal._model.threshold_model import cost_of_rule, decide
 from ordinal._numerics.rows import content_hash
-from ordinal._watch.monitor import Monitor
 from ordinal.npsvor import admm as npsvor_admm
 
 # Links: what they compute

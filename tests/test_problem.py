@@ -11,6 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import (
+    CSR,
+    Frame,
+    Problem,
+    check_cost,
+    classes_in_rank_order,
+    read_features,
+    read_labels,
+    score_tables,
+    values_of,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -24,18 +35,10 @@ from ordinal._input.checks import (
     check_positive,
     resolve_rng,
 )
-from ordinal._input.features import read_features
-from ordinal._input.frame import Frame
-from ordinal._input.labels import (
-    classes_in_rank_order,
-    is_missing,
-    ranks_of,
-    read_labels,
-)
-from ordinal._input.predictions import score_tables, values_of
-from ordinal._input.problem import Problem, around_ranks
-from ordinal._input.sparse import CSR, read_only
-from ordinal._input.weights import absolute_cost, check_cost
+from ordinal._input.labels import is_missing, ranks_of
+from ordinal._input.problem import around_ranks
+from ordinal._input.sparse import read_only
+from ordinal._input.weights import absolute_cost
 
 
 def problem(y, **options):

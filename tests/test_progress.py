@@ -6,11 +6,11 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from internals import Line, Monitor, OutOfTime, check_cancelled
 from registry import METHODS, every_method
 from strategies import sample
 
-from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled
-from ordinal._watch.progress import Line, duration
+from ordinal._watch.progress import duration
 
 
 class Terminal(io.StringIO):

@@ -5,19 +5,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from internals import ColumnFeatures, Monitor, pairwise, row_features, stratified
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_optimum
 
 import ordinal
-from ordinal._basis.choice import sizes, stratified
-from ordinal._basis.features import ColumnFeatures, row_features
+from ordinal._basis.choice import sizes
 from ordinal._basis.losses import Losses, best_thresholds
 from ordinal._basis.precise import Values, finished
 from ordinal._basis.proximal import Start, cold, dual_value, shares, solve
 from ordinal._basis.sums import CHUNK, Kept, LocalSums, RowSums
-from ordinal._rows.sums import pairwise
 from ordinal._watch.convergence import Status
-from ordinal._watch.monitor import Monitor
 from ordinal.kernels import RBF, LinearARD, Polynomial
 
 SVOR = {

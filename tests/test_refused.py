@@ -25,7 +25,7 @@ from ordinal import (
     plot,
     preprocessing,
 )
-from ordinal._command.main import main
+from ordinal.__main__ import main
 
 X, Y = sample(30, r=3)
 

@@ -10,25 +10,17 @@ import pytest
 from blas import rows_keep_their_bytes
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import RowFeatures, RowsOnBasis, pairwise, stratified
 from test_proximal import fit, made, svor_losses
 
-from ordinal._basis.choice import stratified
-from ordinal._basis.features import RowFeatures
-from ordinal._basis.rows import (
-    BasisPart,
-    BlockState,
-    RemoteSums,
-    RowsOnBasis,
-    cached_chunks,
-    needed,
-)
+from ordinal._basis.rows import BasisPart, BlockState, RemoteSums, cached_chunks, needed
 from ordinal._basis.sums import (
     CHUNK,
     Kept,
     LocalSums,
     RowSums,
 )
-from ordinal._rows.sums import Node, merged, pairwise, whole
+from ordinal._rows.sums import Node, merged, whole
 from ordinal._rows.transport import (
     Event,
     NeedsReplay,

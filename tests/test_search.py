@@ -28,14 +28,14 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Line, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import at_most, sample
 
 import ordinal
 from ordinal import metrics
 from ordinal._model import registry
-from ordinal._model.registry import path_of
-from ordinal._watch.progress import Line, Progress
+from ordinal._watch.progress import Progress
 from ordinal.kernels import RBF
 from ordinal.kernels.tiles import Products, on_itself
 from ordinal.model_selection import (

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from files import copies
+from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sources import Cut
@@ -18,7 +19,6 @@ from test_table_preprocessor import wines
 
 import ordinal
 from ordinal import kernels, metrics
-from ordinal._model.registry import methods
 from ordinal.model_selection import Grid, nested, select
 from ordinal.preprocessing import (
     PreprocessedModel,

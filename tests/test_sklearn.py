@@ -12,6 +12,7 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -36,7 +37,6 @@ from strategies import at_most, sample
 import ordinal
 import ordinal.sklearn as estimators
 from ordinal import metrics
-from ordinal._model.registry import methods
 from ordinal.sklearn import GPOR, NPSVOR, POM, SVORIM, XOFM, ShashuaLevin, scorer
 
 METHODS = methods()

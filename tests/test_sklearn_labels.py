@@ -4,6 +4,7 @@ the tools of scikit-learn give what they give for ranks as integers."""
 import numpy as np
 import pandas as pd
 import pytest
+from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
@@ -28,7 +29,6 @@ from strategies import sample
 import ordinal
 import ordinal.sklearn as estimators
 from ordinal import metrics
-from ordinal._model.registry import methods
 from ordinal.sklearn import GPOR, POM, SVORIM, scorer
 
 WORDS = np.array(["low", "mid", "high"])  # whose alphabetical order is that of PLACES

@@ -8,12 +8,10 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import CHUNK, ChunkedProblem, Moments, Problem
 
 import ordinal
-from ordinal._input.problem import Problem
-from ordinal._rows.first_pass import ChunkedProblem
-from ordinal._rows.moments import Moments
-from ordinal._rows.source import CHUNK, Reader, raw_blocks
+from ordinal._rows.source import Reader, raw_blocks
 from ordinal.kernels.choice import make_kernel
 from ordinal.preprocessing import Standardizer
 from ordinal.preprocessing.scaling import standardizer_of

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import CumulativeLink, falling, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     kernel_matrix,
@@ -23,8 +24,7 @@ from sklearn.svm import SVC, SVR
 from strategies import cases, cost_matrices, moderate, sample
 
 from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
-from ordinal._model.links import CumulativeLink, PartitionLink, falling
-from ordinal._model.registry import path_of
+from ordinal._model.links import PartitionLink
 from ordinal.kernels.tiles import Products, diagonal_of
 from ordinal.svm.family import best_thresholds
 

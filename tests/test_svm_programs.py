@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Gram, Monitor, Program, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_gap, qp_optimum, qp_rounding, qp_slopes, qp_value
 from sklearn.svm import SVC, SVR
 from strategies import quadratic_programs, sample
 
 from ordinal import Status, kernels
-from ordinal._dual.driver import solve
-from ordinal._dual.gram import Gram
-from ordinal._dual.program import Program
 from ordinal._solvers._pair_smo import Smo, Workspace, advance
-from ordinal._watch.monitor import Monitor
 
 
 def solved(K, lo, hi, pn, pp, g=None, **options):

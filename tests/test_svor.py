@@ -11,6 +11,7 @@ import pytest
 from files import copies, load_edited, replaced_once
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from internals import Monitor, Problem, driver, fold_shares
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     kernel_matrix,
@@ -44,10 +45,6 @@ from ordinal import (
     fit_svorim,
     kernels,
 )
-from ordinal._dual import driver
-from ordinal._input.problem import Problem
-from ordinal._model.folds import fold_shares
-from ordinal._watch.monitor import Monitor
 from ordinal.kernels.tiles import diagonal_of
 
 FITS = dict(

@@ -7,10 +7,7 @@ import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from ordinal._files import readers
-from ordinal._files.readers import Layout
-from ordinal._files.table import read_table
+from internals import Layout, read_table, readers
 
 READERS = [None, *readers.CSV_READERS]
 

@@ -11,12 +11,12 @@ import pytest
 from files import copies
 from hypothesis import example, given
 from hypothesis import strategies as st
+from internals import read_frame
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import bsr_array, csr_array
 
 import ordinal
 import ordinal.sklearn
-from ordinal._input.columns import read_frame
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import (
     PreprocessedModel,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from internals import Problem, drawn, fitting, fold_shares
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
 from scipy import optimize
@@ -20,11 +21,7 @@ from ordinal import (
     kernels,
     load,
 )
-from ordinal._basis import fitting
-from ordinal._basis.choice import drawn
-from ordinal._input.problem import Problem
 from ordinal._input.weights import absolute_cost
-from ordinal._model.folds import fold_shares
 from ordinal._rows.chunks import LocalState
 from ordinal._solvers import _truncated_loss
 from ordinal.tlssvor.columns import Columns, kernel_values

@@ -14,6 +14,7 @@ from files import load_edited
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from internals import CumulativeLink
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     xofm_encoding,
@@ -27,7 +28,6 @@ from strategies import XofmCase, sample, xofm_cases
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_xofm
-from ordinal._model.links import CumulativeLink
 from ordinal._solvers import _factorization
 from ordinal.xofm.layout import Layout, quantile_knots
 from ordinal.xofm.objective import Bounds, LocatedRows, Objective, PairLoss, packed

@@ -1,0 +1,104 @@
+"""Names below the public functions that several test files use.
+
+What a public function shows is tested through that function. Solvers, sums, readers
+and kernels are tested by themselves, too; the names that more than one file needs for
+that are imported here, so that a module of the package moves by a change of one line.
+"""
+
+from ordinal._basis import fitting
+from ordinal._basis.choice import drawn, stratified
+from ordinal._basis.features import ColumnFeatures, RowFeatures, row_features
+from ordinal._basis.rows import RowsOnBasis
+from ordinal._cumulative.design import Design, structure_of
+from ordinal._cumulative.likelihood import Likelihood
+from ordinal._cumulative.rowwise import RowwiseLikelihood
+from ordinal._dual import driver
+from ordinal._dual.driver import least_rows, solve
+from ordinal._dual.gram import Gram
+from ordinal._dual.program import Points, Program
+from ordinal._files import readers
+from ordinal._files.archive import checksum
+from ordinal._files.readers import Layout
+from ordinal._files.table import read_table
+from ordinal._input.columns import read_frame
+from ordinal._input.features import read_features
+from ordinal._input.frame import Frame
+from ordinal._input.labels import classes_in_rank_order, read_labels
+from ordinal._input.predictions import score_tables, values_of
+from ordinal._input.problem import Problem
+from ordinal._input.sparse import CSR
+from ordinal._input.weights import check_cost
+from ordinal._model import folds
+from ordinal._model.folds import fold_shares
+from ordinal._model.links import CumulativeLink, falling
+from ordinal._model.registry import method_of, methods, path_of
+from ordinal._numerics.cholesky import pivoted_cholesky
+from ordinal._numerics.pool import at_work
+from ordinal._numerics.tails import normal_margin
+from ordinal._rows import chunks, source
+from ordinal._rows.first_pass import ChunkedProblem
+from ordinal._rows.moments import Moments
+from ordinal._rows.source import CHUNK, Arrays
+from ordinal._rows.sums import pairwise
+from ordinal._solvers import _parts
+from ordinal._solvers._cumulative import LINKS
+from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by
+from ordinal._watch.progress import Line
+
+__all__ = [
+    "CHUNK",
+    "CSR",
+    "LINKS",
+    "Arrays",
+    "ChunkedProblem",
+    "ColumnFeatures",
+    "CumulativeLink",
+    "Design",
+    "Frame",
+    "Gram",
+    "Layout",
+    "Likelihood",
+    "Line",
+    "Moments",
+    "Monitor",
+    "OutOfTime",
+    "Points",
+    "Problem",
+    "Program",
+    "RowFeatures",
+    "RowsOnBasis",
+    "RowwiseLikelihood",
+    "_parts",
+    "at_work",
+    "check_cancelled",
+    "check_cost",
+    "checksum",
+    "chunks",
+    "classes_in_rank_order",
+    "drawn",
+    "driver",
+    "ended_by",
+    "falling",
+    "fitting",
+    "fold_shares",
+    "folds",
+    "least_rows",
+    "method_of",
+    "methods",
+    "normal_margin",
+    "pairwise",
+    "path_of",
+    "pivoted_cholesky",
+    "read_features",
+    "read_frame",
+    "read_labels",
+    "read_table",
+    "readers",
+    "row_features",
+    "score_tables",
+    "solve",
+    "source",
+    "stratified",
+    "structure_of",
+    "values_of",
+]
