@@ -64,7 +64,7 @@ except ImportError as error:
 
 from typing import TYPE_CHECKING
 
-from ._public import find_public, warn_of_namesake
+from ._model.public import find_public, warn_of_namesake
 
 if TYPE_CHECKING:
     from . import (
@@ -130,7 +130,7 @@ if TYPE_CHECKING:
 else:  # type checkers would take every name for one that this knows
 
     def __getattr__(name):
-        """Import what a name stands for when it is first used (see `_public`)."""
+        """Import what a name stands for when it is first used (see `_model.public`)."""
         globals()[name] = found = find_public(name)
         return found
 

@@ -5,17 +5,9 @@ and kernels are tested by themselves, too; the names that more than one file nee
 that are imported here, so that a module of the package moves by a change of one line.
 """
 
-from ordinal._basis import fitting
-from ordinal._basis.choice import drawn, stratified
-from ordinal._basis.features import ColumnFeatures, RowFeatures, row_features
-from ordinal._basis.rows import RowsOnBasis
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import Likelihood
 from ordinal._cumulative.rowwise import RowwiseLikelihood
-from ordinal._dual import driver
-from ordinal._dual.driver import least_rows, solve
-from ordinal._dual.gram import Gram
-from ordinal._dual.program import Points, Program
 from ordinal._files import readers
 from ordinal._files.archive import checksum
 from ordinal._files.readers import Layout
@@ -28,6 +20,7 @@ from ordinal._input.predictions import score_tables, values_of
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._input.weights import check_cost
+from ordinal._model import basis as basis_of_fits
 from ordinal._model import folds
 from ordinal._model.folds import fold_shares
 from ordinal._model.links import CumulativeLink, falling
@@ -35,6 +28,11 @@ from ordinal._model.registry import method_of, methods, path_of
 from ordinal._numerics.cholesky import pivoted_cholesky
 from ordinal._numerics.pool import at_work
 from ordinal._numerics.tails import normal_margin
+from ordinal._programs import driver, on_basis
+from ordinal._programs.driver import least_rows, solve
+from ordinal._programs.gram import Gram
+from ordinal._programs.program import Points, Program
+from ordinal._programs.rows import RowsOnBasis
 from ordinal._rows import chunks, source
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.moments import Moments
@@ -44,6 +42,8 @@ from ordinal._solvers import _parts
 from ordinal._solvers._cumulative import LINKS
 from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by
 from ordinal._watch.progress import Line
+from ordinal.kernels.basis_rows import drawn, stratified
+from ordinal.kernels.features import ColumnFeatures, RowFeatures, row_features
 
 __all__ = [
     "CHUNK",
@@ -70,6 +70,7 @@ __all__ = [
     "RowwiseLikelihood",
     "_parts",
     "at_work",
+    "basis_of_fits",
     "check_cancelled",
     "check_cost",
     "checksum",
@@ -79,13 +80,13 @@ __all__ = [
     "driver",
     "ended_by",
     "falling",
-    "fitting",
     "fold_shares",
     "folds",
     "least_rows",
     "method_of",
     "methods",
     "normal_margin",
+    "on_basis",
     "pairwise",
     "path_of",
     "pivoted_cholesky",

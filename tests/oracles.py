@@ -1,7 +1,7 @@
 """Slow, independent answers from the formulas: nothing here imports ordinal.
 
 (P), (D) and (GAP) are those of ordinal.npsvor, (Q) and (KKT) those of
-ordinal/_dual/program.py.
+ordinal/_programs/program.py.
 Rows, ranks and costs are looked at one by one, on purpose.
 """
 
@@ -193,8 +193,8 @@ def qp_optimum(K, lo, hi, pn, pp):
     return out.fun
 
 
-# SVOR: (P), (D) are those of ordinal.svor, (KKT) of ordinal/_dual/program.py; arrays
-# over (threshold, row) have shape (T, n)
+# SVOR: (P), (D) are those of ordinal.svor, (KKT) of
+# ordinal/_programs/program.py; arrays over (threshold, row) have shape (T, n)
 
 
 def svor_terms(y, C, weight, cost):

@@ -1,4 +1,4 @@
-"""Choice of basis rows (ordinal/_basis/choice.py), and the argument `basis`."""
+"""Choice of basis rows (ordinal/kernels/basis_rows.py), and the argument `basis`."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from internals import drawn
 from numpy.testing import assert_allclose, assert_array_equal
 from test_basis_features import csr
 
-from ordinal._basis.choice import choose, enough
 from ordinal._input.basis import read_choice
 from ordinal.kernels import RBF, Polynomial, Precomputed
+from ordinal.kernels.basis_rows import choose, enough
 
 WAYS = [30, ("kmeans++", 30), ("cholesky", 30), 0.05]
 each_way = pytest.mark.parametrize("basis", WAYS, ids=str)

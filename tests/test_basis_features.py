@@ -1,4 +1,4 @@
-"""Features on a basis: (Z) and (C) of ordinal/_basis/features.py."""
+"""Features on a basis: (Z) and (C) of ordinal/kernels/features.py."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from ordinal.kernels import (
     Polynomial,
     Precomputed,
 )
-from ordinal.kernels.choice import is_linear
+from ordinal.kernels.functions import is_linear
 
 GAMMA = np.array([0.3, 0.05, 1.0, 0.2])
 KERNELS = [

@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import RowFeatures, RowsOnBasis, fitting, folds
+from internals import RowFeatures, RowsOnBasis, basis_of_fits, folds, on_basis
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._basis.sums import CHUNK
+from ordinal._programs.sums import CHUNK
 from ordinal.kernels import RBF, Linear, Polynomial
 from ordinal.model_selection import Grid, select
 
@@ -282,8 +282,8 @@ def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):
 
     monkeypatch.setattr(RowFeatures, "values", counted)
     models, rows = [], []
-    for room in (fitting._TOGETHER, 5e5, 0):  # for all, for two at a time, for each
-        monkeypatch.setattr(fitting, "_TOGETHER", room)
+    for room in (on_basis._TOGETHER, 5e5, 0):  # for all, for two at a time, for each
+        monkeypatch.setattr(on_basis, "_TOGETHER", room)
         models.append(ordinal.fit_npsvor(X, y, gamma=0.3, basis=20, tol=1e-2))
         rows.append(sum(made))
         made.clear()
@@ -370,13 +370,13 @@ def test_auto_tries_no_more_rows_than_pay(fit, monkeypatch):
         gaps.append(tol)
         return to_tol(self, tol)
 
-    to_tol = fitting.Monitor.to_tol
-    monkeypatch.setattr(fitting, "enough", enough)
-    monkeypatch.setattr(fitting.Monitor, "to_tol", noted)
+    to_tol = on_basis.Monitor.to_tol
+    monkeypatch.setattr(basis_of_fits, "enough", enough)
+    monkeypatch.setattr(on_basis.Monitor, "to_tol", noted)
     X, y = sample(500, 3, noise=1.0)
     limits = {"_MOST_ROWS": 400, "_FEW": 150, "_FOR_EACH": 2, "_MOST_BASIS": 180}
     for name, value in limits.items():
-        monkeypatch.setattr(fitting, name, value)
+        monkeypatch.setattr(basis_of_fits, name, value)
         model = fit(X, y, gamma=3.0, basis="auto")
         assert len(model.support) == 100
         assert model.convergence.converged

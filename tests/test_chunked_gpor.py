@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
+from ordinal._model import preparation
 from ordinal._rows import rows as chunked_rows
 from ordinal.gpor import covariance
 from ordinal.gpor.evidence import Evidence
-from ordinal.kernels import choice
 
 N = 8192 + 1777  # more than a chunk of the first pass
 FEW = {"inference": "laplace", "max_iter": 3, "tol": 0.5, "rng": 5}
@@ -131,7 +131,7 @@ def test_gpor_finds_the_size_of_a_basis_of_blocks(rows):
 
 
 def test_some_rows_of_a_source_are_taken_as_all_of_them_are(rows, monkeypatch):
-    monkeypatch.setattr(choice, "CHUNK", 1000)
+    monkeypatch.setattr(preparation, "CHUNK", 1000)
     X, y = rows
     problem = ChunkedProblem.from_source(Cut([700], X, y))
     part = problem.subset(np.arange(0, N, 2))

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 import scipy.sparse
-from internals import CHUNK, Arrays, fitting
+from internals import CHUNK, Arrays, on_basis
 from sources import Cut
 
 import ordinal
@@ -177,13 +177,13 @@ def test_cross_conformal(rows, mapped):
 
 
 def test_features_are_made_once_a_fold(rows, monkeypatch):
-    made, init = [], fitting.BasisFit.__init__
+    made, init = [], on_basis.BasisFit.__init__
 
     def counted(self, *args):
         made.append(args)
         init(self, *args)
 
-    monkeypatch.setattr(fitting.BasisFit, "__init__", counted)
+    monkeypatch.setattr(on_basis.BasisFit, "__init__", counted)
     grid = Grid(C=[0.1, 1.0, 10.0])
     source = Cut([100], *rows)
     select(ordinal.fit_svorim, source, None, search=grid, cv=3, **OPTIONS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ordinal
-from ordinal._public import NAMES
+from ordinal._model.public import NAMES
 
 PACKAGE = Path(ordinal.__file__).parent
 FOREIGN = ["matplotlib", "sklearn", "pandas", "dask", "scipy", "polars", "pyarrow"]

@@ -18,10 +18,11 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
+from ordinal._model.preparation import make_kernel
 from ordinal._numerics import rows
 from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values
-from ordinal.kernels.choice import make_kernel, takes_missing
+from ordinal.kernels.functions import takes_missing
 from ordinal.kernels.tiles import Evaluator, diagonal_of, diagonal_slopes, gamma_slopes
 
 KERNELS = [

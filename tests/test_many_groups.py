@@ -8,8 +8,8 @@ from oracles import svor_dual, svor_interval, svor_primal, svor_terms
 
 import ordinal
 from ordinal import Status, kernels
-from ordinal._dual import many_groups
 from ordinal._numerics.lbfgs import rising_zero
+from ordinal._programs import many_groups
 from ordinal._solvers import _group_steps
 
 RBF = kernels.RBF(0.3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ordinal
-from ordinal._public import warn_of_namesake
+from ordinal._model.public import warn_of_namesake
 
 
 def installed(folder, *names):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinal._dual.newton import clamped_step
+from ordinal._programs.newton import clamped_step
 
 
 def minimiser(M, slope, E):

@@ -1,4 +1,4 @@
-"""`solve` on (Q) of `_dual/program.py` with groups: certificates, oracles."""
+"""`solve` on (Q) of `_programs/program.py` with groups: certificates, oracles."""
 
 import math
 from types import SimpleNamespace
@@ -15,8 +15,8 @@ from scipy import optimize
 from strategies import moderate, sample
 
 from ordinal import Status, kernels
-from ordinal._dual import program as dual
-from ordinal._dual.newton import newton_step
+from ordinal._programs import program as dual
+from ordinal._programs.newton import newton_step
 from ordinal._solvers._pair_smo import groups_of_block
 
 KINDS = ("separate", "coupled", "priced")

@@ -10,7 +10,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
-from ordinal._dual.program import ahead, near
+from ordinal._programs.program import ahead, near
 from ordinal.svor.family import program_of
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"

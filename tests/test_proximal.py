@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_optimum
 
 import ordinal
-from ordinal._basis.choice import sizes
-from ordinal._basis.losses import Losses, best_thresholds
-from ordinal._basis.precise import Values, finished
-from ordinal._basis.proximal import Start, cold, dual_value, shares, solve
-from ordinal._basis.sums import CHUNK, Kept, LocalSums, RowSums
+from ordinal._programs.losses import Losses, best_thresholds
+from ordinal._programs.precise import Values, finished
+from ordinal._programs.proximal import Start, cold, dual_value, shares, solve
+from ordinal._programs.sums import CHUNK, Kept, LocalSums, RowSums
 from ordinal._watch.convergence import Status
 from ordinal.kernels import RBF, LinearARD, Polynomial
+from ordinal.kernels.basis_rows import sizes
 
 SVOR = {
     "svorim": ordinal.fit_svorim,

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from internals import RowFeatures, RowsOnBasis, pairwise, stratified
 from test_proximal import fit, made, svor_losses
 
-from ordinal._basis.rows import BasisPart, BlockState, RemoteSums, cached_chunks, needed
-from ordinal._basis.sums import (
-    CHUNK,
-    Kept,
-    LocalSums,
-    RowSums,
+from ordinal._programs.rows import (
+    BasisPart,
+    BlockState,
+    RemoteSums,
+    cached_chunks,
+    needed,
 )
+from ordinal._programs.sums import CHUNK, Kept, LocalSums, RowSums
 from ordinal._rows.sums import Node, merged, whole
 from ordinal._rows.transport import (
     Event,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from internals import CHUNK, ChunkedProblem, Moments, Problem
 
 import ordinal
+from ordinal._model.preparation import make_kernel
 from ordinal._rows.source import Reader, raw_blocks
-from ordinal.kernels.choice import make_kernel
 from ordinal.preprocessing import Standardizer
 from ordinal.preprocessing.scaling import standardizer_of
 

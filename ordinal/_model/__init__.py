@@ -1,6 +1,8 @@
 """Models that fits return, and the preparation of a fit.
 
-preparation         arguments that all fits check and read
+preparation         arguments that all fits check and read, and the kernel they mean
+basis               basis of a fit, from its argument and its rows
+public              modules that define the public names
 registry            methods as they declare themselves, and in docstrings
 model               base class of the models
 support             models over support rows

@@ -14,9 +14,9 @@ from .._input.frame import Frame, default_names
 from .._input.labels import ranks_of, read_labels
 from .._input.sparse import CSR, Immutable, read_only
 from .._input.types import Labels, MatrixLike, Rng
-from .._public import find_public
 from ..kernels import Precomputed
 from .printing import Table, html_notes
+from .public import find_public
 
 
 class Named(NamedTuple):

@@ -8,9 +8,17 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
-from .._input.checks import check_flag, check_positive, enumerated, resolve_rng
+from .._input.checks import (
+    check_choice,
+    check_flag,
+    check_positive,
+    enumerated,
+    resolve_rng,
+    shown,
+)
 from .._input.columns import Categories
 from .._input.problem import Problem
+from .._input.sparse import CSR
 from .._input.types import (
     ArrayLike,
     Blocks,
@@ -22,24 +30,22 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._numerics.rows import squared_norms, strips
 from .._numerics.threads import resolve_n_threads
 from .._rows.chunks import read_problem
 from .._rows.first_pass import ChunkedProblem
+from .._rows.moments import Moments
+from .._rows.source import CHUNK
 from .._watch.convergence import UnscaledFeaturesWarning, warn
 from .._watch.monitor import Monitor, State
 from .._watch.progress import Line
-from ..kernels import Precomputed
-from ..kernels.choice import (
-    check_precomputed,
-    compares_units,
-    dense_moments,
-    make_kernel,
-    takes_missing,
-)
+from ..kernels import RBF, Linear, Polynomial, Precomputed
+from ..kernels.functions import check_precomputed, compares_units, takes_missing
 from .folds import Shares, few_folds, fold_shares
 
 Callback = Callable[[State], object]
 
+_NO_SPREAD = 1e-300  # a variance below the square of what doubles hold with precision
 _APART = 30.0  # times the median spread of the features, beyond which fits warn
 
 
@@ -250,3 +256,82 @@ def prepare_with_kernel(
         made,
         probability,
     )
+
+
+def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> Kernel:
+    """Return the kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
+
+    gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
+    variance takes sample weights into account: weight 2 is the row written twice.
+    """
+    if isinstance(kernel, str):
+        check_choice("kernel", kernel, ("rbf", "linear", "polynomial", "precomputed"))
+    elif isinstance(kernel, type) or not callable(kernel):
+        raise TypeError(
+            f"kernel must be a name or a callable k(A, B), got {shown(kernel)}"
+        )
+    if isinstance(gamma, str):
+        check_choice("gamma", gamma, ("scale", "auto"))
+    else:
+        gamma = check_positive("gamma", gamma)
+    if not (isinstance(kernel, str) and kernel in ("rbf", "polynomial")):
+        if gamma != "scale":
+            raise ValueError(
+                f"gamma={shown(gamma)} has no effect on kernel={shown(kernel)}: only "
+                "the named kernels 'rbf' and 'polynomial' take it"
+            )
+        if isinstance(kernel, str):
+            return Linear() if kernel == "linear" else Precomputed()
+        return kernel
+    if not isinstance(gamma, str):
+        number = gamma
+    elif gamma == "scale":
+        number = gamma_scale(problem)
+    else:
+        number = 1 / problem.n_features
+    return RBF(number) if kernel == "rbf" else Polynomial(gamma=number)
+
+
+def gamma_scale(problem: Problem) -> float:
+    """gamma="scale" of the features of a problem.
+
+    Raises ValueError if rows are so long that their squares overflow.
+    """
+    d = problem.n_features
+    mean, var = column_moments(problem)
+    absent = d - mean.size  # columns of zeros
+    level = mean.sum() / d
+    between = ((mean - level) ** 2).sum() + absent * level**2
+    total = float(var.sum() / d + between / d)  # variance of all entries
+    # constant features leave a variance of rounding errors, and no scale
+    rounding = (4e-16 * problem.n_samples * float(np.abs(mean).max())) ** 2
+    return 1 / (d * total) if total > max(rounding, _NO_SPREAD) else 1.0
+
+
+def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the columns by the weights of samples, the same wherever the
+    rows are; of sparse ones those of the columns that hold anything.
+    """
+    X, w = problem.X, problem.sample_weight
+    if not isinstance(problem, ChunkedProblem):
+        squared_norms(X)  # bounds all sums of the caller
+        if isinstance(X, CSR):
+            held = np.unique(X.indices)  # all columns could be too many for a vector
+            return X.of_columns(held).mean_and_var(w / w.sum())
+    moments = dense_moments(problem)
+    if moments is None:
+        raise ValueError("gamma must be a number where sparse rows come in chunks")
+    return moments.mean_and_variance()
+
+
+def dense_moments(problem: Problem) -> Moments | None:
+    """Return the moments of the columns by the weights of samples; None if X is sparse.
+
+    Those of rows in chunks were measured in the first pass.
+    """
+    if isinstance(problem, ChunkedProblem):
+        return problem.moments
+    X, w = problem.X, problem.sample_weight
+    if isinstance(X, CSR):
+        return None
+    return Moments.of_parts((X[rows], w[rows]) for rows in strips(len(X), CHUNK))

@@ -7,7 +7,7 @@
 
 The command, the estimators, searches and the conformance suite read what is declared
 here, so that a method which has registered is known to all of them. `methods` imports
-the modules of all public names (see `_public`), so that every method has registered.
+the modules of all public names (see `public`), so that every method has registered.
 
 A search fits a method at many points, which are mappings from argument to value. Where
 points differ in a few arguments only, such as C, a method may be able to fit them for
@@ -39,8 +39,8 @@ from functools import partial
 from typing import Any, Literal
 
 from .._input.checks import keyword_defaults, listed, shown
-from .._public import import_all
-from ..kernels.choice import takes_missing
+from ..kernels.functions import takes_missing
+from .public import import_all
 
 Content = Literal["missing", "categories", "sparse"]
 Grid = Mapping[str, Sequence[Any]]

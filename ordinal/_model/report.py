@@ -15,9 +15,9 @@ from .._input.features import read_rows_of
 from .._input.frame import Frame
 from .._input.labels import ranks_of, read_labels
 from .._numerics.rows import take
-from .._public import find_public
 from .explanation import Explanation
 from .printing import html_bar, html_notes, html_table
+from .public import find_public
 
 _EXPLAINED = 500  # rows: more would make importances slow
 _MOST_IMPORTANT = 25  # features and pairs that are shown

@@ -25,11 +25,11 @@ from .._files.writing import not_binary, writing
 from .._input.checks import as_path, shown
 from .._input.fields import check_fields, field_values
 from .._input.sparse import CSR, Immutable, read_only
-from .._public import import_all
 from .._watch.convergence import Convergence, Status
 from ..kernels import ARD, LinearARD
-from ..kernels.choice import NAMED
+from ..kernels.functions import NAMED
 from .links import CumulativeLink, PartitionLink, SoftmaxLink
+from .public import import_all
 
 _RECORDS: dict[str, type] = {
     cls.__name__: cls

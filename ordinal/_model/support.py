@@ -16,7 +16,7 @@ from .._numerics.threads import resolve_n_threads
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels import ARD, Linear, LinearARD, Pearson, Precomputed
-from ..kernels.choice import NAMED, takes_missing
+from ..kernels.functions import NAMED, takes_missing
 from ..kernels.tiles import Evaluator
 from .explanation import Named
 from .links import require_link

@@ -1,8 +1,26 @@
-"""One driver for the methods that solve quadratic programs over the training rows.
+"""Quadratic programs over the training rows: one driver, and their solvers.
 
 A method is a small frozen value, a `Family`: it states its programs, their losses by
 rank, and its model. Everything else is the same for SVOR, NPSVOR, the SVMs and OPBE.
 
-family      statement of a method, and the options of a fit that all of them share
-fit         arguments, solutions by the whole kernel matrix or a basis, calibration
+family       statement of a method, and the options of a fit that all of them share
+fit          arguments, solutions by the whole kernel matrix or a basis, calibration
+
+Programs over one kernel matrix:
+
+program      problem, optimality conditions, and the symbols, feasible starts
+driver       `solve`: SMO by blocks, Newton steps, and pivots; paths of programs
+newton       Newton steps on the free variables
+many_groups  proximal points for problems of very many groups
+gram         kernel matrix of the training rows in single precision
+admm         alternating direction method of multipliers for NPSVOR, with (K + rho I)^-1
+
+Programs over the features of a basis, for very many rows:
+
+on_basis     solutions of all points of a path, from samples of the rows to all of them
+losses       piecewise linear losses, and best thresholds for given scores
+sums         everything that the solver asks of the rows
+proximal     the solver: proximal points with semismooth Newton steps
+precise      the end of a fit in double precision
+rows         rows and their features, in this process or at workers
 """

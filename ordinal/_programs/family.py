@@ -9,18 +9,18 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from .._basis.features import Features
-from .._basis.fitting import read
-from .._basis.losses import Losses
-from .._basis.proximal import Start, cold
-from .._dual.program import Program
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._input.types import Kernel
+from .._model.basis import read
 from .._model.folds import Shares
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
+from ..kernels.features import Features
 from ..kernels.tiles import Products
+from .losses import Losses
+from .program import Program
+from .proximal import Start, cold
 
 P = TypeVar("P")  # a point of a path: the parameters that may differ between its fits
 M = TypeVar("M", bound=Any)  # the model

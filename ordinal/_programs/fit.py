@@ -9,33 +9,26 @@ from typing import Any, Generic, Unpack
 
 import numpy as np
 
-from .._basis.features import Features
-from .._basis.fitting import (
-    TRIAL_GAP,
-    BasisFit,
-    chosen,
-    enough_rows,
-    features_among,
-    held_for,
-    record,
-)
-from .._basis.proximal import Solution as ProximalSolution
-from .._dual.driver import Solution, along, least_rows, records, values
-from .._dual.gram import gram_in_time
-from .._dual.program import Program
 from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
+from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, held_for
 from .._model.folds import calibrate, parted
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions, read_only_matrix, support_rows
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
-from ..kernels.choice import on_basis
+from ..kernels.features import Features
+from ..kernels.functions import on_basis
 from ..kernels.tiles import Evaluator, Products
+from .driver import Solution, along, least_rows, records, values
 from .family import Family, KernelOptions, M, P, Solved
+from .gram import gram_in_time
+from .on_basis import BasisFit, record
+from .program import Program
+from .proximal import Solution as ProximalSolution
 
 _NEWTON_STEPS = 200  # for each sample of the rows; some 20 are usual
 

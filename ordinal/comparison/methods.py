@@ -26,9 +26,9 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
 from .._model.model import with_labels_like
 from .._model.printing import Table, html_notes, html_table
+from .._model.public import find_public
 from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
-from .._public import find_public
 from .._rows.remote import is_remote
 from .._rows.source import has_blocks
 from .._watch.convergence import filter_held

@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple, Self, TypeGuard
 import numpy as np
 
 from .. import kernels
-from .._basis.choice import stratified
 from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel
+from .._model.preparation import column_moments, gamma_scale, make_kernel
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import (
     Curvature,
@@ -29,13 +29,8 @@ from .._numerics.rows import squared_norms, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows, map_rows
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by, never
-from ..kernels.choice import (
-    LARGEST,
-    check_precomputed,
-    column_moments,
-    gamma_scale,
-    make_kernel,
-)
+from ..kernels.basis_rows import stratified
+from ..kernels.functions import LARGEST, check_precomputed
 from ..kernels.tiles import diagonal_of, gamma_slopes, on_itself
 from .covariance import BasisValues, Covariance, Dense, LowRank
 from .ep import LOOSE, TOL, expectation_propagation

@@ -11,8 +11,6 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
-from .._basis.choice import chosen_rows, drawn
-from .._basis.fitting import enough_rows
 from .._input.basis import BasisChoice, read_choice
 from .._input.checks import (
     as_real_array,
@@ -36,6 +34,7 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.basis import enough_rows
 from .._model.model import read_for
 from .._model.preparation import Callback, Prepared, prepare
 from .._model.registry import register
@@ -50,7 +49,8 @@ from .._solvers import _ordinal_probit
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..kernels import ARD, LinearARD, Precomputed
-from ..kernels.choice import compares_units, takes_missing
+from ..kernels.basis_rows import chosen_rows, drawn
+from ..kernels.functions import compares_units, takes_missing
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from ..preprocessing.joined import Preprocess, preprocessed
 from .covariance import ReadAgainError

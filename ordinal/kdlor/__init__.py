@@ -32,7 +32,7 @@ By the rows of the kernel matrix K, w = sum_i beta_i phi_i solves 2 S w = D a wh
 and E has a 1 where row i is of rank k: in every rank, f_i + u t beta_i / p_i   (ROWS)
 is one number g_k. This needs one Cholesky factorisation of order n, and solutions for
 the columns of E alone; K is not centred within ranks. On a basis S is a matrix of
-order m itself, that of the features z(x) of `_basis/features.py` in place of phi. (D)
+order m itself, that of the features z(x) of `kernels/features.py` in place of phi. (D)
 is a problem of r - 1 unknowns, which an active set solves exactly.
 
 The gap is one of raw data: scores and means are computed afresh from the kernel, which

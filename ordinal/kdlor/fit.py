@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .._basis.fitting import features_among, read
 from .._input.checks import check_count, check_factor
 from .._input.problem import Problem
 from .._input.types import (
@@ -24,11 +23,12 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.basis import features_among, read
 from .._model.folds import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
 from .._model.registry import GAMMAS, completed, register
 from .._model.support import decisions
-from ..kernels.choice import on_basis
+from ..kernels.functions import on_basis
 from ..kernels.tiles import Products
 from ..preprocessing.joined import Preprocess, preprocessed
 from .model import KdlorModel

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._basis.features import Features
 from .._input.problem import Problem
 from .._input.types import Kernel
 from .._model.support import read_only_matrix, support_rows
@@ -14,7 +13,8 @@ from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner, matmul
 from .._rows.chunks import Chunk, summed
 from .._rows.sums import Parts
-from ..kernels.choice import check_values
+from ..kernels.features import Features
+from ..kernels.functions import check_values
 from ..kernels.tiles import Products, on_itself
 
 # The share of a row that has no weight: its coefficient is then as far below those of

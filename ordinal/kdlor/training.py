@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.features import Features
-from .._basis.fitting import chosen, enough_rows
 from .._input.basis import BasisChoice
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import Kernel
+from .._model.basis import chosen, enough_rows
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
+from ..kernels.features import Features
 from ..kernels.tiles import Products
 from .model import KdlorModel
 from .scatter import OfRows, OnBasis, Scatter, Shares, support_of

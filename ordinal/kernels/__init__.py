@@ -5,9 +5,10 @@ place. `Linear`, `Polynomial` and `RBF` also take CSR rows, `Pearson` takes NaN.
 
 The modules of this package:
 
-    functions  kernel functions
-    choice     kernel that an argument means, and its abilities
-    tiles      values of a kernel, tile by tile, and their derivatives by ln gamma
+    functions   kernel functions, their abilities, and checks of their values
+    tiles       values of a kernel, tile by tile, and their derivatives by ln gamma
+    features    vectors z(x) on a basis of rows, whose inner products are kernel values
+    basis_rows  choice of the basis rows, and how many are enough
 """
 
 from .functions import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed

@@ -1,4 +1,4 @@
-"""Kernel functions of two sets of rows."""
+"""Kernel functions of two sets of rows, their abilities, and checks of their values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,13 @@ from .._input.checks import (
 from .._input.features import read_features
 from .._input.sparse import CSR, Immutable, read_only
 from .._input.types import Matrix
-from .._numerics.rows import cancellable_slices, inner_products, squared_norms, z_scores
+from .._numerics.rows import (
+    cancellable_slices,
+    inner_products,
+    squared_norms,
+    strips,
+    z_scores,
+)
 from .._solvers import _kernel_values
 
 _EXP, _POWER, _CHECK = 50, 2000, 50  # multiplications that take as long
@@ -235,3 +241,72 @@ def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
             f"rows of shape {A.shape} do not have the {factor.size} features of gamma"
         )
     return _finite(lambda: A * factor)
+
+
+LARGEST = 1e100  # value of a kernel: solvers take squares and products of it
+NAMED: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (Linear, Polynomial, RBF, ARD, LinearARD, Pearson, Precomputed)
+}
+
+
+def takes_missing(kernel: object) -> bool:
+    """Return whether a kernel takes rows with NaN, entries that are not known."""
+    return isinstance(kernel, Pearson)
+
+
+def is_linear(kernel: object) -> bool:
+    """Return whether k(x, z) is a product of features, which are a basis themselves."""
+    return isinstance(kernel, Linear | LinearARD)
+
+
+def on_basis(basis: object, kernel: object) -> bool:
+    """Return whether a fit may use a basis, from arguments as they were given."""
+    linear = kernel == "linear" if isinstance(kernel, str) else is_linear(kernel)
+    return basis is not None or linear
+
+
+def compares_units(kernel: object) -> bool:
+    """Return whether the kernel adds up features as they are, in whatever units.
+
+    Kernels with a weight per feature bring their own scales, the Pearson kernel
+    compares rows, and what a function of the caller's does is not known.
+    """
+    if isinstance(kernel, str):
+        return kernel in ("rbf", "linear", "polynomial")
+    return isinstance(kernel, RBF | Linear | Polynomial)
+
+
+def check_values(K: np.ndarray, most: float = LARGEST) -> None:
+    """Raise ValueError unless all values of a kernel are finite and so small."""
+    if K.size == 0:
+        return
+    worst = max(float(K.max()), -float(K.min()))
+    if not worst <= most:
+        raise ValueError(
+            f"kernel values must be finite and at most {most:.3g}, got {worst:.3g}: "
+            "scale the features of X"
+        )
+
+
+def check_precomputed(K: Matrix) -> None:
+    """Raise ValueError unless K is square and symmetric."""
+    if isinstance(K, CSR):
+        raise TypeError("X must be a dense matrix with kernel='precomputed'")
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"X must be square with kernel='precomputed', got shape {K.shape}"
+        )
+    scale = float(max(np.abs(K[rows]).max() for rows in strips(len(K))))
+    if scale > LARGEST:
+        raise ValueError(
+            f"X must be at most {LARGEST:g} with kernel='precomputed', got {scale:.3g}"
+        )
+    for rows in strips(len(K)):
+        asymmetry = np.abs(K[rows] - K[:, rows].T).max(axis=1)
+        if asymmetry.max() > 1e-8 * scale:
+            i = rows.start + int(asymmetry.argmax())
+            raise ValueError(
+                "X must be symmetric with kernel='precomputed'; row and column "
+                f"{i} differ by {asymmetry.max():.3g}"
+            )

@@ -11,8 +11,18 @@ from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
 from .._solvers import _kernel_values
 from .._watch.monitor import check_cancelled
-from .choice import LARGEST, NAMED, check_values
-from .functions import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
+from .functions import (
+    ARD,
+    LARGEST,
+    NAMED,
+    RBF,
+    Linear,
+    LinearARD,
+    Pearson,
+    Polynomial,
+    Precomputed,
+    check_values,
+)
 
 _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 

@@ -20,7 +20,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.rows import Rows
 from .._rows.source import has_blocks
-from ..kernels.choice import on_basis
+from ..kernels.functions import on_basis
 from ..preprocessing import Standardizer, TablePreprocessor
 from ..preprocessing.joined import Preprocess, preprocess_for
 from ..preprocessing.scaling import standardizer_of

@@ -27,7 +27,7 @@ from .._input.checks import shown
 from .._input.types import Executor as Executor
 from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import filter_held
-from ..kernels.choice import NAMED
+from ..kernels.functions import NAMED
 from .spaces import Space
 from .work import Outcome, Task, Work
 

@@ -21,7 +21,8 @@ row, so it is 0 just at the optimum, and                                        
 
     gap <= violation / 2 * sum_i (hi_i - lo_i)
 
-where violation is that of `_dual/program.py` (KKT) and b the middle of its interval.
+where violation is that of `_programs/program.py` (KKT) and b the middle of its
+interval.
 
 H. Wang, Y. Shi, L. Niu, Y. Tian, "Nonparallel support vector ordinal regression", IEEE
 Transactions on Cybernetics 47(10):3306-3317, 2017. (4), (8), (10), Algorithm 2. The

@@ -8,16 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._dual.admm import Factor, LowRankFactor, NoFactor, exact_factor, solve_admm
-from .._dual.driver import records, values
-from .._dual.program import project
 from .._input.basis import BasisChoice, read_basis
 from .._input.problem import Problem
 from .._input.types import Kernel
 from .._model.folds import Shares
 from .._model.support import support_rows
+from .._programs.admm import Factor, LowRankFactor, NoFactor, exact_factor, solve_admm
+from .._programs.driver import records, values
 from .._programs.family import KernelOptions
 from .._programs.fit import WholeKernel
+from .._programs.program import project
 from .._watch.convergence import Status
 from .._watch.monitor import OutOfTime
 from ..kernels.tiles import Products

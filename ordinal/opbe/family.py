@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._basis.fitting import by_problem
-from .._basis.losses import Losses
-from .._dual.program import Program
 from .._input.problem import Problem
 from .._programs.family import Family, Solved
+from .._programs.losses import Losses
+from .._programs.on_basis import by_problem
+from .._programs.program import Program
 from .model import OpbeModel, model_of
 
 

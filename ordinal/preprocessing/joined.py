@@ -22,7 +22,7 @@ from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
-from ..kernels.choice import on_basis
+from ..kernels.functions import on_basis
 from .coding import TableCoding, TablePreprocessor
 from .scaling import Standardizer, standardizer_of
 

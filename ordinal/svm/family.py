@@ -12,13 +12,13 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from .._basis.fitting import by_problem
-from .._basis.losses import Losses
-from .._dual.program import Program
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.weights import absolute_cost, optional_cost
 from .._programs.family import Family, Solved
+from .._programs.losses import Losses
+from .._programs.on_basis import by_problem
+from .._programs.program import Program
 from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence
 from .model import Decomposition, SvmModel, SvrModel, sides

@@ -23,7 +23,7 @@ Where the rows of the cost are convex, as those of |k - j| are, the thresholds c
 in order without being told to; with others, as with Shashua-Levin's, they may not. The
 thresholds of a model minimise (P) for its f exactly, so that this holds to the last
 bit (SVOREX: they are the middle of (17)). The value of (P) less that of (D) is the
-duality gap, and with the violation v of `_dual/program.py` (KKT)
+duality gap, and with the violation v of `_programs/program.py` (KKT)
 
     gap <= v / 2 * sum_ij C_ij  [+ (r - 1) v^2 / 8 for REDSVM]                     (GAP)
 

@@ -7,22 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._basis.features import Features
-from .._basis.fitting import by_problem
-from .._basis.losses import Losses
-from .._basis.proximal import Start, cold
-from .._dual.driver import Solution
-from .._dual.program import Program, near
 from .._input.checks import listed
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import CSR, read_only
 from .._input.types import Kernel
 from .._input.weights import absolute_cost, optional_cost
 from .._model.threshold_model import warn_of
+from .._programs.driver import Solution
 from .._programs.family import Family, KernelOptions, Solved
 from .._programs.fit import WholeSolution
+from .._programs.losses import Losses
+from .._programs.on_basis import by_problem
+from .._programs.program import Program, near
+from .._programs.proximal import Start, cold
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
+from ..kernels.features import Features
 from .model import Method, SvorModel
 
 

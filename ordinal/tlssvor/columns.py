@@ -25,7 +25,7 @@ from .._rows.chunks import in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.monitor import check_cancelled
-from ..kernels.choice import check_values
+from ..kernels.functions import check_values
 from ..kernels.tiles import Evaluator
 
 Fill = Callable[[Any, np.ndarray, int], None]

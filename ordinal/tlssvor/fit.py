@@ -10,9 +10,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .._basis.choice import chosen_rows
-from .._basis.features import ColumnFeatures
-from .._basis.fitting import enough_rows, read
 from .._input.basis import BasisChoice, read_choice
 from .._input.checks import (
     check_count,
@@ -36,6 +33,7 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.basis import enough_rows, read
 from .._model.folds import calibrate
 from .._model.preparation import Callback, prepare_with_kernel
 from .._model.registry import COSTS, GAMMAS, register
@@ -45,7 +43,9 @@ from .._numerics.rows import take
 from .._rows.chunks import with_state
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
-from ..kernels.choice import on_basis
+from ..kernels.basis_rows import chosen_rows
+from ..kernels.features import ColumnFeatures
+from ..kernels.functions import on_basis
 from ..preprocessing.joined import Preprocess, preprocessed
 from .columns import Columns, Fill, Squares, kernel_values, mixed, root_of
 from .newton import minimize

@@ -66,9 +66,9 @@ def error(model, X, y) -> float:
 
 def chosen(X, y, gamma: float, way: str, m: int, seed: int):
     """(part of the trace that is left, CPU seconds) of a basis alone."""
-    from ordinal._basis.choice import choose
     from ordinal._input.basis import read_choice
     from ordinal.kernels import RBF
+    from ordinal.kernels.basis_rows import choose
 
     began, choice = time.process_time(), read_choice((way, m), *X.shape)
     rng = np.random.default_rng(seed)

@@ -21,7 +21,7 @@ from .._input.types import Matrix
 from .._numerics.rows import take
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .features import Features
+from ..kernels.features import Features
 from .losses import Losses
 from .proximal import Solution, solve
 from .sums import BasisPoint, LocalSums, Sums

@@ -28,8 +28,8 @@ from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
 from .._numerics.cholesky import lower_inverse, pivoted_cholesky
 from .._numerics.rows import dense, strips, take
-from ..kernels import ARD, RBF, Linear, LinearARD, Precomputed
-from ..kernels.tiles import Evaluator, on_itself
+from . import ARD, RBF, Linear, LinearARD, Precomputed
+from .tiles import Evaluator, on_itself
 
 _LEFT = 1e-7  # of the trace of K(B, B): rows of B that add less are left out
 TILE = 1024  # of kernel values at a time: they and their products stay in the cache

@@ -76,7 +76,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 
 _HOMES = {name: module for module, names in NAMES.items() for name in names}
-_PACKAGE = __name__.rpartition(".")[0]
+_PACKAGE = __name__.partition(".")[0]
 
 
 def find_public(name: str) -> Any:

@@ -26,9 +26,9 @@ from .._input.types import Kernel, Matrix
 from .._numerics.cholesky import in_proportion, pivoted_cholesky
 from .._numerics.rows import dense, take
 from .._watch.monitor import check_cancelled
-from ..kernels import Precomputed
-from ..kernels.tiles import diagonal_of, on_itself
+from . import Precomputed
 from .features import RowFeatures
+from .tiles import diagonal_of, on_itself
 
 PARTS = 16, 4  # which shares of the rows are fitted before all of them
 

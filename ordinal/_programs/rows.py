@@ -20,8 +20,8 @@ from .._rows.source import CHUNK
 from .._rows.sums import Parts, merged, whole
 from .._rows.transport import Event, Part, RemoteState
 from .._watch.monitor import Monitor
-from .choice import stratified
-from .features import Features
+from ..kernels.basis_rows import stratified
+from ..kernels.features import Features
 from .losses import Losses
 from .precise import Values
 from .sums import Asked, Kept, LocalSums, Nodes, RowSums, Sums, taken
