@@ -32,10 +32,12 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from .._solvers import _cumulative, _third_derivatives
+from .._solvers import _cumulative, _level_sums
 from .._watch.monitor import check_cancelled
 from .design import Design
 from .likelihood import Link
@@ -43,6 +45,8 @@ from .likelihood import Link
 _INNER = 100  # Newton steps to a mode
 _CLOSE = 1e-9  # of a step, in deviations of u: the next one is below rounding
 _HALVINGS = 30
+_NONE = np.empty((4, 0))
+_PART = 1024  # rows that one thread takes at once, of whole levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,13 +75,26 @@ class RandomTerm:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Ends of the rows at u = 0: those of `_cumulative` are (end - M u) / s."""
+class Sums:
+    """Sums over the rows at some effects: of l, w l' z and -w l'' z z'.
 
-    upper: np.ndarray
-    lower: np.ndarray
-    width: np.ndarray
-    unit: np.ndarray  # 1 / s
+    Attributes
+    ----------
+    value : (G,) array
+        By level of the first term, as `first` and `D`.
+    first : (G, q) array
+    rest : (m,) array
+        w l' z of the other terms.
+    D, B, C : (G, q, q), (G, q, m), (m, m) arrays
+        B and C by pairs of levels.
+    """
+
+    value: np.ndarray
+    first: np.ndarray
+    rest: np.ndarray
+    D: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,16 +104,14 @@ class Mode:
     Attributes
     ----------
     u : list of (G, q) arrays, one per term
-    M : list of (n, q) arrays
-    log_det : (units,) array
-        Of A, by level of a single factor, or in one number.
+    sums : Sums
+    factor : Factor
     value : (units,) array
-        h(u^).
+        h(u^), by level of a single factor, or in one number.
     """
 
     u: list[np.ndarray]
-    M: list[np.ndarray]
-    terms: np.ndarray
+    sums: Sums
     factor: Factor
     value: np.ndarray
 
@@ -117,10 +132,19 @@ class Factor:
         self.rest_log_det = 2 * float(np.log(np.diagonal(L)).sum())
         self.S = np.linalg.inv(S) if len(S) else S
 
+    @cached_property
+    def beside(self) -> np.ndarray:
+        """Blocks of A^-1 of the first term with the others, (G, q, m)."""
+        return np.asarray(-self.F @ self.S)
+
     def solve(self, first: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the parts of A^-1 times a vector."""
         own = self.S @ (rest - np.tensordot(self.F, first, ((0, 1), (0, 1))))
         return (self.D @ first[:, :, None])[:, :, 0] - self.F @ own, own
+
+    def own(self) -> np.ndarray:
+        """Return the blocks of A^-1 of the levels of the first term, (G, q, q)."""
+        return np.asarray(self.D - np.einsum("gim,gjm->gij", self.beside, self.F))
 
 
 class MixedLikelihood:
@@ -147,22 +171,35 @@ class MixedLikelihood:
         n_threads: int = 1,
     ):
         self.design, self.link, self.terms = design, link, terms
-        self.n_quadrature = n_quadrature
-        self.link_number = _cumulative.LINKS.index(link)
-        self.n_threads = n_threads
-        every = slice(None)
+        self.n_quadrature, self.n_threads = n_quadrature, n_threads
+        self.is_single, (first, *others) = len(terms) == 1, terms
+        every, order = slice(None), np.argsort(first.group, kind="stable")
         self.X, self.N = (
-            design.columns(every, columns)
+            design.columns(every, columns)[order]
             for columns in (design.location, design.nominal)
         )
-        self.T = design.scale_columns(every)
-        self.offset = 0.0 if design.offset is None else design.offset
-        self.is_single = len(terms) == 1
-        n, first = design.n_samples, terms[0]
-        self.unit = first.group if self.is_single else np.zeros(n, np.int64)
-        self.n_units = first.n_levels if self.is_single else 1
-        sizes = [term.n_levels * term.q for term in terms[1:]]
+        self.T = design.scale_columns(every)[order]
+        self.offset = 0.0 if design.offset is None else design.offset[order]
+        self.rank, weight = design.rank[order].astype(np.int64), design.weight[order]
+        self.is_counted = weight > 0
+        sizes = [term.n_levels * term.q for term in others]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self.m = int(self.starts[-1])
+        parts = zip(others, self.starts[:-1], strict=True)
+        at = [s + t.group[order, None] * t.q + np.arange(t.q) for t, s in parts]
+        none = np.empty((len(order), 0), dtype=np.int64)
+        self.at = np.ascontiguousarray(np.hstack([none, *at]), dtype=np.int64)
+        self.Z = np.ascontiguousarray(np.hstack([t.Z for t in terms])[order])
+        self.group = np.ascontiguousarray(first.group[order])
+        levels = np.searchsorted(self.group, np.arange(first.n_levels + 1))
+        cuts = np.searchsorted(levels, np.arange(0, len(order), _PART))
+        cuts = np.unique(np.concatenate([cuts, [first.n_levels]]))
+        cuts[0] = 0
+        self.kernel = _level_sums.LevelRows(
+            _cumulative.LINKS.index(link), weight, self.Z, self.at, levels, cuts,
+            self.m, np.zeros((9, len(order))), n_threads,
+        )  # fmt: skip
+        self.by_row = np.empty((2, len(order)))
         self.nodes = _nodes(n_quadrature, first.q) if self.is_single else None
         self.last: list[np.ndarray] | None = None
 
@@ -180,171 +217,169 @@ class MixedLikelihood:
             out.append(own)
         return out
 
-    # Ends and terms of rows
+    # Rows, and sums over them
 
-    def rows(self, x: np.ndarray) -> Rows:
-        """Return the ends of all rows without random effects."""
-        D = self.design
+    def ends(self, x: np.ndarray) -> np.ndarray:
+        """Return upper and lower ends of the rows without random effects, their
+        distance, and 1 / s, (4, n): ends of the kernel are (end - z'b) / s.
+        """
+        D, rank, n = self.design, self.rank, self.rank.size
         alpha, nu, beta, zeta = D.split(x[: D.n_parameters])
-        cuts = np.broadcast_to(D.J @ alpha, (D.n_samples, D.T))
+        theta, f = D.J @ alpha, self.X @ beta + self.offset
+        inner = np.minimum(rank, D.T - 1), np.maximum(rank - 1, 0)
+        up, low = (theta[k] for k in inner)
         if D.nominal.size:
-            cuts = cuts - self.N @ (D.J @ nu).T
-        rank = D.rank.astype(np.int64)
-        counted = D.weight > 0
-        at = np.arange(D.n_samples)
-        f = self.X @ beta + self.offset
-        up = cuts[at, np.minimum(rank, D.T - 1)]
-        low = cuts[at, np.maximum(rank - 1, 0)]
-        inner = counted & (rank > 0) & (rank < D.T)
-        width = np.where(inner, up - low, np.inf)
-        unit = np.exp(-(self.T @ zeta)) if D.scale.size else np.ones(D.n_samples)
-        upper = np.where(counted & (rank < D.T), up - f, np.inf)
-        lower = np.where(counted & (rank > 0), low - f, -np.inf)
-        return Rows(upper, lower, width, unit)
+            slopes = D.J @ nu
+            up, low = (
+                end - np.einsum("ij,ij->i", self.N, slopes[k])
+                for end, k in zip((up, low), inner, strict=True)
+            )
+        has_up, has_low = self.is_counted & (rank < D.T), self.is_counted & (rank > 0)
+        ends = np.empty((4, n))
+        ends[0] = np.where(has_up, up - f, np.inf)
+        ends[1] = np.where(has_low, low - f, -np.inf)
+        ends[2] = np.where(has_up & has_low, up - low, np.inf)
+        ends[3] = np.exp(-(self.T @ zeta)) if D.scale.size else 1.0
+        return ends
 
-    def ends(
-        self, rows: Rows, r: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return both ends of the rows and their distance at random parts r."""
-        a, b = (rows.upper - r) * rows.unit, (rows.lower - r) * rows.unit
-        return a, b, rows.width * rows.unit
-
-    def row_terms(self, rows: Rows, r: np.ndarray) -> np.ndarray:
-        """Log P, g, upper, c1, c2, h12 of the rows at random parts r, (6, n)."""
-        out = np.empty((6, r.size))
-        _cumulative.row_terms(
-            self.link_number, *self.ends(rows, r), out, self.n_threads
+    def effects(self, L: list[np.ndarray], u: list[np.ndarray]) -> np.ndarray:
+        """Return b = Lambda u of all levels in one vector."""
+        return np.concatenate(
+            [(v @ own.T).ravel() for own, v in zip(L, u, strict=True)]
         )
+
+    def by_rest(self, v: np.ndarray) -> np.ndarray:
+        """Return the sums of v_i z_i by the levels of all terms but the first, (m,)."""
+        out, q = np.zeros(self.m), self.terms[0].q
+        for j in range(self.at.shape[1]):
+            out += np.bincount(self.at[:, j], v * self.Z[:, q + j], self.m)
         return out
 
-    # Sums over rows by level
+    def sums(
+        self,
+        ends: np.ndarray,
+        b: np.ndarray,
+        least: float = -math.inf,
+        share: np.ndarray = _NONE[0],
+        direct: np.ndarray = _NONE,
+    ) -> Sums:
+        """Sum over the rows at effects b, with -l'' of at least `least`; and add the
+        derivatives of w l by the ends, times a share of each level, to `direct`.
+        """
+        G, q, m = self.terms[0].n_levels, self.terms[0].q, self.m
+        value, first, D = np.zeros(G), np.zeros((G, q)), np.zeros((G, q, q))
+        self.kernel.terms(ends, b, least, share, direct, value, first, D, self.by_row)
+        slope, W = self.by_row
+        B, C = np.zeros((G, q, m)), np.zeros((m, m))
+        for k in range(self.at.shape[1]):
+            column, part = self.at[:, k], W * self.Z[:, q + k]
+            for i in range(q):
+                flat = (self.group * q + i) * m + column
+                new = np.bincount(flat, part * self.Z[:, i], B.size)
+                B += new.reshape(B.shape)
+            for j in range(self.at.shape[1]):
+                flat = self.at[:, j] * m + column
+                C += np.bincount(flat, part * self.Z[:, q + j], m * m).reshape(m, m)
+        return Sums(value, first, self.by_rest(slope), D, B, C)
 
-    def effect(self, M: list[np.ndarray], u: list[np.ndarray]) -> np.ndarray:
-        """Return M u, (n,)."""
-        parts = zip(self.terms, M, u, strict=True)
-        return sum(
-            (np.einsum("ij,ij->i", m, v[t.group]) for t, m, v in parts),
-            np.zeros(self.design.n_samples),
+    def by_lambda(self, L: list[np.ndarray], A: np.ndarray) -> np.ndarray:
+        """Return A times Lambda of all terms but the first, (..., m)."""
+        out = np.empty_like(A)
+        for own, t, (start, stop) in self._others(L):
+            part = A[..., start:stop].reshape(*A.shape[:-1], t.n_levels, t.q) @ own
+            out[..., start:stop] = part.reshape(*A.shape[:-1], stop - start)
+        return out
+
+    def _others(self, L: list[np.ndarray]) -> Any:
+        return zip(
+            L[1:], self.terms[1:], itertools.pairwise(self.starts.tolist()), strict=True
         )
 
-    def by_level(self, M: list[np.ndarray], v: np.ndarray) -> list[np.ndarray]:
-        """Return M'v, (G, q) per term."""
-        return [
-            np.column_stack(
-                [np.bincount(t.group, m[:, j] * v, t.n_levels) for j in range(t.q)]
-            )
-            for t, m in zip(self.terms, M, strict=True)
-        ]
+    def factor(self, L: list[np.ndarray], sums: Sums) -> Factor:
+        """Factor A = I + Lambda'Z'WZ Lambda."""
+        C = self.by_lambda(L, self.by_lambda(L, sums.C).T)
+        return Factor(
+            np.eye(self.terms[0].q) + L[0].T @ sums.D @ L[0],
+            L[0].T @ self.by_lambda(L, sums.B),
+            np.eye(self.m) + C,
+        )
 
-    def factor(self, M: list[np.ndarray], W: np.ndarray) -> Factor:
-        """Factor A = I + M'WM."""
-        first, G, q, m = (
-            self.terms[0], self.terms[0].n_levels, self.terms[0].q, self.starts[-1],
-        )  # fmt: skip
-        D = np.empty((G, q, q))
-        for i, j in itertools.product(range(q), repeat=2):
-            D[:, i, j] = np.bincount(first.group, W * M[0][:, i] * M[0][:, j], G)
-        D += np.eye(q)
-        B, C = np.zeros((G, q, m)), np.eye(m)
-        others = [
-            (start + t.group * t.q + j, M[k][:, j])
-            for k, (t, start) in enumerate(
-                zip(self.terms[1:], self.starts[:-1], strict=True), 1
-            )
-            for j in range(t.q)
-        ]
-        for column, part in others:
-            for i in range(q):
-                flat = (first.group * q + i) * m + column
-                B += np.bincount(flat, W * M[0][:, i] * part, B.size).reshape(B.shape)
-            for row, beside in others:
-                C += np.bincount(row * m + column, W * part * beside, m * m).reshape(
-                    m, m
-                )
-        return Factor(D, B, C)
-
-    def _h(self, terms: np.ndarray, u: list[np.ndarray]) -> np.ndarray:
+    def _h(self, sums: Sums, u: list[np.ndarray]) -> np.ndarray:
         """Return h by unit."""
-        w = self.design.weight
-        value = np.where(w > 0, w * terms[0], 0.0)
-        h = np.bincount(self.unit, value, self.n_units)
         if self.is_single:
-            return np.asarray(h - 0.5 * (u[0] ** 2).sum(axis=1))
-        return np.asarray(h - 0.5 * sum(float((v * v).sum()) for v in u))
+            return np.asarray(sums.value - 0.5 * (u[0] ** 2).sum(axis=1))
+        total = float(sums.value.sum()) - 0.5 * sum(float((v * v).sum()) for v in u)
+        return np.array([total])
 
-    def mode(self, x: np.ndarray) -> tuple[Rows, Mode] | None:
+    def _solved(
+        self, L: list[np.ndarray], factor: Factor, first: np.ndarray, rest: np.ndarray,
+        u: list[np.ndarray],
+    ) -> list[np.ndarray]:  # fmt: skip
+        """Return A^-1 (Lambda'(first, rest) - u), by term."""
+        r = self.by_lambda(L, rest) - np.concatenate(
+            [np.zeros(0), *(v.ravel() for v in u[1:])]
+        )
+        v, own = factor.solve(first @ L[0] - u[0], r)
+        return [v] + [
+            own[start:stop].reshape(t.n_levels, t.q)
+            for _, t, (start, stop) in self._others(L)
+        ]
+
+    def mode(self, x: np.ndarray) -> tuple[np.ndarray, Mode] | None:
         """Find the mode by Newton's method; None where a row has no probability."""
-        rows = self.rows(x)
-        if not (rows.width > 0).all():
+        ends, L = self.ends(x), self.lambdas(x)
+        if not (ends[2] > 0).all():
             return None
-        M = [t.Z @ own for t, own in zip(self.terms, self.lambdas(x), strict=True)]
         starts = [self.last] if self.last is not None else []
         starts.append([np.zeros((t.n_levels, t.q)) for t in self.terms])
         for u in starts:
-            terms = self.row_terms(rows, self.effect(M, u))
-            h = self._h(terms, u)
-            if np.isfinite(h).all():
+            sums = self.sums(ends, self.effects(L, u))
+            if np.isfinite(self._h(sums, u)).all():
                 break
         else:
             return None
-        found = self._newton(rows, M, u, terms, h)
+        found = self._newton(ends, L, u, sums)
         if found is not None:
             self.last = found.u
-        return None if found is None else (rows, found)
+        return None if found is None else (ends, found)
 
     def _newton(
-        self, rows: Rows, M: list[np.ndarray], u: list[np.ndarray],
-        terms: np.ndarray, h: np.ndarray,
-    ) -> Mode | None:  # fmt: skip
-        w = self.design.weight
+        self, ends: np.ndarray, L: list[np.ndarray], u: list[np.ndarray], sums: Sums
+    ) -> Mode | None:
         near = False
         for _ in range(_INNER):
             check_cancelled()
-            W = -w * (terms[3] + terms[4]) * rows.unit**2
             try:
-                factor = self.factor(M, W)
+                factor = self.factor(L, sums)
             except np.linalg.LinAlgError:
                 if near:
                     return None
-                factor = self.factor(M, np.maximum(W, 0.0))
+                damped = self.sums(ends, self.effects(L, u), 0.0)
+                factor = self.factor(L, damped)
             if near:
-                return Mode(u, M, terms, factor, h)
-            slope = [
-                s - v
-                for s, v in zip(
-                    self.by_level(M, -w * terms[1] * rows.unit), u, strict=True
-                )
-            ]
-            rest = np.concatenate([np.zeros(0), *(s.ravel() for s in slope[1:])])
-            first, own = factor.solve(slope[0], rest)
-            step = [first] + [
-                own[start : start + v.size].reshape(v.shape)
-                for start, v in zip(self.starts[:-1], u[1:], strict=True)
-            ]
-            u, terms, h = self._shortened(rows, M, u, step, terms, h)
+                return Mode(u, sums, factor, self._h(sums, u))
+            step = self._solved(L, factor, sums.first, sums.rest, u)
+            u, sums = self._shortened(ends, L, u, step, sums)
             near = max(float(np.abs(s).max(initial=0.0)) for s in step) < _CLOSE
         return None
 
     def _shortened(
-        self, rows: Rows, M: list[np.ndarray], u: list[np.ndarray],
-        step: list[np.ndarray], terms: np.ndarray, h: np.ndarray,
-    ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:  # fmt: skip
+        self, ends: np.ndarray, L: list[np.ndarray], u: list[np.ndarray],
+        step: list[np.ndarray], sums: Sums,
+    ) -> tuple[list[np.ndarray], Sums]:  # fmt: skip
         """Go along the step, in every unit by the first of 1, 1/2, 1/4, ... of it that
         does not lower h.
         """
-        size = np.ones(self.n_units)
+        h = self._h(sums, u)
+        size = np.ones((h.size, 1))
         for _ in range(_HALVINGS):
-            new = [
-                v + (size[:, None] if self.is_single else size[0]) * s
-                for v, s in zip(u, step, strict=True)
-            ]
-            there = self.row_terms(rows, self.effect(M, new))
-            value = self._h(there, new)
-            lower = ~(value >= h - 1e-10 * (1 + np.abs(h)))
+            new = [v + size * s for v, s in zip(u, step, strict=True)]
+            there = self.sums(ends, self.effects(L, new))
+            lower = ~(self._h(there, new) >= h - 1e-10 * (1 + np.abs(h)))
             if not lower.any():
-                return new, there, value
-            size = np.where(lower, size / 2, size)
-        return u, terms, h
+                return new, there
+            size = np.where(lower[:, None], size / 2, size)
+        return u, self.sums(ends, self.effects(L, u))
 
     # Value and gradient
 
@@ -356,94 +391,81 @@ class MixedLikelihood:
                 return math.inf, np.full(x.size, np.nan)
             return self._at(x, *found)
 
-    def _at(self, x: np.ndarray, rows: Rows, mode: Mode) -> tuple[float, np.ndarray]:
-        value = float((mode.value).sum() - 0.5 * mode.factor.log_det.sum())
-        value -= 0.5 * mode.factor.rest_log_det
-        r = self.effect(mode.M, mode.u)
-        D = self.design
-        inverse = self._inverse(mode.factor)  # (n, Q, Q) of each row's columns
+    def _at(
+        self, x: np.ndarray, ends: np.ndarray, mode: Mode
+    ) -> tuple[float, np.ndarray]:
+        factor, L = mode.factor, self.lambdas(x)
+        value = float(mode.value.sum() - 0.5 * factor.log_det.sum())
+        value -= 0.5 * factor.rest_log_det
+        direct, b = np.zeros((4, self.rank.size)), self.effects(L, mode.u)
+        P, e = factor.own(), np.zeros_like(mode.u[0])
         if self.nodes is None:
-            direct = self._by_ends(rows, r, mode.terms, np.ones(r.size))
-            more, e = None, None
-            by_u = [self._outer(t, direct[0], v) for t, v in zip(
-                self.terms, mode.u, strict=True)]  # fmt: skip
+            sums = self.sums(ends, b, share=np.ones(len(e)), direct=direct)
+            theta = self._by_lambda(sums.first, sums.rest, mode.u)
         else:
-            sums, direct, more, e, by_u = self._quadrature(rows, mode)
-            value += sums
-        t = np.empty((2, r.size))
-        _third_derivatives.row_thirds(
-            self.link_number, *self.ends(rows, r), t, self.n_threads
+            more, grown, e, by_u = self._quadrature(ends, L, mode, direct)
+            value, P, theta = value + more, P + grown, [by_u]
+            self.sums(ends, b)  # the terms at the mode, which `moves` takes
+        right = np.zeros_like(e)
+        V, beside, rest = self._covariances(L, factor, P)
+        self.kernel.bends(ends, b, V, beside, rest, right, self.by_row)
+        u = [-2 * e, *(np.zeros_like(v) for v in mode.u[1:])]
+        v = self._solved(L, factor, right, self.by_rest(self.by_row[0]), u)
+        first, second = np.zeros_like(right), np.zeros_like(right)
+        k = self.effects(L, v)
+        self.kernel.moves(ends, b, k, direct, first, second, self.by_row)
+        parts = zip(
+            theta,
+            self._by_curvature(L, mode, P),
+            self._by_lambda(first, self.by_rest(self.by_row[0]), mode.u),
+            self._by_lambda(second, self.by_rest(self.by_row[1]), v),
+            self.terms,
+            strict=True,
         )
-        first, second = self._derivatives(rows, r, mode.terms, t)
-        W = -D.weight * second[-1]
-        m = np.hstack(mode.M)
-        P = inverse if more is None else inverse + more[self.unit]
-        mP = np.einsum("ij,ijk->ik", m, P)
-        H = np.einsum("ij,ij->i", mP, m)
-        right = self.by_level(mode.M, D.weight * H * second[0])
-        if e is not None:
-            right[0] = right[0] + 2 * e
-        rest = np.concatenate([np.zeros(0), *(v.ravel() for v in right[1:])])
-        v0, own = mode.factor.solve(right[0], rest)
-        v = [v0] + [
-            own[start : start + s.size].reshape(s.shape)
-            for start, s in zip(self.starts[:-1], mode.u[1:], strict=True)
-        ]
-        k = self.effect(mode.M, v)
-        through = [
-            D.weight * (k / 2 * f + H / 2 * s)
-            for f, s in zip(first[:4], second[:4], strict=True)
-        ]
-        total = [a + b for a, b in zip(direct, through, strict=True)]
-        fixed = self._by_parameters(*total)
-        slope = D.weight * first[-1]
-        theta, at = [], 0
-        for term, u, moved, base in zip(self.terms, mode.u, v, by_u, strict=True):
-            own_P = mP[:, at : at + term.q]
-            by = base + self._outer(term, through[0], u)
-            by += term.Z.T @ (-W[:, None] * own_P)
-            by += self._outer(term, slope / 2, moved)
-            theta.append(by[term.free])
-            at += term.q
-        return -value, -np.concatenate([fixed, *theta])
+        by_theta = [(a - c + d + f)[t.free] for a, c, d, f, t in parts]
+        return -value, -np.concatenate([self._by_parameters(*direct), *by_theta])
 
-    def _outer(self, term: RandomTerm, d: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """sum_i d_i z_i u_g', (q, q)."""
-        return np.asarray(term.Z.T @ (d[:, None] * u[term.group]))
+    def _covariances(
+        self, L: list[np.ndarray], factor: Factor, P: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return Lambda A^-1 Lambda' in blocks: within the levels of the first term, of
+        these with all others, and of the others.
+        """
+        back = [own.T for own in L]
+        rest = self.by_lambda(back, self.by_lambda(back, factor.S).T.copy())
+        beside = L[0] @ self.by_lambda(back, factor.beside)
+        return np.ascontiguousarray(L[0] @ P @ L[0].T), beside, rest
 
-    def _by_ends(
-        self, rows: Rows, r: np.ndarray, terms: np.ndarray, share: np.ndarray
+    def _by_lambda(
+        self, first: np.ndarray, rest: np.ndarray, u: list[np.ndarray]
     ) -> list[np.ndarray]:
-        """W dl by eta, by both thresholds and by log s, times a share."""
-        w = self.design.weight * share
-        a, b, _ = self.ends(rows, r)
-        g, up = w * terms[1], w * terms[2]
-        low = g - up
-        by_spread = -(_finite(a) * up + _finite(b) * low)
-        return [-g * rows.unit, up * rows.unit, low * rows.unit, by_spread]
+        """Return the sums of d_i z_i u', by term, from those of d_i z_i by level."""
+        ends = itertools.pairwise(self.starts.tolist())
+        parts = zip(u[1:], ends, strict=True)
+        others = (rest[i:j].reshape(v.shape).T @ v for v, (i, j) in parts)
+        return [first.T @ u[0], *others]
 
-    def _derivatives(
-        self, rows: Rows, r: np.ndarray, terms: np.ndarray, t: np.ndarray
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Differentiate l' and l'' by the same four; the last entries are both."""
-        a, b, _ = self.ends(rows, r)
-        a, b, s = _finite(a), _finite(b), rows.unit
-        c1, c2 = terms[3], terms[4]
-        by_eta, bend = -terms[1] * s, (c1 + c2) * s**2
-        first = [bend, -c1 * s**2, -c2 * s**2, -by_eta + (a * c1 + b * c2) * s]
-        second = [
-            -(t[0] + t[1]) * s**3,
-            t[0] * s**3,
-            t[1] * s**3,
-            -2 * bend - (a * t[0] + b * t[1]) * s**2,
-        ]
-        return [*first, by_eta], [*second, bend]
+    def _by_curvature(
+        self, L: list[np.ndarray], mode: Mode, P: np.ndarray
+    ) -> list[np.ndarray]:
+        """Return the sums of the diagonal blocks of Z'WZ Lambda P, by term."""
+        sums, factor = mode.sums, mode.factor
+        first = np.einsum("gij,gjk->ik", sums.D, L[0] @ P)
+        first += np.einsum("gim,gjm->ij", self.by_lambda(L, sums.B), factor.beside)
+        beside, CS = L[0] @ factor.beside, self.by_lambda(L, sums.C) @ factor.S
+        out = [first]
+        for _, t, (start, stop) in self._others(L):
+            shape = *beside.shape[:2], t.n_levels, t.q
+            B, F = (A[..., start:stop].reshape(shape) for A in (sums.B, beside))
+            own = CS[start:stop, start:stop].reshape(t.n_levels, t.q, t.n_levels, t.q)
+            out.append(np.einsum("gila,gilb->ab", B, F) + np.einsum("lalb->ab", own))
+        return out
 
     def _by_parameters(
         self, eta: np.ndarray, up: np.ndarray, low: np.ndarray, spread: np.ndarray
     ) -> np.ndarray:
         """Return the gradient by alpha, nu*, beta and zeta."""
-        D, rank = self.design, self.design.rank.astype(np.int64)
+        D, rank = self.design, self.rank
         M = 1 + D.nominal.size
         slots = np.zeros((D.T, M))
         for j in range(M):
@@ -453,85 +475,47 @@ class MixedLikelihood:
         of_slots = D.of_slots(slots.reshape(-1, 1))[:, 0]
         return np.concatenate([of_slots, eta @ self.X, spread @ self.T])
 
-    def _inverse(self, factor: Factor) -> np.ndarray:
-        """Return the block of A^-1 of the columns of each row, (n, Q, Q)."""
-        first, q = self.terms[0], self.terms[0].q
-        if self.is_single:
-            return np.asarray(factor.D[first.group])
-        columns = np.column_stack(
-            [
-                start + t.group * t.q + j
-                for t, start in zip(self.terms[1:], self.starts[:-1], strict=True)
-                for j in range(t.q)
-            ]
-        )
-        out = np.empty((len(columns), q + columns.shape[1], q + columns.shape[1]))
-        beside = factor.F @ factor.S
-        out[:, :q, :q] = self.level_blocks(factor)[0][first.group]
-        for k in range(columns.shape[1]):
-            out[:, :q, q + k] = -beside[first.group, :, columns[:, k]]
-            out[:, q + k, :q] = out[:, :q, q + k]
-            for j in range(columns.shape[1]):
-                out[:, q + k, q + j] = factor.S[columns[:, k], columns[:, j]]
-        return out
-
     def level_blocks(self, factor: Factor) -> list[np.ndarray]:
         """Return the blocks of A^-1 of the levels of each term, (G, q, q)."""
-        beside = factor.F @ factor.S
-        out = [factor.D + np.einsum("gim,gjm->gij", beside, factor.F)]
+        out = [factor.own()]
         for t, start in zip(self.terms[1:], self.starts[:-1], strict=True):
             at = start + np.arange(t.n_levels * t.q).reshape(t.n_levels, t.q)
             out.append(factor.S[at[:, :, None], at[:, None, :]])
         return out
 
     def _quadrature(
-        self, rows: Rows, mode: Mode
-    ) -> tuple[
-        float, list[np.ndarray], np.ndarray, np.ndarray, list[np.ndarray]
-    ]:  # fmt: skip
-        """Return the correction of Laplace by quadrature, and parts of its gradient."""
+        self, ends: np.ndarray, L: list[np.ndarray], mode: Mode, direct: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the correction of Laplace by quadrature and parts of its gradient: 2 R
+        T R', e and that by Lambda at fixed nodes; that by ends is added to `direct`.
+        """
         assert self.nodes is not None
         z, log_weight = self.nodes
-        (u,), (term,) = mode.u, self.terms
+        (u,) = mode.u
         R = np.linalg.cholesky(mode.factor.D)
-        D, n_nodes = self.design, len(z)
-        logs = np.empty((n_nodes, self.n_units))
-
-        def at(node: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            there = u + math.sqrt(2) * (R @ z[node])
-            r = self.effect(mode.M, [there])
-            return there, r, self.row_terms(rows, r)
-
-        for node in range(n_nodes):
+        logs = np.empty((len(z), len(u)))
+        for node in range(len(z)):
             check_cancelled()
-            there, _, terms = at(node)
-            logs[node] = log_weight[node] + self._h(terms, [there]) - mode.value
+            there = u + math.sqrt(2) * (R @ z[node])
+            sums = self.sums(ends, self.effects(L, [there]))
+            logs[node] = log_weight[node] + self._h(sums, [there]) - mode.value
         most = logs.max(axis=0)
-        share = np.exp(logs - most)
-        total = share.sum(axis=0)
-        share /= total
+        shares = np.exp(logs - most)
+        total = shares.sum(axis=0)
+        shares /= total
         value = float((most + np.log(total)).sum())
-        direct = [np.zeros(D.n_samples) for _ in range(4)]
-        e, E = np.zeros_like(u), np.zeros_like(R)
-        by_u = np.zeros((term.q, term.q))
-        for node in range(n_nodes):
-            there, r, terms = at(node)
-            parts = self._by_ends(rows, r, terms, share[node][self.unit])
-            for own, part in zip(direct, parts, strict=True):
-                own += part
-            (slope,) = self.by_level(mode.M, parts[0])
-            slope = slope - share[node][:, None] * there
+        e, E, by_u = np.zeros_like(u), np.zeros_like(R), np.zeros_like(L[0])
+        for node, share in enumerate(shares):
+            there = u + math.sqrt(2) * (R @ z[node])
+            b = self.effects(L, [there])
+            first = share[:, None] * self.sums(ends, b, -math.inf, share, direct).first
+            slope = first @ L[0] - share[:, None] * there
             e += slope
             E += math.sqrt(2) * slope[:, :, None] * z[node]
-            by_u += self._outer(term, parts[0], there)
+            by_u += first.T @ there
         G = np.tril(R.transpose(0, 2, 1) @ E)
-        T = 0.5 * (G + G.transpose(0, 2, 1) - G * np.eye(term.q))
-        more = 2 * R @ T @ R.transpose(0, 2, 1)
-        return value, direct, more, e, [by_u]
-
-
-def _finite(a: np.ndarray) -> np.ndarray:
-    return np.where(np.isfinite(a), a, 0.0)
+        T = 0.5 * (G + G.transpose(0, 2, 1) - G * np.eye(len(L[0])))
+        return value, 2 * R @ T @ R.transpose(0, 2, 1), e, by_u
 
 
 def _nodes(count: int, q: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -7,5 +7,4 @@ def row_thirds(
     b: NDArray[np.float64],
     delta: NDArray[np.float64],
     out: NDArray[np.float64],
-    n_threads: int,
 ) -> None: ...

@@ -10,13 +10,9 @@ gradient moves the curvature S S l by the ends of a row. Terms at an infinite en
 from libc.math cimport atan2, exp, expm1, fmin, isinf, sqrt
 
 from ._ordinal_probit cimport Interval, interval
-from ._parts cimport parts_of, run_parts, stop_of
 
 cdef enum Link:              # the order of LINKS in `_cumulative`
     LOGIT, PROBIT, CLOGLOG, LOGLOG, CAUCHIT
-
-cdef Py_ssize_t ROWS = 128
-cdef double ROW = 5e-8       # seconds of a row
 
 
 cdef struct Thirds:
@@ -120,23 +116,17 @@ cdef inline Thirds thirds(int link, double a, double b, double delta) noexcept n
     return cauchit(a, b, delta)
 
 
-cdef struct Ends:
-    int link
-    const double* a
-    const double* b
-    const double* delta
-    double* out
-    Py_ssize_t n
-
-
-cdef void thirds_of_block(void* given, Py_ssize_t part, int worker) noexcept nogil:
-    cdef Ends* q = <Ends*>given
+cdef void thirds_of(
+    int link, const double* a, const double* b, const double* delta, Py_ssize_t n,
+    double* out, Py_ssize_t stride,
+) noexcept nogil:
+    """t1 and t2 of n rows, in rows of `out` that are `stride` apart."""
     cdef Py_ssize_t i
     cdef Thirds t
-    for i in range(part * ROWS, stop_of(q.n, ROWS, part)):
-        t = thirds(q.link, q.a[i], q.b[i], q.delta[i])
-        q.out[i] = t.t1
-        q.out[q.n + i] = t.t2
+    for i in range(n):
+        t = thirds(link, a[i], b[i], delta[i])
+        out[i] = t.t1
+        out[stride + i] = t.t2
 
 
 def row_thirds(
@@ -145,16 +135,12 @@ def row_thirds(
     const double[::1] b not None,        # (n,) lower ends, -inf for the lowest
     const double[::1] delta not None,    # (n,) a - b > 0
     double[:, ::1] out not None,         # OUT (2, n)
-    int n_threads,
 ):
     """Rows: t1, t2."""
     cdef Py_ssize_t n = a.shape[0]
-    cdef Ends q
     if not (b.shape[0] == delta.shape[0] == out.shape[1] == n and out.shape[0] == 2):
         raise ValueError("row_thirds: inconsistent array shapes")
     if not 0 <= link <= CAUCHIT:
         raise ValueError("row_thirds: no such link")
-    if n == 0:
-        return
-    q = Ends(link, &a[0], &b[0], &delta[0], &out[0, 0], n)
-    run_parts(thirds_of_block, &q, parts_of(n, ROWS), n_threads, ROW * n)
+    if n:
+        thirds_of(link, &a[0], &b[0], &delta[0], n, &out[0, 0], n)

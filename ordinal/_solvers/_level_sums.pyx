@@ -1,0 +1,310 @@
+"""Sums over the rows of a cumulative link mixed model, by the levels of a factor.
+
+Rows are sorted by the levels of the first factor, so each level is a run of rows, and a
+part of the work consists of whole levels. A sum belongs to one level, or is made of
+numbers of the rows later: no byte depends on the threads. With random effects b of all
+levels, the predictor of row i moves by z_i'b, and the notation is that of
+`ordinal/_cumulative/mixed.py`: w the weight, l = log P of the row, l', l'' and l''' its
+derivatives in the predictor.
+"""
+from libc.math cimport isinf
+from libc.stdint cimport int64_t
+
+from ._cumulative cimport terms_of
+from ._parts cimport run_parts
+from ._third_derivatives cimport thirds_of
+
+cdef Py_ssize_t BLOCK = 128  # rows, whose terms stay in the cache
+cdef double ROW = 1e-7       # seconds of a row
+
+
+cdef inline double finite(double a) noexcept nogil:
+    return 0 if isinf(a) else a
+
+
+cdef struct Slopes:          # of one row: of l, by what moves its ends
+    double eta, up, low, spread
+
+
+cdef inline Slopes slopes_of(
+    const double* t, Py_ssize_t n, double a, double b, double s,
+) noexcept nogil:
+    cdef Slopes d
+    cdef double low = t[n] - t[2 * n]
+    d.eta, d.up, d.low = -t[n] * s, t[2 * n] * s, low * s
+    d.spread = -(finite(a) * t[2 * n] + finite(b) * low)
+    return d
+
+
+cdef struct Task:
+    int link
+    Py_ssize_t n, G, q, m, R
+    const double* ends       # (4, n) upper and lower ends at b = 0, widths, 1 / s
+    const double* weight
+    const double* Z          # (n, q + R) columns of the first factor, then of others
+    const int64_t* at        # (n, R) which of the m other effects these multiply
+    const int64_t* starts    # (G + 1,) first rows of the levels
+    const int64_t* parts     # first levels of the parts
+    const double* b          # (G q + m,) effects, those of the first factor first
+    double* terms            # (6, n)
+    double least             # what -l'' is at least taken to be
+    const double* share      # (G,) factors of `direct`; or NULL
+    double* direct           # (4, n) w dl by eta, both thresholds and log s
+    double* thirds           # (2, n)
+    double* H                # (n,) z'Vz
+    const double* V          # (G, q, q) covariances of b: of a level's own effects,
+    const double* beside     # (G, q, m) with all others,
+    const double* rest       # (m, m) and of these
+    const double* k          # (G q + m,) twice the move of b
+    double* value            # (G,) sums of w l
+    double* first            # (G, q) sums by z
+    double* second           # (G, q) or (G, q, q)
+    double* by_row           # (2, n) summands of both, without z
+
+
+cdef inline double product(
+    const Task* t, Py_ssize_t i, Py_ssize_t g, const double* b,
+) noexcept nogil:
+    """z_i'b."""
+    cdef Py_ssize_t j
+    cdef const double* z = t.Z + i * (t.q + t.R)
+    cdef double r = 0
+    for j in range(t.q):
+        r += z[j] * b[g * t.q + j]
+    for j in range(t.R):
+        r += z[t.q + j] * b[t.G * t.q + t.at[i * t.R + j]]
+    return r
+
+
+cdef double form(const Task* t, Py_ssize_t i, Py_ssize_t g) noexcept nogil:
+    """z_i'V z_i."""
+    cdef Py_ssize_t j, k
+    cdef const double* z = t.Z + i * (t.q + t.R)
+    cdef const int64_t* at = t.at + i * t.R
+    cdef double v = 0
+    for j in range(t.q):
+        for k in range(t.q):
+            v += z[j] * z[k] * t.V[(g * t.q + j) * t.q + k]
+        for k in range(t.R):
+            v += 2 * z[j] * z[t.q + k] * t.beside[(g * t.q + j) * t.m + at[k]]
+    for j in range(t.R):
+        for k in range(t.R):
+            v += z[t.q + j] * z[t.q + k] * t.rest[at[j] * t.m + at[k]]
+    return v
+
+
+cdef inline void add(
+    const Task* t, double* sums, Py_ssize_t i, double x,
+) noexcept nogil:
+    """Add x z_i."""
+    cdef Py_ssize_t j
+    for j in range(t.q):
+        sums[j] += x * t.Z[i * (t.q + t.R) + j]
+
+
+cdef struct Block:           # of rows, with the ends that the effects move
+    Py_ssize_t start, stop
+    double[128] a, b, delta
+    int64_t[128] level
+
+
+cdef Py_ssize_t next_block(
+    const Task* t, Block* q, Py_ssize_t g, Py_ssize_t stop,
+) noexcept nogil:
+    """Fill the block behind the last one; returns the level of its last row."""
+    cdef Py_ssize_t i, j
+    cdef double r, s
+    q.start = q.stop
+    q.stop = min(q.start + BLOCK, stop)
+    for i in range(q.start, q.stop):
+        while i >= t.starts[g + 1]:
+            g += 1
+        j = i - q.start
+        q.level[j] = g
+        r, s = product(t, i, g, t.b), t.ends[3 * t.n + i]
+        q.a[j], q.b[j] = (t.ends[i] - r) * s, (t.ends[t.n + i] - r) * s
+        q.delta[j] = t.ends[2 * t.n + i] * s
+    return g
+
+
+cdef void terms_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Task* t = <Task*>given
+    cdef Py_ssize_t g = t.parts[part], last = t.starts[t.parts[part + 1]]
+    cdef Py_ssize_t i, j, own, n = t.n
+    cdef double w, s, slope, bend, share
+    cdef const double* z
+    cdef double* row
+    cdef Slopes d
+    cdef Block q
+    q.stop = t.starts[g]
+    while q.stop < last:
+        g = next_block(t, &q, g, last)
+        terms_of(t.link, q.a, q.b, q.delta, q.stop - q.start, t.terms + q.start, n)
+        for i in range(q.start, q.stop):
+            own = q.level[i - q.start]
+            w, s, row = t.weight[i], t.ends[3 * n + i], t.terms + i
+            if t.share != NULL:
+                share = w * t.share[own]
+                d = slopes_of(row, n, q.a[i - q.start], q.b[i - q.start], s)
+                t.direct[i] += share * d.eta
+                t.direct[n + i] += share * d.up
+                t.direct[2 * n + i] += share * d.low
+                t.direct[3 * n + i] += share * d.spread
+            slope = -w * row[n] * s
+            bend = w * max(-(row[3 * n] + row[4 * n]) * s * s, t.least)
+            if w > 0:
+                t.value[own] += w * row[0]
+            t.by_row[i], t.by_row[n + i] = slope, bend
+            add(t, t.first + own * t.q, i, slope)
+            z = t.Z + i * (t.q + t.R)
+            for j in range(t.q):
+                add(t, t.second + (own * t.q + j) * t.q, i, bend * z[j])
+
+
+cdef void bends_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Task* t = <Task*>given
+    cdef Py_ssize_t g = t.parts[part], last = t.starts[t.parts[part + 1]]
+    cdef Py_ssize_t i, own, n = t.n
+    cdef double s
+    cdef Block q
+    q.stop = t.starts[g]
+    while q.stop < last:
+        g = next_block(t, &q, g, last)
+        thirds_of(t.link, q.a, q.b, q.delta, q.stop - q.start, t.thirds + q.start, n)
+        for i in range(q.start, q.stop):
+            own, s = q.level[i - q.start], t.ends[3 * n + i]
+            t.H[i] = form(t, i, own)
+            t.by_row[i] = -t.weight[i] * t.H[i] * s * s * s * (
+                t.thirds[i] + t.thirds[n + i])
+            add(t, t.first + own * t.q, i, t.by_row[i])
+
+
+cdef void moves_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Task* t = <Task*>given
+    cdef Py_ssize_t g = t.parts[part], last = t.starts[t.parts[part + 1]]
+    cdef Py_ssize_t i, own, n = t.n
+    cdef double w, s, a, b, t1, t2, c1, c2, bend, k, H
+    cdef double* row
+    cdef Slopes d
+    cdef Block q
+    q.stop = t.starts[g]
+    while q.stop < last:
+        g = next_block(t, &q, g, last)
+        for i in range(q.start, q.stop):
+            own = q.level[i - q.start]
+            w, s, row = t.weight[i], t.ends[3 * n + i], t.terms + i
+            t1, t2, c1, c2 = t.thirds[i], t.thirds[n + i], row[3 * n], row[4 * n]
+            a, b = q.a[i - q.start], q.b[i - q.start]
+            d = slopes_of(row, n, a, b, s)
+            a, b, bend = finite(a), finite(b), (c1 + c2) * s * s
+            k, H = w * product(t, i, own, t.k) / 2, w * t.H[i] / 2
+            t.by_row[i] = k * bend - H * (t1 + t2) * s * s * s
+            t.by_row[n + i] = w * d.eta / 2
+            t.direct[i] += t.by_row[i]
+            t.direct[n + i] += -k * c1 * s * s + H * t1 * s * s * s
+            t.direct[2 * n + i] += -k * c2 * s * s + H * t2 * s * s * s
+            t.direct[3 * n + i] += k * (-d.eta + (a * c1 + b * c2) * s) - H * (
+                2 * bend + (a * t1 + b * t2) * s * s)
+            add(t, t.first + own * t.q, i, t.by_row[i])
+            add(t, t.second + own * t.q, i, t.by_row[n + i])
+
+
+cdef class LevelRows:
+    """Rows of a mixed model, and their numbers at given parameters and effects."""
+
+    cdef Task t
+    cdef Py_ssize_t n_parts
+    cdef int n_threads
+    cdef object held                         # arrays behind the pointers
+
+    def __cinit__(
+        self,
+        int link,                            # its number in LINKS of `_cumulative`
+        const double[::1] weight not None,   # (n,)
+        const double[:, ::1] Z not None,     # (n, q + R)
+        const int64_t[:, ::1] at not None,   # (n, R)
+        const int64_t[::1] starts not None,  # (G + 1,)
+        const int64_t[::1] parts not None,   # from 0 to G
+        Py_ssize_t m,
+        double[:, ::1] numbers not None,     # (9, n) memory
+        int n_threads,
+    ):
+        cdef Py_ssize_t n = weight.shape[0], R = at.shape[1], G = starts.shape[0] - 1
+        if not (Z.shape[0] == at.shape[0] == starts[G] == numbers.shape[1] == n
+                and n > 0 and numbers.shape[0] == 9
+                and parts[parts.shape[0] - 1] == G and Z.shape[1] > R):
+            raise ValueError("LevelRows: inconsistent array shapes")
+        self.held = weight, Z, at, starts, parts, numbers
+        self.n_parts, self.n_threads = parts.shape[0] - 1, n_threads
+        self.t.link, self.t.n, self.t.G, self.t.m, self.t.R = link, n, G, m, R
+        self.t.q = Z.shape[1] - R
+        self.t.weight, self.t.Z = &weight[0], &Z[0, 0]
+        self.t.at = &at[0, 0] if R else NULL
+        self.t.starts, self.t.parts = &starts[0], &parts[0]
+        self.t.terms, self.t.thirds = &numbers[0, 0], &numbers[6, 0]
+        self.t.H = &numbers[8, 0]
+
+    cdef int check(
+        self, const double[:, ::1] ends, const double[::1] b, double[:, ::1] by_row,
+        double[:, ::1] first,
+    ) except -1:
+        cdef Task* t = &self.t
+        if not (ends.shape[0] == 4 and ends.shape[1] == by_row.shape[1] == t.n
+                and b.shape[0] == t.G * t.q + t.m and by_row.shape[0] == 2
+                and first.shape[0] == t.G and first.shape[1] == t.q):
+            raise ValueError("LevelRows: inconsistent array shapes")
+        t.ends, t.b, t.by_row, t.first = &ends[0, 0], &b[0], &by_row[0, 0], &first[0, 0]
+        return 0
+
+    def terms(
+        self,
+        const double[:, ::1] ends not None,  # (4, n)
+        const double[::1] b not None,        # (G q + m,)
+        double least,
+        const double[::1] share not None,    # (G,), or empty
+        double[:, ::1] direct not None,      # IN-OUT (4, n), with share
+        double[::1] value not None,          # IN-OUT (G,)
+        double[:, ::1] first not None,       # IN-OUT (G, q) sums of w l'
+        double[:, :, ::1] second not None,   # IN-OUT (G, q, q) of -w l''
+        double[:, ::1] by_row not None,      # OUT (2, n) both
+    ):
+        """l and its derivatives, which stay in memory for `moves`."""
+        self.check(ends, b, by_row, first)
+        self.t.least, self.t.share = least, NULL
+        if share.shape[0]:
+            self.t.share, self.t.direct = &share[0], &direct[0, 0]
+        self.t.value, self.t.second = &value[0], &second[0, 0, 0]
+        run_parts(terms_of_part, &self.t, self.n_parts, self.n_threads, ROW * self.t.n)
+
+    def bends(
+        self,
+        const double[:, ::1] ends not None,      # (4, n)
+        const double[::1] b not None,            # (G q + m,)
+        const double[:, :, ::1] V not None,      # (G, q, q)
+        const double[:, :, ::1] beside not None,  # (G, q, m)
+        const double[:, ::1] rest not None,      # (m, m)
+        double[:, ::1] first not None,           # IN-OUT (G, q) sums of w H l'''
+        double[:, ::1] by_row not None,          # OUT (2, n) that, and nothing
+    ):
+        """H and the third derivatives, which stay in memory for `moves`."""
+        self.check(ends, b, by_row, first)
+        self.t.V = &V[0, 0, 0]
+        if self.t.m:
+            self.t.beside, self.t.rest = &beside[0, 0, 0], &rest[0, 0]
+        run_parts(bends_of_part, &self.t, self.n_parts, self.n_threads, ROW * self.t.n)
+
+    def moves(
+        self,
+        const double[:, ::1] ends not None,  # (4, n)
+        const double[::1] b not None,        # (G q + m,)
+        const double[::1] k not None,        # (G q + m,)
+        double[:, ::1] direct not None,      # IN-OUT (4, n) to which D_q are added
+        double[:, ::1] first not None,       # IN-OUT (G, q) sums of those by eta
+        double[:, ::1] second not None,      # IN-OUT (G, q) and of w l' / 2
+        double[:, ::1] by_row not None,      # OUT (2, n) both
+    ):
+        """Derivatives by the ends of the rows through k and H, at the terms of the last
+        calls of `terms` and `bends`."""
+        self.check(ends, b, by_row, first)
+        self.t.k, self.t.direct, self.t.second = &k[0], &direct[0, 0], &second[0, 0]
+        run_parts(moves_of_part, &self.t, self.n_parts, self.n_threads, ROW * self.t.n)

@@ -1,0 +1,7 @@
+"""What mixed models take from the third derivatives: those of several rows."""
+
+
+cdef void thirds_of(
+    int link, const double* a, const double* b, const double* delta, Py_ssize_t n,
+    double* out, Py_ssize_t stride,
+) noexcept nogil
