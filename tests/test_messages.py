@@ -1,5 +1,6 @@
 """Tests of the form of a caller's values in messages."""
 
+import datetime
 import re
 from functools import partial
 
@@ -7,22 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from internals import (
-    Problem,
-    check_cost,
-    classes_in_rank_order,
-    read_features,
-    read_labels,
-    score_tables,
-    values_of,
-)
 
 import ordinal
+from ordinal import kernels
 from ordinal._input import checks
 from ordinal._input.checks import check_positive, listed, shown
-from ordinal._input.features import read_dense
-from ordinal._input.predictions import scores_of
-from ordinal.comparison import win_draw_loss
+from ordinal.comparison import wilcoxon, win_draw_loss
 from ordinal.model_selection import (
     CoarseToFine,
     Grid,
@@ -33,7 +24,7 @@ from ordinal.model_selection import (
     stratified_holdout,
     stratified_kfold,
 )
-from ordinal.preprocessing import Binning
+from ordinal.preprocessing import Binning, Standardizer
 
 X, y = ordinal.datasets.make_gaussians(10, rng=0)
 LONG, DIGITS = "x" * 5000, 10**5000
@@ -60,12 +51,10 @@ class Unprintable:
     ids=["float", "quotes", "80", "81", "int", "huge int", "lines", "error"],
 )
 def test_a_value_is_shown_on_one_line_of_80_characters(value, text):
-    assert shown(value) == text
     assert len(text) <= 80
-    with pytest.raises(ValueError, match="C must be a positive") as caught:
-        check_positive("C", [value])
-    rule = "C must be a positive finite number, got "
-    assert len(str(caught.value)) <= len(rule) + 80
+    with pytest.raises(ValueError, match=r"^max_iter must be") as caught:
+        fit(max_iter=value)
+    assert str(caught.value) == f"max_iter must be a positive integer, got {text}"
 
 
 def test_lists_are_cut_short():
@@ -90,6 +79,10 @@ def splits(*given):
 
 def fit(**options):
     return ordinal.fit_svorim(X, y, **options)
+
+
+def elmor_values(outputs):
+    return ordinal.fit_elmor(X, y, n_hidden=2).rank_values(outputs)
 
 
 def to_rank(values):
@@ -274,213 +267,330 @@ def test_labels_that_sort_are_split_whatever_they_are():
         assert test.tolist() == stratified_kfold([0, 1] * 4, 2)[0][1].tolist()
 
 
-ranged = partial(checks.check_range, check=check_positive)
-chosen = partial(checks.check_choice, allowed=("a", None))
-
-
-def entries(name, a):
-    checks.check_entries(name, a, np.isfinite(a), "be finite")
+LARGE = 10**400  # an integer that no double holds
+NOT_NUMBERS = ["x", "1", None, True, np.True_, 1j, np.ones(1), np.array(1.0), [1]]
+NOT_FINITE = [np.nan, np.inf, -np.inf, np.float32("inf"), LARGE]
 
 
 @pytest.mark.parametrize(
-    ("check", "value", "message"),
+    ("check", "rule", "good", "bad"),
     [
-        (check_positive, 0, "C must be a positive finite number, got 0"),
-        (checks.check_nonnegative, -1, "C must be a finite number >= 0, got -1"),
-        (checks.check_finite, np.inf, "C must be a finite number, got inf"),
-        (checks.check_factor, 1e51, "C must be between 1e-50 and 1e+50, got 1e+51"),
-        (checks.check_factor, 0, "C must be a positive finite number, got 0"),
-        (checks.check_factor_or_zero, -1, "C must be a finite number >= 0, got -1"),
-        (checks.check_factor_or_zero, 9e-51, "C must be between 1e-50 and 1e+50, "),
-        (checks.check_share, 1, "C must be a number between 0 and 1, got 1"),
-        (ranged, 5, "C must be two numbers, (low, high), got 5"),
-        (ranged, (1, 1), "C must be (low, high) with low < high, got (1, 1)"),
-        (ranged, (1, 0), "C[1] must be a positive finite number, got 0"),
-        (checks.check_count, 0, "C must be a positive integer, got 0"),
-        (partial(checks.check_count, least=2), 1, "C must be an integer >= 2, got 1"),
-        (checks.check_flag, 1, "C must be True or False, got 1"),
-        (chosen, "b", "C must be one of 'a', None, got 'b'"),
-        (checks.as_path, 5, "C must be a path, got 5"),
-        (entries, np.array([0, np.nan]), "C must be finite, got nan in row 1"),
-        (entries, np.array([[np.inf]]), "C must be finite, got inf in row 0, column 0"),
+        (
+            check_positive,
+            "a positive finite number",
+            [1, 0.5, np.float32(2), np.int64(3), 1e-300],
+            [0, -1, -0.0, *NOT_NUMBERS, *NOT_FINITE],
+        ),
+        (
+            checks.check_nonnegative,
+            "a finite number >= 0",
+            [0, 1, np.float32(2)],
+            [-1, -1e-300, *NOT_NUMBERS, *NOT_FINITE],
+        ),
+        (checks.check_finite, "a finite number", [-1, 0], [np.inf]),
+        (checks.check_factor, "between 1e-50 and 1e+50", [1e-50, 1, 1e50], [1e51]),
+        (checks.check_factor, "a positive finite number", [], [0]),
+        (
+            checks.check_factor_or_zero,
+            "between 1e-50 and 1e+50",
+            [0, 1e-50, 1, 1e50],
+            [9e-51],
+        ),
+        (checks.check_factor_or_zero, "a finite number >= 0", [], [-1]),
+        (checks.check_share, "a number between 0 and 1", [0.5], [1]),
+        (
+            checks.check_count,
+            "a positive integer",
+            [1, np.int32(3), 2**63 - 1],
+            [0, -1, 2.5, 2.0, 2**63, *NOT_NUMBERS, *NOT_FINITE],
+        ),
+        (partial(checks.check_count, least=2), "an integer >= 2", [2], [1]),
+        (
+            checks.check_flag,
+            "True or False",
+            [True, np.False_],
+            [0, 1, "True", None],
+        ),
+        (
+            partial(checks.check_choice, allowed=("a", None)),
+            "one of 'a', None",
+            ["a", None],
+            ["b", "", 1, ["a"], np.array(["a", "b"])],
+        ),
+        (checks.as_path, "a path", [], [5]),
     ],
 )
-def test_checks_say_the_whole_rule(check, value, message):
-    with pytest.raises((ValueError, TypeError)) as caught:
-        check("C", value)
-    assert str(caught.value).startswith(message)
-    assert message.endswith(", ") or str(caught.value) == message
+def test_checks_return_plain_values_or_say_the_whole_rule(check, rule, good, bad):
+    for value in good:
+        checked = check("C", value)
+        assert checked is None or checked == value
+        assert type(checked) in (type(None), int, float, bool)
+    for value in bad:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            check("C", value)
+        assert str(caught.value) == f"C must be {rule}, got {shown(value)}"
 
 
-@pytest.mark.parametrize("number", [checks.LEAST, 1, checks.MOST])
-def test_the_ends_of_a_range_belong_to_it(number):
-    assert checks.check_factor("C", number) == number
-    assert checks.check_factor_or_zero("C", number) == number
-    assert checks.check_factor_or_zero("C", 0) == 0
-    assert ranged("C", np.array([number, 2 * number])) == (number, 2 * number)
-    assert checks.check_count("n", 2**63 - 1) == 2**63 - 1
+def test_a_range_of_factors():
+    ranged = partial(checks.check_range, "C", check=check_positive)
+    for number in (checks.LEAST, 1, checks.MOST):
+        assert ranged(np.array([number, 2 * number])) == (number, 2 * number)
+    for value, message in [
+        (5, r"must be two numbers, \(low, high\), got 5"),
+        ((1, 1), r"must be \(low, high\) with low < high, got \(1, 1\)"),
+        ((1, 0), r"\[1\] must be a positive finite number, got 0"),
+    ]:
+        with pytest.raises(ValueError, match=f"^C ?{message}$"):
+            ranged(value)
 
 
 DROP = ": drop the rows without a label"
 STEPS = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+ROW = "every row of cost must"
 
 
 def costs(row, column, value):
     cost = np.array(STEPS, float)
     cost[row, column] = value
-    return check_cost(cost, 3)
-
-
-def of_array(values, **options):
-    return checks.as_real_array(values, "v", **options)
+    return {"y": [0, 1, 2], "X": np.eye(3), "cost": cost}
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("given", "message"),
     [
+        ({"X": np.ma.ones((2, 1))}, "X is a masked array: fill or drop what it masks"),
         (
-            lambda: checks.as_array(np.ma.ones(2), "v"),
-            "v is a masked array: fill or drop what it masks",
+            {"sample_weight": ["a", "b"]},
+            "sample_weight must hold real numbers, got dtype <U1",
         ),
-        (lambda: of_array(["a"]), "v must hold real numbers, got dtype <U1"),
+        ({"sample_weight": [1]}, "sample_weight has shape (1,), expected (2,) as X"),
         (
-            lambda: of_array([1], shape=(2,), of=" as X"),
-            "v has shape (1,), expected (2,) as X",
-        ),
-        (lambda: of_array([1], shape=(2,)), "v has shape (1,), expected (2,)"),
-        (
-            lambda: checks.resolve_rng(-1),
+            {"rng": -1},
             "rng must be None, an integer >= 0 or a numpy Generator, got -1",
         ),
-        (lambda: read_labels([[1]], "v"), "v must be 1-dimensional, got shape (1, 1)"),
-        (lambda: read_labels(["a", None], "v"), f"v has no label in row 1{DROP}"),
-        (lambda: read_labels([7, None], "v"), f"v has no label in row 1{DROP}"),
+        ({"y": [[1], [2]]}, "y must be 1-dimensional, got shape (2, 1)"),
+        ({"y": ["a", None]}, f"y has no label in row 1{DROP}"),
+        ({"y": [7, None]}, f"y has no label in row 1{DROP}"),
+        ({"y": ["a", 1]}, "y must hold integers or strings, got int 1 in row 1"),
+        ({"y": [1j, 0]}, "y must hold integers or strings, got dtype complex128"),
+        ({"y": [0, np.nan]}, f"y holds nan in row 1{DROP}"),
+        ({"y": [0, np.inf]}, "y holds inf in row 1"),
         (
-            lambda: read_labels(["a", 1], "v"),
-            "v must hold integers or strings, got int 1 in row 1",
-        ),
-        (
-            lambda: read_labels([1j], "v"),
-            "v must hold integers or strings, got dtype complex128",
-        ),
-        (lambda: read_labels([0, np.nan, np.inf], "v"), f"v holds nan in row 1{DROP}"),
-        (lambda: read_labels([0, np.inf, np.nan], "v"), "v holds inf in row 1"),
-        (
-            lambda: classes_in_rank_order(TWO, [1, 1, 0, 2]),
+            {"classes": [1, 1, 0, 2]},
             "classes must be distinct, got [1] more than once",
         ),
         (
-            lambda: classes_in_rank_order(np.array(["b", "a"]), None),
+            {"y": ["b", "a"]},
             "y holds strings, whose order is not known: pass classes=['a', 'b'] in "
             "rank order",
         ),
         (
-            lambda: classes_in_rank_order(np.array([1, 0.5, 1.5]), None),
+            {"y": [1, 0.5]},
             "y holds 0.5 in row 1, not a whole number: bin it with "
             "ordinal.preprocessing, or pass classes= in rank order",
         ),
         (
-            lambda: Problem.from_arrays(X, pd.Categorical(["b"])),
+            {"y": pd.Categorical(["b", "b"])},
             "y is an unordered categorical: make it ordered (pandas) or an Enum "
             "(polars), or pass classes=['b'] in rank order",
         ),
         (
-            lambda: Problem.from_arrays([[1], [2]], [0, 3], classes=[0, 1]),
+            {"y": [0, 3], "classes": [0, 1]},
             "y holds 3 in row 1, which is not among classes=[0, 1]",
         ),
+        ({"y": [0]}, "y has shape (1,), expected (2,) as X"),
+        ({"y": [4, 4]}, "y needs at least 2 classes with positive weight, got [4]"),
+        ({"cost": [[0]]}, "cost has shape (1, 1), expected (2, 2)"),
+        (costs(1, 0, np.nan), f"{ROW} be finite; row 1 breaks this"),
+        (costs(2, 2, 1), f"{ROW} be zero on the diagonal; row 2 breaks this"),
+        (costs(0, 1, 0), f"{ROW} be positive off the diagonal; row 0 breaks this"),
         (
-            lambda: Problem.from_arrays([[1], [2]], [0]),
-            "y has shape (1,), expected (2,) as X",
-        ),
-        (
-            lambda: Problem.from_arrays([[1], [2]], [4, 4]),
-            "y needs at least 2 classes with positive weight, got [4]",
-        ),
-        (
-            lambda: score_tables(5),
-            "scores must be a sequence of tables, got 5",
-        ),
-        (lambda: score_tables([]), "scores must not be empty"),
-        (
-            lambda: score_tables([[1, 2]]),
-            "scores[0] must be 2-dimensional, got shape (2,)",
-        ),
-        (
-            lambda: score_tables([[[1, np.nan]]]),
-            "scores[0] must be finite, got nan in row 0, column 1",
-        ),
-        (
-            lambda: score_tables([np.eye(2), np.eye(3)]),
-            "scores[1] must have a row or more and a column for each of 2 methods, "
-            "got shape (3, 3)",
-        ),
-        (
-            lambda: score_tables([[[1]]]),
-            "scores[0] must have a row or more and a column for each of 2 methods, "
-            "got shape (1, 1)",
-        ),
-        (
-            lambda: score_tables([np.eye(2), np.ones((0, 2))]),
-            "scores[1] must have a row or more and a column for each of 2 methods, "
-            "got shape (0, 2)",
-        ),
-        (lambda: scores_of(["a"], "s", 1), "s must hold real numbers, got dtype <U1"),
-        (lambda: values_of(["a"], "f", 1), "f must hold real numbers, got dtype <U1"),
-        (lambda: values_of([1], "f", 1), "f has shape (1,), expected (n, 1)"),
-        (lambda: values_of([[1]], "f", 2), "f has shape (1, 1), expected (n, 2)"),
-        (
-            lambda: check_cost([[0]], 2),
-            "cost has shape (1, 1), expected (2, 2)",
-        ),
-        (
-            lambda: costs(1, 0, np.nan),
-            "every row of cost must be finite; row 1 breaks this",
-        ),
-        (
-            lambda: costs(2, 2, 1),
-            "every row of cost must be zero on the diagonal; row 2 breaks this",
-        ),
-        (
-            lambda: costs(0, 1, 0),
-            "every row of cost must be positive off the diagonal; row 0 breaks this",
-        ),
-        (
-            lambda: costs(0, 2, 1e16),
+            costs(0, 2, 1e16),
             "cost must not differ by more than a factor of 1e+15, got 1 and 1e+16",
         ),
         (
-            lambda: costs(2, 0, 0.5),
-            "every row of cost must not fall with the distance from the diagonal; "
-            "row 2 breaks this",
+            costs(2, 0, 0.5),
+            f"{ROW} not fall with the distance from the diagonal; row 2 breaks this",
         ),
+        ({"X": [[1j], [0]]}, "X must hold real numbers, got dtype complex128"),
         (
-            lambda: read_features(scipy.sparse.csr_matrix(X), categories=(None, None)),
-            "X is sparse, and zeros are values: pass an array",
-        ),
-        (
-            lambda: read_features([[1j]]),
-            "X must hold real numbers, got dtype complex128",
-        ),
-        (
-            lambda: read_features([[0, 1], [np.inf, np.nan]]),
+            {"X": [[0, 1], [np.inf, np.nan]]},
             "X must be finite; first bad row is 1, with inf in column 0",
         ),
         (
-            lambda: read_features([[0, -np.inf]], missing=True),
+            {"X": [[0, -np.inf], [0, 1]], "kernel": kernels.Pearson()},
             "X must be finite or NaN; first bad row is 0, with -inf in column 1",
         ),
         (
-            lambda: read_features(pd.DataFrame({"a": [1], "b": [np.nan]}), name="v"),
-            "v must be finite; first bad row is 0, with nan in column 'b'; "
+            {"X": pd.DataFrame({"a": [1, 2], "b": [np.nan, 1]})},
+            "X must be finite; first bad row is 0, with nan in column 'b'; "
             "ordinal.preprocessing.TablePreprocessor fills in what is missing",
-        ),
-        (
-            lambda: read_dense(scipy.sparse.csr_matrix(X), name="v"),
-            "v is sparse, and the result would not be: make it dense",
         ),
     ],
 )
-def test_input_is_refused_by_a_whole_sentence(call, message):
+def test_input_is_refused_by_a_whole_sentence(given, message):
     with pytest.raises((ValueError, TypeError)) as caught:
-        call()
+        ordinal.fit_svorim(**{"X": [[0.0], [1.0]], "y": [0, 1], **given})
     assert str(caught.value) == message
+
+
+WORDS = np.array([["u", 1.0], ["v", 2.0]], dtype=object)
+FOLDS = "must have a row or more and a column for each of 2 methods, got shape"
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        (win_draw_loss, 5, "scores must be a sequence of tables, got 5"),
+        (win_draw_loss, [], "scores must not be empty"),
+        (win_draw_loss, [[1, 2]], "scores[0] must be 2-dimensional, got shape (2,)"),
+        (
+            win_draw_loss,
+            [[[1, np.nan]]],
+            "scores[0] must be finite, got nan in row 0, column 1",
+        ),
+        (win_draw_loss, [np.eye(2), np.eye(3)], f"scores[1] {FOLDS} (3, 3)"),
+        (win_draw_loss, [[[1]]], f"scores[0] {FOLDS} (1, 1)"),
+        (win_draw_loss, [np.eye(2), np.ones((0, 2))], f"scores[1] {FOLDS} (0, 2)"),
+        (
+            lambda a: wilcoxon(a, a),
+            ["a"],
+            "a must hold real numbers, got dtype <U1",
+        ),
+        (elmor_values, [["a"]], "outputs must hold real numbers, got dtype <U1"),
+        (elmor_values, [1], "outputs has shape (1,), expected (n, 2)"),
+        (elmor_values, [[1]], "outputs has shape (1, 1), expected (n, 2)"),
+        (
+            Standardizer.fit,
+            scipy.sparse.csr_matrix(X),
+            "X is sparse, and the result would not be: make it dense",
+        ),
+        (
+            lambda rows: ordinal.fit_xofm(WORDS, [0, 1]).predict(rows),
+            scipy.sparse.csr_matrix(np.eye(2)),
+            "X is sparse, and zeros are values: pass an array",
+        ),
+    ],
+)
+def test_other_arguments_are_refused_by_a_whole_sentence(call, given, message):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call(given)
+    assert str(caught.value) == message
+
+
+DATES = "make numbers of dates, such as the days since one, or the month"
+TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (
+            np.array(["2020", "2021"], "M8[D]"),
+            rf"column 'a' of X must hold real numbers, got .*2020.* in row 0; {DATES}",
+        ),
+        (
+            [datetime.date(2020, 1, 1)] * 2,
+            rf"column 'a' of X must hold real numbers, got .*2020.* in row 0; {DATES}",
+        ),
+        (
+            ["x", "y"],
+            "column 'a' of X must hold real numbers, got 'x' in row 0; words need "
+            r"ordinal\.preprocessing\.TablePreprocessor",
+        ),
+    ],
+)
+def test_columns_without_numbers_are_refused(column, message):
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        ordinal.fit_svorim(pd.DataFrame({"a": column}), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "message"),
+    [
+        (
+            TABLE,
+            {"monotone": {True: 1}},
+            "monotone must name columns or number them 0 to 1, got True",
+        ),
+        (
+            TABLE,
+            {"monotone": {2: 1}},
+            "monotone must name columns or number them 0 to 1, got 2",
+        ),
+        (
+            TABLE,
+            {"monotone": {"c": 1}},
+            "monotone names 'c', which is not among ['a', 'b']",
+        ),
+        (
+            TABLE,
+            {"categorical": ["d"]},
+            "categorical names 'd', which is not among ['a', 'b']",
+        ),
+        (
+            pd.DataFrame({"a": [1.5, "x"]}),
+            {"categorical": ["a"]},
+            "column 'a' must hold integers or strings, got float 1.5 in row 0",
+        ),
+        (
+            pd.DataFrame({"b": pd.Categorical([1j, 2j], [2j, 1j])}),
+            {},
+            "column 'b' must hold integers or strings, got dtype complex128",
+        ),
+        (
+            pd.DataFrame({"b": pd.Categorical([1j, 2j], [2j, 1j], ordered=True)}),
+            {},
+            "column 'b' must hold integers or strings, got dtype complex128",
+        ),
+    ],
+)
+def test_columns_are_refused_by_a_whole_sentence(X, options, message):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        ordinal.fit_xofm(X, [0, 1], **options)
+    assert str(caught.value) == message
+
+
+ON_BASIS = {
+    "trace": ordinal.fit_svorim,
+    "share": ordinal.fit_tlssvor,
+    "low rank": partial(ordinal.fit_npsvor, solver="admm"),
+}
+FORMS = {
+    "trace": "a count, a part of the trace, 'auto', (way, count), row numbers or rows",
+    "share": "a count, a share of the rows, 'auto', (way, count), row numbers or rows",
+    "low rank": "a count, a share of the rows or a vector of row numbers",
+}
+PART = "a number between 0 and 1"
+WAYS = "basis[0] must be one of 'random', 'kmeans++', 'cholesky', got 'best'"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_no_basis_is(form):
+    rows = [
+        (0, "basis must be a positive integer, got 0"),
+        (1.5, "basis as a share must be in (0, 1], got 1.5"),
+        (0.0, "basis as a share must be in (0, 1], got 0.0"),
+        (np.nan, "basis as a share must be in (0, 1], got nan"),
+        (True, f"basis must be {FORMS[form]}, got True"),
+        ([], f"basis must be {FORMS[form]}, got []"),
+        ([0.5], f"basis must be {FORMS[form]}, got [0.5]"),
+        ([4], "basis names row 4, X has 4 rows"),
+        ([-1], "basis names row -1, X has 4 rows"),
+        ([1, 2, 1], "basis names row 1 more than once"),
+    ]
+    if form == "low rank":
+        rows += [(np.zeros((1, 0)), f"basis must be {FORMS[form]}, got array([], ")]
+    else:
+        rows += [
+            ("best", "basis as a word must be one of 'auto', got 'best'"),
+            (("best", 3), WAYS),
+            (("random", 0), "basis[1] must be a positive integer, got 0"),
+            (np.eye(3), "basis has 3 columns, X has 4"),
+        ]
+    of_trace = {"as a share": "as a part of the trace", "in (0, 1]": PART}
+    for basis, message in rows:
+        for share, trace in of_trace.items() if form == "trace" else ():
+            message = message.replace(share, trace)
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+            ON_BASIS[form](np.eye(4), [0, 1, 0, 1], basis=basis)

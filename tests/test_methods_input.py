@@ -274,6 +274,9 @@ FORMS = {
     "backwards": lambda a: a[::-1].copy()[::-1],
     "other bytes": lambda a: a.astype(a.dtype.newbyteorder()),
     "long": lambda a: a.astype(np.longdouble) if a.dtype.kind == "f" else a,
+    "unaligned": lambda a: np.frombuffer(b"0" + a.tobytes(), a.dtype, offset=1).reshape(
+        a.shape
+    ),
 }
 
 

@@ -9,31 +9,13 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import CHUNK, ChunkedProblem, Moments, Problem
+from sources import Cut
 
 import ordinal
 from ordinal._model.preparation import make_kernel
 from ordinal._rows.source import Reader, raw_blocks
 from ordinal.preprocessing import Standardizer
 from ordinal.preprocessing.scaling import standardizer_of
-
-
-class Cut:
-    """Arrays cut into blocks at given rows; counts passes and open generators."""
-
-    def __init__(self, ends, *arrays):
-        self.ends, self.arrays, self.passes, self.open = ends, arrays, 0, 0
-
-    def blocks(self):
-        self.passes += 1
-        self.open += 1
-        try:
-            start = 0
-            for end in [*self.ends, self.arrays[0].shape[0]]:
-                if end > start:
-                    yield tuple(a[start:end] for a in self.arrays)
-                    start = end
-        finally:
-            self.open -= 1
 
 
 def table(n, d=3, seed=0):
@@ -52,7 +34,7 @@ def same(a: ChunkedProblem, b: Problem):
     assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
 
 
-@given(st.lists(st.integers(1, 40), max_size=6), st.integers(1, 45))
+@given(st.lists(st.integers(1, 40), max_size=6, unique=True), st.integers(1, 45))
 def test_chunks_do_not_depend_on_blocks(ends, size):
     X, y, w = table(41)
     source = Cut(sorted(ends), X, y, w)
@@ -429,3 +411,29 @@ def test_what_is_iterated_is_closed_though_others_hold_it():
     with pytest.raises(ValueError, match="block 1, whose row 0 is row 3"):
         ChunkedProblem.from_source(source)
     assert source.cursor.closed
+
+
+def test_moments_of_standardised_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)) * [1e-3, 1.0, 1e5] + [1.0, -2.0, 0.0]
+    w = rng.uniform(1, 2, 50)
+    mean, scale = np.array([1.0, -1.0, 2.0]), np.array([1e-3, 2.0, 7.0])
+    made = Moments.from_rows(X, w).standardized(mean, scale)
+    direct = Moments.from_rows((X - mean) / scale, w)
+    for a, b in zip(made.mean_and_variance(), direct.mean_and_variance(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+    np.testing.assert_allclose(made.low, direct.low)
+    np.testing.assert_allclose(made.high, direct.high)
+    np.testing.assert_array_equal(made.exponent, direct.exponent)
+    assert made.weight == direct.weight
+
+
+def test_blocks_without_weight_leave_the_moments_as_they_are():
+    class Source:
+        def blocks(self):
+            yield [[1.0], [3.0]], [0, 1], [1.0, 1.0]
+            yield [[9.0]], [0], [0.0]
+
+    problem = ChunkedProblem.from_source(Source())
+    mean, scale = problem.moments.mean_and_scale()
+    assert (mean, scale) == (2.0, 1.0)

@@ -7,7 +7,9 @@ import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Layout, read_table, readers
+from internals import Layout, read_frame, read_table, readers
+
+from ordinal._input.frame import Column, Frame, number_kind
 
 READERS = [None, *readers.CSV_READERS]
 
@@ -404,3 +406,96 @@ def test_a_broken_parquet_file_is_refused(tmp_path, parquet):
     path.write_bytes(b"PAR1" + bytes(100))
     with pytest.raises(ValueError, match="not a readable table"):
         read_table(str(path))
+
+
+# Cells, and the records that tables become
+
+NAN = np.nan
+WORDS = np.array(["u", "v"])
+
+
+def test_cells_are_parted_as_csv_has_them():
+    read = readers.parse('a;"b\r\nc"; d \r\n\r\n"e""f";1;2\r\n', Layout(";"))
+    assert read.rows == [["a", "b\r\nc", "d"], ['e"f', "1", "2"]]
+    assert read.lines == [2, 4]
+    with pytest.raises(readers.csv.Error):
+        readers.parse('"a"b,c\n', Layout())
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "numbers"),
+    [
+        ("1 2.5 -3e2", ".", [1, 2.5, -300]),
+        ("1,5 2", ",", [1.5, 2]),
+        ("1,5 NA 2", ",", [1.5, NAN, 2]),
+        ("1.5 2", ",", None),
+        ("1.5 N/A ? Null 2", ".", [1.5, NAN, NAN, NAN, 2]),
+        ("1_000 2", ".", None),
+        ("inf 2", ".", None),
+        ("a 2", ".", None),
+        ("a NA", ".", None),
+        ("NA ?", ".", [NAN, NAN]),
+    ],
+)
+def test_numbers_of_cells(text, decimal, numbers):
+    found = readers.as_numbers(text.split(), Layout(decimal=decimal))
+    if numbers is None:
+        assert found is None
+    else:
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, numbers)
+
+
+@pytest.mark.parametrize(
+    ("column", "array"),
+    [
+        (Column(np.array([1.0, 2.0]), None, "whole"), np.array([1, 2])),
+        (Column(np.array([1.0, NAN]), None, "whole"), np.array([1.0, NAN])),
+        (Column(np.array([1.0, 2.0**53]), None, "whole"), np.array([1, 2**53])),
+        (Column(np.array([1.0, 2.0**54]), None, "whole"), np.array([1.0, 2.0**54])),
+        (Column(np.array([1.0, 0.0]), None, "truth"), np.array([True, False])),
+        (Column(np.array([1.0, 0.5]), None, "number"), np.array([1.0, 0.5])),
+        (
+            Column(np.array([1.0, NAN, 0.0]), WORDS, "category"),
+            np.array(["v", None, "u"], dtype=object),
+        ),
+        (
+            Column(np.array([1.0, 0.0]), np.array([5, 7]), "ordered"),
+            np.array([7, 5], dtype=object),
+        ),
+    ],
+    ids=str,
+)
+def test_a_column_of_a_record_is_an_array(column, array):
+    made = np.asarray(column)
+    assert made.dtype == array.dtype
+    assert made.tolist() == pytest.approx(array.tolist(), nan_ok=True)
+    assert len(column) == len(array)
+    if column.labels is None:
+        assert np.asarray(column, np.float32).dtype == np.float32
+
+
+def test_a_record_of_numbers_is_an_array():
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    record = Frame.of_numbers(values, ("a", "b"))
+    assert np.asarray(record) is values
+    assert np.asarray(record, np.float32).dtype == np.float32
+    copied = np.array(record, copy=True)
+    assert not np.shares_memory(copied, values)
+    np.testing.assert_array_equal(copied, values)
+    assert copied.dtype == np.float64
+    assert number_kind(np.dtype(np.float32)) == "number"
+    words = Frame(
+        values - 1, None, (None, np.array(list("uvwx"))), ("number", "category")
+    )
+    with pytest.raises(TypeError, match=r"^column 1 holds categories, not numbers$"):
+        np.asarray(words)
+
+
+def test_a_record_is_taken_as_it_is_where_it_has_the_columns_asked_for():
+    record = Frame.of_numbers(np.eye(2), ("a", "b"))
+    assert read_frame(record) is record
+    assert read_frame(record, ("a", "b")) is record
+    turned = read_frame(record, ("b", "a"))
+    assert turned.names == ("b", "a")
+    np.testing.assert_array_equal(turned.values, [[0, 1], [1, 0]])

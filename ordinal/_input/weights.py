@@ -105,7 +105,7 @@ def class_weights(
     return factor
 
 
-def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
+def check_cost(cost: Any, n_classes: int) -> np.ndarray:
     """Return the cost of predicting column j for row i, (r, r), or raise.
 
     Parameters
@@ -114,8 +114,6 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
         Zero on the diagonal, positive elsewhere; along a row it must not fall with
         the distance from the diagonal.
     n_classes : int
-    convex : bool
-        Whether the rows must be convex too.
     """
     a = as_real_array(cost, "cost", (n_classes, n_classes))
     _every_row(np.isfinite(a), "must be finite")
@@ -130,10 +128,6 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
         np.where(to_the_left, step <= 0, step >= 0),
         "must not fall with the distance from the diagonal",
     )
-    if convex:
-        # a row such as 0.1 * |i - j| is convex up to the rounding of its entries
-        rounding = 4 * np.finfo(float).eps * a.max(axis=1, keepdims=True, initial=0)
-        _every_row(np.diff(step, axis=1) >= -rounding, "must be convex")
     return read_only(a)
 
 
