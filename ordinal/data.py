@@ -37,7 +37,7 @@ def blocks(
     separator: str | None = None,
     decimal: str = ".",
 ) -> TableBlocks:
-    """Return the rows of a file as a source of blocks of some megabytes each.
+    """Return a source that reads a file in blocks of some megabytes.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def blocks(
 
 
 def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarray]:
-    """Predictions of rows that need not fit in memory, block by block.
+    """Predict the rows of a source block by block.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarr
 def write_predictions(
     path: str | os.PathLike[str], model: Any, X: Any, *, proba: bool = False
 ) -> None:
-    """Write the predictions of rows that need not fit in memory to a file.
+    """Write the predictions of the rows of a source to a file.
 
     Parameters
     ----------

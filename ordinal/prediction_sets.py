@@ -325,7 +325,7 @@ def conformal(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> ConformalModel:
-    """Calibrate sets of neighbouring ranks that hold the true one in a share of cases.
+    """Calibrate prediction sets of neighbouring ranks around a fitted model.
 
     The model predicts rows that it has not seen, and how far it is off there tells how
     large sets have to be (split conformal prediction). The share is guaranteed in the
@@ -418,7 +418,7 @@ def cross_conformal(
     rng: Rng = 0,
     **options: Any,
 ) -> ConformalModel:
-    """Fit a model, and sets of neighbouring ranks around it, to the same rows.
+    """Fit a model and calibrate its prediction sets on the same rows.
 
     Each row is judged by a model of the other folds (CV+). Nothing is held back, at the
     price of one more fit for each fold, and of predictions by the models of all folds.

@@ -112,7 +112,7 @@ if TYPE_CHECKING:  # the classes that are made below
 
 
 def scorer(metric: str = "mae") -> _Scorer:
-    """Return a scorer of an estimator by a metric, for `scoring=` of scikit-learn.
+    """Return a scorer for `scoring=` of scikit-learn that uses a metric.
 
     Parameters
     ----------

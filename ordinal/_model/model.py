@@ -215,7 +215,7 @@ def load(path: str | os.PathLike[str] | IO[bytes], kind: type[_S]) -> _S: ...
 def load(
     path: str | os.PathLike[str] | IO[bytes], kind: type[Storable] | None = None
 ) -> Any:
-    """Read a model that its `save` method wrote.
+    """Load a model from a file that its `save` method has written.
 
     Safe for files from anywhere: nothing is unpickled, and the memory used is in
     proportion to the size of the file.

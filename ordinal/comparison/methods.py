@@ -396,7 +396,7 @@ def compare(
     progress: bool | None = None,
     rng: Rng = 0,
 ) -> Comparison:
-    """Compare methods by cross-validation: which one to use on these data.
+    """Compare methods by cross-validation.
 
     Every method is fitted to the training rows of the same folds, with its defaults or
     tuned there, and scored on the test rows. Tables go in as they are: for methods that

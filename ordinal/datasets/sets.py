@@ -21,7 +21,7 @@ from .._input.frame import Frame
 def make_gaussians(
     n_per_rank: int = 100, *, rng: int | np.random.Generator = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Three bivariate Gaussian clusters that lie on no common line.
+    """Generate three bivariate Gaussian clusters that lie on no common line.
 
     Ranks 1, 2, 3 have the means (10, 10), (15, 15), (20, 10) and the variance 5 in
     each coordinate, so parallel hyperplanes cannot be close to all three.
@@ -64,7 +64,7 @@ def make_gaussians(
 def make_tlssvor(
     n: int = 300, *, noise: float = 0.026, rng: int | np.random.Generator = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Five uniform features, a smooth bump, and four ranks cut from it with noise.
+    """Generate five uniform features and four ranks of a noisy smooth function.
 
         y = i  where  b_i <= f(x) + e < b_{i+1},   e ~ N(0, noise^2),            (7)
         f(x) = exp(-1/5 sum_i (x_i - 0.5)^2),   x ~ uniform on [0, 1]^5,         (8)
@@ -124,7 +124,7 @@ def load_election(
 def load_election(*, as_frame: Literal[True]) -> tuple[Any, np.ndarray]: ...
 @with_suggestions
 def load_election(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
-    """Return which party 944 citizens of the USA identified with in 1996.
+    """Load the party identification of 944 citizens of the USA in 1996.
 
     The ranks are 0 strong Democrat, 1 weak Democrat, 2 independent Democrat,
     3 independent, 4 independent Republican, 5 weak Republican, 6 strong Republican. The
@@ -191,7 +191,7 @@ def election_frame() -> tuple[Frame, np.ndarray]:
 
 @with_suggestions
 def load_wine(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
-    """Return how bitter nine judges found white wines of eight bottles.
+    """Load 72 ratings of the bitterness of white wines by nine judges.
 
     The ranks are 1 (least bitter) to 5. The grapes were cold or warm when they were
     crushed (`temp`), with the skins in contact with the juice or not (`contact`); there

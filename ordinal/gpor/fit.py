@@ -319,7 +319,7 @@ def fit_gpor(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> GporModel:
-    """Fit GPOR: a Gaussian process, its kernel, noise and thresholds by evidence.
+    """Fit GPOR: a Gaussian process with an ordinal likelihood.
 
     The module's docstring states the model. O(n^3) an evaluation of the evidence, of
     which a fit takes some tens; O(n m^2) with m basis rows.

@@ -61,7 +61,7 @@ def fit_kdlor(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> KdlorModel:
-    """Fit KDLOR: a direction along which ranks are narrow and their means in order.
+    """Fit KDLOR: kernel discriminant analysis with ordered means.
 
     The module's docstring states (P), (D) and (GAP). O(n^3 / 3) multiplications and n^2
     doubles; with `basis` O(n m^2) in one pass over the rows, and m^2 doubles.

@@ -73,7 +73,7 @@ def fit_clmm(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> ClmmModel:
-    """Fit a cumulative link mixed model: ranks of rows that belong to groups.
+    """Fit a cumulative link mixed model, with random effects of groups.
 
     P(y <= j | b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)) with effects
     b ~ N(0, Sigma) of the level of each group. The effects are integrated out by the

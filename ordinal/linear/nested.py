@@ -42,7 +42,7 @@ class LikelihoodRatio(NamedTuple):
 
 
 def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
-    """Likelihood ratio test of a model within a larger one, both of the same rows.
+    """Compare two nested models of the same rows by a likelihood ratio test.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
 
 
 def anova(*models: Any) -> Table:
-    """Likelihood ratio tests of each model within the next larger one.
+    """Compare nested models of the same rows by likelihood ratio tests.
 
     Parameters
     ----------

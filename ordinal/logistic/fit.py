@@ -42,7 +42,7 @@ def fit_lit(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> LinearThresholdModel:
-    """Fit LIT: logistic losses at the immediate thresholds, those beside the rank.
+    """Fit LIT: a linear model with a logistic loss at the two nearest thresholds.
 
     The module's docstring states (P2). Newton's method takes 3 to 8 steps of O(n d^2);
     with more than 2000 features L-BFGS takes some 100 steps of O(n d), or of the
@@ -149,7 +149,7 @@ def fit_lat(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> LinearThresholdModel:
-    """Fit LAT: a logistic loss at every threshold.
+    """Fit LAT: a linear model with a logistic loss at every threshold.
 
     The module's docstring states (P2). Rennie and Srebro found it the best of their
     losses: an error of k ranks costs k terms, so that it minimises a bound of the

@@ -89,11 +89,12 @@ def somers_d(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Somers' D: among pairs of different true ranks, the share that the score puts
-    in the right order minus the share that it puts in the wrong one.
+    """Somers' D of scores.
 
-    Pairs with equal scores count as neither. This is the Dxy of R's Hmisc, and
-    D(C|R) of a table whose rows are the true ranks.
+    Among pairs of different true ranks, the share that the score puts in the right
+    order minus the share that it puts in the wrong one. Pairs with equal scores count
+    as neither. This is the Dxy of R's Hmisc, and D(C|R) of a table whose rows are the
+    true ranks.
 
     Parameters
     ----------
@@ -129,10 +130,10 @@ def c_index(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Concordance index: the share of pairs of different true ranks that the score puts
-    in the right order, where equal scores count half.
+    """Concordance index (Harrell's c) of scores.
 
-    With two ranks this is the area under the ROC curve.
+    The share of pairs of different true ranks that the score puts in the right order;
+    equal scores count half. With two ranks this is the area under the ROC curve.
 
     Parameters
     ----------

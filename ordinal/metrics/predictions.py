@@ -99,7 +99,7 @@ def mae(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean absolute error: by how much predictions miss on average.
+    """Mean absolute error of the predicted labels.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def mmae(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Maximum absolute error: the MAE of the class that is predicted worst.
+    """Maximum absolute error: the MAE of the worst predicted class.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def accuracy_off(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of rows that are predicted at most k off, in ranks or as numbers.
+    """Share of rows predicted at most k off, in ranks or as numbers.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def gm(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Geometric mean of the sensitivities of the classes: GM of the ordinal literature.
+    """Geometric mean of the sensitivities of the classes.
 
     The sensitivity of a class is the share of its rows that are predicted right.
 
@@ -348,7 +348,7 @@ def ms(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Minimum sensitivity: the share that is right in the class predicted worst.
+    """Minimum sensitivity: the share of right predictions in the worst class.
 
     Parameters
     ----------
@@ -387,12 +387,12 @@ def cem(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Compute the closeness evaluation measure: the share of a perfect prediction's
-    information.
+    """Compute the closeness evaluation measure.
 
-    A prediction is the closer to the truth, the fewer rows have a class between the
-    two, and the more informative, the rarer these classes are: c(p, a) in the formula
-    above. Relabelling that keeps the order and classes without rows change nothing.
+    It is the share of a perfect prediction's information. A prediction is the closer to
+    the truth, the fewer rows have a class between the two, and the more informative,
+    the rarer these classes are: c(p, a) in the docstring of the module.
+    Relabelling that keeps the order and classes without rows change nothing.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def kappa(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Weighted kappa: agreement beyond what the two sets of labels have by chance.
+    """Weighted kappa: agreement beyond that expected by chance.
 
         kappa = 1 - W sum_jk D_jk C_jk / sum_jk D_jk N_j M_k
 
@@ -538,7 +538,9 @@ def spearman(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Spearman's rho: the correlation of the places, tied rows at their mean place.
+    """Spearman's rank correlation between true and predicted ranks.
+
+    Tied rows have their mean rank.
 
     Parameters
     ----------
@@ -574,7 +576,7 @@ def oci(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Ordinal classification index: how far C is from a matrix that keeps the order.
+    """Ordinal classification index of the confusion matrix.
 
         oci = min over paths of
             1 - sum_path C_jk / (W + T) + 0.75 / (W (r - 1)) sum_path C_jk |j - k|
@@ -631,7 +633,7 @@ def confusion_matrix(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Rows of each true (row) and predicted (column) label.
+    """Count the rows of each true (row) and predicted (column) label.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ def rps(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Ranked probability score: squared error of the cumulative probabilities.
+    """Ranked probability score: squared error of cumulative probabilities.
 
     The sum over the r - 1 thresholds is not divided by their number, so that sure
     predictions (a 1 in each row) have their `mae` in ranks.

@@ -72,14 +72,14 @@ def centred_discrepancy(points: ArrayLike) -> float:
 
 
 def uniform_design(n: int, d: int) -> np.ndarray:
-    """Return a uniform design: n points, each coordinate of which takes each of n
-    levels once.
+    """Return a uniform design of n points in the unit cube.
 
-    Of the good lattice points i (1, h_2, ..., h_d) modulo n, shifted so that one lies
-    at the centre, and modulo n + 1 without the last, the set with the least centred L2
-    discrepancy at the middles of the levels. To 21 points, levels of the best dozen are
-    exchanged as long as that lowers it: for two coordinates and 5, 9 and 13 points this
-    reaches the published tables. For an odd n the centre is in the design.
+    Each coordinate takes each of n levels once. Of the good lattice points i (1, h_2,
+    ..., h_d) modulo n, shifted so that one lies at the centre, and modulo n + 1 without
+    the last, the set with the least centred L2 discrepancy at the middles of the
+    levels. To 21 points, levels of the best dozen are exchanged as long as that lowers
+    it: for two coordinates and 5, 9 and 13 points this reaches the published tables.
+    For an odd n the centre is in the design.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def nested(
     rng: Rng = 0,
     **options: Any,
 ) -> Nested:
-    """Estimate errors of tuned models by repeated hold-outs, with a search in each.
+    """Estimate the error of tuned models by hold-outs with a search in each.
 
     Every hold-out's training rows are searched as by `select`; the point chosen is
     fitted to all of them and scored on the test rows, which the search has not seen.

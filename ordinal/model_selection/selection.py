@@ -291,7 +291,7 @@ def select(
     rng: Rng = 0,
     **options: Any,
 ) -> Selection:
-    """Tune the hyperparameters of a method by cross-validation, and refit to all rows.
+    """Tune the hyperparameters of a method by cross-validation, and refit it.
 
     The preprocessing, by default a standardisation, is fitted to the training rows of
     each fold, and saved with the model. A fit that fails is recorded with its reason,

@@ -418,8 +418,7 @@ def _of_design(
 
 
 def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
-    """Return the gammas between which the RBF kernel tells near rows apart, from the
-    data.
+    """Return a range of gamma for the RBF kernel, derived from the data.
 
     With q a low quantile of the squared distances between different rows, exp(-gamma q)
     falls from 0.999 to 0.15 over the range. Labels are not looked at.

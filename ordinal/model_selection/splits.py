@@ -45,7 +45,7 @@ def stratified_holdout(
     groups: ArrayLike | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Splits:
-    """Repeated random hold-outs with every rank in its share on both sides.
+    """Return repeated stratified hold-out splits.
 
     Each split takes exactly `n_test` test rows, apportioned to the ranks by largest
     remainder (ties drawn anew for each split). No rank loses its last training row,
@@ -98,7 +98,7 @@ def stratified_kfold(
     groups: ArrayLike | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Splits:
-    """Folds with every rank in its share: each row is tested once.
+    """Return stratified cross-validation folds.
 
     The rows, in random order within their ranks, are dealt out to the folds in turn.
     So the sizes of folds, and the rows of a rank in them, differ by one at most. A
@@ -153,7 +153,7 @@ def learning_splits(
     groups: ArrayLike | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Splits:
-    """Hold-outs whose training sets grow, to learn what more rows are worth.
+    """Return hold-out splits with training sets of increasing size.
 
     Every hold-out is taken with each size of training set in turn, on the same test
     rows. The smaller sets are parts of the larger ones, with one row of every rank

@@ -58,7 +58,7 @@ def fit_nnor(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> NnorModel:
-    """Fit NNOR: a network with one hidden layer and an output for each threshold.
+    """Fit NNOR: a neural network with one output per threshold.
 
     The module's docstring states (P). Each output is a P(y > k) of its own, which share
     the hidden layer but are not bound to be in order. O(n h (d + r)) a step.
@@ -176,7 +176,7 @@ def fit_nnpom(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> NnpomModel:
-    """Fit NNPOM: the score of a network with one hidden layer, cut by thresholds.
+    """Fit NNPOM: a neural network with a proportional odds output.
 
     The module's docstring states (P). It is the proportional odds model (`fit_pom`)
     with v'h(x) in place of x'beta: the thresholds are in order, and so are its
@@ -292,7 +292,7 @@ def fit_elmor(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> ElmorModel:
-    """Fit ELMOR: least squares onto ordinal codes, from a random hidden layer.
+    """Fit ELMOR: an extreme learning machine with ordinal output codes.
 
     The extreme learning machine: the hidden layer (H) is drawn and stays as it is, so
     that the outputs are a linear problem, solved by one decomposition:
@@ -447,7 +447,7 @@ def fit_cnnor(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> CnnorModel:
-    """Fit CNNOR: a convolutional network that compares a row with others of known rank.
+    """Fit CNNOR: a convolutional network trained on triplets of rows.
 
     A tower of three layers, whose weights all rows share, gives a row its place e(x),
     q numbers: tanh of F filters on w neighbouring features, in the order in which X has

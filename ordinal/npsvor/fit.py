@@ -83,7 +83,9 @@ def fit_npsvor(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> NpsvorModel:
-    """Fit NPSVOR; the module's docstring states (P), (D) and (GAP).
+    """Fit NPSVOR: one hyperplane per rank.
+
+    The module's docstring states (P), (D) and (GAP).
 
     Parameters
     ----------
@@ -267,7 +269,7 @@ def fit_npsvor_path(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> list[NpsvorModel]:
-    """Fit NPSVOR at several values of C, C2 and epsilon, sharing what can be shared.
+    """Fit NPSVOR at several values of C, C2 and epsilon.
 
     ADMM factorises K + rho I once and carries every point and rank as one more column
     of the same product. SMO computes K once and starts each point from the last one.

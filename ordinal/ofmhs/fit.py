@@ -44,7 +44,7 @@ def fit_ofmhs(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> OfmhsModel:
-    """Fit an ordinal factorization machine with hierarchical sparsity.
+    """Fit OFMHS: sparse main effects and interactions with strong hierarchy.
 
     A cumulative logistic model of main effects and of products of two features, most of
     which the penalty sets to 0; a product is in the model only with the main effects of

@@ -52,7 +52,7 @@ def fit_opbe(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> OpbeModel:
-    """Fit OPBE: for each rank an SVORIM of "before, here, after", and fuse them.
+    """Fit OPBE: an ensemble of three-class SVORIM models, one per rank.
 
     The module's docstring states (P), (D) and (F). The r fits share one kernel matrix
     and run side by side. Probabilities are part of the method.

@@ -27,7 +27,7 @@ def coefficients(
     method: Literal["wald", "profile"] = "wald",
     odds_ratios: bool = False,
 ) -> Axes:
-    """Coefficients of a cumulative link model with their confidence intervals.
+    """Plot coefficients of a cumulative link model with confidence intervals.
 
     A line a coefficient, in the order of the model, with a dot at the estimate and a
     bar over the interval: blue where it leaves out no effect, which is the dashed line,

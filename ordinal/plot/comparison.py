@@ -17,7 +17,7 @@ from .style import PALETTE, Axes, axes_of, fill, panels
 def critical_difference(
     result: Friedman, names: Sequence[str], ax: Axes | None = None
 ) -> Axes:
-    """Critical difference diagram: methods on a line by their average rank.
+    """Plot a critical difference diagram: methods by their average rank.
 
     Thick lines join methods whose average ranks differ by no more than the critical
     difference, whose length is shown above. The best ranks are on the right.
@@ -135,7 +135,7 @@ def boxplots_by_size(
     *,
     ylabel: str = "MAE",
 ) -> Axes:
-    """Box plots of scores, grouped by training size, a box a method.
+    """Plot boxes of scores by training size and method.
 
     Parameters
     ----------
@@ -213,12 +213,12 @@ def errors_by_method(
     *,
     xlabel: str = "MAE",
 ) -> list[Axes]:
-    """Errors of methods on the splits of each data set: one dot per split, and the
-    mean.
+    """Plot the errors of methods on the splits of each data set.
 
-    Methods are in the order of their means, the best on top. Only dots of the same
-    split are comparable, as some splits are harder than others: a test of the
-    differences is `ordinal.comparison.wilcoxon`.
+    There is one dot per split, and a mark at the mean. Methods are in the order of
+    their means, the best on top. Only dots of the same split are comparable, as some
+    splits are harder than others: a test of the differences is
+    `ordinal.comparison.wilcoxon`.
 
     Parameters
     ----------

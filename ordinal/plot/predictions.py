@@ -28,7 +28,7 @@ def scores(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> Axes:
-    """Scores of rows, a histogram a rank, with the thresholds between the ranks.
+    """Plot histograms of scores, one per rank, with the thresholds.
 
     The part of a bar that is blue are rows predicted right, the orange part those
     predicted wrong; the share of the rank's rows that are right stands beside. Every
@@ -253,7 +253,7 @@ def reliability(
     n_bins: int = 10,
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Plot whether events of predicted probability 0.3 happen in 30 % of the cases.
+    """Plot the calibration of predicted probabilities, per threshold.
 
     A panel a threshold, for the event that the label is above it: the share of the rows
     in which that was so against its predicted probability, in bins of as equal a number

@@ -24,7 +24,7 @@ def residuals(
     partial: bool = False,
     rng: Any = 0,
 ) -> Axes:
-    """Residuals of the training rows by fitted value or along a feature.
+    """Plot residuals of the training rows by fitted value or along a feature.
 
     The line is a local linear smooth (loess). Of a model that fits it is close to 0
     everywhere. Levels of a category have boxes.

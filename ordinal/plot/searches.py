@@ -77,8 +77,7 @@ def search(
     x: str | None = None,
     y: str | None = None,
 ) -> Axes:
-    """Plot the surface of a search: mean scores over two arguments, or the chosen
-    points.
+    """Plot mean scores of a search over two arguments, or the chosen points.
 
     Of a Selection, two arguments that are numbers make a map, the darker the better,
     with a dot for each point that was fitted; a number and an argument of another kind
@@ -177,7 +176,7 @@ def learning_of(found: Selection | Nested) -> Learning:
 def learning_curve(
     found: Selection | Nested, ax: Axes | None = None, *, label: str | None = None
 ) -> Axes:
-    """Scores on held-out rows by the number of training rows.
+    """Plot scores on test rows by the number of training rows.
 
     The means over the hold-outs with their standard errors, and each score as a dot. A
     curve that still falls at its end asks for more rows; one that is level asks for

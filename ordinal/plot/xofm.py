@@ -119,7 +119,7 @@ def _score_function(ax: Axes, f: ScoreFunction, of_categories: bool) -> None:
 def interaction(
     model: XofmModel, a: str | int, b: str | int, ax: Axes | None = None
 ) -> Axes:
-    """Heat-map of how two features act together, beside their score functions.
+    """Plot a heat map of the joint effect of two features.
 
     What the score gains, or loses, at every two values; white is 0, whatever the range.
     A strip at the side is for rows in which one of the two is missing, unless it has no
@@ -226,7 +226,7 @@ def _cells(
 def contributions(
     model: XofmModel, x: Any, ax: Axes | None = None, *, top: int = 12
 ) -> Axes:
-    """Bars of what the score of one row is made of, the largest first.
+    """Plot the contributions to the score of one row, the largest first.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def impute_low_rank(
     tol: float = 1e-6,
     max_iter: int = 5000,
 ) -> np.ndarray:
-    """Fill in the missing entries of a table from a table A of low rank,
+    """Fill in missing values of a numeric table by a low-rank approximation A.
 
         min_A  sum_ij W_ij (X_ij - A_ij)^2   s.t.  A has rank at most `rank`.       (E)
 

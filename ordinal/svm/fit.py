@@ -58,9 +58,10 @@ def fit_svc(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> SvmModel:
-    """Fit support vector classifiers that know no order: votes, or the largest value.
+    """Fit a support vector classifier, which ignores the order of the ranks.
 
-    The module's docstring states (P), (D) and (GAP).
+    It predicts by the votes of one-vs-one classifiers, or by the largest value of
+    one-vs-rest classifiers. The module's docstring states (P), (D) and (GAP).
 
     Parameters
     ----------
@@ -194,7 +195,7 @@ def fit_svr(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> SvrModel:
-    """Fit a regression on the ranks as numbers, and cut its score into ranks.
+    """Fit support vector regression to the ranks as numbers.
 
     The module's docstring states (R), (RD) and (GAP).
 
@@ -334,9 +335,10 @@ def fit_cssvc(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> SvmModel:
-    """Fit one classifier a rank, in which other ranks weigh by their distance.
+    """Fit CSSVC: one cost-sensitive support vector classifier per rank.
 
-    The module's docstring states (P), (D) and (GAP).
+    Rows of other ranks are weighted by their distance from the rank. The module's
+    docstring states (P), (D) and (GAP).
 
     Parameters
     ----------
@@ -463,7 +465,7 @@ def fit_svmop(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> SvmModel:
-    """Fit ordered partitions: one weighted classifier for each "rank above k".
+    """Fit SVMOP: one weighted support vector classifier per threshold.
 
     The module's docstring states (P), (D) and (GAP).
 

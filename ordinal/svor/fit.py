@@ -207,7 +207,7 @@ def fit_svorex(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> SvorModel:
-    """Fit SVOREX: margins at the neighbouring thresholds, whose order is imposed.
+    """Fit SVOREX: margins at the two nearest thresholds, which are kept in order.
 
     Twice as many margins as rows whatever the number of ranks, where SVORIM has r - 1
     times as many. Where a constraint on the order is active, two thresholds are equal
@@ -348,7 +348,7 @@ def fit_shashua_levin(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> SvorModel:
-    """Fit the sum-of-margins formulation of Shashua and Levin.
+    """Fit the sum-of-margins method of Shashua and Levin.
 
     SVOREX without the constraints: the thresholds may come out in disorder, which the
     model's `disorder` and a warning report. `predict` then still counts the thresholds

@@ -107,7 +107,7 @@ def fit_tlssvor(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> TlsSvorModel:
-    """Fit TLS-SVOR: squared slacks, none of which counts for more than u^2.
+    """Fit TLS-SVOR: truncated squared losses, robust against wrong labels.
 
     The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows.
     About 10 steps are usual where u is infinite or 3, and up to 150 where it is 1.5 and

@@ -489,7 +489,7 @@ def fit_xofm(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> XofmModel:
-    """Fit an explainable ordinal factorization model.
+    """Fit XOFM: an additive model of piecewise linear curves and surfaces.
 
     The module's docstring states (U) and (P). Every feature gets a curve of its own,
     every pair of features an effect beside, and labels come from the training rows that
