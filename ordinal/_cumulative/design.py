@@ -516,7 +516,7 @@ def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, square = share @ X, np.zeros(X.shape[1])
         # A row of the largest weight, as one of weight 0 may differ from the others.
         value = X[np.argmax(share)]
-        for few in strips(len(X), max(1, _ENTRIES // X.shape[1])):
+        for few in strips(len(X), max(1, _ENTRIES // max(1, X.shape[1]))):
             # Two passes: the difference of E x^2 and (E x)^2 loses all digits of far
             # columns.
             Z = (X[few] - mean) / unit

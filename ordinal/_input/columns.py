@@ -218,6 +218,8 @@ def read_frame(
     if isinstance(X, Frame) and (wanted is None or wanted == X.names):
         return X
     names, columns = _named_columns(X, wanted, empty)
+    if wanted is not None and not names:  # of the formula "y ~ 1"
+        return Frame(np.empty((len(X), 0)), (), (), ())
     check_shape((len(columns[0]), len(columns)), empty=empty)
     if kept is not None:
         _check_columns(names, columns, kept)
@@ -235,7 +237,9 @@ def _named_columns(
         raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
     if is_frame(X):
         columns = frame_columns(X, wanted)
-        names = wanted or feature_names(X) or default_names(len(columns))
+        names = wanted
+        if names is None:
+            names = feature_names(X) or default_names(len(columns))
         return tuple(names), columns
     a = as_objects(X)
     check_shape(a.shape, empty=empty)
@@ -372,7 +376,8 @@ def read_table(X: Any, names: Sequence[str] | None, n_features: int) -> Frame:
         If X lacks a column, has another width, or is sparse.
     """
     frame = read_frame(X, names, empty=True)
-    check_shape(frame.shape, n_features, empty=True)
+    if n_features or names is None:  # a formula without columns has neither
+        check_shape(frame.shape, n_features, empty=True)
     return frame
 
 

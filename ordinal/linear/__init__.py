@@ -28,6 +28,7 @@ The modules of this package:
     prepared               checked arguments and the design of a fit
     formula, expressions   formulas and the arithmetic in them
     contrasts              columns of categories as numbers
+    splines, monotone      smooth terms; increments of one sign
     estimates, model       fields, remembered rows and methods of what `fit_pom` returns
     path                   what `fit_pom_path` returns
     inference, sandwich    standard errors and tests

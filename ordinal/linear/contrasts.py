@@ -15,10 +15,11 @@ contrasts as well, where R takes polynomials of its places.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,9 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.storage import Storable
 from .._watch.convergence import warn_of_unnamed
 from .expressions import columns_of, evaluate
+from .splines import Basis, Kind
 
+Contrasts = Literal["treatment", "fused", "monotone"]
 _Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
 
 
@@ -43,6 +46,8 @@ class Factor(NamedTuple):
     columns: tuple[str, ...]  # that it reads
     is_category: bool = False  # whatever the column holds
     reference: Any = None  # level; None for the one that the caller or the order names
+    contrasts: Contrasts = "treatment"
+    smooth: tuple[Kind, str] | None = None  # kind, and its options as text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,12 +64,19 @@ class Variable(Storable):
         Levels of a category in their order; None for numbers.
     reference : int
         The level, by number, of which contrasts have no indicator; 0 for numbers.
+    contrasts : {"treatment", "fused", "monotone"}
+        Of a category: levels against the reference, or each against the one before, in
+        which case "monotone" demands coefficients of one sign.
+    basis : Basis or None
+        Columns that are made of the numbers.
     """
 
     name: str
     source: int | str
     labels: _Labels | None
     reference: int
+    contrasts: Contrasts = "treatment"
+    basis: Basis | None = None
 
     def _check(self) -> None:
         size = 1 if self.labels is None else self.labels.size
@@ -72,9 +84,17 @@ class Variable(Storable):
             raise ValueError("reference must number a level")
         if self.labels is not None and isinstance(self.source, str):
             raise ValueError("a category is a column, not arithmetic")
+        if self.labels is None and self.contrasts != "treatment":
+            raise ValueError("increments are of a category")
+        if self.contrasts != "treatment" and self.reference:
+            raise ValueError("increments begin at the lowest level")
+        if self.labels is not None and self.basis is not None:
+            raise ValueError("a basis is of numbers")
 
     def shown_columns(self, full: bool) -> list[str]:
         """Return the names of the columns, such as "size" or "Infl[High]"."""
+        if self.basis is not None:
+            return [f"{self.name}[{k}]" for k in range(1, self.basis.size + 1)]
         if self.labels is None:
             return [self.name]
         return [f"{self.name}[{self.labels[k]}]" for k in self.levels(full)]
@@ -83,6 +103,26 @@ class Variable(Storable):
         """Return the levels that have an indicator: all, or all but the reference."""
         size = 0 if self.labels is None else self.labels.size
         return [k for k in range(size) if full or k != self.reference]
+
+    def columns(self, values: np.ndarray, full: bool) -> list[np.ndarray]:
+        """Return the columns of numbers, or of the levels of categories.
+
+        ValueError if a basis is infinite at a number.
+        """
+        if self.basis is not None:
+            with np.errstate(all="ignore"):  # reported below
+                made = self.basis.transform(values)
+            if not np.isfinite(made).all():
+                row = int(np.argmin(np.isfinite(made).all(axis=1)))
+                raise ValueError(
+                    f"{shown(self.name)} is infinite at {values[row]:g} in row {row}"
+                )
+            return list(made.T)
+        if self.labels is None:
+            return [values]
+        if self.contrasts == "treatment":
+            return [values == level for level in self.levels(full)]
+        return [values >= level for level in self.levels(full)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,6 +237,13 @@ class Coding(Storable):
         return tuple(labels)
 
     @property
+    def monotone(self) -> dict[str, tuple[Variable, range]]:
+        """The monotone terms, their variables and their columns."""
+        terms = zip(self.columns_of_terms.items(), self.terms, strict=True)
+        every = {name: (self.variables[of[0]], at) for (name, at), of in terms}
+        return {k: found for k, found in every.items() if found[0].contrasts[0] == "m"}
+
+    @property
     def columns_read(self) -> list[int]:
         """Columns of the table that terms or offsets are made of, by number."""
         names = self.feature_names or default_names(self.n_features)
@@ -273,11 +320,7 @@ class Coding(Storable):
         """Return the columns of a term."""
         parts: list[list[np.ndarray]] = []
         for k, full in zip(term, self._full(term), strict=True):
-            variable = self.variables[k]
-            if variable.labels is None:
-                parts.append([values[k]])
-            else:
-                parts.append([values[k] == level for level in variable.levels(full)])
+            parts.append(self.variables[k].columns(values[k], full))
         # the last of itertools' product varies fastest, and here the first variable
         for factors in product(*reversed(parts)):
             column = factors[-1].astype(np.float64)
@@ -330,6 +373,10 @@ class Coding(Storable):
             raise ValueError("a term is of distinct variables")
         if any(self.variables[k].labels is not None for k in self.offsets):
             raise ValueError("an offset is of numbers")
+        for term in self.terms:
+            alone = len(term) == 1
+            if not alone and any(self.variables[k].contrasts[0] == "m" for k in term):
+                raise ValueError("a monotone effect has no interactions: use fused()")
         check_distinct(self.column_names)
 
 
@@ -352,23 +399,34 @@ def _check_reference(
 
 def _variable(factor: Factor, frame: Frame, chosen: Mapping[str, Any]) -> Variable:
     """Return a factor of a formula, with the levels that the rows of a table have."""
-    names = frame.shown_names
-    if factor.source is not None:
+    names, name = frame.shown_names, factor.columns[0]
+    if factor.source is not None or factor.smooth is not None:
         for name in factor.columns:
             if frame.column(names.index(name)).labels is not None:
                 raise TypeError(
                     f"{shown(factor.name)} needs numbers, and column {shown(name)} "
                     "holds categories"
                 )
-        return Variable(factor.name, factor.source, None, 0)
-    (name,) = factor.columns
+        source = names.index(name) if factor.source is None else factor.source
+        made = Variable(factor.name, source, None, 0)
+        if factor.smooth is None:
+            return made
+        kind, options = factor.smooth
+        x = _numbers(made, frame)
+        basis = Basis.fitted(factor.name, kind, ast.literal_eval(options), x)
+        return replace(made, basis=basis)
     column = frame.column(names.index(name))
     if column.labels is None and not factor.is_category:
         return Variable(factor.name, names.index(name), None, 0)
+    if factor.contrasts != "treatment" and column.kind == "category":
+        raise TypeError(
+            f"{shown(factor.name)} needs levels that have an order: make column "
+            f"{shown(name)} an ordered categorical, or whole numbers"
+        )
     labels = column.labels_present()
     level = chosen.get(name) if factor.reference is None else factor.reference
     place = 0 if level is None else _place(level, labels, f"reference[{shown(name)}]")
-    return Variable(factor.name, names.index(name), labels, place)
+    return Variable(factor.name, names.index(name), labels, place, factor.contrasts)
 
 
 def _place(level: Any, labels: np.ndarray, argument: str) -> int:

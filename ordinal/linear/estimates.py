@@ -21,7 +21,7 @@ from .._cumulative.design import (
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
 from .._cumulative.rowwise import ChunkedLikelihood
-from .._input.checks import enumerated
+from .._input.checks import enumerated, listed
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -286,8 +286,23 @@ class Estimates(Thresholds, Trained):
     @property
     def dropped(self) -> tuple[str, ...]:
         """Columns without a coefficient, as others determine them."""
-        used = {*self.location.tolist(), *self.nominal.tolist()}
+        used = {*self.location.tolist(), *self.nominal.tolist(), *self.scale.tolist()}
+        used |= {*self._at_bound()}
         return tuple(c for j, c in enumerate(self.column_names) if j not in used)
+
+    @property
+    def at_bound(self) -> tuple[str, ...]:
+        """Increments of monotone effects that are 0 because they must not change sign.
+
+        Where there are any, estimates have no normal distribution, and the model has no
+        standard errors.
+        """
+        return tuple(self.column_names[j] for j in self._at_bound())
+
+    def _at_bound(self) -> list[int]:
+        monotone = {} if self.coding is None else self.coding.monotone
+        every = [j for _, columns in monotone.values() for j in columns]
+        return [j for j in every if j not in {*self.location.tolist()}]
 
     @property
     def parameters(self) -> np.ndarray:
@@ -332,6 +347,11 @@ def bias_of(model: Estimates) -> str:
         return (
             f"this model was fitted with {_penalties_of(model)}, which biases them; "
             "fit without penalties"
+        )
+    if model.at_bound:
+        return (
+            f"increments of monotone effects are at their bound 0: "
+            f"{listed(model.at_bound)}; join these levels with those before"
         )
     if model.separated.size:
         names = enumerated([model.column_names[j] for j in model.separated])

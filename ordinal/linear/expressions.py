@@ -107,6 +107,14 @@ def column_name(node: ast.expr, quoted: tuple[str, ...]) -> str | None:
     return quoted[int(number)] if is_quoted else node.id
 
 
+def as_text(node: ast.expr, quoted: tuple[str, ...]) -> str:
+    """Return the text of a part of a tree, with names in backquotes."""
+    text = ast.unparse(node)
+    for k in reversed(range(len(quoted))):  # 11 before 1
+        text = text.replace(f"{_PLACEHOLDER}{k}", f"`{quoted[k]}`")
+    return text
+
+
 def called(node: ast.expr) -> str | None:
     """Return the name of the function that a node calls, that of a module left out."""
     if not isinstance(node, ast.Call):
@@ -186,7 +194,7 @@ def _walk(
             f"a model cannot keep {shown(text)}: what a formula computes is arithmetic "
             "of columns (a power is **), a comparison, or one of "
             f"{', '.join(sorted(FUNCTIONS))} of one argument. Make a column of all "
-            "else before the fit, such as of splines or of what depends on other rows"
+            "else before the fit, such as of what depends on other rows"
         )
 
 

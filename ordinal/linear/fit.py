@@ -46,6 +46,7 @@ from .._watch.convergence import (
 from ..preprocessing.joined import Preprocess, preprocessed
 from .estimates import Remembered, null_loglik, remember
 from .model import PomModel
+from .monotone import constrained
 from .path import ConcaveLink, PomPath, geometric, read_lambdas
 from .prepared import PreparedPom, check_concave, prepare_pom
 from .sandwich import Middle, covariance_of
@@ -440,7 +441,17 @@ def _fit(
             f"l1 must be 0 where X is read in chunks, got {shown(largest[0])}"
         )
     prepared = prepare_pom(
-        "fit_pom", X, y, any(largest), link=link, scale=scale, chunks=True, **given
+        *("fit_pom", X, y, any(largest)),
+        link=link,
+        scale=scale,
+        chunks=True,
+        monotone=largest[0] == 0 and len(penalties) == 1,
+        **given,
+    )
+    prepared = constrained(
+        prepared,
+        "fit_pom",
+        lambda D: likelihood_of(D, link, largest[1], prepared.n_threads),
     )
     middle = _middle(robust, prepared.training.cluster, prepared.design, largest[0])
     models: dict[tuple[float, float], PomModel] = {}

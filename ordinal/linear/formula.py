@@ -3,6 +3,7 @@
     Sat ~ Infl + Type * Cont          a column of labels, and terms of columns
     y ~ np.log(size) + I(age ** 2)    arithmetic (see `expressions`)
     y ~ C(floor) + offset(exposure)   codes as categories; a known part of the score
+    y ~ ns(age, df=3) + mo(school)    splines (see `splines`), and monotone effects
 
 formulaic says which terms a text has: `+ - : * / ** %in% .` and brackets are its own.
 What the terms' columns hold is found here and in `contrasts`, so that a model can hold
@@ -16,16 +17,25 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from .._input.checks import listed, shortened, shown
-from .contrasts import Factor
-from .expressions import called, column_name, columns_of, parsed, without_quoted
+from .contrasts import Contrasts, Factor
+from .expressions import (
+    as_text,
+    called,
+    column_name,
+    columns_of,
+    parsed,
+    without_quoted,
+)
+from .splines import OPTIONS, Kind
 
 _MOST_PRODUCTS = 300_000  # products of two terms that are formed: about a second
 _POWERS = ("**", "^")
 _PRODUCTS = ("*", "/", ":", "in", *_POWERS)
 _CATEGORY = ("C", "factor")
+_INCREMENTS: dict[str | None, Contrasts] = {"mo": "monotone", "fused": "fused"}
 _TREATMENT = ("Treatment", "treatment")  # `contr.treatment` is called so as well
 
 
@@ -39,14 +49,17 @@ class Parsed:
     response : str
         The column of the labels.
     terms : tuple of tuples of Factor
-        Without that of the intercept, which the thresholds stand for.
+        Without that of the intercept, which the thresholds stand for; none of "y ~ 1".
     offsets : tuple of Factor
+    beside : tuple of str
+        The last terms, which are columns that have no location effect.
     """
 
     text: str
     response: str
     terms: tuple[tuple[Factor, ...], ...]
     offsets: tuple[Factor, ...]
+    beside: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -55,8 +68,12 @@ class Parsed:
         return tuple(dict.fromkeys(name for f in factors for name in f.columns))
 
 
-def parse_formula(text: str, names: Sequence[str]) -> Parsed:
+def parse_formula(
+    text: str, names: Sequence[str], beside: Sequence[str] = ()
+) -> Parsed:
     """Parse a formula for a table with these columns.
+
+    Columns `beside` it, of nominal or scale effects, become its last terms.
 
     Raises
     ------
@@ -69,7 +86,8 @@ def parse_formula(text: str, names: Sequence[str]) -> Parsed:
     """
     found = _read(text, names)
     left, right = getattr(found, "lhs", None), getattr(found, "rhs", None)
-    if left is None or right is None or tuple in (type(left), type(right)):
+    is_empty = not text.partition("~")[2].strip()
+    if left is None or right is None or tuple in (type(left), type(right)) or is_empty:
         raise ValueError(
             f"a formula must be of the form 'y ~ x1 + x2', got {shown(text)}"
             f"{_hint(text)}"
@@ -91,9 +109,18 @@ def parse_formula(text: str, names: Sequence[str]) -> Parsed:
             f"leave out '- 1' and '0 +' in {shown(text)}: the thresholds are the "
             "intercepts"
         )
-    if not terms:
-        raise ValueError(f"{shown(text)} has no term: what ranks depend on is a column")
-    return Parsed(text, response, tuple(terms), tuple(offsets))
+    own = {":".join(f.name for f in term) for term in terms}
+    more = [name for name in dict.fromkeys(beside) if name in names and name not in own]
+    for name in more:
+        if name == response:
+            raise ValueError(f"{shown(name)} holds the labels, which have no effect")
+        if any(name in f.columns for term in terms for f in term if len(term) > 1):
+            raise ValueError(
+                f"nominal and scale effects of {shown(name)}, which is in an "
+                f"interaction, need it in the formula: add '+ {name}'"
+            )
+        terms.append((Factor(name, None, (name,)),))
+    return Parsed(text, response, tuple(terms), tuple(offsets), tuple(more))
 
 
 def _read(text: str, names: Sequence[str]) -> Any:
@@ -209,6 +236,10 @@ def _factor(text: str, kind: str, names: Sequence[str]) -> Factor:
     node, quoted = parsed(text)
     if called(node) in _CATEGORY:
         return _category(text, node, quoted, names)
+    if called(node) in _INCREMENTS:
+        return _increments(text, node, quoted, names)
+    if called(node) in OPTIONS:
+        return _smooth(text, node, quoted, names)
     columns = tuple(_known(name, names) for name in columns_of(text))
     if not columns:
         raise ValueError(f"a term is of columns, got {shown(text)}")
@@ -232,6 +263,67 @@ def _category(
             f"{shown(text)}; other contrasts there are not"
         )
     return Factor(f"C({name})", None, (_known(name, names),), True, reference)
+
+
+def _increments(
+    text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
+) -> Factor:
+    """mo(x) or fused(x), where x is a column."""
+    name = column_name(node.args[0], quoted) if len(node.args) == 1 else None
+    if name is None or node.keywords:
+        kind = called(node)
+        raise ValueError(f"{kind} is of one column, {kind}(x), got {shown(text)}")
+    contrasts = _INCREMENTS[called(node)]
+    shown_text = text.replace("`", "")
+    return Factor(shown_text, None, (_known(name, names),), True, None, contrasts)
+
+
+def _smooth(
+    text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
+) -> Factor:
+    """Return a spline or polynomial: its column or arithmetic, and the options."""
+    kind = cast(Kind, called(node))
+    allowed, (first, *rest) = OPTIONS[kind], node.args or [None]
+    given = dict(zip(allowed, rest, strict=False))
+    given |= {k.arg: k.value for k in node.keywords}
+    expected = len(rest) + len(node.keywords)
+    if first is None or len(given) < expected or not {*given} <= {*allowed}:
+        raise ValueError(
+            f"{kind} is of a column and the options {listed(allowed)}, got "
+            f"{shown(text)}"
+        )
+    options = {k: _literal(k, value, text) for k, value in given.items()}
+    name, source = column_name(first, quoted), as_text(first, quoted)
+    read = columns_of(source) if name is None else (name,)
+    columns = tuple(_known(column, names) for column in read)
+    if not columns:
+        raise ValueError(f"{kind} is of a column, got {shown(text)}")
+    return Factor(
+        text.replace("`", ""),
+        source if name is None else None,
+        columns,
+        smooth=(kind, repr(options)),
+    )
+
+
+def _literal(option: str, node: Any, text: str) -> Any:
+    """Return the number, or list of numbers, that an option of a spline states."""
+    if called(node) == "c":  # as R has lists
+        node = ast.List(node.args, ast.Load())
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        value = None
+    value = list(value) if isinstance(value, tuple) else value
+    numbers = value if isinstance(value, list) else [value]
+    if any(type(v) not in (int, float) for v in numbers) or (
+        isinstance(value, list) and option != "knots"
+    ):
+        raise ValueError(
+            f"{option} of {shown(text)} must be a number"
+            f"{' or a list of numbers' * (option == 'knots')}"
+        )
+    return value
 
 
 def _reference(node: ast.expr) -> Any:

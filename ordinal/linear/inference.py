@@ -317,6 +317,50 @@ class Wald(Estimates):
         frame = self.coding.read(X)
         return self.coding.transform(frame), self.coding.offset(frame, offset)
 
+    def monotone_effects(self) -> Table:
+        """Increments of the monotone effects `mo(x)` of a formula, level by level.
+
+        Returns
+        -------
+        Table
+            `name` and `level`; `increment`, the change of the score from the level
+            before; `mean`, the mean of those of the effect (`b` of brms); and `share`,
+            which sum to 1 (the simplex of brms).
+
+        Raises
+        ------
+        ValueError
+            The model has no monotone effect.
+
+        Examples
+        --------
+        >>> import ordinal, pandas as pd
+        >>> data = pd.DataFrame({"y": [0, 1, 0, 1, 2, 1, 0, 2, 2], "k": [0, 1, 2] * 3})
+        >>> ordinal.fit_pom("y ~ mo(k)", data).monotone_effects()
+        name  level increment    mean share
+        mo(k) 1       2.62541 1.31271     1
+        mo(k) 2             0 1.31271     0
+        """
+        found = {} if self.coding is None else self.coding.monotone
+        if not found:
+            raise ValueError("the model has no monotone effect: write mo(x) for x")
+        slopes = np.zeros(len(self.column_names))
+        slopes[self.location] = self.coef
+        rows: list[tuple[str, str, float, float, float]] = []
+        for name, (variable, columns) in found.items():
+            d = slopes[list(columns)]
+            mean, total = d.mean(), d.sum() or 1.0
+            assert variable.labels is not None
+            for label, step in zip(variable.labels[1:].tolist(), d, strict=True):
+                rows.append((name, str(label), step, mean, step / total))
+        keys = "name", "level", "increment", "mean", "share"
+        return Table(
+            {
+                k: np.array(of)
+                for k, of in zip(keys, zip(*rows, strict=True), strict=True)
+            }
+        )
+
 
 class Inference(Wald):
     """Tests and effects of a fitted cumulative model."""

@@ -97,9 +97,10 @@ def prepare_pom(
     missing: Missing,
     cluster: ArrayLike | None = None,
     chunks: bool = False,
+    monotone: bool = False,
     **common: Any,
 ) -> PreparedPom:
-    """Check and read what the fits share."""
+    """Check and read what the fits share; `monotone` is for fits that take mo(x)."""
     check_choice("link", link, get_args(Link))
     check_choice("threshold", threshold, get_args(Threshold))
     if not chunks:
@@ -113,7 +114,13 @@ def prepare_pom(
         by_row={"sample_weight": sample_weight, "offset": offset, "cluster": cluster},
         class_weight=class_weight,
         chunks=chunks,
+        beside=[*_strings(nominal), *_strings(scale)],
     )
+    if training.coding is not None and training.coding.monotone and not monotone:
+        raise ValueError(
+            f"{name} does not fit monotone effects: use fused(x) instead of mo(x), "
+            "which has no constraint, or fit_pom without l1"
+        )
     prepared = prepare(
         name,
         training.rows,
@@ -168,7 +175,13 @@ def _design(
     """Return the columns and thresholds that the arguments ask for."""
     nominal = _chosen("nominal", nominal, problem, training.coding)
     scale = _chosen("scale", scale, problem, training.coding)
-    location = np.delete(np.arange(problem.n_features), nominal)
+    terms = {} if training.coding is None else training.coding.columns_of_terms
+    own = [j for term in training.beside for j in terms[term]]
+    location = np.setdiff1d(np.arange(problem.n_features), [*nominal, *own])
+    monotone = {} if training.coding is None else training.coding.monotone
+    bound = [j for _, of in monotone.values() for j in of]
+    if np.isin(bound, np.union1d(nominal, scale)).any():
+        raise ValueError("monotone effects are neither nominal nor of the scale")
     known = training.offset
     if known is not None:
         known = read_offset(known, problem.n_samples)
@@ -181,6 +194,12 @@ def _design(
             "the latent noise: subtract its mean, or divide it by its scale",
         )
     return Design.from_problem(problem, location, nominal, scale, known, threshold)
+
+
+def _strings(names: Any) -> list[str]:
+    """Return the names in an argument, which is checked later."""
+    every = names if isinstance(names, Sequence) and not isinstance(names, str) else ()
+    return [name for name in every if isinstance(name, str)]
 
 
 def _chosen(

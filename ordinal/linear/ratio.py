@@ -19,6 +19,7 @@ from .._model.threshold_model import by_probabilities
 from .._watch.convergence import Status, warn_of_separation
 from .estimates import predictors, refit, score
 from .inference import Wald
+from .monotone import constrained
 from .prepared import PreparedPom, prepare_pom
 from .ratio_loss import Family, RatioLikelihood, log_probabilities
 from .sandwich import covariance_of_hessian
@@ -192,7 +193,11 @@ def fit_ratio(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
+        monotone=True,
     )  # fmt: skip
+    prepared = constrained(
+        prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link)
+    )
     loss = RatioLikelihood(prepared.design, family, link)
     with prepared.monitor as monitor, closing(prepared.problem):
         found = minimize(loss, loss.start(), max_iter, monitor)

@@ -68,6 +68,10 @@ class Terms:
 
     def __init__(self, model: Any, asked: str):
         check_likelihood(model, asked)
+        if model.coding is not None and model.coding.monotone:
+            raise ValueError(
+                f"{asked} compares fits without constraints: use fused(x) for mo(x)"
+            )
         self.model, self.asked = model, asked
         self.fit: Remembered = remembered(model, asked)
         self.columns: dict[str, np.ndarray] = model._features()
@@ -167,7 +171,9 @@ class Terms:
         )
         response = (coding.formula or "y ~").partition("~")[0].strip()
         offsets = [coding.variables[k].name for k in coding.offsets]
-        text = f"{response} ~ {' + '.join([*kept, *offsets]) or '1'}"
+        used = [*fitted.columns, *model.nominal]  # without those of the scale alone
+        own = [t for t in kept if np.isin(places[t], used).any()]
+        text = f"{response} ~ {' + '.join([*own, *offsets]) or '1'}"
         coding = replace(coding, terms=terms, formula=text if coding.formula else None)
         columns = np.array([j for t in kept for j in places[t]], np.int64)
         return _model(self, fitted, coding, columns, frame)

@@ -6,7 +6,7 @@ refused or left out, of everything that has rows alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -50,6 +50,8 @@ class Training:
         Rows that were left out as they lacked a value.
     frame : Frame or None
         The table that the coding made X of.
+    beside : tuple of str
+        Terms that nominal or scale effects name and the formula does not.
     """
 
     rows: Any
@@ -59,6 +61,7 @@ class Training:
     coding: Coding | None
     n_missing: int
     frame: Frame | None
+    beside: tuple[str, ...] = ()
 
 
 def read_training(
@@ -71,6 +74,7 @@ def read_training(
     by_row: Mapping[str, Any],
     class_weight: Any = None,
     chunks: bool = False,
+    beside: Sequence[str] = (),
 ) -> Training:
     """Read what a fit is given.
 
@@ -79,6 +83,8 @@ def read_training(
     X : table, matrix, source of blocks, or formula
         If `chunks`, rows that are not in memory are left as they are.
     y : labels, or the data frame that a formula is about
+    beside : sequence of str
+        Columns with nominal or scale effects, which a formula need not name.
     by_row : mapping
         Of "sample_weight", "offset" and "cluster" to (n,) array-like, the name of a
         column of the table of a formula, or None.
@@ -104,7 +110,7 @@ def read_training(
             "in the blocks, and pass the source as X and None as y"
         )
     if isinstance(X, str):
-        parsed, X, y, given = _of_formula(X, y, given)
+        parsed, X, y, given = _of_formula(X, y, given, beside)
     table = _read_table(X, parsed, reference)
     if classes is None:
         classes = declared_categories(y)
@@ -125,14 +131,19 @@ def read_training(
         coding = _coding(parsed, table, reference)
         given["offset"] = coding.offset(table, given["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
-    if coded or is_sparse(table):  # a term such as log(x) may be infinite
+    if (coded and table.shape[1]) or is_sparse(table):  # log(x) may be infinite
         values: Any = read_features(table)
     else:  # finite, as `read_dense`, `read_frame` and `_complete` have found
         values = np.require(getattr(table, "values", table), np.float64, ["C", "A"])
     weights = given.pop("sample_weight"), class_weight
     problem = Problem.from_features(values, feature_names(table), y, classes, *weights)
     return Training(
-        problem, y, coding=coding, n_missing=n_missing, frame=frame, **given
+        *(problem, y),
+        coding=coding,
+        n_missing=n_missing,
+        frame=frame,
+        beside=() if parsed is None else parsed.beside,
+        **given,
     )
 
 
@@ -179,7 +190,7 @@ def _coding(
 
 
 def _of_formula(
-    text: str, data: Any, given: dict[str, Any]
+    text: str, data: Any, given: dict[str, Any], beside: Sequence[str]
 ) -> tuple[Parsed, Any, Any, dict[str, Any]]:
     """Return a formula, its table, the labels, and other columns of the table."""
     if data is None or isinstance(data, str) or not is_frame(data):
@@ -190,7 +201,7 @@ def _of_formula(
     names = feature_names(data)
     if names is None:
         raise TypeError("a formula needs a data frame whose columns have names")
-    parsed = parse_formula(text, names)
+    parsed = parse_formula(text, names, beside)
     found = {}
     for argument, value in given.items():
         if isinstance(value, str):
@@ -214,7 +225,7 @@ def _complete(
     gaps: dict[str, np.ndarray] = {}
     if isinstance(table, Frame | np.ndarray):
         values = np.asarray(table.values if isinstance(table, Frame) else table)
-        if np.isnan(values.min()):  # which takes no memory
+        if values.size and np.isnan(values.min()):  # which takes no memory
             names = getattr(table, "names", None) or default_names(values.shape[1])
             gaps = {name: np.isnan(values[:, j]) for j, name in enumerate(names)}
     gaps = {name: lacking for name, lacking in gaps.items() if lacking.any()}

@@ -1,0 +1,286 @@
+"""Smooth terms of formulas: columns made of one variable and of stored numbers.
+
+With t_1 < ... < t_k the knots, those at the ends included, the columns are
+
+    bs    B-splines but for the first, polynomials of a degree between knots
+    ns    natural cubic splines: B-splines whose second derivative is 0 at the ends
+    cr    natural cubic splines, by their values at the knots less their mean
+    rcs   x, and ((x - t_j)+^3 + ...) / (t_k - t_1)^2 for j < k - 1: natural as well
+    poly  polynomials that are orthogonal over the training rows
+
+Beyond the ends `bs` and `poly` go on as polynomials, all others as straight lines. The
+columns are those of R's `splines::bs`, `splines::ns`, `stats::poly`, `rms::rcs`, and of
+`smoothCon(s(x, bs = "cr"), absorb.cons = TRUE)` of mgcv. Knots are placed at quantiles
+of the training rows, whatever the weight of these is.
+
+C. de Boor, "A Practical Guide to Splines", Springer, 2001. S. N. Wood, "Generalized
+Additive Models", 2nd edition, CRC, 2017, 5.3.1. F. E. Harrell, "Regression Modeling
+Strategies", 2nd edition, Springer, 2015, 2.4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from .._input.checks import check_count, listed, shown
+from .._input.fields import FINITE, INCREASING, Array
+from .._input.sparse import read_only
+from .._model.storage import Storable
+
+Kind = Literal["bs", "ns", "cr", "rcs", "poly"]
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "bs": ("df", "knots", "degree", "lower_bound", "upper_bound"),
+    "ns": ("df", "knots", "lower_bound", "upper_bound"),
+    "cr": ("df", "knots"),
+    "rcs": ("knots",),
+    "poly": ("degree",),
+}
+_HIGHEST = 20  # degree; orthogonal polynomials lose their digits beyond
+_TIED = 0.05  # share of an end, from which on Hmisc takes the next value for a knot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Basis(Storable):
+    """Columns of a smooth term.
+
+    Attributes
+    ----------
+    kind : {"bs", "ns", "cr", "rcs", "poly"}
+    degree : int
+        Of the polynomials; 3 for all but `bs` and `poly`.
+    knots : (k,) array
+        Rising, with both ends; empty for `poly`.
+    numbers : (c,) array
+        Means of the columns of `cr`, (k,); for `poly` the degree + 1 squared norms and
+        then the degree centres of the recurrence; empty for others.
+    """
+
+    kind: Kind
+    degree: int
+    knots: Annotated[np.ndarray, Array("f8", "k"), FINITE, INCREASING]
+    numbers: Annotated[np.ndarray, Array("f8", "c"), FINITE]
+
+    @classmethod
+    def fitted(cls, name: str, kind: Kind, options: Mapping[str, Any], x: Any) -> Basis:
+        """Choose the knots of a term that a formula calls `name` for these rows.
+
+        Raises
+        ------
+        ValueError
+            For an option of the wrong kind, or rows with too few distinct values.
+        """
+        degree, x = options.get("degree", 1 if kind == "poly" else 3), np.sort(x)
+        if check_count(f"degree of {name}", degree) > _HIGHEST:
+            raise ValueError(f"degree of {name} must be at most {_HIGHEST}")
+        knots, numbers = np.empty(0), np.empty(0)
+        if kind == "poly":
+            if np.unique(x).size <= degree:
+                raise ValueError(f"{name} needs more than {degree} distinct values")
+            numbers = _recurrence(x, degree)
+        else:
+            knots = _knots(name, kind, options, x, degree)
+            if not (np.isfinite(knots).all() and (np.diff(knots) > 0).all()):
+                raise ValueError(
+                    f"{name} needs knots that rise between its ends, got "
+                    f"{listed(knots)}; pass fewer, or knots=[...] between "
+                    f"{x[0]:g} and {x[-1]:g}"
+                )
+        if kind == "cr":
+            numbers = _natural(knots, x).mean(axis=0)
+        made = cls(kind, degree, read_only(knots), read_only(numbers))
+        made._check()
+        return made
+
+    @property
+    def size(self) -> int:
+        """Return the number of columns."""
+        if self.kind == "poly":
+            return self.degree
+        return self.knots.size - 1 + (self.degree - 1 if self.kind == "bs" else 0)
+
+    def transform(self, x: np.ndarray) -> np.ndarray:
+        """Return the columns of some values, (n, size)."""
+        t = self.knots
+        match self.kind:
+            case "bs":
+                B = _b_splines(_padded(t, self.degree), self.degree, x)
+                return np.asarray(B[:, 1:])
+            case "ns":
+                return _natural_b_splines(t, x)
+            case "cr":
+                return np.asarray(_natural(t, x) @ _null_space(self.numbers[None]))
+            case "rcs":
+                return _restricted(t, x)
+        columns = [np.ones_like(x)]
+        square, centre = np.split(self.numbers, [self.degree + 1])
+        for k in range(self.degree):
+            column = (x - centre[k]) * columns[-1]
+            if k:
+                column -= square[k] / square[k - 1] * columns[-2]
+            columns.append(column)
+        return np.asarray(np.column_stack(columns[1:]) / np.sqrt(square[1:]))
+
+    def _check(self) -> None:
+        least = {"bs": 2, "ns": 2, "cr": 3, "rcs": 3, "poly": 0}[self.kind]
+        if not 1 <= self.degree <= _HIGHEST or self.knots.size < least:
+            raise ValueError(f"{self.kind} needs a degree and {least} knots or more")
+        size = {"cr": self.knots.size, "poly": 2 * self.degree + 1}.get(self.kind, 0)
+        if self.numbers.size != size:
+            raise ValueError(f"numbers must have {size} entries")
+        if self.kind == "poly" and not (self.numbers[: self.degree + 1] > 0).all():
+            raise ValueError("numbers must begin with squared norms, which are > 0")
+        if self.kind == "cr" and not self.numbers.any():
+            raise ValueError("numbers must hold means, which are not all 0")
+
+
+def _knots(
+    name: str, kind: Kind, options: Mapping[str, Any], x: np.ndarray, degree: int
+) -> np.ndarray:
+    """Return the knots that the options give, or quantiles of sorted values."""
+    given, df = options.get("knots"), options.get("df")
+    bounds = [options.get("lower_bound", x[0]), options.get("upper_bound", x[-1])]
+    if given is not None and df is not None:
+        raise ValueError(f"{name} takes df or knots, not both")
+    if kind == "rcs":
+        if isinstance(given, int | None):
+            return _harrell(name, x, 5 if given is None else given)
+        return np.array(given, np.float64)
+    if given is not None:
+        if not isinstance(given, list):
+            raise ValueError(f"knots of {name} must be a list, got {shown(given)}")
+        inner = np.array(given, np.float64)
+        return (
+            inner if kind == "cr" else np.concatenate([bounds[:1], inner, bounds[1:]])
+        )
+    default, most = {"bs": (degree, degree), "ns": (1, 1), "cr": (9, 2)}[kind]
+    df = default if df is None else check_count(f"df of {name}", df)
+    values = np.unique(x)
+    if not most <= df < values.size + most:
+        raise ValueError(
+            f"df of {name} must be at least {most}, and its knots no more than the "
+            f"{values.size} distinct values, got {df}"
+        )
+    if kind == "cr":
+        return np.asarray(np.quantile(values, np.linspace(0, 1, df + 1)))
+    inside = x[(x >= bounds[0]) & (x <= bounds[1])]
+    if not inside.size:
+        raise ValueError(f"{name} needs values between its bounds {listed(bounds)}")
+    inner = np.quantile(inside, np.linspace(0, 1, df - most + 2)[1:-1])
+    return np.concatenate([bounds[:1], inner, bounds[1:]])
+
+
+def _harrell(name: str, x: np.ndarray, k: int) -> np.ndarray:
+    """Return k knots as `Hmisc::rcspline.eval` places them among sorted values."""
+    values, counts = np.unique(x, return_counts=True)
+    if not 3 <= k < values.size - 2 or x.size < 6:
+        raise ValueError(
+            f"{name} needs 3 knots or more, and more than two distinct values beside "
+            f"them, got {shown(k)} for {values.size}; pass a list of knots"
+        )
+    outer = 0.1 if k == 3 else 0.05 if k < 7 else 0.025
+    share = counts / x.size
+    ends = share[[0, -1]] >= _TIED if share[1:-1].max() < _TIED else [False, False]
+    first = values[1 : 1 + int(ends[0])]
+    last = values[values.size - 1 - int(ends[1]) : values.size - 1]
+    x = x[(x > first.max(initial=-np.inf)) & (x < last.min(initial=np.inf))]
+    inner = k - first.size - last.size
+    at = {1: [0.5], 2: [0.5, 1 - outer]}.get(
+        inner, np.linspace(outer, 1 - outer, inner)
+    )
+    knots = np.quantile(x, at)
+    if 4 < x.size < 100 and inner > 1:
+        if not first.size:
+            knots[0] = x[4]
+        if not last.size:
+            knots[-1] = x[-5]
+    return np.concatenate([first, knots, last])
+
+
+def _padded(knots: np.ndarray, degree: int) -> np.ndarray:
+    """Return the knots with the ends as often as B-splines of a degree need them."""
+    return np.concatenate([[knots[0]] * degree, knots, [knots[-1]] * degree])
+
+
+def _b_splines(t: np.ndarray, degree: int, x: Any, order: int = 0) -> np.ndarray:
+    """Return derivatives of an order of all B-splines, by the recurrence of de Boor.
+
+    Values beyond the ends belong to the outermost intervals: polynomials go on there.
+    """
+    x = np.asarray(x, np.float64)[:, None]
+    interval = np.searchsorted(t, x[:, 0], "right") - 1
+    B = np.zeros((len(x), t.size - 1))
+    B[np.arange(len(x)), np.clip(interval, degree, t.size - degree - 2)] = 1.0
+    for k in range(1, degree + 1):
+        width = t[k:] - t[:-k]
+        B = B / np.where(width > 0, width, 1.0)  # B is 0 where knots coincide
+        if k > degree - order:
+            B = k * (B[:, :-1] - B[:, 1:])
+        else:
+            B = (x - t[: -k - 1]) * B[:, :-1] + (t[k + 1 :] - x) * B[:, 1:]
+    return B
+
+
+def _natural_b_splines(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
+    t, ends = _padded(knots, 3), knots[[0, -1]]
+    nearest = np.clip(x, *ends)
+    B = _b_splines(t, 3, nearest)
+    for end in ends:
+        beyond = (nearest == end) & (x != end)
+        B[beyond] += (x[beyond] - end)[:, None] * _b_splines(t, 3, [end], 1)
+    return np.asarray(B[:, 1:] @ _null_space(_b_splines(t, 3, ends, 2)[:, 1:]))
+
+
+def _null_space(constraints: np.ndarray) -> np.ndarray:
+    """Return the last columns of Q of the QR decomposition of some constraints'."""
+    Q = np.linalg.qr(constraints.T, mode="complete")[0]
+    return np.asarray(Q[:, len(constraints) :])
+
+
+def _natural(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return natural cubic splines by their values at the knots, (n, k)."""
+    h, k = np.diff(knots), knots.size
+    D, B = np.zeros((k - 2, k)), np.zeros((k - 2, k - 2))
+    for i in range(k - 2):
+        D[i, i : i + 3] = 1 / h[i], -1 / h[i] - 1 / h[i + 1], 1 / h[i + 1]
+        B[i, i] = (h[i] + h[i + 1]) / 3
+        if i:
+            B[i, i - 1] = B[i - 1, i] = h[i] / 6
+    bend = np.zeros((k, k))  # second derivatives at the knots
+    bend[1:-1] = np.linalg.solve(B, D)
+    j = np.clip(np.searchsorted(knots, x, "right") - 1, 0, k - 2)
+    nearest = np.clip(x, knots[0], knots[-1])
+    left, right = (knots[j + 1] - nearest) / h[j], (nearest - knots[j]) / h[j]
+    unit = np.eye(k)
+    out = left[:, None] * unit[j] + right[:, None] * unit[j + 1]
+    for share, at in ((left, j), (right, j + 1)):
+        out += ((share**3 - share) * h[j] ** 2 / 6)[:, None] * bend[at]
+    # the slopes at the ends, along which the columns go on
+    outer = (x - nearest)[:, None]
+    rise = (unit[j + 1] - unit[j]) / h[j][:, None]
+    low = rise - h[j][:, None] / 6 * (2 * bend[j] + bend[j + 1])
+    high = rise + h[j][:, None] / 6 * (bend[j] + 2 * bend[j + 1])
+    return np.asarray(out + outer * np.where(outer < 0, low, high))
+
+
+def _restricted(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
+    last, before = knots[-1], knots[-2]
+    cubed = np.maximum((x[:, None] - knots) / (last - knots[0]) ** (2 / 3), 0) ** 3
+    own = (before - knots[:-2]) / (last - before) * cubed[:, -1:]
+    own -= (last - knots[:-2]) / (last - before) * cubed[:, -2:-1]
+    return np.column_stack([x, cubed[:, :-2] + own])
+
+
+def _recurrence(x: np.ndarray, degree: int) -> np.ndarray:
+    """Return squared norms and centres of orthogonal polynomials of some values."""
+    square, centre = [float(x.size)], []
+    column, earlier = np.ones_like(x), np.zeros_like(x)
+    for k in range(degree):
+        centre.append(float(x @ column**2) / square[-1])
+        drop = square[-1] / square[-2] if k else 0.0
+        column, earlier = (x - centre[-1]) * column - drop * earlier, column
+        square.append(float(column @ column))
+    return np.array(square + centre)

@@ -1,0 +1,293 @@
+"""Smooth, fused and monotone terms of formulas, and formulas without terms.
+
+`REFERENCE` holds what tools/reference/splines.R prints: columns at the values `AT`.
+"""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import expit
+
+import ordinal
+from ordinal._input.columns import read_frame
+from ordinal.linear.contrasts import Coding
+from ordinal.linear.formula import parse_formula
+
+REFERENCE = json.loads(
+    (Path(__file__).parent / "data" / "spline_reference.json").read_text()
+)
+X = (37 * np.arange(1, 121) % 121 / 12) ** 1.5 - 3
+AT = np.array([-6, X.min(), -2.5, 4.25, 20, X.max(), 40])
+
+
+def coding_of(term, values, name="x"):
+    frame = pd.DataFrame({"y": np.arange(len(values)) % 2, name: values})
+    parsed = parse_formula(f"y ~ {term}", list(frame))
+    return Coding.of_terms(parsed.text, read_frame(frame, parsed.columns), parsed.terms)
+
+
+@pytest.mark.parametrize("term", REFERENCE)
+def test_columns_are_those_of_R_also_beyond_the_training_rows(term):
+    name = term[term.index("(") + 1 :].split(",")[0].rstrip(")")
+    values = {"x": X, "small": X[:60], "tied": np.maximum(X, 1)}[name]
+    made = coding_of(term, values, name).transform(pd.DataFrame({name: AT}))
+    expected = np.array(REFERENCE[term])
+    assert made.shape == expected.shape
+    assert_allclose(made, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_knots_are_those_of_the_training_rows():
+    """Columns of a row do not depend on the rows predicted with it, nor on a file."""
+    for term in REFERENCE:
+        if term.split("(")[1][0] != "x":
+            continue
+        coding = coding_of(term, X)
+        every = coding.transform(pd.DataFrame({"x": AT}))
+        single = [coding.transform(pd.DataFrame({"x": [v]}))[0] for v in AT]
+        assert_allclose(every, single, rtol=1e-12, atol=1e-13)
+        file = io.BytesIO()
+        coding.save(file)
+        file.seek(0)
+        again = ordinal.load(file)
+        assert_array_equal(again.transform(pd.DataFrame({"x": AT})), every)
+
+
+def test_natural_splines_of_equal_knots_span_the_same_functions():
+    """`ns`, `cr` and `rcs` are three bases of one space beside a constant."""
+    knots = [-2.5, 0.0, 5.0, 20.0]
+    terms = (
+        f"ns(x, knots={knots[1:-1]}, lower_bound=-2.5, upper_bound=20)",
+        f"cr(x, knots={knots})",
+        f"rcs(x, {knots})",
+    )
+    spans = []
+    for term in terms:
+        Z = coding_of(term, X).transform(pd.DataFrame({"x": X}))
+        assert Z.shape[1] == 3
+        Q, _ = np.linalg.qr(np.column_stack([np.ones(len(Z)), Z]))
+        spans.append(Q @ Q.T)
+    assert_allclose(spans[1], spans[0], atol=1e-9)
+    assert_allclose(spans[2], spans[0], atol=1e-9)
+
+
+def sloped(n=200):
+    """Rows whose ranks rise along a curve of x."""
+    rng = np.random.default_rng(3)
+    x, z = rng.uniform(0, 4, n), rng.normal(size=n)
+    score = np.sin(1.5 * x) * 2 + 0.5 * z + rng.logistic(size=n)
+    return pd.DataFrame({"y": np.digitize(score, [-1, 0, 1]), "x": x, "z": z})
+
+
+def test_models_keep_splines_in_their_file_and_average_over_them():
+    data = sloped()
+    model = ordinal.fit_pom("y ~ ns(np.log(x + 1), df=3) * z", data)
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    loaded = ordinal.load(file)
+    assert_array_equal(loaded.predict_proba(data), model.predict_proba(data))
+    effects = model.marginal_effects()
+    of_x = effects["name"] == "x"
+    h, up, down = 1e-5, data.copy(), data.copy()
+    up["x"] += h
+    down["x"] -= h
+    change = model.predict_proba(up).mean(axis=0) - model.predict_proba(down).mean(
+        axis=0
+    )
+    assert_allclose(effects["effect"][of_x], change / (2 * h), rtol=1e-4, atol=1e-8)
+    other = ordinal.fit_pom("y ~ cr(x, df=3) * z", data)
+    test = other.wald_test()
+    assert list(test["dof"]) == [3, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        ("bs(x, df=2)", "df of bs"),
+        ("bs(x, df=500)", "df of bs"),
+        ("ns(x, knots=[50])", "needs knots that rise"),
+        ("ns(x, df=3, knots=[1])", "df or knots, not both"),
+        ("ns(x, knots=3)", "must be a list"),
+        ("poly(x, 200)", "at most 20"),
+        ("poly(x, z)", "must be a number"),
+        ("rcs(x, 2)", "needs 3 knots or more"),
+        ("cr(x, degree=2)", "the options"),
+        ("bs(3)", "is of a column"),
+        ("bs(x, [1], [2], 3, 4, 5, 6)", "the options"),
+        ("mo(np.log(x))", "is of one column"),
+        ("mo(x):z", "no interactions"),
+        ("rcs(nowhere)", "which is not among"),
+    ],
+)
+def test_options_that_no_term_takes_are_refused(term, message):
+    with pytest.raises(ValueError, match=message):
+        ordinal.fit_pom(f"y ~ {term}", sloped())
+
+
+def test_a_forged_basis_is_refused():
+    basis = coding_of("poly(x, 2)", X).variables[0].basis
+    for change in (
+        {"degree": 3},
+        {"kind": "cr"},
+        {"numbers": -basis.numbers},
+        {"degree": 0},
+    ):
+        with pytest.raises(ValueError, match=r"must|needs"):
+            replace(basis, **change)._check()
+
+
+# Terms of one sign
+
+
+def levels(n=300, effects=(0, 0.5, 0.5, 0.3, 1.5, 1.4), sign=-1.0):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"z": rng.normal(size=n), "k": rng.integers(0, 6, n)})
+    score = sign * np.array(effects)[data["k"]] + 0.5 * data["z"]
+    return data.assign(y=np.digitize(score + rng.logistic(size=n), [-1, 0, 1]))
+
+
+def negative_loglik(parameters, data, Z):
+    """-log L of y by thresholds theta_0, their gaps, and coefficients of Z."""
+    theta = np.cumsum(parameters[:3])
+    ends = np.concatenate([[-np.inf], theta, [np.inf]])
+    score = Z @ parameters[3:]
+    y = data["y"].to_numpy()
+    return -np.log(expit(ends[y + 1] - score) - expit(ends[y] - score)).sum()
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_monotone_effects_are_the_best_of_one_sign(sign):
+    """Against bounds of scipy's L-BFGS-B, for both signs, and the conditions of KKT."""
+    data = levels(sign=sign)
+    model = ordinal.fit_pom("y ~ z + mo(k)", data)
+    steps = [data["k"].to_numpy() >= k for k in range(1, 6)]
+    Z = np.column_stack([data["z"], *steps]).astype(float)
+    least = np.inf
+    for bound in ((0, None), (None, 0)):
+        bounds = [(None, None), (1e-9, None), (1e-9, None), (None, None), *[bound] * 5]
+        start = np.array([-1.0, 1, 1, 0, *[0.0] * 5])
+        found = minimize(
+            negative_loglik, start, (data, Z), bounds=bounds, options={"maxfun": 10**5}
+        )
+        least = min(least, found.fun)
+    assert_allclose(-model.loglik, least, rtol=1e-8)
+    effects = model.monotone_effects()
+    d = effects["increment"]
+    assert (d * sign >= 0).all()
+    assert (d == 0).any()
+    assert_allclose(effects["share"].sum(), 1)
+    assert_allclose(effects["mean"] * 5 * effects["share"], d)
+    at = np.concatenate(
+        [model.thresholds[:1], np.diff(model.thresholds), model.coef[:1], d]
+    )
+    unit = 1e-5 * np.eye(at.size)
+    slope = np.array(
+        [
+            negative_loglik(at + h, data, Z) - negative_loglik(at - h, data, Z)
+            for h in unit
+        ]
+    )
+    slope /= 2e-5
+    free = np.concatenate([[True] * 4, d != 0])
+    assert_allclose(slope[free], 0, atol=1e-4)
+    assert (slope[~free] * sign > 0).all()
+    assert len(model.at_bound) == np.count_nonzero(d == 0)
+
+
+def test_bounds_have_no_standard_errors_and_free_increments_have_those_of_fused():
+    with pytest.raises(ValueError, match="at their bound 0"):
+        ordinal.fit_pom("y ~ z + mo(k)", levels()).summary()
+    data = levels(effects=(0, 0.8, 1.6, 2.4, 3.2, 4.0))
+    monotone = ordinal.fit_pom("y ~ z + mo(k)", data)
+    free = ordinal.fit_pom("y ~ z + fused(k)", data)
+    assert not monotone.at_bound
+    assert_allclose(monotone.coef, free.coef, atol=1e-7)
+    assert_allclose(monotone.standard_errors, free.standard_errors, rtol=1e-5)
+    plain = ordinal.fit_pom("y ~ z + C(k)", data)
+    assert_allclose(np.cumsum(free.coef[1:]), plain.coef[1:], atol=1e-7)
+    with pytest.raises(ValueError, match="without constraints"):
+        monotone.drop1()
+
+
+def test_monotone_effects_serve_ratio_models_and_ordered_categories_only():
+    data = levels()
+    data["k"] = pd.Categorical.from_codes(data["k"], list("fedcba"), ordered=True)
+    model = ordinal.linear.fit_ratio("y ~ z + mo(k)", data, family="adjacent")
+    free = ordinal.linear.fit_ratio("y ~ z + fused(k)", data, family="adjacent")
+    assert (model.monotone_effects()["increment"] <= 0).all()
+    assert model.loglik <= free.loglik
+    with pytest.raises(ValueError, match=r"use fused\(x\)"):
+        ordinal.fit_pom_path("y ~ mo(k)", data)
+    data["k"] = data["k"].astype(str)
+    with pytest.raises(TypeError, match="levels that have an order"):
+        ordinal.fit_pom("y ~ mo(k)", data)
+
+
+def test_the_lasso_of_increments_fuses_neighbours():
+    """(P) by scipy over the increments: a fused lasso of the levels."""
+    data = levels()
+    model = ordinal.fit_pom("y ~ z + fused(k)", data, l1=0.02, tol=1e-9)
+    steps = [data["k"].to_numpy() >= k for k in range(1, 6)]
+    Z = np.column_stack([data["z"], *steps]).astype(float)
+    Z = np.column_stack([Z, -Z])  # positive and negative parts
+
+    def objective(v):
+        return negative_loglik(v, data, Z) / len(data) + 0.02 * v[3:].sum()
+
+    bounds = [(None, None), (1e-9, None), (1e-9, None), *[(0, None)] * 12]
+    start = np.array([-1.0, 1, 1, *[0.0] * 12])
+    found = minimize(objective, start, bounds=bounds, options={"maxfun": 10**5})
+    assert_allclose(model.convergence.primal, found.fun, rtol=1e-6)
+    assert 1 <= np.count_nonzero(model.coef[1:] == 0) < 5
+
+
+# Formulas without terms, and columns beside them
+
+
+def test_a_formula_without_terms_gives_the_shares_of_the_ranks():
+    data = levels()
+    model = ordinal.fit_pom("y ~ 1", data)
+    share = np.bincount(data["y"]) / len(data)
+    assert_allclose(model.predict_proba(data[["z"]].head(3)), [share] * 3, rtol=1e-9)
+    assert_allclose(model.loglik, model.null_loglik)
+    assert model.predict(data.head(0)).size == 0
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    assert_array_equal(ordinal.load(file).thresholds, model.thresholds)
+    larger = ordinal.fit_pom("y ~ z", data)
+    test = ordinal.lr_test(model, larger)
+    assert_allclose(test.chi2, 2 * (larger.loglik - model.loglik))
+    stages = ordinal.linear.fit_ratio("y ~ 1", data)
+    assert_allclose(stages.predict_proba(data.head(1)), [share], rtol=1e-6)
+
+
+def test_scale_and_nominal_effects_may_be_of_columns_that_the_formula_does_not_name():
+    data = levels(n=100)
+    model = ordinal.fit_pom("y ~ z", data, scale=["k"])
+    assert model.coef_names == ("z",)
+    assert model.parameter_names[-1] == "scale.k"
+    assert model.dropped == ()
+    z, k, y = (data[c].to_numpy(float) for c in ("z", "k", "y"))
+
+    def loss(v):
+        theta = np.concatenate([[-np.inf], np.cumsum(v[:3]), [np.inf]])
+        s, rank = np.exp(v[4] * k), y.astype(int)
+        upper, lower = theta[rank + 1] - v[3] * z, theta[rank] - v[3] * z
+        return -np.log(expit(upper / s) - expit(lower / s)).sum()
+
+    bounds = [(None, None), (1e-9, None), (1e-9, None), (None, None), (None, None)]
+    found = minimize(loss, [-1, 1, 1, 0, 0], bounds=bounds)
+    assert_allclose(-model.loglik, found.fun, rtol=1e-8)
+    beside = ordinal.fit_pom("y ~ 1", data, nominal=["z"])
+    named = ordinal.fit_pom("y ~ z", data, nominal=["z"])
+    assert_allclose(beside.parameters, named.parameters, atol=1e-8)
+    with pytest.raises(ValueError, match="which is in an interaction"):
+        ordinal.fit_pom("y ~ z:k", data, scale=["k"])
