@@ -5,7 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from files import solution
+from hypothesis import example, given
 from hypothesis import strategies as st
 from internals import Problem, basis_of_fits, drawn, fold_shares
 from numpy.testing import assert_allclose, assert_array_equal
@@ -70,16 +71,6 @@ def objective(case):
     K = Columns(case.X, rows.size, fill, np.inf, 1)
     psi = truncated(problem, K, case.C, case.eta, 1 / case.weight[rows])
     return psi, K.block(slice(0, len(case.X)))
-
-
-def solution(model):
-    """The bytes of what was fitted."""
-    c = model.convergence
-    support = model.support if isinstance(model.support, np.ndarray) else ()
-    parts = [support, model.coef, model.thresholds, c.n_iter, c.violation, c.primal]
-    if model.link is not None:
-        parts += [model.link.slope, model.link.offsets]
-    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
 # The loss
@@ -409,23 +400,6 @@ def assert_same(a, b, order=slice(None), atol=1e-5):
     assert_allclose(a.coef[order], b.coef, atol=atol)
 
 
-@given(tlssvor_cases(u=CONVEX), st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(case, random):
-    order = random.sample(range(len(case.y)), len(case.y))
-    moved = case._replace(X=case.X[order], y=case.y[order], weight=case.weight[order])
-    a, b = fit(case, tol=1e-9), fit(moved, tol=1e-9)
-    kept = np.flatnonzero(case.weight > 0)
-    where = {row: i for i, row in enumerate(kept.tolist())}
-    assert_same(a, b, [where[i] for i in order if i in where])
-
-
-@given(tlssvor_cases(u=CONVEX))
-def test_reversed_ranks_mirror_the_model(case):
-    a, b = fit(case, tol=1e-9), fit(case._replace(y=case.r - 1 - case.y), tol=1e-9)
-    mirrored = dataclasses.replace(b, coef=-b.coef, thresholds=-b.thresholds[::-1])
-    assert_same(a, mirrored)
-
-
 @pytest.mark.parametrize("u", [np.inf, 2.0, 1.5])
 def test_order_and_direction_do_not_matter_for_any_u(u):
     X, y = sample(80, 4)
@@ -438,18 +412,6 @@ def test_order_and_direction_do_not_matter_for_any_u(u):
     assert_same(a, mirrored)
     away = np.abs(a.decision_function(X)[:, None] - a.thresholds).min(axis=1) > 1e-5
     assert_array_equal(a.predict(X)[away], -b.predict(X)[away])
-
-
-@given(tlssvor_cases(u=CONVEX), st.data())
-def test_weight_two_is_the_row_written_twice(case, data):
-    n = len(case.y)
-    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
-    assume(np.unique(case.y[times > 0]).size >= 2)
-    weighted = fit(case._replace(weight=times * 1.0), tol=1e-9)
-    X, y = np.repeat(case.X, times, axis=0), np.repeat(case.y, times)
-    repeated = fit(case._replace(X=X, y=y, weight=np.ones(len(y))), tol=1e-9)
-    coef = np.repeat(weighted.coef / times[times > 0], times[times > 0])
-    assert_same(dataclasses.replace(weighted, coef=coef), repeated)
 
 
 @pytest.mark.parametrize("basis", [None, [0, 3, 11, 30]])
@@ -469,15 +431,6 @@ def test_weights_are_rows_for_any_u_and_basis(u, basis):
     assert_allclose(repeated.thresholds, weighted.thresholds, atol=1e-6)
     primal = weighted.convergence.primal
     assert_allclose(repeated.convergence.primal, primal, rtol=1e-9)
-
-
-@given(tlssvor_cases())
-def test_weight_zero_is_the_row_left_out(case):
-    keep = case.weight > 0
-    X, y, weight = case.X[keep], case.y[keep], case.weight[keep]
-    a, b = fit(case), fit(case._replace(X=X, y=y, weight=weight))
-    assert_array_equal(a.support, b.support)
-    assert_allclose(a.convergence.primal, b.convergence.primal, rtol=1e-6)
 
 
 # Ranks without rows
@@ -654,9 +607,6 @@ def test_predict_is_the_papers_rule():
     f = model.decision_function(X)
     below = np.column_stack([f[:, None] < model.thresholds, np.ones(60)])
     assert_array_equal(model.predict(X), below.argmax(axis=1))
-
-
-# Threads
 
 
 # How a fit ends
