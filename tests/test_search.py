@@ -325,7 +325,7 @@ def test_a_method_joins_by_registering_its_path(monkeypatch):
         return [Constant(point["C"]) for point in points], [None] * len(points)
 
     monkeypatch.setattr(registry, "_METHODS", {})
-    registry.register(fit, name="f", estimator="F", varying=("C",), fit_path=fit_path)
+    registry.register(registry.Method(fit, "f", "F", varying=("C",), fit_path=fit_path))
     found = select(
         partial(fit, other=7), X, y, search=Grid(C=[2, 1]), cv=2, refit=False
     )

@@ -1,9 +1,9 @@
 """The methods of this package, as each declares itself at the bottom of its module.
 
-    register(
+    register(Method(
         fit_new, name="new", estimator="New", accepts={"sparse"},
         varying=("C",), fit_path=_fit_path,
-    )
+    ))
 
 The command, the estimators, searches and the conformance suite read what is declared
 here, so that a method which has registered is known to all of them. `methods` imports
@@ -16,11 +16,11 @@ Such a group of points is called a path, and a method that can do so gives a fun
 
     fit_path(X, y, points, products, X_test, **options) -> (models, values)
 
-    points      mappings that hold some of the `varying` arguments, and nothing else, in
-                the order in which they are best fitted
+    points      mappings that hold the `varying` arguments, in the order in which they
+                are best fitted
     products    the `Products` of X, or None
     X_test      rows to judge, or None
-    options     the other arguments of `fit_new`
+    options     all other arguments of `fit_new`
     models      one a point, as `fit_new` returns
     values      for each model its `decision_function` of X_test, or None where that was
                 not computed
@@ -33,7 +33,7 @@ A function that has not registered can be searched as well, point by point.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
@@ -54,10 +54,40 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of a loss that is a mean
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Path of a method: the arguments that may vary along it, and the function."""
+    """Path of a method.
 
+    Attributes
+    ----------
+    fit_one : callable
+        The function of the method.
+    varying : tuple of str
+        The arguments that may vary along the path.
+    function : callable
+        Fits the points, given everything that `fit` completes.
+    """
+
+    fit_one: Callable[..., Any]
     varying: tuple[str, ...]
-    fit: Callable[..., tuple[Any, Any]]
+    function: Callable[..., tuple[Any, Any]]
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        points: Iterable[Mapping[str, Any]],
+        products: Any = None,
+        X_test: Any = None,
+        **options: Any,
+    ) -> tuple[Any, Any]:
+        """Return the models of the points, and their values at X_test or None.
+
+        What a point or the options lack has the default of the method.
+        """
+        every = {**keyword_defaults(self.fit_one), **options}
+        every.pop("preprocess", None)  # which a search does for the whole path
+        own = {name: every.pop(name) for name in self.varying if name in every}
+        full = [{**own, **point} for point in points]
+        return self.function(X, y, full, products, X_test, **every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +112,15 @@ class Method:
     probabilities : bool
         Whether its models have probabilities without `probability=True`.
     variants : mapping of str to mapping
-        By the names that the command has for it, the arguments which each name means.
+        By the names that the command has for it, the arguments which each name means;
+        by default the name of the method, and none.
     grid : mapping of str to sequence
         What the command tries with --tune: arguments and their values. Empty for a
         method that finds its own.
-    path : Path or None
+    varying : tuple of str
+        Arguments in which the points of a path may differ.
+    fit_path : callable or None
+        Fits such points.
     reads_chunks : bool
         Whether the fit reads rows in chunks without a basis.
     by_row : set of str
@@ -98,15 +132,28 @@ class Method:
     fit: Callable[..., Any]
     name: str
     estimator: str
-    accepts: Set[Content]
-    scale_free: bool
-    full_rank: bool
-    probabilities: bool
-    variants: Mapping[str, Mapping[str, Any]]
-    grid: Grid
-    path: Path | None
-    reads_chunks: bool
-    by_row: Set[str]
+    accepts: Set[Content] = frozenset()
+    scale_free: bool = False
+    full_rank: bool = False
+    probabilities: bool = False
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    grid: Grid = field(default_factory=dict)
+    varying: tuple[str, ...] = ()
+    fit_path: Callable[..., tuple[Any, Any]] | None = None
+    reads_chunks: bool = False
+    by_row: Set[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not self.variants:
+            own: dict[str, Any] = {self.name.replace("_", "-"): {}}
+            object.__setattr__(self, "variants", own)  # it is frozen otherwise
+
+    @property
+    def path(self) -> Path | None:
+        """Path of the method, if points that differ in `varying` are one."""
+        if self.fit_path is None:
+            return None
+        return Path(self.fit, self.varying, self.fit_path)
 
     def accepts_with(self, options: Mapping[str, Any]) -> Set[Content]:
         """Return the accepted content: some kernels take missing values."""
@@ -118,41 +165,9 @@ class Method:
 _METHODS: dict[Callable[..., Any], Method] = {}
 
 
-def register(
-    fit: Callable[..., Any],
-    *,
-    name: str,
-    estimator: str,
-    accepts: Set[Content] = frozenset(),
-    scale_free: bool = False,
-    full_rank: bool = False,
-    probabilities: bool = False,
-    variants: Mapping[str, Mapping[str, Any]] | None = None,
-    grid: Grid | None = None,
-    varying: tuple[str, ...] = (),
-    fit_path: Callable[..., tuple[Any, Any]] | None = None,
-    reads_chunks: bool = False,
-    by_row: Set[str] = frozenset(),
-) -> None:
-    """Make a method known; `Method` says what is declared.
-
-    Points that differ in `varying` only are fitted by `fit_path`.
-    """
-    path = None if fit_path is None else Path(varying, fit_path)
-    _METHODS[fit] = Method(
-        fit,
-        name,
-        estimator,
-        frozenset(accepts),
-        scale_free,
-        full_rank,
-        probabilities,
-        {name.replace("_", "-"): {}} if variants is None else variants,
-        {} if grid is None else grid,
-        path,
-        reads_chunks,
-        frozenset(by_row),
-    )
+def register(method: Method) -> None:
+    """Make a method known."""
+    _METHODS[method.fit] = method
 
 
 def methods() -> tuple[Method, ...]:
@@ -212,24 +227,6 @@ def path_of(fit: Callable[..., Any]) -> Path | None:
     """Return the path of a function, which is no partial, or None."""
     method = method_of(fit)
     return None if method is None else method.path
-
-
-def completed(
-    fit: Callable[..., Any],
-    varying: Iterable[str],
-    points: Iterable[Mapping[str, Any]],
-    options: Mapping[str, Any],
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Complete the options of a path.
-
-    Return the values of the `varying` arguments at every point, with those of the fit
-    where a point has none, and the other arguments; arguments that are not among
-    `options` have their defaults.
-    """
-    every = {**keyword_defaults(fit), **options}
-    every.pop("preprocess", None)  # which a search does for the whole path
-    own = {name: every.pop(name) for name in varying if name in every}
-    return [{**own, **point} for point in points], every
 
 
 def unwrapped(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Mapping[str, Any]]:

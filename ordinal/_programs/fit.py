@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Unpack
@@ -10,7 +10,7 @@ from typing import Any, Generic, Unpack
 import numpy as np
 
 from .._input.basis import BasisChoice
-from .._input.checks import check_count, check_positive
+from .._input.checks import check_count, check_factor, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
 from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, held_for
@@ -308,6 +308,42 @@ def fit(
 ) -> M:
     """Return the model of one point."""
     return fit_path(family, X, y, [point], **arguments)[0][0]
+
+
+def checked_cost(C: float) -> float:
+    """Return the point of a method whose only varying argument is C."""
+    return check_factor("C", C)
+
+
+_SHARED = Arguments.__required_keys__ | Arguments.__optional_keys__
+
+
+def path_function(
+    family: Callable[..., Family[P, M]], point: Callable[..., P]
+) -> Callable[..., tuple[list[M], Sequence[np.ndarray | None]]]:
+    """Return the `fit_path` that a method registers.
+
+    Parameters
+    ----------
+    family : callable
+        Makes the family of the arguments of the `fit_*` function that are not shared.
+    point : callable
+        Makes a point of the values of the varying arguments.
+    """
+
+    def fit_points(
+        X: MatrixLike | Blocks,
+        y: Labels | None,
+        points: Sequence[Mapping[str, Any]],
+        products: Products | None,
+        X_test: Matrix | None,
+        **options: Any,
+    ) -> tuple[list[M], Sequence[np.ndarray | None]]:
+        checked = [point(**values) for values in points]
+        own = {name: options.pop(name) for name in options.keys() - _SHARED}
+        return fit_path(family(**own), X, y, checked, products, X_test, **options)
+
+    return fit_points
 
 
 def fit_path(

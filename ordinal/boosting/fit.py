@@ -24,7 +24,7 @@ from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
 from .._model.grouping import group_folds, group_numbers
 from .._model.preparation import Callback, Common, Prepared, prepare
-from .._model.registry import completed, register
+from .._model.registry import Method, register
 from .._numerics.threads import is_forked
 from .._rows.chunks import check_in_memory
 from .._solvers import _cumulative
@@ -466,31 +466,32 @@ def _fit_path(
     X: MatrixLike,
     y: Labels,
     points: Sequence[Mapping[str, Any]],
-    products: object = None,
-    X_test: object = None,
+    products: object,
+    X_test: object,
     **options: Any,
 ) -> tuple[list[BoostingModel], list[None]]:
     """Return one model per number of rounds, in the form that `register` takes."""
-    full, every = completed(fit_boosting, ("n_rounds",), points, options)
-    own = {name: every.pop(name) for name in _Options.__dataclass_fields__}
-    rest = every.pop("max_iter"), every.pop("groups"), _Options(**own)
-    models = _fit(X, y, [point["n_rounds"] for point in full], *rest, **every)
+    own = {name: options.pop(name) for name in _Options.__dataclass_fields__}
+    rest = options.pop("max_iter"), options.pop("groups"), _Options(**own)
+    models = _fit(X, y, [point["n_rounds"] for point in points], *rest, **options)
     return models, [None] * len(models)
 
 
 register(
-    fit_boosting,
-    name="boosting",
-    estimator="Boosting",
-    accepts={"missing", "categories"},
-    scale_free=True,
-    probabilities=True,
-    grid={
-        "n_rounds": (50, 100, 200, 400, 800),
-        "n_leaves": (4, 8, 16),
-        "structure": ("score", "scores"),
-    },
-    varying=("n_rounds",),
-    fit_path=_fit_path,
-    by_row={"groups"},
+    Method(
+        fit_boosting,
+        name="boosting",
+        estimator="Boosting",
+        accepts={"missing", "categories"},
+        scale_free=True,
+        probabilities=True,
+        grid={
+            "n_rounds": (50, 100, 200, 400, 800),
+            "n_leaves": (4, 8, 16),
+            "structure": ("score", "scores"),
+        },
+        varying=("n_rounds",),
+        fit_path=_fit_path,
+        by_row={"groups"},
+    )
 )

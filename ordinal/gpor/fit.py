@@ -37,7 +37,7 @@ from .._input.types import (
 from .._model.basis import enough_rows
 from .._model.model import read_for
 from .._model.preparation import Callback, Prepared, prepare
-from .._model.registry import register
+from .._model.registry import Method, register
 from .._model.support import finite_scores, read_only_matrix, support_rows
 from .._model.threshold_model import ThresholdModel, by_probabilities
 from .._numerics.cholesky import pivoted_cholesky
@@ -609,13 +609,15 @@ def _model(
 
 
 register(
-    fit_gpor,
-    name="gpor",
-    estimator="GPOR",
-    probabilities=True,
-    accepts={"sparse"},
-    variants={
-        "gpor-laplace": {"inference": "laplace"},
-        "gpor-ep": {"inference": "ep"},
-    },
+    Method(
+        fit_gpor,
+        name="gpor",
+        estimator="GPOR",
+        probabilities=True,
+        accepts={"sparse"},
+        variants={
+            "gpor-laplace": {"inference": "laplace"},
+            "gpor-ep": {"inference": "ep"},
+        },
+    )
 )

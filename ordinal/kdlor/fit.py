@@ -26,7 +26,7 @@ from .._input.types import (
 from .._model.basis import features_among, read
 from .._model.folds import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
-from .._model.registry import GAMMAS, completed, register
+from .._model.registry import GAMMAS, Method, register
 from .._model.support import decisions
 from ..kernels.functions import on_basis
 from ..kernels.tiles import Products
@@ -174,15 +174,14 @@ def _fit_path(
     X: MatrixLike | Blocks,
     y: Labels | None,
     points: Sequence[Mapping[str, float]],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
+    products: Products | None,
+    X_test: Matrix | None,
     **options: Any,
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
     """Return a model for the ridge of every point, from one kernel matrix, and the
     decision function of each for the rows of `X_test`, or None.
     """
-    full, every = completed(fit_kdlor, ("ridge",), points, options)
-    return _fit(X, y, [point["ridge"] for point in full], products, X_test, **every)
+    return _fit(X, y, [p["ridge"] for p in points], products, X_test, **options)
 
 
 def _fit(
@@ -239,11 +238,13 @@ def _fit(
 
 
 register(
-    fit_kdlor,
-    name="kdlor",
-    estimator="KDLOR",
-    accepts={"sparse"},
-    grid={"ridge": _RIDGES, "gamma": GAMMAS},
-    varying=("ridge",),
-    fit_path=_fit_path,
+    Method(
+        fit_kdlor,
+        name="kdlor",
+        estimator="KDLOR",
+        accepts={"sparse"},
+        grid={"ridge": _RIDGES, "gamma": GAMMAS},
+        varying=("ridge",),
+        fit_path=_fit_path,
+    )
 )

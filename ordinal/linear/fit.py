@@ -35,7 +35,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.model import with_labels_like
 from .._model.preparation import Callback
-from .._model.registry import PENALTIES, completed, register
+from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import is_chunked
 from .._watch.convergence import (
     Convergence,
@@ -492,16 +492,15 @@ def _fit_path(
     X: MatrixLike,
     y: Labels,
     points: Sequence[Mapping[str, float]],
-    products: object = None,
-    X_test: object = None,
+    products: object,
+    X_test: object,
     **options: Any,
 ) -> tuple[list[PomModel], list[None]]:
     """Return one model per point (l1, l2), in the form that `register` takes."""
-    asked, every = completed(fit_pom, ("l1", "l2"), points, options)
-    penalties = [(point["l1"], point["l2"]) for point in asked]
+    penalties = [(point["l1"], point["l2"]) for point in points]
     models: list[PomModel] = []
     for _, group in groupby(penalties, any):  # without any penalty columns may go
-        models += _fit(X, y, list(group), **every)
+        models += _fit(X, y, list(group), **options)
     return models, [None] * len(models)
 
 
@@ -599,15 +598,17 @@ def _model(
 
 
 register(
-    fit_pom,
-    name="pom",
-    estimator="POM",
-    accepts={"categories", "sparse"},
-    full_rank=True,
-    probabilities=True,
-    grid={"l2": PENALTIES},
-    varying=("l1", "l2"),
-    fit_path=_fit_path,
-    reads_chunks=True,
-    by_row={"offset", "cluster"},
+    Method(
+        fit_pom,
+        name="pom",
+        estimator="POM",
+        accepts={"categories", "sparse"},
+        full_rank=True,
+        probabilities=True,
+        grid={"l2": PENALTIES},
+        varying=("l1", "l2"),
+        fit_path=_fit_path,
+        reads_chunks=True,
+        by_row={"offset", "cluster"},
+    )
 )

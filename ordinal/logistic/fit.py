@@ -14,7 +14,7 @@ from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.preparation import Callback, Common, prepare
-from .._model.registry import PENALTIES, register
+from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import is_chunked
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import warn_of_separation
@@ -275,18 +275,22 @@ def _fit_thresholded(
 
 
 register(
-    fit_lit,
-    name="lit",
-    estimator="LIT",
-    accepts={"sparse"},
-    grid={"l2": PENALTIES},
-    reads_chunks=True,
+    Method(
+        fit_lit,
+        name="lit",
+        estimator="LIT",
+        accepts={"sparse"},
+        grid={"l2": PENALTIES},
+        reads_chunks=True,
+    )
 )
 register(
-    fit_lat,
-    name="lat",
-    estimator="LAT",
-    accepts={"sparse"},
-    grid={"l2": PENALTIES},
-    reads_chunks=True,
+    Method(
+        fit_lat,
+        name="lat",
+        estimator="LAT",
+        accepts={"sparse"},
+        grid={"l2": PENALTIES},
+        reads_chunks=True,
+    )
 )

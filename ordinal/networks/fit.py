@@ -19,7 +19,7 @@ from .._input.checks import (
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import few_folds
 from .._model.preparation import Callback, Common, Prepared, prepare
-from .._model.registry import PENALTIES, register
+from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import is_chunked
 from ..preprocessing.joined import Preprocess, preprocessed
 from .convolution import Sizes, fit_relations
@@ -623,31 +623,37 @@ class _NetworkFit:
 
 for _fit, _name in ((fit_nnor, "nnor"), (fit_nnpom, "nnpom")):
     register(
-        _fit,
-        name=_name,
-        estimator=_name.upper(),
+        Method(
+            _fit,
+            name=_name,
+            estimator=_name.upper(),
+            accepts={"sparse"},
+            scale_free=True,
+            probabilities=True,
+            grid={"l2": PENALTIES},
+        )
+    )
+
+register(
+    Method(
+        fit_elmor,
+        name="elmor",
+        estimator="ELMOR",
+        accepts={"sparse"},
+        scale_free=True,
+        grid={"n_hidden": (50, 100, 200, 400)},
+        reads_chunks=True,
+    )
+)
+
+register(
+    Method(
+        fit_cnnor,
+        name="cnnor",
+        estimator="CNNOR",
         accepts={"sparse"},
         scale_free=True,
         probabilities=True,
         grid={"l2": PENALTIES},
     )
-
-register(
-    fit_elmor,
-    name="elmor",
-    estimator="ELMOR",
-    accepts={"sparse"},
-    scale_free=True,
-    grid={"n_hidden": (50, 100, 200, 400)},
-    reads_chunks=True,
-)
-
-register(
-    fit_cnnor,
-    name="cnnor",
-    estimator="CNNOR",
-    accepts={"sparse"},
-    scale_free=True,
-    probabilities=True,
-    grid={"l2": PENALTIES},
 )

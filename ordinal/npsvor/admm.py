@@ -50,6 +50,8 @@ class NpsvorAdmm(Npsvor):
         checked = super(NpsvorAdmm, self).prepared(problem, basis)
         if basis is None:
             return checked
+        if self.polish:
+            raise ValueError("polish=True needs the whole kernel; it excludes basis=")
         low_rank = read_basis(basis, problem.n_samples)
         if isinstance(low_rank, float) and low_rank == 1:
             raise ValueError("basis as a part of the trace must be in (0, 1), got 1.0")

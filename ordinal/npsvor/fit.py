@@ -3,9 +3,10 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
-import numpy as np
+import numpy as np  # noqa: F401  (resolves the hint of `rng`)
 
 from .._input.checks import (
     can_be_listed,
@@ -13,7 +14,6 @@ from .._input.checks import (
     check_factor,
     check_factor_or_zero,
     check_flag,
-    keyword_defaults,
     listed,
     shown,
     with_suggestions,
@@ -27,14 +27,12 @@ from .._input.types import (
     Kernel,
     KernelName,
     Labels,
-    Matrix,
     MatrixLike,
     Rng,
 )
 from .._model.preparation import Callback
-from .._model.registry import COSTS, GAMMAS, register
-from .._programs.fit import fit, fit_path
-from ..kernels.tiles import Products
+from .._model.registry import COSTS, GAMMAS, Method, register
+from .._programs.fit import fit, fit_path, path_function
 from ..preprocessing.joined import Preprocess, preprocessed
 from .admm import NpsvorAdmm
 from .family import Npsvor, Parameters
@@ -215,13 +213,12 @@ def fit_npsvor(
         e_abs=e_abs,
         e_rel=e_rel,
         polish=polish,
-        on_basis=basis is not None,
     )
     return fit(
         family,
         X,
         y,
-        _parameters({"C": C, "C2": C2, "epsilon": epsilon}),
+        _parameters(C, C2, epsilon),
         basis=basis,
         cache_mb=cache_mb,
         max_iter=max_iter,
@@ -386,7 +383,6 @@ def fit_npsvor_path(
         e_abs=e_abs,
         e_rel=e_rel,
         polish=polish,
-        on_basis=basis is not None,
     )
     models, _ = fit_path(
         family,
@@ -412,28 +408,12 @@ def fit_npsvor_path(
     return models
 
 
-def _fit_path(
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    points: Sequence[Mapping[str, float]],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    **options: Any,
-) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
-    """Return the models at several points, as `_programs.fit.fit_path` does."""
-    every = {**keyword_defaults(fit_npsvor_path), **options}
-    own = {name: every.pop(name) for name in ("solver", "cost", "normalize", *_ADMM)}
-    family = _family("fit_npsvor_path", **own, on_basis=every["basis"] is not None)
-    return fit_path(family, X, y, _points(points), products, X_test, **every)
-
-
 def _family(
     function: str,
     solver: _Solver,
     cost: ArrayLike | None,
     *,
     normalize: bool,
-    on_basis: bool,
     **admm: Any,
 ) -> Npsvor:
     """Return the method for a solver; options of ADMM that are not None are given."""
@@ -449,8 +429,6 @@ def _family(
     checked: dict[str, Any] = {
         name: check(name, given[name]) for name, check in _ADMM.items() if name in given
     }
-    if on_basis and checked.get("polish"):
-        raise ValueError("polish=True needs the whole kernel; it excludes basis=")
     return NpsvorAdmm(function, cost, normalize, **checked)
 
 
@@ -458,32 +436,40 @@ def _points(points: Any) -> list[Parameters]:
     """Return the checked points of a path."""
     if not can_be_listed(points):
         raise TypeError(f"points must be a sequence of mappings, got {shown(points)}")
-    checked = [_parameters(point) for point in points]
+    checked = [_point(point) for point in points]
     if not checked:
         raise ValueError("points must hold at least one mapping")
     return checked
 
 
-def _parameters(point: Any) -> Parameters:
+def _parameters(
+    C: float = 1.0, C2: float | None = None, epsilon: float = 0.2
+) -> Parameters:
     """Return the checked parameters of one point."""
+    C = check_factor("C", C)
+    C2 = C if C2 is None else check_factor("C2", C2)
+    return Parameters(C, C2, check_factor_or_zero("epsilon", epsilon))
+
+
+def _point(point: Any) -> Parameters:
+    """Return the parameters of a mapping."""
     if not isinstance(point, Mapping):
         raise TypeError(f"points must hold mappings, got {shown(point)}")
     unknown = set(point) - set(_VARYING)
     if unknown:
         raise ValueError(f"points know C, C2 and epsilon, got {listed(list(unknown))}")
-    C = check_factor("C", point.get("C", 1.0))
-    C2 = C if point.get("C2") is None else check_factor("C2", point["C2"])
-    epsilon = check_factor_or_zero("epsilon", point.get("epsilon", 0.2))
-    return Parameters(C, C2, epsilon)
+    return _parameters(**point)
 
 
 register(
-    fit_npsvor,
-    name="npsvor",
-    estimator="NPSVOR",
-    accepts={"sparse"},
-    variants={"npsvor": {}, "npsvor-admm": {"solver": "admm"}},
-    grid={"C": COSTS, "gamma": GAMMAS},
-    varying=_VARYING,
-    fit_path=_fit_path,
+    Method(
+        fit_npsvor,
+        name="npsvor",
+        estimator="NPSVOR",
+        accepts={"sparse"},
+        variants={"npsvor": {}, "npsvor-admm": {"solver": "admm"}},
+        grid={"C": COSTS, "gamma": GAMMAS},
+        varying=_VARYING,
+        fit_path=path_function(partial(_family, "fit_npsvor_path"), _parameters),
+    )
 )

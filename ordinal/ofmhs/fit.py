@@ -14,7 +14,7 @@ from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback, Common, prepare
-from .._model.registry import completed, register
+from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._numerics.rows import dense
 from .._watch.monitor import Monitor
@@ -201,24 +201,25 @@ def _fit_path(
     X: MatrixLike,
     y: Labels,
     points: Sequence[Mapping[str, Any]],
-    products: object = None,
-    X_test: object = None,
+    products: object,
+    X_test: object,
     **options: Any,
 ) -> tuple[list[OfmhsModel], list[None]]:
     """Return one model per point (l1, ratio), in the form that `register` takes."""
-    full, every = completed(fit_ofmhs, ("l1", "pair_ratio"), points, options)
-    models = _fit(X, y, full, **every)
+    models = _fit(X, y, points, **options)
     return models, [None] * len(models)
 
 
 register(
-    fit_ofmhs,
-    name="ofmhs",
-    estimator="OFMHS",
-    accepts={"sparse"},
-    scale_free=True,
-    probabilities=True,
-    grid={"l1": (1e-3, 3e-3, 1e-2, 3e-2), "pair_ratio": (0.5, 1.0, 2.0, 4.0)},
-    varying=("l1", "pair_ratio"),
-    fit_path=_fit_path,
+    Method(
+        fit_ofmhs,
+        name="ofmhs",
+        estimator="OFMHS",
+        accepts={"sparse"},
+        scale_free=True,
+        probabilities=True,
+        grid={"l1": (1e-3, 3e-3, 1e-2, 3e-2), "pair_ratio": (0.5, 1.0, 2.0, 4.0)},
+        varying=("l1", "pair_ratio"),
+        fit_path=_fit_path,
+    )
 )

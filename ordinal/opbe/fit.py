@@ -2,12 +2,11 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import numpy as np  # noqa: F401  (resolves the hint of `rng`)
 
-from .._input.checks import check_factor
 from .._input.types import (
     AnyBasis,
     ArrayLike,
@@ -17,14 +16,12 @@ from .._input.types import (
     Kernel,
     KernelName,
     Labels,
-    Matrix,
     MatrixLike,
     Rng,
 )
 from .._model.preparation import Callback
-from .._model.registry import COSTS, GAMMAS, completed, register
-from .._programs.fit import fit, fit_path
-from ..kernels.tiles import Products
+from .._model.registry import COSTS, GAMMAS, Method, register
+from .._programs.fit import checked_cost, fit, path_function
 from ..preprocessing.joined import Preprocess, preprocessed
 from .family import Opbe
 from .model import OpbeModel
@@ -144,7 +141,7 @@ def fit_opbe(
     3
     """
     return fit(
-        Opbe(), X, y, check_factor("C", C), basis=basis,
+        Opbe(), X, y, checked_cost(C), basis=basis,
         cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
@@ -152,27 +149,15 @@ def fit_opbe(
     )  # fmt: skip
 
 
-def _fit_path(
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    points: Sequence[Mapping[str, float]],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    **options: Any,
-) -> tuple[list[OpbeModel], Sequence[np.ndarray | None]]:
-    """Return the models at several C, as `_programs.fit.fit_path` does."""
-    full, every = completed(fit_opbe, ("C",), points, options)
-    costs = [check_factor("C", point["C"]) for point in full]
-    return fit_path(Opbe(), X, y, costs, products, X_test, **every)
-
-
 register(
-    fit_opbe,
-    name="opbe",
-    estimator="OPBE",
-    accepts={"sparse"},
-    probabilities=True,
-    grid={"C": COSTS, "gamma": GAMMAS},
-    varying=("C",),
-    fit_path=_fit_path,
+    Method(
+        fit_opbe,
+        name="opbe",
+        estimator="OPBE",
+        accepts={"sparse"},
+        probabilities=True,
+        grid={"C": COSTS, "gamma": GAMMAS},
+        varying=("C",),
+        fit_path=path_function(Opbe, checked_cost),
+    )
 )

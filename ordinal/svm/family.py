@@ -72,7 +72,7 @@ def best_thresholds(
     return np.asarray(np.where(middle > below, middle, above))
 
 
-Method: TypeAlias = Literal["svc", "svr", "cssvc", "svmop"]
+SvmMethod: TypeAlias = Literal["svc", "svr", "cssvc", "svmop"]
 Thresholds: TypeAlias = Literal["rounded", "fitted"]
 Model: TypeAlias = SvmModel | SvrModel
 _Terms: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -89,7 +89,7 @@ class Parameters(NamedTuple):
 class Svm(Family[Parameters, Any]):
     """A method with its options; `decomposition` is None for a regression."""
 
-    method: Method
+    method: SvmMethod
     decomposition: Decomposition | None
     cost: Any = None
     thresholds: Thresholds = "rounded"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
-import numpy as np
+import numpy as np  # noqa: F401  (resolves the hint of `rng`)
 
 from .._input.checks import check_choice, check_factor, check_factor_or_zero
 from .._input.types import (
@@ -18,16 +18,14 @@ from .._input.types import (
     Kernel,
     KernelName,
     Labels,
-    Matrix,
     MatrixLike,
     Rng,
 )
 from .._model.preparation import Callback
-from .._model.registry import COSTS, GAMMAS, completed, register
-from .._programs.fit import fit, fit_path
-from ..kernels.tiles import Products
+from .._model.registry import COSTS, GAMMAS, Method, register
+from .._programs.fit import fit, path_function
 from ..preprocessing.joined import Preprocess, preprocessed
-from .family import Method, Parameters, Svm, Thresholds
+from .family import Parameters, Svm, SvmMethod, Thresholds
 from .model import Decomposition, SvmModel, SvrModel
 
 _Division: TypeAlias = Literal["one_vs_one", "one_vs_all"]
@@ -571,42 +569,21 @@ def fit_svmop(
     return model
 
 
-_FITS: dict[Method, Callable[..., Any]] = {
+_FITS: dict[SvmMethod, Callable[..., Any]] = {
     "svc": fit_svc,
     "svr": fit_svr,
     "cssvc": fit_cssvc,
     "svmop": fit_svmop,
 }
-_OWN = "decomposition", "cost", "thresholds"  # options of some of the methods alone
-_DECOMPOSITIONS: dict[Method, Decomposition | None] = {
+_DECOMPOSITIONS: dict[SvmMethod, Decomposition | None] = {
     "svr": None,
     "cssvc": "one_vs_all",
     "svmop": "ordered",
 }
 
 
-def _fit_path(
-    method: Method,
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    points: Sequence[Mapping[str, float]],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    **options: Any,
-) -> tuple[list[Any], Sequence[np.ndarray | None]]:
-    """Return the models of a method at several points, as `fit_path` does.
-
-    `options` are those of the `fit_*` function but the parameters of the points.
-    """
-    full, every = completed(_FITS[method], _VARYING, points, options)
-    checked = [_parameters(**point) for point in full]
-    own = {name: every.pop(name) for name in _OWN if name in every}
-    family = _family(method, **own)
-    return fit_path(family, X, y, checked, products, X_test, **every)
-
-
 def _family(
-    method: Method,
+    method: SvmMethod,
     *,
     decomposition: _Division | None = None,
     cost: ArrayLike | None = None,
@@ -625,7 +602,7 @@ def _parameters(C: float, epsilon: float = 0.0) -> Parameters:
     return Parameters(check_factor("C", C), check_factor_or_zero("epsilon", epsilon))
 
 
-_ESTIMATORS: dict[Method, str] = {
+_ESTIMATORS: dict[SvmMethod, str] = {
     "svc": "OrdinalSVC",
     "svr": "OrdinalSVR",
     "cssvc": "CSSVC",
@@ -633,14 +610,16 @@ _ESTIMATORS: dict[Method, str] = {
 }
 for _method, _function in _FITS.items():
     register(
-        _function,
-        name=_method,
-        estimator=_ESTIMATORS[_method],
-        accepts={"sparse"},
-        variants={"svc": {}, "svc-1va": {"decomposition": "one_vs_all"}}
-        if _method == "svc"
-        else None,
-        grid={"C": COSTS, "gamma": GAMMAS},
-        varying=_VARYING if _method == "svr" else ("C",),
-        fit_path=partial(_fit_path, _method),
+        Method(
+            _function,
+            name=_method,
+            estimator=_ESTIMATORS[_method],
+            accepts={"sparse"},
+            variants={"svc": {}, "svc-1va": {"decomposition": "one_vs_all"}}
+            if _method == "svc"
+            else {},
+            grid={"C": COSTS, "gamma": GAMMAS},
+            varying=_VARYING if _method == "svr" else ("C",),
+            fit_path=path_function(partial(_family, _method), _parameters),
+        )
     )

@@ -23,7 +23,7 @@ from .._programs.proximal import Start, cold
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
 from ..kernels.features import Features
-from .model import Method, SvorModel
+from .model import SvorMethod, SvorModel
 
 
 def check_start(start: Any, problem: Problem, kernel: Kernel, needs_dual: bool) -> None:
@@ -91,7 +91,7 @@ def _keys(X: Any, support: np.ndarray | CSR) -> list[Any]:
 class Svor(Family[float, SvorModel]):
     """A method of the family with the cost that it was given; a point is its C."""
 
-    method: Method
+    method: SvorMethod
     cost: Any = None
     folds_start = keeps_duals = True
 
@@ -188,7 +188,7 @@ class Svor(Family[float, SvorModel]):
 
 
 def program_of(
-    method: Method, cost: np.ndarray | None, rank: np.ndarray, present: np.ndarray
+    method: SvorMethod, cost: np.ndarray | None, rank: np.ndarray, present: np.ndarray
 ) -> Program:
     """Return (D) with boxes for weight 1 and a group for each threshold between the
     ranks `present`, which have rows; `rank` holds positions among these.
@@ -208,7 +208,7 @@ def program_of(
     )
 
 
-def _default_cost(method: Method, r: int) -> np.ndarray:
+def _default_cost(method: SvorMethod, r: int) -> np.ndarray:
     absolute = method in ("svorim", "redsvm")
     return absolute_cost(r) if absolute else np.minimum(absolute_cost(r), 1)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
+import numpy as np  # noqa: F401  (resolves the hint of `rng`)
 
-from .._input.checks import check_factor
 from .._input.types import (
     AnyBasis,
     ArrayLike,
@@ -18,17 +17,15 @@ from .._input.types import (
     Kernel,
     KernelName,
     Labels,
-    Matrix,
     MatrixLike,
     Rng,
 )
 from .._model.preparation import Callback
-from .._model.registry import COSTS, GAMMAS, completed, register
-from .._programs.fit import fit, fit_path
-from ..kernels.tiles import Products
+from .._model.registry import COSTS, GAMMAS, Method, register
+from .._programs.fit import checked_cost, fit, path_function
 from ..preprocessing.joined import Preprocess, preprocessed
 from .family import Svor
-from .model import Method, SvorModel
+from .model import SvorMethod, SvorModel
 
 
 @preprocessed
@@ -174,7 +171,7 @@ def fit_svorim(
     array([1])
     """
     return fit(
-        Svor("svorim", cost), X, y, check_factor("C", C), start=start, basis=basis,
+        Svor("svorim", cost), X, y, checked_cost(C), start=start, basis=basis,
         cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
@@ -315,7 +312,7 @@ def fit_svorex(
     ()
     """
     return fit(
-        Svor("svorex", cost), X, y, check_factor("C", C), start=start, basis=basis,
+        Svor("svorex", cost), X, y, checked_cost(C), start=start, basis=basis,
         cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
@@ -455,7 +452,7 @@ def fit_shashua_levin(
     ()
     """
     return fit(
-        Svor("shashua_levin", cost), X, y, check_factor("C", C), start=start,
+        Svor("shashua_levin", cost), X, y, checked_cost(C), start=start,
         basis=basis, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
         tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
@@ -595,7 +592,7 @@ def fit_redsvm(
     True
     """
     return fit(
-        Svor("redsvm", cost), X, y, check_factor("C", C), start=start, basis=basis,
+        Svor("redsvm", cost), X, y, checked_cost(C), start=start, basis=basis,
         cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
@@ -603,7 +600,7 @@ def fit_redsvm(
     )  # fmt: skip
 
 
-_FITS: dict[Method, Callable[..., SvorModel]] = {
+_FITS: dict[SvorMethod, Callable[..., SvorModel]] = {
     "svorim": fit_svorim,
     "svorex": fit_svorex,
     "shashua_levin": fit_shashua_levin,
@@ -611,26 +608,7 @@ _FITS: dict[Method, Callable[..., SvorModel]] = {
 }
 
 
-def _fit_path(
-    method: Method,
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    points: Sequence[Mapping[str, float]],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    **options: Any,
-) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
-    """Return the models of a method at several C, as `_programs.fit.fit_path` does.
-
-    `options` are those of the `fit_*` function but C.
-    """
-    full, every = completed(_FITS[method], ("C",), points, options)
-    costs = [check_factor("C", point["C"]) for point in full]
-    family = Svor(method, every.pop("cost"))
-    return fit_path(family, X, y, costs, products, X_test, **every)
-
-
-_ESTIMATORS: dict[Method, str] = {
+_ESTIMATORS: dict[SvorMethod, str] = {
     "svorim": "SVORIM",
     "svorex": "SVOREX",
     "shashua_levin": "ShashuaLevin",
@@ -638,11 +616,13 @@ _ESTIMATORS: dict[Method, str] = {
 }
 for _method, _function in _FITS.items():
     register(
-        _function,
-        name=_method,
-        estimator=_ESTIMATORS[_method],
-        accepts={"sparse"},
-        grid={"C": COSTS, "gamma": GAMMAS},
-        varying=("C",),
-        fit_path=partial(_fit_path, _method),
+        Method(
+            _function,
+            name=_method,
+            estimator=_ESTIMATORS[_method],
+            accepts={"sparse"},
+            grid={"C": COSTS, "gamma": GAMMAS},
+            varying=("C",),
+            fit_path=path_function(partial(Svor, _method), checked_cost),
+        )
     )

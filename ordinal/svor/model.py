@@ -11,7 +11,7 @@ from .._input.fields import FINITE, POSITIVE, Array
 from .._input.weights import optional_cost
 from .._model.threshold_model import ScoreModel
 
-Method: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]
+SvorMethod: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ class SvorModel(ScoreModel):
     convergence : Convergence
     """
 
-    method: Method
+    method: SvorMethod
     dual: Annotated[np.ndarray, Array("f8", "m r-1"), FINITE] | None
     C: Annotated[float, FINITE, POSITIVE]
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None

@@ -36,7 +36,7 @@ from .._input.types import (
 from .._model.basis import enough_rows, read
 from .._model.folds import calibrate
 from .._model.preparation import Callback, prepare_with_kernel
-from .._model.registry import COSTS, GAMMAS, register
+from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of
 from .._numerics.rows import take
@@ -444,9 +444,11 @@ def _loss_sums(
 
 
 register(
-    fit_tlssvor,
-    name="tlssvor",
-    estimator="TLSSVOR",
-    accepts={"sparse"},
-    grid={"C": COSTS, "gamma": GAMMAS},
+    Method(
+        fit_tlssvor,
+        name="tlssvor",
+        estimator="TLSSVOR",
+        accepts={"sparse"},
+        grid={"C": COSTS, "gamma": GAMMAS},
+    )
 )

@@ -43,7 +43,7 @@ from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.links import CumulativeLink, require_link
 from .._model.model import Model, read_for
 from .._model.preparation import Callback, prepare
-from .._model.registry import PENALTIES, register
+from .._model.registry import PENALTIES, Method, register
 from .._model.support import finite_scores
 from .._model.threshold_model import predicted
 from .._numerics.threads import resolve_n_threads
@@ -787,11 +787,13 @@ class _XofmFit:
 
 
 register(
-    fit_xofm,
-    name="xofm",
-    estimator="XOFM",
-    accepts={"missing", "categories"},
-    scale_free=True,
-    reads_chunks=True,
-    grid={"l2_main": PENALTIES, "l2_pair": PENALTIES},
+    Method(
+        fit_xofm,
+        name="xofm",
+        estimator="XOFM",
+        accepts={"missing", "categories"},
+        scale_free=True,
+        reads_chunks=True,
+        grid={"l2_main": PENALTIES, "l2_pair": PENALTIES},
+    )
 )
