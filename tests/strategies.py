@@ -125,7 +125,7 @@ moderate = st.sampled_from([0.03, 0.7, 1.7, 30.1])
 
 
 @st.composite
-def quadratic_programs(draw, max_n=12, zero_inside=False):
+def quadratic_programs(draw, max_n=12):
     """(K, lo, hi, pn, pp) of (Q); sum lo < 0 < sum hi, some boxes are points or
     do not hold 0."""
     n = draw(st.integers(2, max_n))
@@ -135,8 +135,6 @@ def quadratic_programs(draw, max_n=12, zero_inside=False):
     K = B @ B.T
     ends = draw(hnp.arrays(np.float64, (2, n), elements=reals)) * draw(moderate)
     lo, hi = ends.min(axis=0), ends.max(axis=0)
-    if zero_inside:
-        lo, hi = np.minimum(lo, 0), np.maximum(hi, 0)
     lo[0] = min(lo[0], -0.3 - lo[1:].sum())
     hi[0] = max(hi[0], 0.3 - hi[1:].sum())
     slopes = draw(hnp.arrays(np.float64, (2, n), elements=reals))

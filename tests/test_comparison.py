@@ -1,4 +1,3 @@
-import doctest
 import math
 
 import numpy as np
@@ -9,7 +8,6 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ordinal import comparison
 from ordinal._numerics import tails
 from ordinal.comparison import friedman, wilcoxon, win_draw_loss
 
@@ -250,7 +248,3 @@ def test_bad_input(call, error, message):
 def test_results_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         friedman(np.eye(3)).ranks[0] = 0
-
-
-def test_docstring_examples():
-    assert doctest.testmod(comparison).failed == 0

@@ -1,5 +1,3 @@
-import doctest
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -66,10 +64,6 @@ def test_bad_input():
     for noise in (-0.1, np.nan, np.inf, "0.1"):
         with pytest.raises(ValueError, match="noise must be"):
             make_tlssvor(noise=noise)
-
-
-def test_docstring_examples():
-    assert doctest.testmod(datasets).failed == 0
 
 
 def test_the_election_is_the_published_table():

@@ -149,12 +149,6 @@ def test_a_column_without_numbers_is_named(column, shown):
         read_features(frame)
 
 
-def test_two_columns_of_one_name_are_refused():
-    frame = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
-    with pytest.raises(ValueError, match=r"^X has two columns 'a'$"):
-        fit_svorim(frame, [0, 1])
-
-
 @pytest.mark.parametrize("form", ["csc", "coo", "bsr", "lil", "dok", "dia"])
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
 def test_sparse_matrices_of_every_format(form, make):
@@ -163,33 +157,6 @@ def test_sparse_matrices_of_every_format(form, make):
 
 
 # Names
-
-
-@every_fit
-def test_columns_are_found_by_name(fit, tmp_path):
-    X, y = sample(60, 3)
-    names = [f"c{j}" for j in range(X.shape[1])]
-    frame = pd.DataFrame(X, columns=names)
-    model = fit(frame, y)
-    plain = fit(X, y)
-    assert model.feature_names == tuple(names)
-    assert plain.feature_names is None
-    assert model.n_features == plain.n_features == X.shape[1]
-    moved = frame[names[::-1]].assign(more="no number")
-    path = tmp_path / "m"
-    model.save(path)
-    for copy in (model, ordinal.load(path), pickle.loads(pickle.dumps(model))):
-        assert copy.feature_names == tuple(names)
-        assert_array_equal(copy.predict(moved), plain.predict(X))
-        assert_array_equal(copy.predict(X), plain.predict(X))
-        assert_array_equal(copy.predict(pl.from_pandas(frame)), plain.predict(X))
-        message = "^X has no column 'c0', which the model was fitted on$"
-        with pytest.raises(ValueError, match=message):
-            copy.predict(frame.drop(columns="c0"))
-    # a model without names goes by position
-    assert_array_equal(plain.predict(frame), plain.predict(X))
-    with pytest.raises(ValueError, match="features, the model was fitted on"):
-        plain.predict(moved.drop(columns="more").assign(more=1.0))
 
 
 FITS_OF_TABLES = {
@@ -214,17 +181,6 @@ def test_an_array_in_the_place_of_named_columns_warns_where_it_was_given(fit):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(frame)
-
-
-def test_missing_entries_of_a_frame_reach_the_kernel_that_takes_them():
-    X, y = sample(40, 3, d=6)
-    X[::7, 2] = nan
-    frame = pd.DataFrame(X).astype("Float64")
-    assert frame.isna().any(axis=None)
-    model = fit_svorim(frame, y, kernel=kernels.Pearson())
-    assert_array_equal(
-        model.predict(frame), fit_svorim(X, y, kernel=kernels.Pearson()).predict(X)
-    )
 
 
 # What models and functions say of themselves

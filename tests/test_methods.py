@@ -328,6 +328,16 @@ def test_probabilities_are_probabilities(method):
     assert (P.argmax(axis=1) == sample(60, 4)[1]).mean() > 0.5
 
 
+@which(takes="probability")
+def test_probabilities_leave_the_model_as_it_is(method):
+    X, model = with_probabilities(method)
+    plain = method(X, 10 * sample(60, 4)[1])
+    assert_array_equal(method.numbers(model, X), method.numbers(plain, X))
+    assert_array_equal(model.predict(X), plain.predict(X))
+    with pytest.raises(ValueError, match="fit it with probability=True"):
+        plain.predict_proba(X)
+
+
 @every_method
 def test_every_rule_does_what_it_says(method):
     X, model = with_probabilities(method)

@@ -55,7 +55,7 @@ def test_frames_of_either_kind_are_one(method):
 @every_method
 def test_names_survive_files_and_pickles(method, tmp_path):
     model = method(FRAMES["pandas"](X40, COLUMNS), Y40)
-    rows = FRAMES["pandas"](X40[:, ::-1], COLUMNS[::-1])
+    rows = FRAMES["pandas"](X40[:, ::-1], COLUMNS[::-1]).assign(more="no number")
     for same in copies(model, tmp_path):
         assert same.feature_names == COLUMNS
         assert_array_equal(method.numbers(same, rows), method.numbers(model, X40))

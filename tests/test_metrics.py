@@ -1,4 +1,3 @@
-import doctest
 import math
 from fractions import Fraction
 
@@ -11,7 +10,6 @@ import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordinal import metrics
 from ordinal.metrics import (
     accuracy,
     accuracy_off,
@@ -551,8 +549,3 @@ def test_messages_name_the_argument():
     far = [0.0, 1.0, 1.7e308]
     with pytest.raises(ValueError, match=r"7e.308, too far .* distances: pass labels"):
         mae(far, far)
-
-
-def test_docstring_examples():
-    for module in (metrics.predictions, metrics.probabilities, metrics.association):
-        assert doctest.testmod(module).failed == 0

@@ -162,20 +162,6 @@ def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, 
 # Identities
 
 
-@pytest.mark.slow
-@at_most(12)
-@given(seeds, links)
-def test_weight_2_is_the_row_twice(seed, link):
-    X, y, _, offset = drawn(seed)
-    weight = np.random.default_rng(seed).integers(1, 4, y.size)
-    options = {"link": link, "scale": [0], "tol": TIGHT}
-    heavy = fit_pom(X, y, sample_weight=weight, offset=offset, **options)
-    rows = np.repeat(np.arange(y.size), weight)
-    long = fit_pom(X[rows], y[rows], offset=offset[rows], **options)
-    assert_same(heavy, long)
-    assert heavy.n_obs == long.n_obs == weight.sum()
-
-
 @pytest.mark.parametrize("unit", [1e-45, 1e-15, 1e15, 1e45])
 def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     X, y, weight, offset = drawn(2)
@@ -185,15 +171,6 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
     errors = b.standard_errors * np.sqrt(unit)
     assert_allclose(errors, a.standard_errors, rtol=1e-6)
-
-
-@given(seeds, links)
-def test_class_weights_multiply_those_of_rows(seed, link):
-    X, y, weight, _ = drawn(seed)
-    by_class = {0: 0.5, 1: 1.0, 2: 2.0, 3: 1.5}
-    factor = np.array([by_class[k] for k in y])
-    one = fit_pom(X, y, link=link, sample_weight=weight, class_weight=by_class)
-    assert_same(one, fit_pom(X, y, link=link, sample_weight=weight * factor))
 
 
 @given(seeds, links, thresholds)

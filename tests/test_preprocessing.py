@@ -1,4 +1,3 @@
-import doctest
 import pickle
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ordinal
-from ordinal import datasets, preprocessing
+from ordinal import datasets
 from ordinal.preprocessing import (
     Binning,
     PreprocessedModel,
@@ -556,7 +555,3 @@ HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
 def test_tables_that_cannot_be_filled_are_refused(X, options, error, message):
     with pytest.raises(error, match=f"^{message}"):
         impute_low_rank(X, **options)
-
-
-def test_docstring_examples():
-    assert doctest.testmod(preprocessing).failed == 0

@@ -1,9 +1,7 @@
 """Probabilities: links against their formulas, rules by brute force, honest folds."""
 
-import dataclasses
 import functools
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +17,6 @@ from strategies import cost_matrices, sample
 
 from ordinal import (
     ConvergenceWarning,
-    DisorderedThresholdsWarning,
     Status,
     fit_npsvor,
     fit_npsvor_path,
@@ -29,8 +26,6 @@ from ordinal import (
     fit_svorim,
     kernels,
 )
-from ordinal._input.weights import absolute_cost
-from ordinal._model import preparation
 from ordinal._model.folds import N_FOLDS, out_of_fold
 from ordinal._model.links import SoftmaxLink
 from ordinal._model.threshold_model import cost_of_rule, decide
@@ -738,24 +733,11 @@ def new_rows(n=300):
 
 
 @every_fit
-def test_models_predict_by_their_probabilities(name):
+def test_probabilities_are_those_of_the_link(name):
     model, X = fitted(name), new_rows()
+    f = model.decision_function(X)
     P = model.predict_proba(X)
-    assert P.shape == (len(X), 4)
-    assert np.all(P >= 0)
-    assert_allclose(P.sum(axis=1), 1, atol=1e-15)
-    assert_array_equal(model.predict(X, rule="mode"), 10 + P.argmax(axis=1))
-    below = np.cumsum(P, axis=1)
-    assert_array_equal(model.predict(X, rule="median"), 10 + (below < 0.5).sum(axis=1))
-    cost = np.array([[0, 1, 1, 9], [2, 0, 1, 9], [3, 3, 0, 1], [9, 1, 1, 0.0]])
-    for given_cost, used in [(None, absolute_cost(4)), (cost, cost)]:
-        expected = [min(range(4), key=lambda k: p @ used[:, k]) for p in P]
-        got = model.predict(X, rule="cost", cost=given_cost)
-        assert_array_equal(got, 10 + np.array(expected))
-    if name in SVOR:
-        assert_array_equal(P, model.link(model.decision_function(X)))
-    else:
-        assert_array_equal(P, model.link(np.abs(model.decision_function(X))))
+    assert_array_equal(P, model.link(f if name in SVOR else np.abs(f)))
 
 
 @every_svor
@@ -770,19 +752,6 @@ def test_predictions_do_not_fall_as_the_score_rises(name):
     # the median counts the thresholds of the link
     counted = np.searchsorted(model.link.offsets / model.link.slope, f)
     assert_array_equal(model.predict(X, rule="median"), 10 + counted)
-
-
-@every_fit
-def test_the_link_is_an_addition_to_the_model(name):
-    model, plain = fitted(name), fitted(name, probability=False)
-    assert plain.link is None
-    for field in dataclasses.fields(model):
-        if field.name not in ("link", "convergence", "kernel"):
-            a, b = (getattr(m, field.name) for m in (model, plain))
-            assert_array_equal(a, b)
-    for attribute in ("violation", "n_iter", "primal", "dual"):
-        a, b = (getattr(m.convergence, attribute) for m in (model, plain))
-        assert_array_equal(a, b)
 
 
 @every_fit
@@ -870,30 +839,6 @@ def test_probabilities_are_calibrated(name):
     assert np.all(np.abs(P.mean(axis=0) - actual) <= 3 * error)
 
 
-def by_number(problem, rng, kernel):
-    return fold_shares(problem, rng, kernels.Precomputed())
-
-
-@pytest.mark.slow
-@every_tight_fit
-@pytest.mark.parametrize("form", ["precomputed", "csr"])
-def test_the_form_of_the_data_does_not_matter(name, form, monkeypatch):
-    if form == "precomputed":  # whose rows are known by number: let those of X be, too
-        monkeypatch.setattr(preparation, "fold_shares", by_number)
-        fitted.cache_clear()
-    X, y = sample(120, 4, noise=1.0)
-    new, kernel = new_rows(30), kernels.RBF(0.3)
-    if form == "csr":
-        data, new_data = sparse.csr_matrix(X), sparse.csr_matrix(new)
-    else:
-        data, new_data, kernel = kernel(X, X), kernel(new, X), "precomputed"
-    options = {"kernel": kernel, "probability": True, **TIGHT[name]}
-    other = FITS[name](data, y + 10, **options)
-    P = fitted(name, **TIGHT[name]).predict_proba(new)
-    assert_allclose(other.predict_proba(new_data), P, atol=1e-6)
-    fitted.cache_clear()
-
-
 @pytest.mark.slow
 @every_tight_fit
 def test_rows_in_another_order_and_written_twice_do_not_matter(name):
@@ -909,21 +854,6 @@ def test_rows_in_another_order_and_written_twice_do_not_matter(name):
     assert_allclose(shuffled.predict_proba(X), P, atol=1e-6)
 
 
-@pytest.mark.slow
-@every_tight_fit
-def test_rows_without_weight_do_not_matter(name):
-    X, y = sample(120, 4, noise=1.0)
-    rng = np.random.default_rng(5)
-    more = np.concatenate([X, 9 * rng.normal(size=(30, 3))])
-    labels = np.concatenate([y, rng.integers(0, 4, 30)]) + 10
-    weight = np.repeat([1.0, 0.0], [120, 30])
-    options = {"gamma": 0.3, "probability": True, **TIGHT[name]}
-    other = FITS[name](more, labels, sample_weight=weight, **options)
-    X = new_rows(30)
-    P = fitted(name, **TIGHT[name]).predict_proba(X)
-    assert_allclose(other.predict_proba(X), P, atol=1e-6)
-
-
 @every_fit
 def test_a_rank_of_one_row_is_possible(name):
     """It is in every training part and scored by none, but it has a row."""
@@ -934,35 +864,6 @@ def test_a_rank_of_one_row_is_possible(name):
     assert_allclose(P.sum(axis=1), 1, atol=1e-15)
     assert np.all(P[:, :3].max(axis=0) > 0)
     assert P[:, 3].max() > 0
-
-
-@every_fit
-def test_a_rank_without_rows_has_no_probability(name):
-    X, y = sample(60, 3)
-    options = {"probability": True, "gamma": 0.3}
-    plain = FITS[name](X, y, **options)
-    if name == "svorim":
-        options["C"] = 1.5  # for the ranks are now 2 apart
-    model = FITS[name](X, 2 * y + 1, classes=range(7), **options)
-    P = model.predict_proba(X)
-    assert_array_equal(P[:, ::2], 0)
-    assert np.all(P[:, 1::2].max(axis=0) > 0)
-    if name != "redsvm":  # in which a threshold has two prices now
-        assert_allclose(P[:, 1::2], plain.predict_proba(X), rtol=1e-12)
-
-
-@every_fit
-def test_a_fit_cut_short_says_so(name):
-    X, y = sample(60, 3)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        model = FITS[name](X, y, probability=True, max_iter=1)
-    kinds = {warning.category for warning in seen}
-    assert ConvergenceWarning in kinds
-    assert kinds <= {ConvergenceWarning, DisorderedThresholdsWarning}
-    assert model.convergence.status is Status.MAX_ITER
-    assert np.max(model.convergence.violation) > model.convergence.tol
-    assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-15)
 
 
 def counted_folds(name, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from files import copies, load_edited, replaced_once
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from internals import Monitor, Problem, driver, fold_shares
+from internals import Monitor, driver
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     kernel_matrix,
@@ -21,7 +21,7 @@ from oracles import (
     svor_rounding,
     svor_terms,
 )
-from scipy import optimize, sparse
+from scipy import sparse
 from sklearn.svm import SVC, LinearSVC
 from strategies import (
     SVOR_METHODS,
@@ -944,50 +944,6 @@ def test_a_pair_along_which_the_objective_curves_down_is_enough(method):
     beta = np.zeros(4)
     beta[model.support] = model.coef
     assert beta @ K @ beta > 0
-
-
-# Probabilities
-
-
-def test_the_link_is_fitted_to_the_scores_of_other_folds():
-    """Five cold fits, and the likelihood of Platt by a general-purpose minimiser."""
-    X, y = sample(90, 3, noise=1.0)
-    weight = np.random.default_rng(2).uniform(0.5, 3.0, 90)
-    options = {"kernel": kernels.RBF(0.3), "tol": 1e-9}
-    model = fit_svorim(X, y, probability=True, rng=7, sample_weight=weight, **options)
-    problem = Problem.from_arrays(X, y, sample_weight=weight)
-    share = fold_shares(problem, np.random.default_rng(7))
-    score = np.zeros((90, 5))
-    for k, out in enumerate(share.T):
-        part = fit_svorim(X, y, sample_weight=weight * (1 - out), **options)
-        shift = (model.thresholds - part.thresholds).mean()
-        score[:, k] = part.decision_function(X) + shift
-
-    def loss(p):
-        total = 0.0
-        for j in range(2):
-            n_in, n_out = weight[y <= j].sum(), weight[y > j].sum()
-            target = np.where(y <= j, (n_in + 1) / (n_in + 2), 1 / (n_out + 2))
-            z = p[1 + j] - p[0] * score
-            lost = np.logaddexp(0, z) - target[:, None] * z
-            total += (weight[:, None] * share * lost).sum()
-        return total
-
-    best = optimize.minimize(loss, [1.0, -1.0, 1.0], method="BFGS", tol=1e-8)
-    found = np.concatenate([[model.link.slope], model.link.offsets])
-    assert loss(found) <= best.fun + 1e-9
-    assert_allclose(found, best.x, atol=1e-4)
-
-
-def test_a_fold_that_falls_short_is_reported():
-    X, y = sample(60, 3)
-    start = fit_redsvm(X, y, tol=1e-6)
-    options = {"tol": 1e-6, "start": start, "max_iter": 1}
-    assert fit_redsvm(X, y, **options).convergence.n_iter == 0
-    with pytest.warns(ConvergenceWarning, match="^fit_redsvm: max_iter after 1 steps"):
-        model = fit_redsvm(X, y, probability=True, **options)
-    assert model.convergence.status is Status.MAX_ITER
-    assert np.isfinite(model.predict_proba(X)).all()
 
 
 # Models as values

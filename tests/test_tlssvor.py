@@ -679,24 +679,6 @@ def test_the_link_is_fitted_to_the_scores_of_other_folds():
     assert_allclose(model.link.offsets, link.offsets, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_probabilities_leave_the_model_as_it_is(kernel):
-    X, y = sample(80, 4)
-    X = kernels.RBF(0.3)(X, X) if kernel == "precomputed" else X
-    options = {"kernel": kernel, "basis": 20}
-    plain, model = (fit_tlssvor(X, y, probability=p, **options) for p in (False, True))
-    assert solution(dataclasses.replace(model, link=None)) == solution(plain)
-    P = model.predict_proba(X)
-    assert_allclose(P.sum(axis=1), 1, rtol=1e-14)
-    assert_array_equal(model.predict(X, rule="mode"), P.argmax(axis=1))
-    median = (np.cumsum(P, axis=1)[:, :-1] < 0.5).sum(axis=1)
-    assert_array_equal(model.predict(X, rule="median"), median)
-    expected = (P @ absolute_cost(4)).argmin(axis=1)
-    assert_array_equal(model.predict(X, rule="cost"), expected)
-    with pytest.raises(ValueError, match="fit it with probability=True"):
-        plain.predict_proba(X)
-
-
 def test_a_fold_without_basis_rows_has_thresholds_alone():
     X, y = sample(40, 3)
     model = fit_tlssvor(X, y, basis=[5], probability=True)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import pickle
 import warnings
 from itertools import combinations
 
@@ -26,7 +25,6 @@ from oracles import (
 from scipy import optimize
 from strategies import XofmCase, sample, xofm_cases
 
-import ordinal
 from ordinal import ConvergenceWarning, Status, fit_xofm
 from ordinal._solvers import _factorization
 from ordinal.xofm.layout import Layout, quantile_knots
@@ -986,24 +984,6 @@ def test_a_rate_that_is_too_large_is_reported():
 
 
 # Files, arguments
-
-
-def test_a_model_survives_files_and_pickles(tmp_path):
-    age, colour, size, y = frame_columns()
-    frame = pd.DataFrame({"age": age, "colour": colour, "size": size})
-    options = {"categorical": ["colour"], "monotone": {"size": 1}}
-    model = fit_xofm(frame, y, probability=True, **options)
-    model.save(tmp_path / "m")
-    for copy in (ordinal.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
-        shares = copy.predict_proba(frame, proba="share")
-        assert_array_equal(shares, model.predict_proba(frame, proba="share"))
-        assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
-        assert copy.feature_names == model.feature_names
-        assert copy.convergence.primal == model.convergence.primal
-        for array in (copy.u, copy.V, copy.scores, copy.mass, *copy.breakpoints):
-            assert not array.flags.writeable
-    with pytest.raises(ValueError, match=r"V has the shape .* makes P"):
-        dataclasses.replace(model, u=model.u[:-1], V=model.V).save(tmp_path / "m")
 
 
 X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
