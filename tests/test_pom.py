@@ -507,6 +507,9 @@ def test_thresholds_that_cross_at_training_rows_are_told():
     assert crossed.min() > 0
     assert_array_equal(model.crossings, [*crossed, 0])
     everywhere = model.thresholds - X[:, :1] @ model.nominal_coef.T
+    rows = np.flatnonzero((np.diff(everywhere, axis=1) < 0).any(axis=1))
+    assert_array_equal(model.negative_rows(), rows)
+    assert_array_equal(model.negative_rows(X[::-1]), 149 - rows[::-1])
     assert ((np.diff(everywhere, axis=1) < 0).sum(axis=0) > crossed).any()
     told = [f"at {n} training row" + "s" * (n > 1) for n in crossed.tolist()]
     assert model.disorder == (

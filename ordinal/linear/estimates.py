@@ -269,6 +269,7 @@ class Estimates(Thresholds, Trained):
         Only nominal effects can make them cross, and only at rows of other ranks than
         the one between. A model that says so fits these rows badly: its probabilities
         there, which `cumulative_proba` puts in order, do not give its `loglik`.
+        `negative_rows` numbers the rows.
         """
         return tuple(
             f"{lower} is above {higher} at {count} training row{'s' * (count > 1)}"

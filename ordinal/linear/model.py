@@ -16,7 +16,7 @@ from .._cumulative.likelihood import (
 from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named, linear_terms
 from .._model.threshold_model import by_probabilities
-from .estimates import predictors, score
+from .estimates import predictors, remembered, score
 from .reports import Reports
 
 
@@ -125,6 +125,53 @@ class PomModel(Reports):
         Parameters and errors are those of `decision_function`.
         """
         return cumulative(self.link, self._predictors(X, offset))
+
+    def negative_rows(
+        self, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Return the rows at which nominal effects make thresholds cross.
+
+        Formula (1) gives negative probabilities there, which `predict_proba` puts in
+        order. `fit_ratio` fits models whose nominal effects cannot do so.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame, optional
+            By default the training rows that the fit used, in their order, in the
+            process that fitted the model.
+        offset : (n,) array-like, default 0
+            With X only.
+
+        Returns
+        -------
+        (k,) int array, numbers of rows
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`; without X as `influence`, and for an offset.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+        >>> model = ordinal.fit_pom(X, y, nominal=[0])
+        >>> model.negative_rows([[-50.0, 10.0], [15.0, 15.0]])
+        array([0])
+        """
+        if X is not None:
+            eta, _ = predictors(self, *self._read(X, offset))
+            return np.flatnonzero((np.diff(eta, axis=1) < 0).any(axis=1))
+        if offset is not None:
+            raise ValueError("offset must be None without X: training rows have theirs")
+        design, x = (fit := remembered(self, "negative_rows")).loss.design, fit.x
+        alpha, nu, _, _ = design.split(x)
+        slopes = np.diff(design.J @ nu, axis=0)
+        gaps = (
+            np.diff(design.J @ alpha)
+            - design.columns(slice(0, design.n_samples), design.nominal) @ slopes.T
+        )
+        return np.flatnonzero((gaps < 0).any(axis=1))
 
     def predict_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
