@@ -1367,8 +1367,7 @@ def test_a_search_tells_how_far_it_is_on_a_terminal(monkeypatch):
 
 def test_a_search_tells_a_file_of_its_end(monkeypatch):
     (line,) = told(io.StringIO(), monkeypatch).splitlines()
-    assert line.startswith("30/30 fits  best mae")
-    assert line.endswith("0 s in all")
+    assert re.match(r"30/30 fits  best mae .* \d+ s in all$", line)
 
 
 def test_progress_appears_by_itself_on_a_terminal_only(monkeypatch):
@@ -1552,10 +1551,7 @@ def test_bad_fits(fit, error, message):
         (lambda: Grid(C=[]), "at least one value"),
         (lambda: Grid(C=1.0), "sequence"),
         (lambda: Grid(kernel="rbf"), "sequence"),
-        (lambda: CoarseToFine(C=(0.5, 2)), "whole powers"),
-        (lambda: CoarseToFine(kappa=(2, 1)), "whole powers"),
         (lambda: UniformDesign(C=(0.0, 1.0)), "positive"),
-        (lambda: UniformDesign(gamma=(2.0, 1.0)), "gamma must be"),
         (lambda: UniformDesign(others={"u": (2.0, 1.0)}), "u must be"),
         (lambda: UniformDesign(n_points=(13, 8)), "odd"),
         (lambda: gamma_range([[1.0], [2.0]], quantile=1.0), "quantile"),
