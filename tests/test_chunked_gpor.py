@@ -11,7 +11,7 @@ import ordinal
 from ordinal._model import preparation
 from ordinal._rows import rows as chunked_rows
 from ordinal.gpor import covariance
-from ordinal.gpor.evidence import Evidence
+from ordinal.gpor.evidence import Evidence, Settings
 
 N = 8192 + 1777  # more than a chunk of the first pass
 FEW = {"inference": "laplace", "max_iter": 3, "tol": 0.5, "rng": 5}
@@ -99,9 +99,8 @@ def test_the_gradient_of_blocks_is_that_of_the_evidence(
     arrays = (X, y, np.arange(N) % 3.0) if weighted else (X, y)
     problem = ChunkedProblem.from_source(Cut([999, 9000], *arrays))
     own = X[:3] * 0.7
-    search = Evidence(
-        problem, kernel, inference, "evidence", "weak", None, own, 2, cache_mb=0.1
-    )
+    settings = Settings(kernel, inference, prior="weak", n_threads=2, cache_mb=0.1)
+    search = Evidence(problem, own, settings)
     theta = search.hyper.begin + 0.1
     value, gradient = search.minus(theta)
     for i in range(theta.size):

@@ -30,7 +30,7 @@ from ordinal._numerics import memory
 from ordinal._watch.monitor import Monitor
 from ordinal.gpor import ep, evidence, laplace
 from ordinal.gpor.covariance import Dense
-from ordinal.gpor.evidence import Evidence
+from ordinal.gpor.evidence import Evidence, Settings
 from ordinal.kernels.tiles import diagonal_of
 
 INFERENCES = ["ep", "laplace"]
@@ -45,7 +45,9 @@ def search_of(
     """Evaluate the objective of a search in `fit_gpor`."""
     problem = Problem.from_arrays(case.X, case.y, sample_weight=case.weight)
     start = case.start if start else None
-    return Evidence(problem, case.kernel, inference, objective, prior, start, basis, 1)
+    return Evidence(
+        problem, basis, Settings(case.kernel, inference, objective, prior, start)
+    )
 
 
 def infer(case, inference, X=None, **options):
@@ -155,7 +157,7 @@ def test_the_objective_that_is_minimised_has_the_prior(inference):
     X, y = sample(25, 4)
     problem = Problem.from_arrays(X, y)
     prior = {"gamma": (0.5, 0.7), "noise": (2.0, 0.1), "gap": (0.3, 1.5)}
-    search = Evidence(problem, "rbf", inference, "evidence", prior, None, None, 1)
+    search = Evidence(problem, None, Settings("rbf", inference, prior=prior))
     theta = np.array([-0.3, 0.2, -0.9, -0.5, 0.1])
     value, gradient = search.minus(theta)
     middle = np.log([0.5, 2.0, 1.0, 0.3, 0.3])
@@ -836,7 +838,7 @@ def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
     X, y = sample(60, 3)
     own = np.random.default_rng(0).normal(size=(3, 3))
     problem = Problem.from_arrays(X, y)
-    search = Evidence(problem, kernel, inference, "evidence", None, None, own, 1)
+    search = Evidence(problem, own, Settings(kernel, inference))
     theta = search.hyper.begin + 0.1
     _, slopes = search.minus(theta)
     step = 1e-5 * np.eye(theta.size)
@@ -1004,7 +1006,7 @@ def test_the_end_of_a_search_is_a_stationary_point(inference):
     assert c.violation <= c.tol == 1e-5
     assert c.dual is None
     problem = Problem.from_arrays(X, y)
-    search = Evidence(problem, "ard", inference, "evidence", "weak", None, None, 1)
+    search = Evidence(problem, None, Settings("ard", inference, prior="weak"))
     theta = np.concatenate(
         [
             np.log(model.relevance()),

@@ -3,7 +3,7 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
@@ -16,7 +16,6 @@ from .._input.checks import (
     resolve_rng,
     shown,
 )
-from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import (
@@ -32,7 +31,7 @@ from .._input.types import (
 )
 from .._numerics.rows import squared_norms, strips
 from .._numerics.threads import resolve_n_threads
-from .._rows.chunks import read_problem
+from .._rows.chunks import Reading, read_problem
 from .._rows.first_pass import ChunkedProblem
 from .._rows.moments import Moments
 from .._rows.source import CHUNK
@@ -44,6 +43,7 @@ from ..kernels.functions import check_precomputed, compares_units, takes_missing
 from .folds import Shares, few_folds, fold_shares
 
 Callback = Callable[[State], object]
+READING = Reading()  # all rows in memory
 
 _NO_SPREAD = 1e-300  # a variance below the square of what doubles hold with precision
 _APART = 30.0  # times the median spread of the features, beyond which fits warn
@@ -113,37 +113,24 @@ def prepare(
     name: str,
     X: MatrixLike | Blocks,
     y: Labels | None,
+    reading: Reading = READING,
     *,
-    tol: float,
-    classes: Sequence[Any] | None = None,
-    sample_weight: ArrayLike | None = None,
-    class_weight: ClassWeight | None = None,
-    rng: Rng = 0,
-    n_threads: int | None = None,
-    max_time: float | None = None,
-    callback: Callback | None = None,
-    verbose: bool = False,
-    missing: bool = False,
-    categories: Categories | None = None,
     by_scale: bool = False,
-    chunks: bool | None = None,
-    remote: bool = True,
-    in_place: bool = False,
     watch: type[Monitor] = Monitor,
+    **common: Unpack[Common],
 ) -> Prepared:
     """Check and read what all methods share.
-
-    The arguments are those of the `fit_*` functions.
 
     Parameters
     ----------
     name : str
         Of the `fit_*` function, for messages.
+    X, y, common : arguments of the `fit_*` function
+    reading : Reading, optional
+        How it reads rows.
     by_scale : bool
         Whether predictions depend on the units of the features: the fit then warns of
         features that drown the others.
-    chunks, remote, in_place, missing, categories
-        As for `read_problem`.
     watch : type of Monitor
 
     Raises
@@ -156,24 +143,13 @@ def prepare(
     UnscaledFeaturesWarning
         As `warn_of_scales` says.
     """
-    tol = check_positive("tol", tol)
-    threads = resolve_n_threads(n_threads)
-    generator = resolve_rng(rng)
-    line = Line() if check_flag("verbose", verbose) else None
-    monitor = watch(name, tol, callback, max_time, line)
-    problem = read_problem(
-        name,
-        X,
-        y,
-        chunks=chunks,
-        remote=remote,
-        in_place=in_place,
-        missing=missing,
-        categories=categories,
-        classes=classes,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-    )
+    tol = check_positive("tol", common["tol"])
+    threads = resolve_n_threads(common.get("n_threads"))
+    generator = resolve_rng(common.get("rng", 0))
+    line = Line() if check_flag("verbose", common.get("verbose", False)) else None
+    monitor = watch(name, tol, common.get("callback"), common.get("max_time"), line)
+    labels = {k: common.get(k) for k in ("classes", "sample_weight", "class_weight")}
+    problem = read_problem(name, X, y, reading, **labels)
     problem.check_spans()
     if by_scale:
         warn_of_scales(name, problem)
@@ -213,13 +189,11 @@ def prepare_with_kernel(
     name: str,
     X: MatrixLike | Blocks,
     y: Labels | None,
+    reading: Reading = READING,
     *,
     kernel: KernelName | Kernel = "rbf",
     gamma: Gamma = "scale",
     probability: bool = False,
-    chunks: bool | None = None,
-    remote: bool = True,
-    in_place: bool = False,
     **common: Unpack[Common],
 ) -> PreparedWithKernel:
     """Check and read the arguments of a method with a kernel.
@@ -229,15 +203,13 @@ def prepare_with_kernel(
     probability = check_flag("probability", probability)
     missing = takes_missing(kernel)
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
+    in_place = reading.in_place and not (missing or by_number)
     prepared = prepare(
         name,
         X,
         y,
-        missing=missing,
+        replace(reading, missing=missing, in_place=in_place),
         by_scale=compares_units(kernel),
-        chunks=chunks,
-        remote=remote,
-        in_place=in_place and not (missing or by_number),
         **common,
     )
     made = make_kernel(kernel, gamma, prepared.problem)

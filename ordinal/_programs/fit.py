@@ -17,6 +17,7 @@ from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, held_
 from .._model.folds import calibrate, parted
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions, read_only_matrix, support_rows
+from .._rows.chunks import Reading
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
@@ -369,14 +370,9 @@ def fit_path(
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
-    prepared = prepare_with_kernel(
-        family.name,
-        X,
-        y,
-        in_place=basis is not None,
-        chunks=on_basis(basis, common.get("kernel")) if family.reads_chunks else None,
-        **common,
-    )
+    chunks = on_basis(basis, common.get("kernel")) if family.reads_chunks else None
+    reading = Reading(chunks, in_place=basis is not None)
+    prepared = prepare_with_kernel(family.name, X, y, reading, **common)
     kernel = prepared.kernel
     choice = family.basis(basis, kernel, prepared.problem, start)
     prepared = held_for(choice, prepared)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -233,27 +233,12 @@ def is_chunked(X: Any) -> bool:
     return has_blocks(X) or isinstance(X, np.memmap) or is_remote(X)
 
 
-def read_problem(
-    name: str,
-    X: Any,
-    y: Any,
-    *,
-    chunks: bool | None = None,
-    remote: bool = True,
-    in_place: bool = False,
-    missing: bool = False,
-    categories: Categories | None = None,
-    **labels: Any,
-) -> Problem:
-    """Read and validate training data.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a fit reads its rows.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        Name of the `fit_*` function, for messages.
-    X, y, labels
-        As for `Problem.from_arrays` or `ChunkedProblem.from_source`. A ChunkedProblem
-        is returned as it is, with class weights; any other Problem has them already.
     chunks : bool or None
         Whether the fit reads rows in chunks; None for a method that never does, False
         for one that does so on a basis alone.
@@ -264,6 +249,26 @@ def read_problem(
         single precision, of which a copy in double would take twice the memory.
     missing, categories
         As for `read_features`.
+    """
+
+    chunks: bool | None = None
+    remote: bool = True
+    in_place: bool = False
+    missing: bool = False
+    categories: Categories | None = None
+
+
+def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> Problem:
+    """Read and validate training data.
+
+    Parameters
+    ----------
+    name : str
+        Name of the `fit_*` function, for messages.
+    reading : Reading
+    X, y, labels
+        As for `Problem.from_arrays` or `ChunkedProblem.from_source`. A ChunkedProblem
+        is returned as it is, with class weights; any other Problem has them already.
 
     Raises
     ------
@@ -272,6 +277,7 @@ def read_problem(
     ValueError, TypeError
         As `Problem.from_arrays`.
     """
+    chunks, missing = reading.chunks, reading.missing
     if chunks and isinstance(X, ChunkedProblem):
         return X.with_class_weights(labels.get("class_weight"))
     if type(X) is Problem:  # by a fit that reads more of its table than the features
@@ -279,9 +285,9 @@ def read_problem(
     if chunks is None:
         check_in_memory(name, X)
     if is_remote(X):
-        _check_remote(name, bool(chunks), remote)
+        _check_remote(name, bool(chunks), reading.remote)
         return remote_problem(X, y, **labels)
-    stays = in_place and is_single(X) and X.nbytes >= _LARGE
+    stays = reading.in_place and is_single(X) and X.nbytes >= _LARGE
     if chunks and (is_chunked(X) or stays):
         return ChunkedProblem.from_source(X, y, missing=missing, **labels)
     if has_blocks(X):
@@ -289,7 +295,9 @@ def read_problem(
             "X comes in chunks, which a fit reads for a model on a basis alone: pass "
             "how many rows that is to have, such as basis=300"
         )
-    return Problem.from_arrays(X, y, missing=missing, categories=categories, **labels)
+    return Problem.from_arrays(
+        X, y, missing=missing, categories=reading.categories, **labels
+    )
 
 
 def _check_remote(name: str, chunks: bool, remote: bool) -> None:

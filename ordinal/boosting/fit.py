@@ -26,7 +26,7 @@ from .._model.grouping import group_folds, group_numbers
 from .._model.preparation import Callback, Common, Prepared, prepare
 from .._model.registry import Method, register
 from .._numerics.threads import is_forked
-from .._rows.chunks import check_in_memory
+from .._rows.chunks import Reading, check_in_memory
 from .._solvers import _cumulative
 from .._watch.monitor import Monitor
 from ..preprocessing.joined import Preprocess, preprocessed
@@ -276,9 +276,8 @@ def _fit(
     import_lightgbm()
     check_in_memory("fit_boosting", X)
     categories = column_categories(X, options.categorical)
-    prepared = prepare(
-        "fit_boosting", X, y, missing=True, categories=categories, **common
-    )
+    reading = Reading(missing=True, categories=categories)
+    prepared = prepare("fit_boosting", X, y, reading, **common)
     problem = prepared.problem
     group = group_numbers(groups, problem.n_samples)
     sign = signs_of(options.monotone, problem.shown_names, categories)

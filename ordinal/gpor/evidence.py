@@ -4,6 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeGuard
@@ -121,16 +122,13 @@ class Made(NamedTuple):
     violation: float = np.inf
 
 
-class Evidence:
-    """ln P(D | theta), or EP's bound, of the rows of positive weight.
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Arguments of `fit_gpor` as an `Evidence` takes them.
 
-    Parameters
+    Attributes
     ----------
-    problem : Problem
-        Rows in chunks go with a basis of fewer of them.
     kernel, inference, objective, prior, start : arguments of `fit_gpor`
-    basis : Basis, optional
-        The rows that carry a covariance of low rank.
     n_threads : int
     late : callable, optional
         Whether time is up, which ends an inference before its last sweep or step. The
@@ -138,6 +136,28 @@ class Evidence:
     cache_mb : float, optional
         Memory for features of a basis, in 10^6 bytes; what has no room is made anew at
         every pass.
+    """
+
+    kernel: str | Kernel
+    inference: Inference
+    objective: str = "evidence"
+    prior: Any = None
+    start: Any = None
+    n_threads: int = 1
+    late: Callable[[], bool] | None = None
+    cache_mb: float = np.inf
+
+
+class Evidence:
+    """ln P(D | theta), or EP's bound, of the rows of positive weight.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows in chunks go with a basis of fewer of them.
+    basis : Basis or None
+        The rows that carry a covariance of low rank.
+    settings : Settings
 
     Attributes
     ----------
@@ -152,41 +172,26 @@ class Evidence:
         to; None without `late`.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        kernel: str | Kernel,
-        inference: Inference,
-        objective: str,
-        prior: Any,
-        start: Any,
-        basis: Basis | None,
-        n_threads: int,
-        late: Callable[[], bool] | None = None,
-        cache_mb: float = np.inf,
-    ):
-        self.late, self._keeps, self._cache_mb = (
-            late or never,
-            late is not None,
-            cache_mb,
-        )
+    def __init__(self, problem: Problem, basis: Basis | None, settings: Settings):
+        self.late, self._keeps = settings.late or never, settings.late is not None
+        self._cache_mb = settings.cache_mb
         # Weight 0 is the row left out: it would take memory of order n, and change
         # nothing.
         self.rows = np.flatnonzero(problem.weight > 0)
         n, m = self.rows.size, basis_size(basis, self.rows.size)
         # Before anything is allocated, as the system ends a process that takes too
         # much.
-        _check_memory(n, m, self._keeps, cache_mb)
+        _check_memory(n, m, self._keeps, settings.cache_mb)
         self.weight = problem.weight[self.rows]
-        if inference == "ep" and self.weight.min() < 1:
+        if settings.inference == "ep" and self.weight.min() < 1:
             raise ValueError(
                 "sample_weight must be 0, or 1 or more, with inference='ep', got "
                 f"{self.weight.min()}"
             )
-        self.inference: Inference = inference
-        self.objective = objective
+        self.inference: Inference = settings.inference
+        self.objective = settings.objective
         # To share the work costs more than the work of few rows.
-        self.n_threads = n_threads if n >= _SHARED else 1
+        self.n_threads = settings.n_threads if n >= _SHARED else 1
         left_out = n < problem.n_samples
         X: Any = problem.X
         if left_out and isinstance(X, Rows):
@@ -194,7 +199,7 @@ class Evidence:
         elif left_out:
             X = take(X, self.rows)
         self.X = X
-        self._family = _kernel_family(kernel, problem, X, self.weight)
+        self._family = _kernel_family(settings.kernel, problem, X, self.weight)
         _, gamma, fixed = self._family
         if isinstance(fixed, kernels.Precomputed) and left_out:
             # Columns of a precomputed kernel are training rows too.
@@ -203,12 +208,12 @@ class Evidence:
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present[self.rows]
         self.hyper = Hyperparameters.from_arguments(
-            gamma, c, present, problem.n_classes, prior, start
+            gamma, c, present, problem.n_classes, settings.prior, settings.start
         )
         self.state: np.ndarray | None = None
         self.tol = TOL
         self.kept: Made | None = None
-        self.basis = self._chosen(basis, m, n_threads)
+        self.basis = self._chosen(basis, m, settings.n_threads)
         self.basis_rows = self._rows_of_basis(fixed)
 
     @property

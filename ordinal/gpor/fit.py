@@ -43,6 +43,7 @@ from .._model.threshold_model import ThresholdModel, by_probabilities
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import Minimum
 from .._numerics.rows import matmul, strips, take
+from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import has_blocks
 from .._solvers import _ordinal_probit
@@ -55,7 +56,7 @@ from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from ..preprocessing.joined import Preprocess, preprocessed
 from .covariance import ReadAgainError
 from .evidence import Basis as FitcBasis
-from .evidence import Choice, Evidence, basis_size, maximize
+from .evidence import Choice, Evidence, Settings, basis_size, maximize
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time
@@ -445,22 +446,24 @@ def fit_gpor(
     max_iter = check_count("max_iter", max_iter)
     n_restarts = check_count("n_restarts", n_restarts, 0)
     cache_mb = check_positive("cache_mb", cache_mb)
+    reading = Reading(
+        _reads_chunks(X, basis, kernel), remote=False, missing=takes_missing(kernel)
+    )
     prepared = prepare(
-        "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
-        rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
-        verbose=verbose, missing=takes_missing(kernel), by_scale=compares_units(kernel),
-        chunks=_reads_chunks(X, basis, kernel), remote=False,
+        "fit_gpor", X, y, reading, tol=tol, classes=classes,
+        sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose, by_scale=compares_units(kernel),
     )  # fmt: skip
     choice = None if basis is None else _read(basis, prepared.problem, kernel)
     # With a grace: an inference that is nearly done is worth more than its start.
     late = None if max_time is None else partial(prepared.monitor.late, Monitor.GRACE)
+    settings = Settings(
+        kernel, inference, objective, prior, start, prepared.n_threads, late, cache_mb
+    )
 
     def fit(part: Problem, among: FitcBasis | None, n_restarts: int) -> GporModel:
         part = _measured(part, among)
-        with closing(Evidence(
-            part, kernel, inference, objective, prior, start, among, prepared.n_threads,
-            late, cache_mb,
-        )) as evidence:  # fmt: skip
+        with closing(Evidence(part, among, settings)) as evidence:
             search = n_restarts, prepared.rng, tol, max_iter, prepared.monitor
             found, n_iter = maximize(evidence, *search) if optimize else (None, 1)
             return _model(evidence, found, n_iter, replace(prepared, problem=part))

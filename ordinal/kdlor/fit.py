@@ -28,6 +28,7 @@ from .._model.folds import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
 from .._model.registry import GAMMAS, Method, register
 from .._model.support import decisions
+from .._rows.chunks import Reading
 from ..kernels.functions import on_basis
 from ..kernels.tiles import Products
 from ..preprocessing.joined import Preprocess, preprocessed
@@ -203,9 +204,7 @@ def _fit(
         "fit_kdlor",
         X,
         y,
-        chunks=on_basis(basis, common.get("kernel")),
-        remote=False,
-        in_place=basis is not None,
+        Reading(on_basis(basis, common.get("kernel")), False, basis is not None),
         **common,
     )
     problem, kernel = prepared.problem, prepared.kernel

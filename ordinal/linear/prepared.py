@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Required, Unpack, cast, get_args
 
 import numpy as np
 
@@ -28,9 +28,9 @@ from .._input.checks import (
 from .._input.columns import column_number
 from .._input.problem import Problem
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
-from .._model.preparation import prepare
-from .._rows.chunks import check_in_memory
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
+from .._model.preparation import Common, prepare
+from .._rows.chunks import Reading, check_in_memory
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
 from .contrasts import Coding
@@ -79,28 +79,35 @@ class PreparedPom:
         }
 
 
+class PomArguments(Common, total=False):
+    """Arguments of `Common`, and of fits of linear models."""
+
+    link: Required[Link]
+    threshold: Required[Threshold]
+    nominal: Required[Sequence[str | int]]
+    scale: Required[Sequence[str | int]]
+    offset: ArrayLike | None
+    reference: Mapping[str, Any] | None
+    missing: Missing
+    cluster: ArrayLike | None
+
+
+_BY_ROW = "sample_weight", "offset", "cluster"
+
+
 def prepare_pom(
     name: str,
     X: MatrixLike | Blocks | str,
     y: Labels | None,
     is_penalised: bool,
     *,
-    link: Link,
-    threshold: Threshold,
-    nominal: Sequence[str | int],
-    scale: Sequence[str | int],
-    offset: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    class_weight: ClassWeight | None = None,
-    classes: Sequence[Any] | None,
-    reference: Mapping[str, Any] | None,
-    missing: Missing,
-    cluster: ArrayLike | None = None,
     chunks: bool = False,
     monotone: bool = False,
-    **common: Any,
+    **given: Unpack[PomArguments],
 ) -> PreparedPom:
     """Check and read what the fits share; `monotone` is for fits that take mo(x)."""
+    link, threshold = given["link"], given["threshold"]
+    nominal, scale = given["nominal"], given["scale"]
     check_choice("link", link, get_args(Link))
     check_choice("threshold", threshold, get_args(Threshold))
     if not chunks:
@@ -108,11 +115,11 @@ def prepare_pom(
     training = read_training(
         X,
         y,
-        classes=classes,
-        missing=missing,
-        reference=reference,
-        by_row={"sample_weight": sample_weight, "offset": offset, "cluster": cluster},
-        class_weight=class_weight,
+        classes=given.get("classes"),
+        missing=given.get("missing", "error"),
+        reference=given.get("reference"),
+        by_row={argument: given.get(argument) for argument in _BY_ROW},
+        class_weight=given.get("class_weight"),
         chunks=chunks,
         beside=[*_strings(nominal), *_strings(scale)],
     )
@@ -121,16 +128,9 @@ def prepare_pom(
             f"{name} does not fit monotone effects: use fused(x) instead of mo(x), "
             "which has no constraint, or fit_pom without l1"
         )
-    prepared = prepare(
-        name,
-        training.rows,
-        y,  # as `classes` and the weights it is in the Problem, unless rows are chunks
-        classes=classes,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        chunks=chunks,
-        **common,
-    )
+    # y, `classes` and the weights are in the Problem, unless rows are chunks
+    common = {k: v for k, v in given.items() if k in Common.__annotations__}
+    prepared = prepare(name, training.rows, y, Reading(chunks), **cast(Common, common))
     problem = prepared.problem
     check_columns(name, problem.n_features)
     with closing(problem):

@@ -15,7 +15,7 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, R
 from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.preparation import Callback, Common, prepare
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import is_chunked
+from .._rows.chunks import Reading, is_chunked
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import warn_of_separation
 from ..preprocessing.joined import Preprocess, preprocessed
@@ -248,7 +248,7 @@ def _fit_thresholded(
     l2 = check_factor_or_zero("l2", l2)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    prepared = prepare(name, X, y, chunks=is_chunked(X), remote=False, **common)
+    prepared = prepare(name, X, y, Reading(is_chunked(X), remote=False), **common)
     problem = prepared.problem
     check_columns(name, problem.n_features)
     deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares

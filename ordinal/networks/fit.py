@@ -20,7 +20,7 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, R
 from .._model.folds import few_folds
 from .._model.preparation import Callback, Common, Prepared, prepare
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import is_chunked
+from .._rows.chunks import Reading, is_chunked
 from ..preprocessing.joined import Preprocess, preprocessed
 from .convolution import Sizes, fit_relations
 from .extreme import elmor_model, fit_codes
@@ -399,11 +399,11 @@ def fit_elmor(
         ridge = check_factor("ridge", ridge)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
+    reading = Reading(is_chunked(X), remote=False)
     prepared = prepare(
-        "fit_elmor", X, y, tol=tol, sample_weight=sample_weight,
+        "fit_elmor", X, y, reading, tol=tol, sample_weight=sample_weight,
         class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
         max_time=max_time, callback=callback, verbose=verbose,
-        chunks=is_chunked(X), remote=False,
     )  # fmt: skip
     problem = prepared.problem
     U = random_layer(problem.n_features, n_hidden, prepared.rng)

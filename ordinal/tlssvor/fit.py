@@ -40,7 +40,7 @@ from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of
 from .._numerics.rows import take
-from .._rows.chunks import with_state
+from .._rows.chunks import Reading, with_state
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
 from ..kernels.basis_rows import chosen_rows
@@ -225,12 +225,12 @@ def fit_tlssvor(
     u = check_real("u", u, lambda v: v > 2 * eta, rule)
     max_iter = check_count("max_iter", max_iter)
     cache_mb = check_positive("cache_mb", cache_mb)
+    reading = Reading(on_basis(basis, kernel), in_place=basis is not None)
     prepared = prepare_with_kernel(
-        "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose, chunks=on_basis(basis, kernel),
-        in_place=basis is not None,
+        "fit_tlssvor", X, y, reading, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
     )  # fmt: skip
     problem = prepared.problem
     choice = _read(basis, problem, prepared.kernel)

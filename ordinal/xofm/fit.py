@@ -47,7 +47,7 @@ from .._model.registry import PENALTIES, Method, register
 from .._model.support import finite_scores
 from .._model.threshold_model import predicted
 from .._numerics.threads import resolve_n_threads
-from .._rows.chunks import is_chunked
+from .._rows.chunks import Reading, is_chunked
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import Convergence
 from ..preprocessing.joined import Preprocess, preprocessed
@@ -637,6 +637,7 @@ def fit_xofm(
         "fit_xofm",
         X,
         y,
+        Reading(chunks, remote=False, missing=True, categories=categories),
         tol=options.pop("tol"),
         classes=classes,
         sample_weight=sample_weight,
@@ -645,11 +646,7 @@ def fit_xofm(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-        missing=True,
-        categories=categories,
         watch=HeldOutMonitor,
-        chunks=chunks,
-        remote=False,
     )  # fmt: skip
     categories = categories or numbers_of(prepared.problem)
     penalty = packed(np.array([l2_main]), np.full((1, n_factors), l2_pair))[0]

@@ -65,7 +65,7 @@ def binary(args):
     from sklearn.gaussian_process.kernels import RBF
 
     from ordinal._input.problem import Problem
-    from ordinal.gpor.evidence import Evidence
+    from ordinal.gpor.evidence import Evidence, Settings
 
     table = Table(
         args, "Two ranks, Laplace, beside scikit-learn", "n:4", "ours:8.4f",
@@ -77,9 +77,8 @@ def binary(args):
         y = (y > 2).astype(int)
         classifier = GaussianProcessClassifier(RBF(2.0), optimizer=None).fit(X, y)
         evidence = Evidence(
-            Problem.from_arrays(X, y), "rbf", "laplace", "evidence", "weak", None, None,
-            1,
-        )  # fmt: skip
+            Problem.from_arrays(X, y), None, Settings("rbf", "laplace", prior="weak")
+        )
         theirs, ours = 0.0, 0.0
         for gamma in gammas:
             theta = evidence.hyper.begin.copy()
