@@ -152,8 +152,8 @@ def test_sensitivities_agree_with_scikit_learn():
 
 def test_what_has_no_value_or_no_width():
     for metric in ("kappa", *PAIRS):
-        same = confidence_interval([2, 2], [2, 2], metric)
-        assert np.isnan(same).all()
+        for rows in ([2, 2], [2]):
+            assert np.isnan(confidence_interval(rows, rows, metric)).all()
         perfect = confidence_interval([1, 2, 3], [1, 2, 3], metric)
         assert perfect == within((1, 0, 1, 1))
     with pytest.raises(ValueError, match="y_score must hold no nan, got one in row 1"):

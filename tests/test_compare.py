@@ -247,6 +247,8 @@ def test_tables_and_pictures():
     assert len(repr(result).splitlines()) == 4
     (ax,) = result.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == [*result.methods]
+    (ax,) = compare(X, y, methods=["pom"], cv=3).plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["pom"]
 
 
 def test_groups_and_sparse_rows():

@@ -63,7 +63,7 @@ def test_residuals_are_what_their_definitions_say(link):
     above = (P * (r > MADE.y[:, None])).sum(axis=1)
     assert_allclose(model.residuals(), below - above, atol=1e-12)
     own = P[np.arange(120), MADE.y]
-    deviance = model.residuals("deviance")
+    deviance = model.residuals(kind="deviance")
     assert_allclose(deviance, np.sign(below - above) * np.sqrt(-2 * np.log(own)))
     assert MADE.weight @ deviance**2 == pytest.approx(model.deviance)
     h = 1e-6
@@ -73,14 +73,14 @@ def test_residuals_are_what_their_definitions_say(link):
         )
         for s in (h, -h)
     )
-    score = model.residuals("score")
+    score = model.residuals(kind="score")
     assert_allclose(score, (up - down) / (2 * h), atol=1e-7)
     assert_allclose((MADE.weight * score) @ MADE.X, 0, atol=1e-6)
 
 
 def test_score_residuals_of_the_logit_link_are_the_probability_residuals():
     model = fitted(WINE)
-    assert_allclose(model.residuals("score"), model.residuals(), atol=1e-13)
+    assert_allclose(model.residuals(kind="score"), model.residuals(), atol=1e-13)
 
 
 @links
@@ -90,28 +90,28 @@ def test_surrogate_residuals_have_the_distribution_of_the_link(link):
     F = DISTRIBUTION[link]
     y = np.digitize(x[:, 0] + F.rvs(size=3000, random_state=rng), [-1, 0, 1.5])
     model = ordinal.fit_pom(x, y, link=link)
-    r = model.residuals("surrogate", rng=1)
+    r = model.residuals(kind="surrogate", rng=1)
     mean = 0.0 if link == "cauchit" else F.mean()
     assert scipy.stats.kstest(r + mean, F.cdf).pvalue > 1e-3
     if link != "cauchit":
         assert abs(np.corrcoef(r, x[:, 0])[0, 1]) < 0.06
-    wrong = ordinal.fit_pom(x**2, y, link=link).residuals("surrogate", rng=1)
+    wrong = ordinal.fit_pom(x**2, y, link=link).residuals(kind="surrogate", rng=1)
     assert scipy.stats.spearmanr(wrong, x[:, 0]).statistic > 0.3  # x is not in it
 
 
 def test_surrogate_draws_lie_between_the_thresholds_of_their_rank():
     theta = np.concatenate([[-np.inf], (model := fitted(MADE)).thresholds, [np.inf]])
-    latent = model.residuals("surrogate", rng=0) + MADE.X @ model.coef
+    latent = model.residuals(kind="surrogate", rng=0) + MADE.X @ model.coef
     assert (theta[MADE.y] <= latent).all()
     assert (latent <= theta[MADE.y + 1]).all()
-    same = model.residuals("surrogate", rng=0) + MADE.X @ model.coef
+    same = model.residuals(kind="surrogate", rng=0) + MADE.X @ model.coef
     assert (latent == same).all()
 
 
 def test_surrogates_keep_their_digits_in_the_tails():
     model = ordinal.fit_pom([[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0], l2=0.1)
     far = np.array([[-200.0 / model.coef[0]], [200.0 / model.coef[0]]])
-    r = model.residuals("surrogate", far, [2, 0], rng=0)
+    r = model.residuals(far, [2, 0], kind="surrogate", rng=0)
     # given that it exceeds a far threshold, a logistic variable exceeds it by an
     # exponential one
     assert np.isfinite(r).all()
@@ -124,13 +124,17 @@ def test_residuals_of_other_rows_are_those_of_the_training_rows():
     y = pd.Categorical.from_codes(MADE.y, ["p", "q", "r", "s"], ordered=True)
     model = ordinal.fit_pom(table, y)
     for kind in ("probability", "score", "deviance"):
-        assert_allclose(model.residuals(kind, table, y), model.residuals(kind))
+        assert_allclose(
+            model.residuals(table, y, kind=kind), model.residuals(kind=kind)
+        )
     with pytest.raises(ValueError, match="needs y with X"):
         model.residuals(X=table)
+    with pytest.raises(ValueError, match="all other arguments by name"):
+        model.residuals("deviance")
     with pytest.raises(ValueError, match="y holds 't' in row 0"):
         model.residuals(X=table[:1], y=["t"])
     with pytest.raises(ValueError, match="kind must be"):
-        model.residuals("pearson")
+        model.residuals(kind="pearson")
     loaded = pickle.loads(pickle.dumps(model))
     assert_allclose(loaded.residuals(X=table, y=y), model.residuals())
     with pytest.raises(ValueError, match="needs the training rows"):
@@ -148,7 +152,7 @@ def test_residuals_of_other_rows_are_those_of_the_training_rows():
     ],
 )
 def test_hosmer_lemeshow_agrees_with_r(groups, chi2, dof, p):
-    found = fitted(MADE).hosmer_lemeshow(groups)
+    found = fitted(MADE).hosmer_lemeshow(groups=groups)
     assert found.dof == dof
     assert_allclose([found.chi2, found.p_value], [chi2, p], rtol=1e-8)
     assert_allclose(found.observed.sum(axis=1), found.expected.sum(axis=1))
@@ -259,7 +263,7 @@ def test_figures_show_the_residuals():
     ax = plot.residuals(model, "x1", kind="score", partial=True)
     x, y = ax.lines[1].get_data()
     effect = model.coef[0] * (MADE.X[:, 0] - MADE.X[:, 0].mean())
-    assert_allclose(y, model.residuals("score") + effect)
+    assert_allclose(y, model.residuals(kind="score") + effect)
     table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40)})
     ax = plot.residuals(ordinal.fit_pom(table, MADE.y), "b")
     assert [t.get_text() for t in ax.get_xticklabels()] == ["x", "y", "z"]

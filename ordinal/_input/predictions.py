@@ -99,8 +99,8 @@ def read_probabilities(
     return a, P, weight
 
 
-def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
-    """Return the (n_folds, k) tables of scores, all of the same k >= 2."""
+def score_tables(scores: Iterable[ArrayLike], least: int = 2) -> list[np.ndarray]:
+    """Return the (n_folds, k) tables of scores, all of the same k >= `least`."""
     if not can_be_listed(scores):
         raise TypeError(f"scores must be a sequence of tables, got {shown(scores)}")
     tables = [scores_of(table, f"scores[{i}]", 2) for i, table in enumerate(scores)]
@@ -108,10 +108,10 @@ def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
         raise ValueError("scores must not be empty")
     k = tables[0].shape[1]
     for i, table in enumerate(tables):
-        if table.shape[1] != k or k < 2 or len(table) == 0:
+        if table.shape[1] != k or k < least or len(table) == 0:
             raise ValueError(
                 f"scores[{i}] must have a row or more and a column for each of "
-                f"{max(k, 2)} methods, got shape {table.shape}"
+                f"{max(k, least)} methods, got shape {table.shape}"
             )
     return tables
 

@@ -31,10 +31,10 @@ class Diagnostics(Inference):
 
     def residuals(
         self,
-        kind: Residual = "probability",
         X: MatrixLike | None = None,
         y: ArrayLike | None = None,
         *,
+        kind: Residual = "probability",
         offset: ArrayLike | None = None,
         rng: Any = None,
     ) -> np.ndarray:
@@ -42,6 +42,10 @@ class Diagnostics(Inference):
 
         Parameters
         ----------
+        X : (n, n_features) array or data frame, optional
+            By default the training rows that the fit has used.
+        y : (n,) array-like, optional
+            Labels of the rows of `X`.
         kind : {"probability", "surrogate", "score", "deviance"}, default "probability"
             "probability" is P(rank < y) - P(rank > y), within -1 and 1. "surrogate"
             draws the latent variable, given the rank, and takes its mean off: of a
@@ -49,14 +53,10 @@ class Diagnostics(Inference):
             in units of the spread. "score" is the slope of log P(y) by x'beta, which a
             fit makes orthogonal to all features. "deviance" is sqrt(-2 log P(y)) with
             the sign of the first; the weighted sum of its squares is `deviance`.
-        X : (n, n_features) array or data frame, optional
-            Default: the training rows, but for those that the fit left out.
-        y : (n,) array-like, optional
-            Goes with `X`.
         offset : (n,) array-like, default 0
-            Goes with `X`.
+            Offset of the rows of `X`.
         rng : int, Generator or None
-            Of "surrogate".
+            Seed of the draws of "surrogate".
 
         Returns
         -------
@@ -90,10 +90,10 @@ class Diagnostics(Inference):
 
     def hosmer_lemeshow(
         self,
-        groups: int = 10,
         X: MatrixLike | None = None,
         y: ArrayLike | None = None,
         *,
+        groups: int = 10,
         offset: ArrayLike | None = None,
     ) -> GoodnessOfFit:
         """Test the goodness of fit after Fagerland and Hosmer.
@@ -106,10 +106,13 @@ class Diagnostics(Inference):
 
         Parameters
         ----------
+        X, y : optional
+            As for `residuals`. By default the training rows with their weights, which
+            are frequencies.
         groups : int >= 2, default 10
-        X, y, offset : optional
-            As for `residuals`. Default: the training rows with their weights, which are
-            frequencies.
+            Number of groups to form.
+        offset : (n,) array-like, default 0
+            Offset of the rows of `X`.
 
         Returns
         -------

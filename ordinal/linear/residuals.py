@@ -107,7 +107,10 @@ def read_rows(
         raise ValueError(f"{asked} is not available for models with random effects")
     if (X is None) != (y is None):
         given, lacking = ("y", "X") if X is None else ("X", "y")
-        raise ValueError(f"{asked} needs {lacking} with {given}: pass both, or neither")
+        raise ValueError(
+            f"{asked} needs {lacking} with {given}: pass both or neither, and "
+            "all other arguments by name"
+        )
     source = rows_to_average(model, asked, X, offset, None)
     if X is None:
         D = remembered(model, asked).loss.design

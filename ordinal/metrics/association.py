@@ -231,8 +231,10 @@ def confidence_interval(
     Returns
     -------
     Interval
-        A named tuple (estimate, standard_error, lower, upper); all are nan where the
-        metric is.
+        A named tuple (estimate, standard_error, lower, upper). All are nan where the
+        metric is not defined: for "kappa" if all true and predicted labels are equal,
+        for the others if no two rows have different true labels (for "gamma", also
+        different scores). A single row has nan, but for a kappa of 0 if it is wrong.
 
     Raises
     ------

@@ -227,7 +227,7 @@ def errors_by_method(
     names : sequence of k str
         Of the methods.
     axes : sequence of matplotlib Axes, optional
-        One a data set.
+        One per data set.
     xlabel : str, default "MAE"
         What the scores are.
 
@@ -240,8 +240,9 @@ def errors_by_method(
     ImportError
         Without matplotlib.
     TypeError, ValueError
-        Scores that are no mapping, or not finite real numbers in tables with the same 2
-        columns or more; not a name a method, or an axes a data set.
+        If `scores` is not a mapping of tables of finite real numbers with the same
+        number of columns, or `names` has not one name per method, or `axes` not one
+        entry per data set.
 
     Examples
     --------
@@ -253,7 +254,7 @@ def errors_by_method(
     """
     if not isinstance(scores, Mapping):
         raise TypeError(f"scores must be a mapping of tables, got {shown(scores)}")
-    tables = score_tables(scores.values())
+    tables = score_tables(scores.values(), least=1)
     k = tables[0].shape[1]
     names = _names(names, k)
     size = 5.2, 1.1 + 0.3 * k

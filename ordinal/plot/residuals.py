@@ -66,7 +66,7 @@ def residuals(
     """
     if not isinstance(model, PomModel):
         raise TypeError(f"model must be a PomModel, got {shown(model)}")
-    value = model.residuals(kind, rng=rng)
+    value = model.residuals(kind=kind, rng=rng)
     rows = read_rows(model, "residuals")
     used = rows.weight > 0
     name, labels = "fitted value", None
