@@ -64,7 +64,7 @@ def test_the_title_counts():
     table = sets.evaluate(X, y)
     title = prediction_sets(sets, X, y).get_title()
     assert title == (
-        f"{table['coverage'][-1]:.1%} of 90 rows in their set (80% asked for), "
+        f"{table['coverage'][-1]:.1%} of 90 rows in their set (80% asked for)\n"
         f"{table['size'][-1]:.2f} ranks in a set"
     )
 

@@ -455,7 +455,7 @@ def prediction_sets(
         ax.scatter(at + 0.5, rank[at], side, colour, lw=0, zorder=z)
     asked = sets.coverage if coverage is None else coverage
     ax.set_title(
-        f"{held.mean():.1%} of {n} rows in their set ({100 * asked:.4g}% asked for), "
+        f"{held.mean():.1%} of {n} rows in their set ({100 * asked:.4g}% asked for)\n"
         f"{size.mean():.2f} ranks in a set",
         fontsize="medium",
     )
