@@ -4,10 +4,12 @@
 
 Runs the blocks of Python in the page one after the other, and the lines of `ordinal`
 between them, in a folder for temporary files. A picture that the page shows after a
-block is the figure which that block has made, in the style below and at two pixels for
-each that the site shows (tools/site/pictures.py), for screens that have so many. Files
-have 128 colours, which takes two thirds off their size and is not seen. Needs
-matplotlib and pandas.
+block is the figure which that block has made. Needs matplotlib and pandas.
+
+`use_style` and `save` are for all programs that draw pictures of the documentation. A
+file has two pixels for each that the site shows (tools/site/pictures.py), because
+screens of high resolution have as many, and 128 colours, which takes two thirds off its
+size without a visible difference.
 """
 
 import argparse
@@ -55,13 +57,19 @@ def draw(page: Path) -> None:
                     command(arguments)
         elif plt.get_fignums():
             file = page.parent / piece["picture"]
-            file.parent.mkdir(exist_ok=True)
             save(plt.gcf(), file)
             print(file)
 
 
+def use_style() -> None:
+    """Draw to files, in the style of `ordinal.plot`."""
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(_STYLE)
+
+
 def save(figure, file: Path) -> None:
-    """Without the version of matplotlib, so that files change with pictures only."""
+    """Write a PNG file without metadata, so that it changes with its picture only."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=_DPI, format="png")
     Image.open(drawn).convert("RGB").quantize(_COLOURS).save(file, optimize=True)
@@ -73,8 +81,7 @@ def main() -> None:
     )
     page = Path(__file__).parent.parent / "docs/plots.md"
     parser.add_argument("--page", type=Path, default=page)
-    matplotlib.use("Agg")
-    matplotlib.rcParams.update(_STYLE)
+    use_style()
     page = parser.parse_args().page.resolve()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -21,6 +21,8 @@ import numpy as np
 
 import ordinal
 
+sys.path.append(str(Path(__file__).parents[1]))  # for pictures.py
+
 
 def parser(doc: str, parts) -> argparse.ArgumentParser:
     """The options of every benchmark; `parts` are the names of its tables."""

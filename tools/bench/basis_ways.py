@@ -17,6 +17,7 @@ Nystroem: `to random` is the difference of errors. Its seconds are in `scale.py`
 import sys
 import time
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from _common import Table, california, parser, run, standardized, table
@@ -131,13 +132,12 @@ def grown(data, gamma: float, C: float, m: int | None, basis) -> tuple:
 
 
 def draw(found, file: str) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from pictures import save, use_style
 
+    use_style()
     figure, panels = plt.subplots(
-        2, 2, figsize=(9, 6.4), layout="constrained", sharex=True, sharey="col"
+        2, 2, figsize=(8, 5.6), layout="constrained", sharex=True, sharey="col"
     )
     for (gamma, C), row in zip(SETTINGS, panels, strict=True):
         here = {
@@ -159,7 +159,7 @@ def draw(found, file: str) -> None:
     for axes in panels[1]:
         axes.set_xlabel("basis rows")
     panels[0, 0].legend()
-    figure.savefig(file, dpi=90, metadata={"Software": None})
+    save(figure, Path(file))
 
 
 PARTS = {f.__name__: f for f in (ways, growth)}

@@ -266,14 +266,13 @@ def pictures(args):
     """The curves of the made data by both methods, and a pair."""
     if not args.png:
         return print("no pictures: give --png FOLDER")
-    import matplotlib
-
-    matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from pictures import save, use_style
 
+    use_style()
     xofm, _, ebm, _ = fitted_to_made(5000)
     figure, axes = plt.subplots(
-        2, 5, figsize=(13, 5), layout="constrained", sharey="row"
+        2, 5, figsize=(9, 4), layout="constrained", sharey="row"
     )
     shown = ordinal.plot.score_functions(xofm, top=5, axes=axes[0])
     terms = [name.replace(" & ", ":") for name in ebm.term_names_]
@@ -292,8 +291,7 @@ def pictures(args):
         ax.set_xlabel(name)
     axes[0, 0].set_ylabel("XOFM")
     axes[1, 0].set_ylabel("EBM")
-    Path(args.png).mkdir(parents=True, exist_ok=True)
-    figure.savefig(Path(args.png) / "xofm_and_ebm.png", dpi=75)
+    save(figure, Path(args.png) / "xofm_and_ebm.png")
     return None
 
 

@@ -179,11 +179,13 @@ def draw_seconds(seconds, sets, methods):
     """Figure 6: bars of the seconds of each set and method."""
     from matplotlib import pyplot as plt
 
+    from ordinal.plot.style import fill
+
     _, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
     width, places = 0.8 / len(methods), np.arange(len(sets))
     for j, method in enumerate(methods):
         heights = [seconds[name, method] for name in sets]
-        axes.bar(places + j * width, heights, width, label=method.upper())
+        axes.bar(places + j * width, heights, width, label=method.upper(), **fill(j))
     axes.set(yscale="log", ylabel="seconds of all searches")
     axes.set_xticks(places + 0.4 - width / 2, sets)
     axes.legend(ncols=2, fontsize="small", bbox_to_anchor=(1.01, 1), loc="upper left")
@@ -191,8 +193,9 @@ def draw_seconds(seconds, sets, methods):
 
 
 def save(axes, folder, name):
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    axes.figure.savefig(Path(folder, f"{name}.png"), dpi=150)
+    import pictures
+
+    pictures.save(axes.figure, Path(folder, f"{name}.png"))
 
 
 def draw(args, test, measure, methods):
@@ -247,9 +250,9 @@ def main():
 
         matrix("Seconds of all searches", args.sets, methods, spent)
         if args.png is not None:
-            import matplotlib
+            from pictures import use_style
 
-            matplotlib.use("Agg")
+            use_style()
         for m, measure in enumerate(MEASURES):
             if len(args.sets) < 2 or len(methods) < 2:
                 break

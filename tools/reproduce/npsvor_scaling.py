@@ -56,12 +56,11 @@ def slope(sizes, spent):
 
 def draw(found, sizes, path):
     """The three panels, from (3, sizes) values a method."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from pictures import use_style
 
-    figure, panels = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
+    use_style()
+    figure, panels = plt.subplots(1, 3, figsize=(9, 3.6), layout="constrained")
     for panel, title in zip(panels, TITLES, strict=True):
         panel.set(title=title, xlabel="training rows", xscale="log")
         panel.grid(alpha=0.3)
@@ -70,7 +69,8 @@ def draw(found, sizes, path):
         for panel, of_panel in zip(panels, values, strict=True):
             style = "o-" if j < 6 else "s--"
             panel.plot(sizes, of_panel, style, label=name.upper(), ms=3, lw=1)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6)
     save(panels[0], path, "npsvor_scaling")
 
 

@@ -95,11 +95,10 @@ def experiment(seed, noise):
 
 
 def picture(path, mean, spread):
-    import matplotlib
-
-    matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from pictures import save, use_style
 
+    use_style()
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for m, panel in enumerate(panels):
         for i, name in enumerate(U):
@@ -112,7 +111,7 @@ def picture(path, mean, spread):
             ylabel=f"{MEASURES[m]} of test rows", xticks=WRONG,
         )  # fmt: skip
         panel.legend()
-    figure.savefig(path, dpi=150)
+    save(figure, Path(path))
 
 
 def main():
