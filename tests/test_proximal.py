@@ -11,8 +11,15 @@ from oracles import qp_optimum
 
 import ordinal
 from ordinal._programs.losses import Losses, best_thresholds
-from ordinal._programs.precise import Values, finished
-from ordinal._programs.proximal import Start, cold, dual_value, shares, solve
+from ordinal._programs.proximal import (
+    Start,
+    Values,
+    cold,
+    dual_value,
+    finished,
+    shares,
+    solve,
+)
 from ordinal._programs.sums import CHUNK, Kept, LocalSums, RowSums
 from ordinal._watch.convergence import Status
 from ordinal.kernels import RBF, LinearARD, Polynomial

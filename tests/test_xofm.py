@@ -28,8 +28,8 @@ from strategies import XofmCase, sample, xofm_cases
 from ordinal import ConvergenceWarning, Status, fit_xofm
 from ordinal._solvers import _factorization
 from ordinal.xofm.layout import Layout, quantile_knots
+from ordinal.xofm.model import TrainingScores
 from ordinal.xofm.objective import Bounds, LocatedRows, Objective, PairLoss, packed
-from ordinal.xofm.training_scores import TrainingScores
 
 SOLVERS = ["lbfgs", "sgd"]
 every_solver = pytest.mark.parametrize("solver", SOLVERS)

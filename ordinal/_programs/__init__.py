@@ -20,7 +20,6 @@ Programs over the features of a basis, for very many rows:
 on_basis     solutions of all points of a path, from samples of the rows to all of them
 losses       piecewise linear losses, and best thresholds for given scores
 sums         everything that the solver asks of the rows
-proximal     the solver: proximal points with semismooth Newton steps
-precise      the end of a fit in double precision
+proximal     the solver: proximal points with semismooth Newton steps; its end in double
 rows         rows and their features, in this process or at workers
 """

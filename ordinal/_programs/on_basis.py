@@ -19,8 +19,7 @@ from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.basis_rows import sizes
 from ..kernels.features import Features
 from .losses import Losses
-from .precise import finished, is_to_finish, look_ahead
-from .proximal import Solution, Start, solve
+from .proximal import Solution, Start, finished, is_to_finish, look_ahead, solve
 from .rows import LocalBasisRows, RemoteBasisRows, SumsOf
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own

@@ -23,7 +23,7 @@ from .._watch.monitor import Monitor
 from ..kernels.basis_rows import stratified
 from ..kernels.features import Features
 from .losses import Losses
-from .precise import Values
+from .proximal import Values
 from .sums import Asked, Kept, LocalSums, Nodes, RowSums, Sums, taken
 from .sums import Features as FeaturesOfRows
 

@@ -36,7 +36,6 @@ The modules of this package:
     margins                average probabilities and marginal effects
     residuals, diagnostics  residuals, goodness of fit, influence of rows
     ratio_loss, ratio      stopping ratio and adjacent categories models
-    reports                tables of estimates, of the fit and of rows
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
     mixed_search, mixed_profile  its search, and profiles of its parameters
     random_terms           random effects in formulas and arrays

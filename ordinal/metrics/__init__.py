@@ -36,7 +36,6 @@ probabilities in the place of `y_pred`, and the metrics of pairs scores or label
     predictions    metrics of predicted labels
     probabilities  metrics of predicted probabilities
     association    metrics of pairs of rows, and confidence intervals
-    tables         the confusion matrix and sums over it
 """
 
 from .association import Interval, c_index, confidence_interval, gamma, somers_d

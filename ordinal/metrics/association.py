@@ -30,7 +30,7 @@ from .._input.checks import as_array, as_real_array, check_choice, check_share
 from .._input.predictions import read_ranks
 from .._input.weights import sample_weights
 from .._numerics.tails import normal_margin
-from .tables import distances_of_ranks, rank_table, ratio
+from .predictions import distances_of_ranks, rank_table, ratio
 
 _LOWEST = {"kappa": -math.inf, "somers_d": -1.0, "gamma": -1.0, "c_index": 0.0}
 

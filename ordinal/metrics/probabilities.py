@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._input.predictions import read_probabilities
-from .tables import weighted_mean
+from .predictions import weighted_mean
 
 
 def rps(

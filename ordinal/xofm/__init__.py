@@ -36,18 +36,19 @@ The paper calls (P) convex, and its Proposition 1, L <= R, holds for rows in ord
 
 The modules of this package:
 
-    fit              the model and the function that users call
-    layout           position of a value among the pieces
-    objective        pairwise loss, penalties and bounds
-    solvers          quasi-Newton and stochastic minimisation, early stopping
-    training_scores  scores that new rows are compared with
-    explanations     curves, interactions and contributions
-    chunked          rows in chunks
+    fit           the function that users call
+    model         the model, and the scores that new rows are compared with
+    layout        position of a value among the pieces
+    objective     pairwise loss, penalties and bounds
+    solvers       quasi-Newton and stochastic minimisation, early stopping
+    explanations  curves, interactions and contributions
+    chunked       rows in chunks
 """
 
 from .._model.explanation import Named
 from .explanations import Interaction, ScoreFunction
-from .fit import XofmModel, fit_xofm
+from .fit import fit_xofm
+from .model import XofmModel
 
 __all__ = ["Interaction", "Named", "ScoreFunction", "XofmModel", "fit_xofm"]
 

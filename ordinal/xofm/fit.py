@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -17,43 +17,21 @@ from .._input.checks import (
     check_factor_or_zero,
     check_flag,
     check_positive,
-    shown,
 )
-from .._input.columns import Categories, column_categories, column_number
-from .._input.features import read_features, signs_of
-from .._input.fields import (
-    DISTINCT,
-    FINITE,
-    INCREASING,
-    LABELS,
-    NONNEGATIVE,
-    POSITIVE,
-    RISING,
-    SHARED,
-    Array,
-    Length,
-    Rule,
-)
-from .._input.frame import default_names
+from .._input.columns import Categories, column_categories
+from .._input.features import signs_of
 from .._input.problem import Problem
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from .._model.explanation import Named
+from .._input.types import ArrayLike, Blocks, Labels, Rng
 from .._model.folds import calibrate, few_folds, fold_shares
-from .._model.links import CumulativeLink, require_link
-from .._model.model import Model, read_for
 from .._model.preparation import Callback, prepare
 from .._model.registry import PENALTIES, Method, register
-from .._model.support import finite_scores
-from .._model.threshold_model import predicted
-from .._numerics.threads import resolve_n_threads
 from .._rows.chunks import Reading, is_chunked
 from .._rows.first_pass import ChunkedProblem
-from .._watch.convergence import Convergence
 from ..preprocessing.joined import Preprocess, preprocessed
 from .chunked import ChunkRows, check_blocks, counted, knots_of, numbers_of
-from .explanations import Explained, Interaction, Marginals, ScoreFunction
 from .layout import Layout, pieces_of
+from .model import XofmModel
 from .objective import (
     Bounds,
     Objective,
@@ -62,7 +40,6 @@ from .objective import (
     fill_unseen,
     initial_pieces,
     packed,
-    scores,
 )
 from .solvers import (
     HeldOutMonitor,
@@ -72,389 +49,8 @@ from .solvers import (
     solver_options,
     stochastic_descent,
 )
-from .training_scores import TrainingScores
 
 _LARGEST_SCALE = 1e20  # at the start: slopes go with its third power
-_Knots: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, INCREASING]
-_Categories: TypeAlias = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
-_Shares: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, NONNEGATIVE]
-_SIGNS = Rule("be -1, 0 or 1", lambda a: np.abs(a) <= 1)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class XofmModel(Model):
-    """A score U(x), and the scores of the training rows that it is held against.
-
-    Attributes
-    ----------
-    u : (P,) array
-        Main effects of the pieces, feature after feature; the last piece of a feature
-        is that of missing values.
-    V : (P, n_factors) array
-        Factors of the pieces.
-    first : (d + 1,) array
-        The first piece of each feature.
-    breakpoints : tuple of (d,) arrays
-        In the unit of the feature; empty for one of categories.
-    categories : tuple of (d,) arrays or None
-    feature_names : tuple of (d,) str, or None
-        Columns of the training data frame; without, explanations say x1..xd.
-    monotone : (d,) array of -1, 0, 1
-    tau : float
-        The margin, in the unit of U.
-    scores : (m,) array
-        U of the training rows of positive weight by rank, increasing within each.
-    mass : (m,) array
-        Their weights, summed up within each rank.
-    start : (r + 1,) array
-        The first of `scores` of each rank.
-    node_mass, node_between : (N,) arrays
-        How the training rows lie along the features, whose nodes are the breakpoints,
-        or the categories, and one for missing values: the share of the weight at each
-        node, where a row between two nodes is shared by them, and the mean of s (1 - s)
-        for rows that lie a share s of the way from the node to the next.
-    histogram : tuple of (d,) arrays
-        Shares of the rows in bins of equal width over the range of each feature of
-        numbers; empty for one of categories.
-    classes : (r,) array
-        Labels in rank order.
-    link : CumulativeLink or None
-        From scores to probabilities, if fitted with `probability`.
-    convergence : Convergence
-        `primal` is the value of (P), `violation` its largest slope (see `tol`).
-    """
-
-    u: Annotated[np.ndarray, Array("f8", "P"), FINITE]
-    V: Annotated[np.ndarray, Array("f8", "P k"), FINITE]
-    first: Annotated[np.ndarray, Array("i4", "d+1")]
-    breakpoints: Annotated[tuple[_Knots, ...], Length("d")]
-    categories: Annotated[tuple[_Categories | None, ...], Length("d")]
-    feature_names: Annotated[tuple[str, ...], Length("d")] | None
-    monotone: Annotated[np.ndarray, Array("i1", "d"), _SIGNS]
-    tau: Annotated[float, FINITE, POSITIVE]
-    scores: Annotated[np.ndarray, Array("f8", "m"), FINITE]
-    mass: Annotated[np.ndarray, Array("f8", "m"), FINITE, POSITIVE]
-    start: Annotated[np.ndarray, Array("i8", "r+1"), RISING]
-    node_mass: Annotated[np.ndarray, Array("f8", "N"), FINITE, NONNEGATIVE]
-    node_between: Annotated[np.ndarray, Array("f8", "N"), FINITE, NONNEGATIVE]
-    histogram: Annotated[tuple[_Shares, ...], Length("d")]
-    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
-    link: Annotated[CumulativeLink, SHARED] | None
-    convergence: Convergence
-    link_type = CumulativeLink
-
-    @property
-    def n_features(self) -> int:
-        """Columns of the training rows."""
-        return len(self.categories)
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return self.feature_names or default_names(self.n_features)
-
-    @property
-    def _layout(self) -> Layout:
-        return Layout.from_knots(self.breakpoints, self.categories, self.monotone < 0)
-
-    @property
-    def _marginals(self) -> Marginals:
-        return Marginals(self.node_mass, self.node_between, self.histogram)
-
-    @property
-    def _training_scores(self) -> TrainingScores:
-        return TrainingScores(self.scores, self.mass, self.start)
-
-    @property
-    def _explained(self) -> Explained:
-        at = [
-            points if labels is None else labels
-            for points, labels in zip(self.breakpoints, self.categories, strict=True)
-        ]
-        W, k = packed(self.u, self.V), self.V.shape[1]
-        return Explained(self._layout, self._names, tuple(at), W, k, self._marginals)
-
-    def _rows(self, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
-        Z = read_for(self, X, missing=True, categories=self.categories)
-        assert isinstance(Z, np.ndarray)
-        return self._layout.locate(Z)
-
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the score U(x), which increases with the rank.
-
-        Parameters
-        ----------
-        X : (n, d) array-like or data frame
-            A number beyond the training range counts as its end, an unknown category as
-            missing. Columns of a data frame are found by the names of the training one.
-
-        Returns
-        -------
-        (n,) array
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X lacks columns, or holds anything but finite numbers, NaN and, in
-            columns of categories, labels.
-        """
-        return self._scores(*self._rows(X))
-
-    def _scores(self, node: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """U of rows where `Layout.locate` found them."""
-        table = self._layout.table(packed(self.u, self.V))
-        return finite_scores(scores(node, share, table, resolve_n_threads(None)))
-
-    def link_input(self, X: np.ndarray, like: XofmModel) -> np.ndarray:
-        """Scores for the link of another model, of rows as a `Problem` has them, with
-        categories by their place.
-
-        (P) knows no origin of U, and a fit that stops early a smaller unit: scores are
-        moved and scaled so that the ranks' mean scores of the training rows are nearest
-        to those of that model.
-        """
-        if not isinstance(like, XofmModel) or like.classes.size != self.classes.size:
-            raise TypeError(
-                f"like must be such a model, of as many ranks, got {shown(like)}"
-            )
-        Z = np.array(read_features(X, self.n_features, missing=True))
-        for j, labels in enumerate(self.categories):
-            if labels is not None:  # a place that is none is no memory to read
-                Z[~np.isin(Z[:, j], np.arange(labels.size)), j] = np.nan
-        U = self._scores(*self._layout.locate(Z))
-        return self._training_scores.in_unit_of(like._training_scores, U)
-
-    def predict_interval(self, X: MatrixLike) -> np.ndarray:
-        """Return the labels [L, R] between which each row lies, by Definition 4.
-
-        L is the highest rank with a training row that scores no more, R the lowest with
-        one that scores no less; the ends of the scale where there is none. L <= R is
-        certain only if all training rows score in the order of their ranks: where it
-        fails, the row lies among rows of the ranks R to L, and this is the interval.
-
-        Parameters
-        ----------
-        X : (n, d) array-like or data frame
-            As for `decision_function`, which says what is raised.
-
-        Returns
-        -------
-        (n, 2) array of labels, of the type of `classes`
-        """
-        U = self.decision_function(X)
-        return np.asarray(self.classes[self._training_scores.interval(U)])
-
-    def predict_proba(
-        self, X: MatrixLike, *, proba: Literal["link", "share"] = "link"
-    ) -> np.ndarray:
-        """Probabilities of the ranks, or the paper's shares of them.
-
-        By the link P(y <= j) falls as the score rises, and passes 1/2 at the score
-        offsets[j] / slope of the `link`, a logistic regression on scores of rows that
-        their model was not fitted to.
-
-        By Definition 5 of the paper kappa_h is the share of the training rows of other
-        ranks that rank h agrees with: lower ones that score more than tau less, and
-        higher ones that score more than tau more. Over the interval of
-        `predict_interval` it is normalised to 1. Where all are 0, for no training row
-        is that far away, tau is taken as 0, and the ranks are alike if that does not
-        help. Ranks outside have 0, and so have those without training rows: the true
-        rank may be among them, so that a log loss is infinite.
-
-        Parameters
-        ----------
-        X : (n, d) array-like or data frame
-            As for `decision_function`, which says what else is raised.
-        proba : {"link", "share"}, default "link"
-
-        Returns
-        -------
-        (n, r) array
-            Rows sum to 1.
-
-        Raises
-        ------
-        ValueError
-            If the link is asked of a model that was fitted without `probability`.
-        """
-        check_choice("proba", proba, ("link", "share"))
-        U = self.decision_function(X)
-        if proba == "link":
-            return self._proba(U)
-        return self._training_scores.shares(U, self.tau)
-
-    def _proba(self, U: np.ndarray) -> np.ndarray:
-        """Probabilities of rows with the scores U, by the link."""
-        return np.asarray(require_link(self.link)(U))
-
-    def predict(
-        self,
-        X: MatrixLike,
-        *,
-        rule: Literal["share", "mode", "median", "cost"] = "share",
-        cost: ArrayLike | None = None,
-    ) -> np.ndarray:
-        """Predict labels by a decision rule.
-
-        Parameters
-        ----------
-        X : (n, d) array-like or data frame
-            As for `decision_function`.
-        rule : {"share", "mode", "median", "cost"}, default "share"
-            "share" takes the rank with the largest share by Definition 5, the lower one
-            of two alike. The others use the probabilities by the link: the most
-            probable rank, the median, or the rank of least expected cost. Median and
-            mode never fall as the score rises.
-        cost : (r, r) array-like, optional, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
-
-        Returns
-        -------
-        (n,) array of labels, of the type of `classes`
-
-        Raises
-        ------
-        ValueError, TypeError
-            As `decision_function`, for a rule or cost that is not as above, and for a
-            rule on probabilities of a model that was fitted without `probability`.
-        """
-        return predicted(self, X, rule, "share", cost)
-
-    def _labels(self, U: np.ndarray) -> np.ndarray:
-        """`predict` of rows with the scores U, by the paper's rule."""
-        shares = self._training_scores.shares(U, self.tau)
-        return np.asarray(self.classes[shares.argmax(axis=1)])
-
-    # Explanations
-
-    def score_functions(self) -> tuple[ScoreFunction, ...]:
-        """Return the main effect of every feature, in the order of the columns.
-
-        It holds all of U that depends on this feature alone, that of its pairs with
-        others as well: g of (E) in `ordinal/xofm/explanations.py`. Its mean over
-        the training rows is 0.
-
-        Returns
-        -------
-        tuple of (d,) ScoreFunction
-        """
-        return self._explained.score_functions()
-
-    def importance(self) -> Named:
-        """Return the standard deviation of every part of U.
-
-        Pair effects are those beside the main effects.
-
-        Over the training rows, by weight; of a pair over the product of the marginals
-        of its two features. Were the features independent, the squares would sum to
-        the variance of U.
-
-        Returns
-        -------
-        Named
-            `values` (d + d (d - 1) / 2,) in the unit of U; `names` of the features, and
-            then "a:b" for each pair, in the order of `contributions`.
-        """
-        return self._explained.importance()
-
-    def interaction(self, a: str | int, b: str | int) -> Interaction:
-        """Return how two features act together, beside their score functions.
-
-        The effect at every two values of theirs: at breakpoints, between which it is
-        bilinear, categories, and where values are missing. Its mean over the training
-        rows' values of either feature is 0 at every value of the other.
-
-        Parameters
-        ----------
-        a, b : names or numbers of two columns
-
-        Returns
-        -------
-        Interaction
-
-        Raises
-        ------
-        ValueError
-            If there is no such column, or it is the same twice.
-        """
-        i, j = (column_number(c, self._names, n) for c, n in ((a, "a"), (b, "b")))
-        if i == j:
-            raise ValueError(
-                f"a and b must be two features, got {shown(self._names[i])} twice"
-            )
-        return self._explained.interaction(i, j)
-
-    def interactions(self, top: int | None = None) -> tuple[Interaction, ...]:
-        """Return the interactions of all pairs of features, or the `top` strongest.
-
-        Parameters
-        ----------
-        top : int, optional
-
-        Returns
-        -------
-        tuple of Interaction, the strongest first
-
-        Raises
-        ------
-        ValueError
-            If `top` is not a positive integer.
-        """
-        if top is not None:
-            top = check_count("top", top)
-        return self._explained.interactions(top)
-
-    def contributions(self, X: MatrixLike) -> Named:
-        """Return the contributions to the score of each row.
-
-        Parameters
-        ----------
-        X : (n, d) array-like or data frame
-            As for `decision_function`, which says what is raised.
-
-        Returns
-        -------
-        Named
-            `values` (n, 1 + d + d (d - 1) / 2), rows that add up to U: a base that all
-            rows have, which is the mean of U were the features independent, the score
-            functions, and the interactions. `names` are "base", those of the features,
-            and "a:b" for a pair.
-        """
-        return self._explained.contributions(*self._rows(X))
-
-    def _score_terms(self, X: MatrixLike) -> Named:
-        names, values = self.contributions(X)
-        return Named(names[1:], values[:, 1:])  # but for the base
-
-    def _check(self) -> None:
-        for at, labels in zip(self.breakpoints, self.categories, strict=True):
-            if (at.size > 0) is not (labels is None):
-                raise ValueError("breakpoints are for the features of numbers")
-            if at.size and at[-1] / 2 - at[0] / 2 > np.finfo(np.float64).max / 2:
-                raise ValueError("breakpoints must not span more than double can hold")
-        layout = self._layout
-        if (
-            not np.array_equal(layout.first, self.first)
-            or layout.n_pieces != self.u.size
-        ):
-            raise ValueError("first must count the pieces")
-        start, m = self.start, self.scores.size
-        if start[0] != 0 or start[-1] != m or np.count_nonzero(np.diff(start)) < 2:
-            raise ValueError("start must divide the scores among two ranks or more")
-        next_rank = np.isin(np.arange(1, m), start)
-        for name in ("scores", "mass"):
-            if not (next_rank | (np.diff(getattr(self, name)) >= 0)).all():
-                raise ValueError(f"{name} must not fall within a rank")
-        most = np.maximum.reduceat(
-            np.abs(layout.table(packed(self.u, self.V))[:-1]), layout.node[:-1]
-        ).sum(axis=0)
-        with np.errstate(over="ignore"):  # seen by the check
-            largest = most[0] + np.square(most[1:]).sum()
-            if not np.isfinite(16 * largest):  # above all parts that a score can have
-                raise ValueError("u and V make scores beyond double")
-        self._marginals.check(layout)
-        # each row weighs at most 1, which keeps all sums finite
-        if (self.mass > 1 + np.arange(m) - np.repeat(start[:-1], np.diff(start))).any():
-            raise ValueError("mass must be at most the number of rows")
 
 
 @preprocessed
