@@ -70,6 +70,11 @@ def blocks(
         with the line and column, when these are read; a file that cannot be opened is
         an OSError then.
 
+    See Also
+    --------
+    predictions : Predict the rows of a source block by block.
+    write_predictions : Write the predictions of the rows of a source to a file.
+
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
@@ -121,6 +126,11 @@ def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarr
         As `model.predict`; the message names the block. What is wrong with a file has
         its line and column.
 
+    See Also
+    --------
+    write_predictions : Write the predictions of the rows of a source to a file.
+    blocks : Return a source that reads a file in blocks of some megabytes.
+
     Examples
     --------
     >>> import ordinal
@@ -156,6 +166,12 @@ def write_predictions(
         The file cannot be written to.
     ValueError, TypeError
         As for `predictions`, or if pyarrow is needed and not installed.
+
+    See Also
+    --------
+    predictions : Predict the rows of a source block by block.
+    blocks : Return a source that reads a file in blocks of some megabytes.
+    ordinal.load : Load a model from a file that its `save` method has written.
 
     Examples
     --------

@@ -379,6 +379,12 @@ def conformal(
     TypeError
         If the model has neither probabilities nor thresholds.
 
+    See Also
+    --------
+    cross_conformal : Fit a model and calibrate its prediction sets on the same rows.
+    ordinal.plot.prediction_sets : Plot sets of neighbouring ranks, with the true ranks
+        of their rows.
+
     Examples
     --------
     >>> import ordinal
@@ -452,6 +458,13 @@ def cross_conformal(
     ------
     ValueError, TypeError
         As `select` and `conformal`, and what a fit raises.
+
+    See Also
+    --------
+    conformal : Calibrate prediction sets of neighbouring ranks around a fitted model.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+    ordinal.plot.prediction_sets : Plot sets of neighbouring ranks, with the true ranks
+        of their rows.
 
     Examples
     --------

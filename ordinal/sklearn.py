@@ -135,6 +135,14 @@ def scorer(metric: str = "mae") -> _Scorer:
     ValueError, TypeError
         If there is no such metric.
 
+    See Also
+    --------
+    ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
+        it.
+    ordinal.metrics.mae : Mean absolute error of the predicted labels.
+    ordinal.metrics.rps : Ranked probability score: squared error of cumulative
+        probabilities.
+
     Examples
     --------
     >>> import ordinal.sklearn

@@ -57,6 +57,31 @@ def test_public_functions_have_examples():
                 assert any(test.examples for test in finder.find(item, name)), name
 
 
+def test_public_functions_name_related_functions_that_exist():
+    public = [name for name in MODULES if "._" not in name and name.count(".") == 1]
+    seen = set()
+    for module in map(importlib.import_module, ["ordinal", *public]):
+        for name in module.__all__:
+            item = getattr(module, name)
+            if not inspect.isfunction(item) or item in seen:
+                continue
+            seen.add(item)
+            doc = inspect.getdoc(item) or ""
+            section = re.search(
+                r"^See Also\n-{8}\n((?:.+(?:\n|$))+)", doc, re.MULTILINE
+            )
+            assert section, f"{name} has no section See Also"
+            related = re.findall(r"^([\w.]+) : ", section[1], re.MULTILINE)
+            assert related, name
+            assert name not in related
+            assert len(related) == len(re.findall(r"^\S", section[1], re.MULTILINE))
+            for full in related:
+                owner, _, attribute = full.rpartition(".")
+                where = importlib.import_module(owner) if owner else module
+                assert attribute in where.__all__, f"{name}: {full}"
+                assert inspect.isfunction(getattr(where, attribute)), f"{name}: {full}"
+
+
 @pytest.mark.parametrize(
     "page",
     [
@@ -213,7 +238,7 @@ def anchor_of(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def test_shared_parameters_of_docstrings_are_current():
+def test_shared_text_of_docstrings_is_current():
     tool = [sys.executable, "-P", str(ROOT / "tools/docstrings.py")]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

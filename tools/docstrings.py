@@ -1,19 +1,24 @@
-"""Write the parameters that several `fit_*` functions share into all their docstrings.
+"""Write what docstrings share into all of them: parameters, and "See Also" sections.
 
-    python tools/docstrings.py           print the functions whose text is not current
+    python tools/docstrings.py           print the sources whose text is not current
     python tools/docstrings.py --write   write it into the sources
 
-The text of a shared parameter is written once, in the function that `INHERITED` names;
-`help`, editors and the site then show plain docstrings. A function states what it lists
-as its own, and whatever the other function does not have.
+The text of a parameter that several `fit_*` functions share is written once, in the
+function that `INHERITED` names; `help`, editors and the site then show plain
+docstrings. A function states what it lists as its own, and whatever the other function
+does not have. `SEE_ALSO` names related functions, which are described by the first line
+of their docstrings.
 """
 
 import argparse
 import ast
+import importlib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ordinal._model.registry import parameters
 
@@ -72,37 +77,158 @@ INHERITED: dict[str, tuple[str, str]] = {
         "X y link offset sample_weight missing tol max_iter max_time",
     ),
 }
+# public function: functions that a reader may want instead of it, or next
+SEE_ALSO: dict[str, str] = {
+    # methods
+    "fit_svorim": "fit_svorex fit_npsvor fit_gpor select compare",
+    "fit_svorex": "fit_svorim fit_redsvm fit_shashua_levin select",
+    "fit_shashua_levin": "fit_svorex fit_svorim",
+    "fit_redsvm": "fit_svorim fit_svmop select",
+    "fit_npsvor": "fit_npsvor_path fit_svorim fit_opbe select",
+    "fit_npsvor_path": "fit_npsvor select",
+    "fit_tlssvor": "fit_svorim fit_svorex select",
+    "fit_svc": "fit_cssvc fit_svmop fit_svorim",
+    "fit_cssvc": "fit_svc fit_svmop",
+    "fit_svmop": "fit_cssvc fit_redsvm fit_nnor",
+    "fit_svr": "fit_svorim fit_svc",
+    "fit_opbe": "fit_npsvor fit_svorim",
+    "fit_kdlor": "fit_svorim fit_tlssvor select",
+    "fit_gpor": "fit_svorim fit_pom conformal",
+    "fit_xofm": "fit_ofmhs fit_boosting plot.score_functions plot.interaction",
+    "fit_ofmhs": "fit_xofm fit_pom_path fit_pom",
+    "fit_boosting": "fit_xofm fit_svorim select plot.importance",
+    "fit_nnor": "fit_nnpom fit_elmor fit_lat",
+    "fit_nnpom": "fit_nnor fit_pom",
+    "fit_elmor": "fit_nnor fit_kdlor",
+    "fit_cnnor": "fit_nnor fit_gpor",
+    "fit_lit": "fit_lat fit_pom fit_svorex",
+    "fit_lat": "fit_lit fit_pom fit_svorim",
+    "fit_pom": "fit_pom_path fit_clmm fit_lat linear.fit_ratio anova lr_test",
+    "fit_pom_path": "fit_pom fit_ofmhs select",
+    "fit_clmm": "fit_pom lr_test plot.random_effects",
+    "linear.fit_ratio": "fit_pom anova lr_test",
+    # selection, comparison, prediction sets, files
+    "select": "compare model_selection.nested cross_conformal plot.search",
+    "compare": "select comparison.wilcoxon plot.errors_by_method",
+    "model_selection.nested": "select compare",
+    "model_selection.stratified_kfold": "stratified_holdout learning_splits",
+    "model_selection.stratified_holdout": "stratified_kfold learning_splits",
+    "model_selection.learning_splits": "stratified_holdout plot.learning_curve",
+    "model_selection.gamma_range": "uniform_design select",
+    "model_selection.uniform_design": "centred_discrepancy gamma_range",
+    "model_selection.centred_discrepancy": "uniform_design",
+    "comparison.friedman": "wilcoxon win_draw_loss plot.critical_difference",
+    "comparison.wilcoxon": "friedman win_draw_loss compare",
+    "comparison.win_draw_loss": "wilcoxon friedman",
+    "conformal": "cross_conformal plot.prediction_sets",
+    "cross_conformal": "conformal select plot.prediction_sets",
+    "anova": "lr_test fit_pom",
+    "lr_test": "anova fit_pom fit_clmm",
+    "load": "select conformal data.write_predictions",
+    "show_config": "load",
+    "data.blocks": "predictions write_predictions",
+    "data.predictions": "write_predictions blocks",
+    "data.write_predictions": "predictions blocks load",
+    "sklearn.scorer": "select metrics.mae metrics.rps",
+    "preprocessing.impute_low_rank": "select",
+    "datasets.load_election": "load_wine make_gaussians",
+    "datasets.load_wine": "load_election fit_clmm",
+    "datasets.make_gaussians": "make_tlssvor load_election",
+    "datasets.make_tlssvor": "make_gaussians fit_tlssvor",
+    # metrics
+    "metrics.mae": "amae mmae mze rps confidence_interval",
+    "metrics.amae": "mae mmae",
+    "metrics.mmae": "mae amae ms",
+    "metrics.mze": "accuracy accuracy_off mae",
+    "metrics.accuracy": "mze accuracy_off gm",
+    "metrics.accuracy_off": "accuracy mae",
+    "metrics.gm": "ms gmsec accuracy",
+    "metrics.ms": "gm mmae",
+    "metrics.gmsec": "gm ms",
+    "metrics.cem": "mae oci",
+    "metrics.oci": "cem kappa",
+    "metrics.kappa": "confidence_interval kendall oci",
+    "metrics.kendall": "spearman gamma somers_d",
+    "metrics.spearman": "kendall",
+    "metrics.gamma": "somers_d c_index confidence_interval",
+    "metrics.somers_d": "c_index gamma confidence_interval",
+    "metrics.c_index": "somers_d gamma confidence_interval",
+    "metrics.confidence_interval": "kappa somers_d gamma c_index",
+    "metrics.confusion_matrix": "plot.confusion_matrix mze",
+    "metrics.rps": "log_loss mae plot.reliability",
+    "metrics.log_loss": "rps plot.reliability",
+    # figures
+    "plot.scores": "confusion_matrix reliability",
+    "plot.confusion_matrix": "scores metrics.confusion_matrix",
+    "plot.reliability": "scores metrics.rps metrics.log_loss",
+    "plot.prediction_sets": "conformal cross_conformal",
+    "plot.partial_dependence": "importance score_functions relevance",
+    "plot.importance": "partial_dependence relevance contributions",
+    "plot.relevance": "importance fit_gpor",
+    "plot.coefficients": "random_effects residuals fit_pom",
+    "plot.random_effects": "coefficients fit_clmm",
+    "plot.residuals": "coefficients fit_pom",
+    "plot.score_functions": "interaction contributions fit_xofm",
+    "plot.interaction": "score_functions contributions fit_xofm",
+    "plot.contributions": "score_functions importance",
+    "plot.search": "learning_curve select model_selection.nested",
+    "plot.learning_curve": "search model_selection.learning_splits",
+    "plot.errors_by_method": "boxplots_by_size critical_difference compare",
+    "plot.boxplots_by_size": "errors_by_method critical_difference",
+    "plot.critical_difference": "errors_by_method comparison.friedman",
+}
 ROOT = Path(__file__).parents[1]
-SOURCES = [
-    *sorted(ROOT.glob("ordinal/[a-z]*/fit.py")),
-    ROOT / "ordinal/linear/mixed_fit.py",
-]
+_AFTER = re.compile(r"^(Notes|References|Examples)\n-+$", re.MULTILINE)
+_SECTION = re.compile(r"See Also\n-+\n(.+(\n|$))+\n?")
+_WIDTH = 84  # of the lines of a docstring, which the source indents by 4
 
 
-def functions(source: str) -> Iterator[ast.FunctionDef]:
-    """Yield every `fit_*` function of a source."""
+def source_of(name: str) -> Path:
+    """Return the source that defines a public function such as "metrics.mae"."""
+    module, _, attribute = name.rpartition(".")
+    function = getattr(
+        importlib.import_module(f"ordinal.{module}".rstrip(".")), attribute
+    )
+    path = ROOT.joinpath(*function.__module__.split("."))
+    package = path / "__init__.py"
+    return package if package.exists() else path.with_suffix(".py")
+
+
+class Function(NamedTuple):
+    """Function of a source, with its docstring as the source has it."""
+
+    node: ast.FunctionDef
+    written: str  # escapes are not resolved
+
+    @property
+    def docstring(self) -> str:
+        """Return the docstring without indentation."""
+        return inspect.cleandoc(self.written)
+
+
+Functions = dict[str, Function]
+
+
+def functions(source: str) -> Iterator[Function]:
+    """Yield the functions of a source that have docstrings."""
     for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("fit_"):
-            yield node
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+            literal = ast.get_source_segment(source, node.body[0]) or ""
+            yield Function(node, literal.removeprefix('"""').removesuffix('"""'))
 
 
-def docstring_of(node: ast.FunctionDef) -> str:
-    """Return the docstring without indentation."""
-    return inspect.cleandoc(ast.get_docstring(node) or "")
-
-
-def entries_of(name: str, nodes: dict[str, ast.FunctionDef]) -> list[str]:
+def entries_of(name: str, found: Functions) -> list[str]:
     """Return the entries of a function's parameters in the order of its signature."""
-    node, found = nodes[name], parameters(docstring_of(nodes[name]))
+    node, entries = found[name].node, parameters(found[name].docstring)
     other, own = INHERITED.get(name, ("", ""))
     if other:
         shared = {
             key: entry
-            for entry in entries_of(other, nodes)
+            for entry in entries_of(other, found)
             if (key := entry.partition(" : ")[0]) not in own.split()
         }
-        found = {**found, **shared}
-    by_name = {arg: entry for key, entry in found.items() for arg in key.split(", ")}
+        entries = {**entries, **shared}
+    by_name = {arg: entry for key, entry in entries.items() for arg in key.split(", ")}
     given = [arg.arg for arg in (*node.args.args, *node.args.kwonlyargs)]
     missing = [arg for arg in given if arg not in by_name]
     if missing:
@@ -110,21 +236,32 @@ def entries_of(name: str, nodes: dict[str, ast.FunctionDef]) -> list[str]:
     return list(dict.fromkeys(by_name[arg] for arg in given))
 
 
-def current(text: str, nodes: dict[str, ast.FunctionDef]) -> str:
-    """Return a source with all docstrings current."""
-    for node in functions(text):
-        written = ast.get_docstring(node, clean=False) or ""
-        docstring = docstring_of(node)
-        begin = docstring.index("Parameters\n----------\n")
-        end = docstring.index("\n\nReturns\n")
-        entries = "\n".join(entries_of(node.name, nodes))
-        docstring = (
-            f"{docstring[:begin]}Parameters\n----------\n{entries}{docstring[end:]}"
-        )
-        indented = textwrap.indent(docstring, "    ").lstrip() + "\n    "
-        if written != indented:
-            text = text.replace(f'"""{written}"""', f'"""{indented}"""', 1)
-    return text
+def with_parameters(docstring: str, name: str, found: Functions) -> str:
+    """Return the docstring of a `fit_*` function with current shared parameters."""
+    begin = docstring.index("Parameters\n----------\n")
+    end = docstring.index("\n\nReturns\n")
+    entries = "\n".join(entries_of(name, found))
+    return f"{docstring[:begin]}Parameters\n----------\n{entries}{docstring[end:]}"
+
+
+def with_related(docstring: str, name: str, summaries: dict[str, str]) -> str:
+    """Return a docstring with a current section "See Also"."""
+    module = name.rpartition(".")[0]
+    lines = ["See Also", "--------"]
+    for related in SEE_ALSO[name].split():
+        if (near := f"{module}.{related}") in SEE_ALSO:
+            full, shown = near, related
+        else:  # the functions of `ordinal` itself need no module among themselves
+            plain = not module and "." not in related
+            full, shown = related, related if plain else f"ordinal.{related}"
+        entry = f"{shown} : {summaries[full]}"
+        lines += textwrap.wrap(entry, _WIDTH, subsequent_indent="    ")
+    docstring = _SECTION.sub("", docstring)
+    section = "\n".join(lines)
+    if after := _AFTER.search(docstring):
+        begin, end = docstring[: after.start()], docstring[after.start() :]
+        return f"{begin}{section}\n\n{end}"
+    return f"{docstring.rstrip()}\n\n{section}"
 
 
 def main() -> None:
@@ -132,11 +269,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write the sources")
     args = parser.parse_args()
-    sources = {path: path.read_text() for path in SOURCES}
-    nodes = {node.name: node for text in sources.values() for node in functions(text)}
+    places = {name: source_of(name) for name in SEE_ALSO}
+    sources = {path: path.read_text() for path in sorted({*places.values()})}
+    read = {
+        (path, function.node.name): function
+        for path, text in sources.items()
+        for function in functions(text)
+    }
+    found = {name: read[path, name.rpartition(".")[2]] for name, path in places.items()}
+    summaries = {
+        name: " ".join(function.docstring.split("\n\n")[0].split())
+        for name, function in found.items()
+    }
     stale = []
     for path, text in sources.items():
-        if (new := current(text, nodes)) == text:
+        new = text
+        for name in (name for name in found if places[name] == path):
+            docstring = found[name].docstring
+            if name in INHERITED:
+                docstring = with_parameters(docstring, name, found)
+            docstring = with_related(docstring, name, summaries)
+            indented = textwrap.indent(docstring, "    ").lstrip() + "\n    "
+            new = new.replace(f'"""{found[name].written}"""', f'"""{indented}"""', 1)
+        if new == text:
             continue
         stale.append(path)
         print(path.relative_to(ROOT))

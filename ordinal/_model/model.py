@@ -246,6 +246,13 @@ def load(
     TypeError
         `path` is neither a path nor a binary file, such as a file of text; or the file
         holds something else than a `kind`.
+
+    See Also
+    --------
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+    conformal : Calibrate prediction sets of neighbouring ranks around a fitted model.
+    ordinal.data.write_predictions : Write the predictions of the rows of a source to a
+        file.
     """
     if not (kind is None or isinstance(kind, type)):
         raise TypeError(f"kind must be a class, got {shown(kind)}")

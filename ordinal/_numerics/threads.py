@@ -149,6 +149,10 @@ def show_config() -> dict[str, object]:
         and `simd_levels`, all that this build holds and this processor can run, best
         first; `index_checks`, True in a debug build.
 
+    See Also
+    --------
+    load : Load a model from a file that its `save` method has written.
+
     Notes
     -----
     The environment variable ORDINAL_SIMD chooses a level by name when ordinal is

@@ -172,6 +172,14 @@ def fit_boosting(
         The fit was cut short: the held-out loss still fell after `max_iter` rounds,
         time was up, or the callback stopped it. Boosting has no optimum to converge to.
 
+    See Also
+    --------
+    fit_xofm : Fit XOFM: an additive model of piecewise linear curves and surfaces.
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+    ordinal.plot.importance : Plot importances of features with their standard errors,
+        the largest on top.
+
     Examples
     --------
     >>> import ordinal

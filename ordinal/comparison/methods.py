@@ -453,6 +453,13 @@ def compare(
         If the data or an argument are unusable; if every method failed, the first
         error. One that fails alone is listed in `reasons`.
 
+    See Also
+    --------
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+    ordinal.comparison.wilcoxon : Wilcoxon signed-rank test of paired scores.
+    ordinal.plot.errors_by_method : Plot the errors of methods on the splits of each
+        data set.
+
     Examples
     --------
     >>> import ordinal

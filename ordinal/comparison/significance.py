@@ -85,6 +85,13 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
     ValueError
         Scores that are not finite, or not two vectors of the same length > 0.
 
+    See Also
+    --------
+    friedman : Friedman test of k methods on N data sets, with Nemenyi's critical
+        difference.
+    win_draw_loss : Count the data sets on which a method significantly beats another.
+    ordinal.compare : Compare methods by cross-validation.
+
     Examples
     --------
     >>> wilcoxon([0.30, 0.28, 0.35, 0.31, 0.29], [0.31, 0.30, 0.38, 0.35, 0.34])
@@ -171,6 +178,13 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
     ValueError
         Scores that are not finite, fewer than two rows or columns, a bad `alpha`.
 
+    See Also
+    --------
+    wilcoxon : Wilcoxon signed-rank test of paired scores.
+    win_draw_loss : Count the data sets on which a method significantly beats another.
+    ordinal.plot.critical_difference : Plot a critical difference diagram: methods by
+        their average rank.
+
     References
     ----------
     M. Friedman, Journal of the American Statistical Association 32:675-701, 1937;
@@ -254,6 +268,12 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     ------
     TypeError, ValueError
         As for `wilcoxon`, with at least 2 methods, the same number for all sets.
+
+    See Also
+    --------
+    wilcoxon : Wilcoxon signed-rank test of paired scores.
+    friedman : Friedman test of k methods on N data sets, with Nemenyi's critical
+        difference.
 
     Examples
     --------

@@ -43,6 +43,12 @@ def make_gaussians(
     ValueError
         If `n_per_rank` is not a positive integer.
 
+    See Also
+    --------
+    make_tlssvor : Generate five uniform features and four ranks of a noisy smooth
+        function.
+    load_election : Load the party identification of 944 citizens of the USA in 1996.
+
     References
     ----------
     The NPSVOR paper, Figure 2; it trains on 25 rows of each rank and tests on 75.
@@ -91,6 +97,13 @@ def make_tlssvor(
     ------
     ValueError
         If `n` is not a positive integer, or `noise` is negative or not finite.
+
+    See Also
+    --------
+    make_gaussians : Generate three bivariate Gaussian clusters that lie on no common
+        line.
+    ordinal.fit_tlssvor : Fit TLS-SVOR: truncated squared losses, robust against wrong
+        labels.
 
     References
     ----------
@@ -150,6 +163,12 @@ def load_election(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
         If `as_frame` is not True or False.
     ImportError
         With `as_frame`, if pandas is not installed.
+
+    See Also
+    --------
+    load_wine : Load 72 ratings of the bitterness of white wines by nine judges.
+    make_gaussians : Generate three bivariate Gaussian clusters that lie on no common
+        line.
 
     References
     ----------
@@ -216,6 +235,11 @@ def load_wine(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
         If `as_frame` is not True or False.
     ImportError
         With `as_frame`, if pandas is not installed.
+
+    See Also
+    --------
+    load_election : Load the party identification of 944 citizens of the USA in 1996.
+    ordinal.fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
 
     References
     ----------

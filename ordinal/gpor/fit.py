@@ -430,6 +430,13 @@ def fit_gpor(
         The search ended short of its tolerance, or the inference did; the message says
         why and what helps.
 
+    See Also
+    --------
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    conformal : Calibrate prediction sets of neighbouring ranks around a fitted model.
+
     Examples
     --------
     >>> import ordinal

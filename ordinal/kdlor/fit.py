@@ -151,6 +151,12 @@ def fit_kdlor(
         The fit, or one of those for `probability`, ended short of the tolerance; the
         message says why and what helps.
 
+    See Also
+    --------
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    fit_tlssvor : Fit TLS-SVOR: truncated squared losses, robust against wrong labels.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+
     Examples
     --------
     >>> import ordinal

@@ -196,6 +196,17 @@ def fit_pom(
         Nominal effects make thresholds cross at training rows: `disorder` of the model
         lists them.
 
+    See Also
+    --------
+    fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
+        elastic net.
+    fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
+    fit_lat : Fit LAT: a linear model with a logistic loss at every threshold.
+    ordinal.linear.fit_ratio : Fit a stopping ratio or an adjacent categories model by
+        maximum likelihood.
+    anova : Compare nested models of the same rows by likelihood ratio tests.
+    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+
     Examples
     --------
     >>> import ordinal
@@ -355,6 +366,13 @@ def fit_pom_path(
         A point ended short of the tolerance; the message says why and what helps.
     DisorderedThresholdsWarning
         As `fit_pom`.
+
+    See Also
+    --------
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    fit_ofmhs : Fit OFMHS: sparse main effects and interactions with strong hierarchy.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples
     --------

@@ -154,6 +154,14 @@ def fit_clmm(
     CollinearColumnsWarning
         As `fit_pom`.
 
+    See Also
+    --------
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+    ordinal.plot.random_effects : Plot the conditional modes of one random effect with
+        their intervals, sorted.
+
     Examples
     --------
     >>> import ordinal

@@ -68,6 +68,13 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
         The larger model has the lower likelihood: one of the two is not at its optimum.
         The statistic is 0 then.
 
+    See Also
+    --------
+    anova : Compare nested models of the same rows by likelihood ratio tests.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
+
     Examples
     --------
     >>> import ordinal
@@ -126,6 +133,12 @@ def anova(*models: Any) -> Table:
     -----
     ConvergenceWarning
         As `lr_test`.
+
+    See Also
+    --------
+    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
 
     Examples
     --------

@@ -161,6 +161,14 @@ def fit_ratio(
     CollinearColumnsWarning
         As `fit_pom`.
 
+    See Also
+    --------
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    ordinal.anova : Compare nested models of the same rows by likelihood ratio tests.
+    ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio
+        test.
+
     Examples
     --------
     >>> import ordinal

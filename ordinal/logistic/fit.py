@@ -113,6 +113,14 @@ def fit_lit(
         so that no finite coefficients are the best: they are named, and the status is
         `Status.SEPARATED`.
 
+    See Also
+    --------
+    fit_lat : Fit LAT: a linear model with a logistic loss at every threshold.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are kept in
+        order.
+
     Examples
     --------
     >>> import ordinal
@@ -217,6 +225,14 @@ def fit_lat(
     -----
     ConvergenceWarning
         As `fit_lit`.
+
+    See Also
+    --------
+    fit_lit : Fit LIT: a linear model with a logistic loss at the two nearest
+        thresholds.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
 
     Examples
     --------

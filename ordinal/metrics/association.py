@@ -115,6 +115,13 @@ def somers_d(
     TypeError, ValueError
         As for `mze`, or a NaN among the scores.
 
+    See Also
+    --------
+    c_index : Concordance index (Harrell's c) of scores.
+    gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
+    confidence_interval : Estimate a metric of agreement with its standard error and
+        confidence interval.
+
     Examples
     --------
     >>> somers_d([1, 2, 3, 3], [0.1, 0.5, 0.4, 0.9])
@@ -153,6 +160,13 @@ def c_index(
     TypeError, ValueError
         As for `somers_d`.
 
+    See Also
+    --------
+    somers_d : Somers' D of scores.
+    gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
+    confidence_interval : Estimate a metric of agreement with its standard error and
+        confidence interval.
+
     Examples
     --------
     >>> c_index([1, 2, 3, 3], [0.1, 0.5, 0.4, 0.9])
@@ -189,6 +203,13 @@ def gamma(
     ------
     TypeError, ValueError
         As for `somers_d`.
+
+    See Also
+    --------
+    somers_d : Somers' D of scores.
+    c_index : Concordance index (Harrell's c) of scores.
+    confidence_interval : Estimate a metric of agreement with its standard error and
+        confidence interval.
 
     Examples
     --------
@@ -240,6 +261,13 @@ def confidence_interval(
     ------
     TypeError, ValueError
         As for the metric, or `metric` or `level` is unusable.
+
+    See Also
+    --------
+    kappa : Weighted kappa: agreement beyond that expected by chance.
+    somers_d : Somers' D of scores.
+    gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
+    c_index : Concordance index (Harrell's c) of scores.
 
     References
     ----------

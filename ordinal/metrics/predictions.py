@@ -72,6 +72,13 @@ def mze(
     ValueError
         Empty or unequal arrays, a label outside `labels`, a NaN, a bad weight.
 
+    See Also
+    --------
+    accuracy : Return the accuracy: the weighted share of rows with the right label, 1 -
+        `mze`.
+    accuracy_off : Share of rows predicted at most k off, in ranks or as numbers.
+    mae : Mean absolute error of the predicted labels.
+
     Examples
     --------
     >>> mze([1, 2, 3, 3], [1, 2, 3, 1])
@@ -106,6 +113,12 @@ def accuracy(
     ------
     TypeError, ValueError
         As for `mze`.
+
+    See Also
+    --------
+    mze : Mean zero-one error: the weighted share of rows with a wrong label.
+    accuracy_off : Share of rows predicted at most k off, in ranks or as numbers.
+    gm : Geometric mean of the sensitivities of the classes.
 
     Examples
     --------
@@ -145,6 +158,15 @@ def mae(
     ------
     TypeError, ValueError
         As for `mze`, or numbers so far apart that the sum of distances overflows.
+
+    See Also
+    --------
+    amae : Macro-averaged absolute error: the mean of the MAEs of the classes.
+    mmae : Maximum absolute error: the MAE of the worst predicted class.
+    mze : Mean zero-one error: the weighted share of rows with a wrong label.
+    rps : Ranked probability score: squared error of cumulative probabilities.
+    confidence_interval : Estimate a metric of agreement with its standard error and
+        confidence interval.
 
     Examples
     --------
@@ -187,6 +209,11 @@ def amae(
     TypeError, ValueError
         As for `mae`.
 
+    See Also
+    --------
+    mae : Mean absolute error of the predicted labels.
+    mmae : Maximum absolute error: the MAE of the worst predicted class.
+
     References
     ----------
     S. Baccianella, A. Esuli, F. Sebastiani, "Evaluation measures for ordinal
@@ -225,6 +252,12 @@ def mmae(
     ------
     TypeError, ValueError
         As for `mae`.
+
+    See Also
+    --------
+    mae : Mean absolute error of the predicted labels.
+    amae : Macro-averaged absolute error: the mean of the MAEs of the classes.
+    ms : Minimum sensitivity: the share of right predictions in the worst class.
 
     References
     ----------
@@ -268,6 +301,12 @@ def accuracy_off(
     TypeError, ValueError
         As for `mae`, or `k` is negative.
 
+    See Also
+    --------
+    accuracy : Return the accuracy: the weighted share of rows with the right label, 1 -
+        `mze`.
+    mae : Mean absolute error of the predicted labels.
+
     Examples
     --------
     >>> accuracy_off([1, 2, 3, 3], [1, 3, 3, 1])
@@ -305,6 +344,11 @@ def gmsec(
     ------
     TypeError, ValueError
         As for `mze`.
+
+    See Also
+    --------
+    gm : Geometric mean of the sensitivities of the classes.
+    ms : Minimum sensitivity: the share of right predictions in the worst class.
 
     References
     ----------
@@ -349,6 +393,13 @@ def gm(
     TypeError, ValueError
         As for `mze`.
 
+    See Also
+    --------
+    ms : Minimum sensitivity: the share of right predictions in the worst class.
+    gmsec : Geometric mean of the sensitivities of the extreme classes.
+    accuracy : Return the accuracy: the weighted share of rows with the right label, 1 -
+        `mze`.
+
     References
     ----------
     M. Kubat, R. C. Holte, S. Matwin, "Machine learning for the detection of oil spills
@@ -388,6 +439,11 @@ def ms(
     ------
     TypeError, ValueError
         As for `mze`.
+
+    See Also
+    --------
+    gm : Geometric mean of the sensitivities of the classes.
+    mmae : Maximum absolute error: the MAE of the worst predicted class.
 
     References
     ----------
@@ -433,6 +489,11 @@ def cem(
     ------
     TypeError, ValueError
         As for `mze`.
+
+    See Also
+    --------
+    mae : Mean absolute error of the predicted labels.
+    oci : Ordinal classification index of the confusion matrix.
 
     References
     ----------
@@ -492,6 +553,13 @@ def kappa(
     TypeError, ValueError
         As for `mze`, or `weights` is not one of the two.
 
+    See Also
+    --------
+    confidence_interval : Estimate a metric of agreement with its standard error and
+        confidence interval.
+    kendall : Kendall's tau-b between true and predicted ranks.
+    oci : Ordinal classification index of the confusion matrix.
+
     References
     ----------
     J. Cohen, "Weighted kappa", Psychological Bulletin 70(4):213-220, 1968.
@@ -538,6 +606,12 @@ def kendall(
     TypeError, ValueError
         As for `mze`.
 
+    See Also
+    --------
+    spearman : Spearman's rank correlation between true and predicted ranks.
+    gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
+    somers_d : Somers' D of scores.
+
     References
     ----------
     M. G. Kendall, "The treatment of ties in ranking problems", Biometrika
@@ -582,6 +656,10 @@ def spearman(
     TypeError, ValueError
         As for `mze`.
 
+    See Also
+    --------
+    kendall : Kendall's tau-b between true and predicted ranks.
+
     Examples
     --------
     >>> spearman([1, 2, 3, 4], [1, 3, 2, 4])
@@ -623,6 +701,11 @@ def oci(
     ------
     TypeError, ValueError
         As for `mze`.
+
+    See Also
+    --------
+    cem : Compute the closeness evaluation measure.
+    kappa : Weighted kappa: agreement beyond that expected by chance.
 
     References
     ----------
@@ -674,6 +757,12 @@ def confusion_matrix(
     ------
     TypeError, ValueError
         As for `mze`.
+
+    See Also
+    --------
+    ordinal.plot.confusion_matrix : Plot the number of rows of each true label by
+        predicted label.
+    mze : Mean zero-one error: the weighted share of rows with a wrong label.
 
     Examples
     --------

@@ -38,6 +38,13 @@ def rps(
     TypeError, ValueError
         As for `mze`, or `proba` is not probabilities with a column for each label.
 
+    See Also
+    --------
+    log_loss : Mean negative logarithm of the probability of the true label.
+    mae : Mean absolute error of the predicted labels.
+    ordinal.plot.reliability : Plot the calibration of predicted probabilities, per
+        threshold.
+
     References
     ----------
     E. S. Epstein, "A scoring system for probability forecasts of ranked categories",
@@ -80,6 +87,12 @@ def log_loss(
     ------
     TypeError, ValueError
         As for `rps`.
+
+    See Also
+    --------
+    rps : Ranked probability score: squared error of cumulative probabilities.
+    ordinal.plot.reliability : Plot the calibration of predicted probabilities, per
+        threshold.
 
     Examples
     --------

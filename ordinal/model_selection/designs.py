@@ -48,6 +48,10 @@ def centred_discrepancy(points: ArrayLike) -> float:
     ValueError
         If `points` is no such array.
 
+    See Also
+    --------
+    uniform_design : Return a uniform design of n points in the unit cube.
+
     Examples
     --------
     >>> round(centred_discrepancy([[0.25, 0.75], [0.75, 0.25]]), 4)
@@ -99,6 +103,12 @@ def uniform_design(n: int, d: int) -> np.ndarray:
     ValueError
         If the lattices have fewer than d different generators: n is too small; or if
         n^2 d is above 5 10^8.
+
+    See Also
+    --------
+    centred_discrepancy : Return the centred L2 discrepancy CD of points in the unit
+        cube; O(n^2 d).
+    gamma_range : Return a range of gamma for the RBF kernel, derived from the data.
 
     Examples
     --------

@@ -164,6 +164,12 @@ def nested(
     ValueError, TypeError
         As `select`.
 
+    See Also
+    --------
+    ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
+        it.
+    ordinal.compare : Compare methods by cross-validation.
+
     Examples
     --------
     >>> import ordinal

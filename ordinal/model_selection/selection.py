@@ -398,6 +398,15 @@ def select(
         If data, search or an argument is unusable; no fit has begun then. ValueError
         with the first reason if not one point could be fitted in all folds.
 
+    See Also
+    --------
+    compare : Compare methods by cross-validation.
+    ordinal.model_selection.nested : Estimate the error of tuned models by hold-outs
+        with a search in each.
+    cross_conformal : Fit a model and calibrate its prediction sets on the same rows.
+    ordinal.plot.search : Plot mean scores of a search over two arguments, or the chosen
+        points.
+
     Examples
     --------
     >>> import ordinal

@@ -440,6 +440,12 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     ValueError, TypeError
         If all rows are equal, or X or `quantile` is unusable.
 
+    See Also
+    --------
+    uniform_design : Return a uniform design of n points in the unit cube.
+    ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
+        it.
+
     Examples
     --------
     >>> low, high = gamma_range([[0.0], [1.0], [2.0]])

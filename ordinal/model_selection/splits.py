@@ -79,6 +79,11 @@ def stratified_holdout(
         If `test_size` leaves no test row or fewer training rows than ranks, `y` is not
         a finite vector, or no group can be held out.
 
+    See Also
+    --------
+    stratified_kfold : Return stratified cross-validation folds.
+    learning_splits : Return hold-out splits with training sets of increasing size.
+
     Examples
     --------
     >>> train_idx, test_idx = stratified_holdout([1, 1, 1, 1, 2, 2, 2, 2, 3])[0]
@@ -132,6 +137,11 @@ def stratified_kfold(
     ValueError
         If there are more folds than rows or groups, or `y` is not a finite vector.
 
+    See Also
+    --------
+    stratified_holdout : Return repeated stratified hold-out splits.
+    learning_splits : Return hold-out splits with training sets of increasing size.
+
     Examples
     --------
     >>> folds = stratified_kfold([1, 1, 1, 2, 2, 3], 3)
@@ -181,6 +191,12 @@ def learning_splits(
     ValueError
         As `stratified_holdout`, or for a size below the number of ranks or above that
         of the training rows.
+
+    See Also
+    --------
+    stratified_holdout : Return repeated stratified hold-out splits.
+    ordinal.plot.learning_curve : Plot scores on test rows by the number of training
+        rows.
 
     Examples
     --------

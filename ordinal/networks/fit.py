@@ -129,6 +129,12 @@ def fit_nnor(
         The search from the best start ended short of the tolerance, or time was up
         before the last start; the message says why and what helps.
 
+    See Also
+    --------
+    fit_nnpom : Fit NNPOM: a neural network with a proportional odds output.
+    fit_elmor : Fit ELMOR: an extreme learning machine with ordinal output codes.
+    fit_lat : Fit LAT: a linear model with a logistic loss at every threshold.
+
     Examples
     --------
     >>> import ordinal
@@ -245,6 +251,12 @@ def fit_nnpom(
     -----
     ConvergenceWarning
         As `fit_nnor`.
+
+    See Also
+    --------
+    fit_nnor : Fit NNOR: a neural network with one output per threshold.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
 
     Examples
     --------
@@ -374,6 +386,11 @@ def fit_elmor(
     ConvergenceWarning
         The search of the ridge ended short of the tolerance; the message says why and
         what helps.
+
+    See Also
+    --------
+    fit_nnor : Fit NNOR: a neural network with one output per threshold.
+    fit_kdlor : Fit KDLOR: kernel discriminant analysis with ordered means.
 
     References
     ----------
@@ -540,6 +557,11 @@ def fit_cnnor(
     -----
     ConvergenceWarning
         The search ended short of the tolerance; the message says why and what helps.
+
+    See Also
+    --------
+    fit_nnor : Fit NNOR: a neural network with one output per threshold.
+    fit_gpor : Fit GPOR: a Gaussian process with an ordinal likelihood.
 
     References
     ----------

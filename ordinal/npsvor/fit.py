@@ -194,6 +194,13 @@ def fit_npsvor(
     ConvergenceWarning
         The fit ended short of the tolerance; the message says why and what helps.
 
+    See Also
+    --------
+    fit_npsvor_path : Fit NPSVOR at several values of C, C2 and epsilon.
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    fit_opbe : Fit OPBE: an ensemble of three-class SVORIM models, one per rank.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+
     Examples
     --------
     >>> import ordinal
@@ -364,6 +371,11 @@ def fit_npsvor_path(
     ------
     ValueError, TypeError
         As `fit_npsvor`, before anything is computed.
+
+    See Also
+    --------
+    fit_npsvor : Fit NPSVOR: one hyperplane per rank.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples
     --------

@@ -114,6 +114,14 @@ def fit_ofmhs(
     ConvergenceWarning
         The fit ended short of the tolerance; the message says why and what helps.
 
+    See Also
+    --------
+    fit_xofm : Fit XOFM: an additive model of piecewise linear curves and surfaces.
+    fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
+        elastic net.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+
     Examples
     --------
     >>> import ordinal

@@ -128,6 +128,11 @@ def fit_opbe(
     ConvergenceWarning
         A problem ended short of the tolerance; the message says why and what helps.
 
+    See Also
+    --------
+    fit_npsvor : Fit NPSVOR: one hyperplane per rank.
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+
     Examples
     --------
     >>> import ordinal

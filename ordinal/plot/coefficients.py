@@ -58,6 +58,14 @@ def coefficients(
         If the model is not of `fit_pom` or has no coefficients; as `model.confint` and
         `model.odds_ratios`.
 
+    See Also
+    --------
+    random_effects : Plot the conditional modes of one random effect with their
+        intervals, sorted.
+    residuals : Plot residuals of the training rows by fitted value or along a feature.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+
     Examples
     --------
     >>> import ordinal
@@ -157,6 +165,12 @@ def random_effects(
     TypeError, ValueError
         If the model is not of `fit_clmm`; if it has no such factor or effect.
 
+    See Also
+    --------
+    coefficients : Plot coefficients of a cumulative link model with confidence
+        intervals.
+    ordinal.fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
+
     Examples
     --------
     >>> import ordinal
@@ -221,6 +235,14 @@ def importance(
         Without matplotlib.
     TypeError, ValueError
         If it is no explanation, or `top` is not a positive integer.
+
+    See Also
+    --------
+    partial_dependence : Plot how predictions change along one feature, on average over
+        rows.
+    relevance : Plot the relevance of each feature to a Gaussian process, the largest
+        first.
+    contributions : Plot the contributions to the score of one row, the largest first.
 
     Examples
     --------

@@ -41,6 +41,12 @@ def critical_difference(
     TypeError, ValueError
         Not a name a method.
 
+    See Also
+    --------
+    errors_by_method : Plot the errors of methods on the splits of each data set.
+    ordinal.comparison.friedman : Friedman test of k methods on N data sets, with
+        Nemenyi's critical difference.
+
     References
     ----------
     J. Demsar, Journal of Machine Learning Research 7:1-30, 2006, Figure 1; the NPSVOR
@@ -161,6 +167,12 @@ def boxplots_by_size(
         Scores that are not finite real numbers in tables with the same 2 columns or
         more; not a size a table or a name a method.
 
+    See Also
+    --------
+    errors_by_method : Plot the errors of methods on the splits of each data set.
+    critical_difference : Plot a critical difference diagram: methods by their average
+        rank.
+
     References
     ----------
     The NPSVOR paper, Figure 8.
@@ -243,6 +255,13 @@ def errors_by_method(
         If `scores` is not a mapping of tables of finite real numbers with the same
         number of columns, or `names` has not one name per method, or `axes` not one
         entry per data set.
+
+    See Also
+    --------
+    boxplots_by_size : Plot boxes of scores by training size and method.
+    critical_difference : Plot a critical difference diagram: methods by their average
+        rank.
+    ordinal.compare : Compare methods by cross-validation.
 
     Examples
     --------

@@ -257,6 +257,15 @@ def partial_dependence(
         If there is no such column, X is sparse, the model has not what is asked for or
         a precomputed kernel, or an argument is not so.
 
+    See Also
+    --------
+    importance : Plot importances of features with their standard errors, the largest on
+        top.
+    score_functions : Plot the main effect of every feature, on one scale, the most
+        important first.
+    relevance : Plot the relevance of each feature to a Gaussian process, the largest
+        first.
+
     References
     ----------
     J. H. Friedman, "Greedy function approximation: a gradient boosting machine", The
@@ -377,6 +386,12 @@ def relevance(
         Without matplotlib.
     TypeError, ValueError
         If the model has no relevance a feature, or `top` is not a positive integer.
+
+    See Also
+    --------
+    importance : Plot importances of features with their standard errors, the largest on
+        top.
+    ordinal.fit_gpor : Fit GPOR: a Gaussian process with an ordinal likelihood.
 
     References
     ----------

@@ -57,6 +57,11 @@ def scores(
     TypeError, ValueError
         If `X`, `y` or a weight is not so, or the model has no such score, as NPSVOR.
 
+    See Also
+    --------
+    confusion_matrix : Plot the number of rows of each true label by predicted label.
+    reliability : Plot the calibration of predicted probabilities, per threshold.
+
     Examples
     --------
     >>> import ordinal
@@ -146,6 +151,12 @@ def confusion_matrix(
         Without matplotlib.
     TypeError, ValueError
         If `X`, `y` or a weight is not so.
+
+    See Also
+    --------
+    scores : Plot histograms of scores, one per rank, with the thresholds.
+    ordinal.metrics.confusion_matrix : Count the rows of each true (row) and predicted
+        (column) label.
 
     Examples
     --------
@@ -284,6 +295,14 @@ def reliability(
     TypeError, ValueError
         If the model has no probabilities, or an argument is not so.
 
+    See Also
+    --------
+    scores : Plot histograms of scores, one per rank, with the thresholds.
+    ordinal.metrics.rps : Ranked probability score: squared error of cumulative
+        probabilities.
+    ordinal.metrics.log_loss : Mean negative logarithm of the probability of the true
+        label.
+
     References
     ----------
     M. H. DeGroot, S. E. Fienberg, "The comparison and evaluation of forecasters", The
@@ -421,6 +440,13 @@ def prediction_sets(
         Without matplotlib.
     TypeError, ValueError
         If `sets` is none, or `X`, `y` or `coverage` is not so.
+
+    See Also
+    --------
+    ordinal.conformal : Calibrate prediction sets of neighbouring ranks around a fitted
+        model.
+    ordinal.cross_conformal : Fit a model and calibrate its prediction sets on the same
+        rows.
 
     Examples
     --------

@@ -56,6 +56,13 @@ def residuals(
         If the model is not of `fit_pom`, has no feature of this name, or no coefficient
         for a partial residual; as `model.residuals`.
 
+    See Also
+    --------
+    coefficients : Plot coefficients of a cumulative link model with confidence
+        intervals.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+
     Examples
     --------
     >>> import ordinal

@@ -106,6 +106,14 @@ def search(
     TypeError, ValueError
         If `found` is no search, or an argument was not searched.
 
+    See Also
+    --------
+    learning_curve : Plot scores on test rows by the number of training rows.
+    ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
+        it.
+    ordinal.model_selection.nested : Estimate the error of tuned models by hold-outs
+        with a search in each.
+
     Examples
     --------
     >>> import ordinal
@@ -203,6 +211,12 @@ def learning_curve(
         Without matplotlib.
     TypeError, ValueError
         If `found` is no search, or its training sets are all of one size.
+
+    See Also
+    --------
+    search : Plot mean scores of a search over two arguments, or the chosen points.
+    ordinal.model_selection.learning_splits : Return hold-out splits with training sets
+        of increasing size.
 
     Examples
     --------

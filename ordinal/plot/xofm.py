@@ -43,6 +43,13 @@ def score_functions(
     TypeError, ValueError
         `top` is not a positive integer, or `axes` are not as many as features shown.
 
+    See Also
+    --------
+    interaction : Plot a heat map of the joint effect of two features.
+    contributions : Plot the contributions to the score of one row, the largest first.
+    ordinal.fit_xofm : Fit XOFM: an additive model of piecewise linear curves and
+        surfaces.
+
     References
     ----------
     The XOFM paper, Figures 1 and 4.
@@ -141,6 +148,14 @@ def interaction(
         Without matplotlib.
     TypeError, ValueError
         If there is no such column, it is the same twice, or one has no values.
+
+    See Also
+    --------
+    score_functions : Plot the main effect of every feature, on one scale, the most
+        important first.
+    contributions : Plot the contributions to the score of one row, the largest first.
+    ordinal.fit_xofm : Fit XOFM: an additive model of piecewise linear curves and
+        surfaces.
 
     References
     ----------
@@ -248,6 +263,13 @@ def contributions(
         Without matplotlib.
     ValueError, TypeError
         If x is not one row as for `decision_function`, or `top` not a positive integer.
+
+    See Also
+    --------
+    score_functions : Plot the main effect of every feature, on one scale, the most
+        important first.
+    importance : Plot importances of features with their standard errors, the largest on
+        top.
 
     Examples
     --------

@@ -159,6 +159,11 @@ def impute_low_rank(
     ConvergenceWarning
         `max_iter` steps did not reach `tol`.
 
+    See Also
+    --------
+    ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
+        it.
+
     Notes
     -----
     N. Srebro, T. Jaakkola, "Weighted low-rank approximations", ICML 2003, section 3.

@@ -145,6 +145,12 @@ def fit_svc(
         The fit, or one of those for `probability`, ended short of the tolerance; the
         message says why and what helps.
 
+    See Also
+    --------
+    fit_cssvc : Fit CSSVC: one cost-sensitive support vector classifier per rank.
+    fit_svmop : Fit SVMOP: one weighted support vector classifier per threshold.
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+
     Examples
     --------
     >>> import ordinal
@@ -288,6 +294,11 @@ def fit_svr(
     ConvergenceWarning
         As `fit_svc`.
 
+    See Also
+    --------
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    fit_svc : Fit a support vector classifier, which ignores the order of the ranks.
+
     Examples
     --------
     >>> import ordinal
@@ -421,6 +432,11 @@ def fit_cssvc(
     ConvergenceWarning
         As `fit_svc`.
 
+    See Also
+    --------
+    fit_svc : Fit a support vector classifier, which ignores the order of the ranks.
+    fit_svmop : Fit SVMOP: one weighted support vector classifier per threshold.
+
     Examples
     --------
     >>> import ordinal
@@ -548,6 +564,12 @@ def fit_svmop(
     -----
     ConvergenceWarning
         As `fit_svc`.
+
+    See Also
+    --------
+    fit_cssvc : Fit CSSVC: one cost-sensitive support vector classifier per rank.
+    fit_redsvm : Fit REDSVM: SVORIM with the thresholds regularised as well.
+    fit_nnor : Fit NNOR: a neural network with one output per threshold.
 
     Examples
     --------

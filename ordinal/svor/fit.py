@@ -156,6 +156,15 @@ def fit_svorim(
     DisorderedThresholdsWarning
         The thresholds are out of order: `disorder` of the model lists them.
 
+    See Also
+    --------
+    fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are kept in
+        order.
+    fit_npsvor : Fit NPSVOR: one hyperplane per rank.
+    fit_gpor : Fit GPOR: a Gaussian process with an ordinal likelihood.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+    compare : Compare methods by cross-validation.
+
     Examples
     --------
     >>> import ordinal
@@ -303,6 +312,13 @@ def fit_svorex(
     ConvergenceWarning
         As `fit_svorim`.
 
+    See Also
+    --------
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    fit_redsvm : Fit REDSVM: SVORIM with the thresholds regularised as well.
+    fit_shashua_levin : Fit the sum-of-margins method of Shashua and Levin.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+
     Examples
     --------
     >>> import ordinal
@@ -444,6 +460,12 @@ def fit_shashua_levin(
     ConvergenceWarning, DisorderedThresholdsWarning
         As `fit_svorim`.
 
+    See Also
+    --------
+    fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are kept in
+        order.
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+
     Examples
     --------
     >>> import ordinal
@@ -583,6 +605,12 @@ def fit_redsvm(
     -----
     ConvergenceWarning, DisorderedThresholdsWarning
         As `fit_svorim`.
+
+    See Also
+    --------
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    fit_svmop : Fit SVMOP: one weighted support vector classifier per threshold.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples
     --------

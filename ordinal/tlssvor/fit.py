@@ -208,6 +208,13 @@ def fit_tlssvor(
         The thresholds are out of order, which a finite u allows: `disorder` of the
         model lists them.
 
+    See Also
+    --------
+    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are kept in
+        order.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+
     Examples
     --------
     >>> import ordinal

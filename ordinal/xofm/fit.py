@@ -198,6 +198,14 @@ def fit_xofm(
         The fit ended short of the tolerance, and not by `early_stopping`; the message
         says why and what helps.
 
+    See Also
+    --------
+    fit_ofmhs : Fit OFMHS: sparse main effects and interactions with strong hierarchy.
+    fit_boosting : Fit a cumulative link model whose score is a sum of boosted trees.
+    ordinal.plot.score_functions : Plot the main effect of every feature, on one scale,
+        the most important first.
+    ordinal.plot.interaction : Plot a heat map of the joint effect of two features.
+
     Examples
     --------
     >>> import ordinal
@@ -250,16 +258,8 @@ def fit_xofm(
         categories,
         signs_of(monotone, prepared.problem.shown_names, categories),
         pieces_of(n_intervals, prepared.problem.n_features),
-        breakpoints,
-        n_factors,
-        tau,
-        penalty,
-        early_stopping,
-        init_scale,
-        solver,
-        options,
-        cache_mb,
-        prepared.n_threads,
+        breakpoints, n_factors, tau, penalty, early_stopping, init_scale, solver,
+        options, cache_mb, prepared.n_threads,
         cast(HeldOutMonitor, prepared.monitor),
     ).watched(prepared.problem, prepared.rng, probability)  # fmt: skip
 
