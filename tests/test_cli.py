@@ -800,7 +800,7 @@ def test_numbers_may_be_categories_and_words_may_be_ordered(run, tmp_path, wines
     [
         (["1", "2", "3", "4", "5x", "6"], "line 6, column 'a': '5x' is not a finite"),
         (["1", "2", "inf", "4", "5", "6"], "line 4, column 'a': 'inf' is not a finite"),
-        ([f"name {k}" for k in range(60)], "60 different words in 60 rows"),
+        ([f"name {k}" for k in range(60)], "60 different strings in 60 rows"),
         ([f"2020-01-{k:02}" for k in range(1, 31)], "leave it out by --drop a, or"),
     ],
 )

@@ -343,7 +343,7 @@ def test_a_column_that_names_the_rows_is_refused(fit):
     for n, words in ((42, 42), (41, 21)):
         with pytest.raises(ValueError, match=r"^column 'id' of X: ") as caught:
             fit(*identified(n, words))
-        said = f"{words} different words in {n} rows, such as 'C0'; leave it out, or"
+        said = f"{words} different strings in {n} rows, such as 'C0'; leave it out, or"
         assert said in str(caught.value)
     fit(*identified(42, 21))
     fit(*identified(30, 20))

@@ -171,7 +171,7 @@ def check_words(where: str, words: Sequence[str], remedy: str) -> None:
     distinct = len(set(words))
     if distinct > max(_MAX_WORDS, len(words) / 2):
         raise ValueError(
-            f"{where}: {distinct} different words in {len(words)} rows, such as "
+            f"{where}: {distinct} different strings in {len(words)} rows, such as "
             f"{shown(words[0])}; {remedy}"
         )
 

@@ -86,9 +86,8 @@ def _binary_fits(
         x = found.point.x
         if separated_columns(binary, "logit", x, found.step, False).size:
             raise ValueError(
-                "Brant's test needs a binary fit at each threshold, and at "
-                f"{threshold_names[j]} features tell ranks below from those above "
-                'without error: take method="lr"'
+                "Brant's test needs a finite fit at each threshold, but features "
+                f'separate the ranks at {threshold_names[j]}; pass method="lr"'
             )
         _note(found, f"the fit at threshold {threshold_names[j]}")
         b[j] = np.concatenate([-x[:1], x[1:]])

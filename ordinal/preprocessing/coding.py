@@ -140,8 +140,8 @@ class TablePreprocessor(Immutable):
         ValueError, TypeError
             If X is sparse or empty; if a column, which is named, holds dates, words
             among numbers, infinite numbers, or a category that its `order` lacks; if
-            it holds over 20 different words and more of them than half of its rows, as
-            an identifier does, and is neither of a categorical type nor among
+            it holds over 20 different strings and more of them than half of its rows,
+            as an identifier does, and is neither of a categorical type nor among
             `categorical`; if
             `order` or `categorical` names no column, or a weight is bad.
 
