@@ -9,7 +9,7 @@ from .gpor.fit import _KernelName
 from .linear.training import Missing
 from .networks.models import CodeLoss
 from .npsvor.fit import _Solver
-from .sklearn import _Estimator
+from .sklearn import _Estimator, _GroupedEstimator
 from .svor.model import SvorModel
 from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
@@ -56,6 +56,45 @@ class Boosting(_Estimator):
         tol: float = 0.001,
         max_iter: int = 2000,
         max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class CLMM(_GroupedEstimator):
+    random: str | None
+    slopes: Mapping[str, Sequence[str | int]] | None
+    n_quadrature: int
+    link: Link
+    threshold: Threshold
+    nominal: Sequence[str | int]
+    scale: Sequence[str | int]
+    reference: Mapping[str, Any] | None
+    missing: Missing
+    tol: float
+    max_iter: int
+    max_time: float | None
+    n_threads: int | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        random: str | None = None,
+        slopes: Mapping[str, Sequence[str | int]] | None = None,
+        n_quadrature: int = 1,
+        link: Link = 'logit',
+        threshold: Threshold = 'flexible',
+        nominal: Sequence[str | int] = ...,
+        scale: Sequence[str | int] = ...,
+        classes: Sequence[Any] | None = None,
+        reference: Mapping[str, Any] | None = None,
+        missing: Missing = 'error',
+        tol: float = 1e-06,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        n_threads: int | None = None,
         callback: Callback | None = None,
         verbose: bool = False,
         rule: str | None = 'mode',

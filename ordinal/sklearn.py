@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -99,7 +99,7 @@ from .model_selection.scoring import Scorer, classes_of
 __all__ = [
     "OrdinalDecomposition",
     "scorer",
-    *(method.estimator for method in methods()),
+    *(method.estimator for method in methods(every=True)),
 ]
 
 
@@ -221,6 +221,11 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         the estimator
         """
+        return self._fitted(X, y, sample_weight)
+
+    def _fitted(
+        self, X: Any, y: Labels, sample_weight: Any, **by_row: Any
+    ) -> _Estimator:
         parameters = self.get_params(deep=False)
         del parameters["scoring"], parameters["rule"]
         X = self._training_rows(X)
@@ -236,7 +241,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = labels[rows]
             X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
         self.model_ = self._method.fit(
-            X, labels, classes=classes, sample_weight=weight, **parameters
+            X, labels, classes=classes, sample_weight=weight, **by_row, **parameters
         )
         self.ranks_ = self.model_.classes
         self.classes_ = np.unique(self.ranks_)
@@ -251,7 +256,9 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : (n, d) array-like, data frame or sparse matrix
             Columns of a data frame are found by the names of the training one.
         """
-        X = self._rows(X)
+        return self._labels(self._rows(X))
+
+    def _labels(self, X: Any) -> np.ndarray:
         rule = {} if self.rule is None else {"rule": self.rule}
         if _ordered(self.model_) or rule not in ({}, {"rule": "threshold"}):
             return np.asarray(self.model_.predict(X, **rule))
@@ -372,6 +379,67 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if "categories" in accepts and not is_sparse(X):
             known = column_categories(X, getattr(self, "categorical", ()))
         return read_features(X, missing="missing" in accepts, categories=known)
+
+
+class _GroupedEstimator(_Estimator):
+    """Base of estimators of rows in groups, which metadata routing brings."""
+
+    def fit(
+        self, X: Any, y: Labels, sample_weight: Any = None, groups: Any = None
+    ) -> _Estimator:
+        """Fit the model to training data.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+        y : as for other estimators
+        sample_weight : (n,) array-like >= 0, optional
+        groups : (n,) array-like of labels, or mapping of names to such, optional
+            The levels of a random intercept, named "groups" unless they have a name;
+            without `random`.
+
+        Returns
+        -------
+        the estimator
+        """
+        by_row = {} if groups is None else {"groups": _named_groups(groups)}
+        return self._fitted(X, y, sample_weight, **by_row)
+
+    def predict(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Labels of rows, (n,), by the `rule`.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+        groups : as for `fit`, optional
+            The effects of known groups count. Without it, and in groups that no
+            training row has, all effects are integrated out.
+        """
+        X = self._rows(X)
+        if groups is None:
+            return self._labels(X)
+        return np.asarray(self.model_.predict(X, rule=self.rule, **_known(groups)))
+
+    def predict_proba(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Return the probabilities of the ranks, (n, r), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X, groups : as for `predict`
+        """
+        X, given = self._rows(X), {} if groups is None else _known(groups)
+        return self._sorted(np.asarray(self.model_.predict_proba(X, **given)))
+
+    def _by_content(self) -> bool:
+        return False
+
+
+def _known(groups: Any) -> dict[str, Any]:
+    return {"effects": "known_or_new", "groups": _named_groups(groups)}
+
+
+def _named_groups(groups: Any) -> Any:
+    return groups if isinstance(groups, Mapping) else {"groups": groups}
 
 
 class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -641,6 +709,7 @@ def _described(method: Method) -> str:
     told = parameters(text)
     told = {k: v for k, v in told.items() if k not in _rowwise(method)}
     name, rule = method.estimator, _rule(method)
+    groups = "" if method.needs is None else ", groups=[k % 9 for k in range(100)]"
     own = "the model's own" if rule is None else repr(rule)
     return f"""{head[0].upper()}{head[1:]}
 
@@ -670,7 +739,7 @@ Examples
 >>> import ordinal
 >>> from ordinal.sklearn import {name}
 >>> X, y = ordinal.datasets.make_gaussians(rng=0)
->>> estimator = {name}().fit(X[::3], y[::3])
+>>> estimator = {name}().fit(X[::3], y[::3]{groups})
 >>> estimator.predict([[10.0, 10.0], [20.0, 10.0]])
 array([1, 3])
 """
@@ -730,7 +799,8 @@ def _estimator(method: Method) -> type[_Estimator]:
         "__module__": __name__,
         "_method": method,
     }
-    return type(method.estimator, (_Estimator,), body)
+    base = _Estimator if method.needs is None else _GroupedEstimator
+    return type(method.estimator, (base,), body)
 
 
-globals().update({method.estimator: _estimator(method) for method in methods()})
+globals().update({m.estimator: _estimator(m) for m in methods(every=True)})

@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ordinal
+from ordinal.__main__ import main
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import cumulative
 from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
@@ -445,7 +447,7 @@ def test_a_fit_can_be_ended():
     (f"{JUDGE} + (1 | judge)", {}, "twice"),
     (f"{JUDGE} + (1 | bottle)", {"n_quadrature": 5}, "n_quadrature must be 1"),
     (JUDGE, {"n_quadrature": 101}, "at most 100"),
-    (JUDGE, {"groups": {}}, "go without a formula"),
+    (JUDGE, {"groups": {}}, "go without one another"),
 ])  # fmt: skip
 def test_bad_arguments(formula, options, match):
     with pytest.raises(ValueError, match=match):
@@ -456,3 +458,106 @@ def test_separated_ranks_are_refused():
     table = WINE.assign(x=(WINE["rating"] > 3).astype(float))
     with pytest.raises(ValueError, match="no finite coefficients"):
         ordinal.fit_clmm("rating ~ x + (1 | judge)", table)
+
+
+# Data frames, searches, scikit-learn and the command
+
+
+FRAME = WINE[["temp", "contact", "judge"]]
+
+
+def test_random_names_columns_of_a_data_frame():
+    model = ordinal.fit_clmm(FRAME, WINE["rating"], random="(1 | judge)")
+    assert model.feature_names == ("temp", "contact")
+    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-12)
+    for effects in ("new", "known"):
+        expected = MODEL.predict_proba(WINE, effects=effects)
+        assert_allclose(
+            model.predict_proba(FRAME, effects=effects), expected, atol=1e-6
+        )
+    for random, match in (("1 | judge", "must be random effects"), (3, "must be text"),
+                          ("(1 | x)", "no column 'x'")):  # fmt: skip
+        with pytest.raises((ValueError, TypeError), match=match):
+            ordinal.fit_clmm(FRAME, WINE["rating"], random=random)
+    with pytest.raises(TypeError, match="random goes with a data frame"):
+        ordinal.fit_clmm(np.ones((4, 1)), [1, 2, 1, 2], random="(1 | judge)")
+    with pytest.raises(ValueError, match="random must be None"):
+        ordinal.fit_clmm(
+            FRAME, WINE["rating"], random="(1 | judge)",
+            preprocess=ordinal.preprocessing.TablePreprocessor(),
+        )  # fmt: skip
+
+
+def test_preprocessed_features_leave_groups_alone():
+    groups = {"judge": WINE["judge"]}
+    how = ordinal.preprocessing.TablePreprocessor()
+    table = WINE[["temp", "contact"]]
+    model = ordinal.fit_clmm(table, WINE["rating"], groups=groups, preprocess=how)
+    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-12)
+    assert_allclose(
+        model.predict_proba(table, effects="known", groups=groups),
+        MODEL.predict_proba(WINE, effects="known"), atol=1e-6,
+    )  # fmt: skip
+
+
+def test_groups_that_no_row_has_may_count_as_new():
+    rows = WINE.iloc[:4].assign(judge=["1", "x", "1", "y"])
+    found = MODEL.predict_proba(rows, effects="known_or_new")
+    known = MODEL.predict_proba(WINE.iloc[:4], effects="known")
+    assert_allclose(found[::2], known[::2], rtol=1e-12)
+    assert_allclose(found[1::2], MODEL.predict_proba(rows)[1::2], rtol=1e-12)
+
+
+def test_searches_and_comparisons_take_random_effects():
+    found = ordinal.select(
+        "clmm", FRAME, WINE["rating"], search={"link": ["logit", "probit"]}, cv=3,
+        random="(1 | judge)",
+    )  # fmt: skip
+    assert isinstance(found.model, ordinal.ClmmModel)
+    clmm = partial(ordinal.fit_clmm, random="(1 | judge)")
+    methods = {"clmm": clmm, "pom": "pom"}
+    compared = ordinal.compare(FRAME, WINE["rating"], methods=methods, cv=3)
+    assert np.isfinite(compared.mean()).all()
+    with pytest.raises(ValueError, match=r"random='\(1 \| judge\)'"):
+        ordinal.select("clmm", FRAME, WINE["rating"], search={"link": ["logit"]}, cv=3)
+
+
+def test_the_estimator_takes_groups_by_metadata_routing():
+    sklearn = pytest.importorskip("sklearn")
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+
+    from ordinal.sklearn import CLMM
+
+    X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
+    y, judge = WINE["rating"].to_numpy(), WINE["judge"].to_numpy()
+    given = CLMM(rule="median").fit(X, y, groups=judge)
+    assert_allclose(given.model_.loglik, MODEL.loglik, rtol=1e-9)
+    assert_allclose(
+        given.predict_proba(X, groups=judge),
+        MODEL.predict_proba(WINE, effects="known"), atol=1e-6,
+    )  # fmt: skip
+    assert np.array_equal(given.predict(X), MODEL.predict(WINE))
+    of_judges = MODEL.predict(WINE, effects="known")
+    assert np.array_equal(given.predict(X, groups=judge), of_judges)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = CLMM().set_fit_request(groups=True).set_predict_request(groups=True)
+        found = cross_val_predict(
+            routed, X, y, cv=GroupKFold(3), params={"groups": judge}
+        )
+    train, test = next(iter(GroupKFold(3).split(X, y, judge)))
+    fold = ordinal.fit_clmm(X[train], y[train], groups={"groups": judge[train]})
+    assert np.array_equal(found[test], fold.predict(X[test], rule="mode"))
+    named = sklearn.base.clone(CLMM(random="(1 | judge)")).fit(FRAME, y)
+    assert_allclose(named.model_.loglik, MODEL.loglik, rtol=1e-9)
+
+
+def test_the_command_fits_random_effects(tmp_path, capsys):
+    table, out = tmp_path / "wine.csv", tmp_path / "model.npz"
+    FRAME.assign(rating=WINE["rating"]).to_csv(table, index=False)
+    fit = ["fit", str(table), "--out", str(out), "--folds", "0", "--method"]
+    assert main([*fit, "clmm", "--random", "(1 | judge)"]) == 0
+    assert_allclose(ordinal.load(out).loglik, MODEL.loglik, rtol=1e-9)
+    assert main(["predict", str(out), str(table)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(MODEL.predict(WINE)[-1])
+    assert main([*fit, "pom", "--random", "(1 | judge)"]) == 2
+    assert "pom has no random effects, clmm has" in capsys.readouterr().err

@@ -110,7 +110,7 @@ def test_other_estimators_pass_every_check(estimator, check):
 
 def test_every_method_has_an_estimator():
     assert (
-        {*NAMES, "OrdinalDecomposition", "scorer"}
+        {*NAMES, "CLMM", "OrdinalDecomposition", "scorer"}
         == set(estimators.__all__)
         == set(dir(estimators))
     )

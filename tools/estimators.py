@@ -63,7 +63,8 @@ def class_of(method: Method, imports: dict[str, str]) -> list[str]:
     """Return the lines of a class, and note what they import."""
     own = getattr(estimators, method.estimator)
     module = inspect.unwrap(method.fit).__module__
-    lines = [f"class {method.estimator}(_Estimator):", "    def __init__("]
+    base = "_Estimator" if method.needs is None else "_GroupedEstimator"
+    lines = [f"class {method.estimator}({base}):", "    def __init__("]
     lines += ["        self,", "        *,"]
     attributes = []
     for p in list(inspect.signature(own.__init__).parameters.values())[1:]:
@@ -81,8 +82,8 @@ def class_of(method: Method, imports: dict[str, str]) -> list[str]:
 def stub() -> str:
     """Return the stub of all estimators."""
     imports: dict[str, str] = {}
-    every = [class_of(method, imports) for method in methods()]
-    by_module: dict[str, list[str]] = {".sklearn": ["_Estimator"]}
+    every = [class_of(method, imports) for method in methods(every=True)]
+    by_module: dict[str, list[str]] = {".sklearn": ["_Estimator", "_GroupedEstimator"]}
     for name, module in imports.items():
         by_module.setdefault(module, []).append(name)
     heads = [

@@ -208,12 +208,17 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
 
 def _declare_fit(command: argparse.ArgumentParser) -> None:
     from .fit import fit
-    from .methods import METHODS
+    from .methods import METHODS, NEEDY
 
     _add_layout(command)
     _add_table(command)
     command.add_argument("data", metavar="DATA", help=_DATA)
-    command.add_argument("--method", choices=METHODS, required=True)
+    command.add_argument("--method", choices=[*METHODS, *NEEDY], required=True)
+    command.add_argument(
+        "--random",
+        metavar="EFFECTS",
+        help="for clmm: random effects of columns, such as '(1 | judge)'",
+    )
     command.add_argument("--out", required=True, metavar="MODEL.npz")
     command.add_argument(
         "--stream",

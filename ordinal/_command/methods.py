@@ -26,6 +26,11 @@ METHODS: dict[str, tuple[Method, dict[str, Any]]] = {
     for name, fixed in method.variants.items()
 }
 
+# Those that need an argument, which `fit` has an option for.
+NEEDY: dict[str, tuple[Method, dict[str, Any]]] = {
+    method.name: (method, {}) for method in methods(every=True) if method.needs
+}
+
 # Arguments that the command line cannot hold, or has an option of its own for.
 _NOT_SETTABLE = {
     "X",
@@ -44,9 +49,13 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
 
     With --tune it is searched for all of its grid that these leave open.
     """
-    method, fixed = METHODS[name]
+    method, fixed = (METHODS | NEEDY)[name]
     given, wrong, unknown = {}, [], False
     known = settable(method)
+    if getattr(args, "random", None) is not None:
+        given["random"] = args.random
+        if method.needs != "random":
+            wrong.append(f"--random: {name} has no random effects, clmm has")
     for setting in settings:
         key, equals, value = setting.partition("=")
         given[key] = _value(value)

@@ -8,6 +8,7 @@ same way, its columns by number.
 import datetime
 import numbers
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -97,6 +98,25 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
             f"X has no column {enumerated(absent)}, which the model was fitted on"
         )
     return [X[keys[name]] for name in names]
+
+
+def columns_of(X: Any, names: Sequence[str]) -> Any:
+    """Return a data frame of some columns of a data frame X, without copying them."""
+    return X.columns_of(names) if isinstance(X, Frame) else Selection(X, tuple(names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Some columns of a data frame, as a data frame."""
+
+    frame: Any
+    columns: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __getitem__(self, name: str) -> Any:
+        return frame_columns(self.frame, [name])[0]
 
 
 def as_objects(X: Any, name: str = "X") -> np.ndarray:

@@ -8,7 +8,7 @@ they would have read the table of the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -109,6 +109,14 @@ class Frame:
     def rows(self, index: Index) -> Frame:
         """Return some rows, by slice or indices."""
         return replace(self, values=self.values[index])
+
+    def columns_of(self, names: Sequence[str]) -> Frame:
+        """Return the frame of some columns."""
+        at = [self.columns.index(name) for name in names]
+        labels = tuple(self.labels[j] for j in at)
+        kinds = tuple(self.kinds[j] for j in at)
+        values = np.ascontiguousarray(self.values[:, at])
+        return Frame(values, tuple(names), labels, kinds)
 
     def with_column(
         self, j: int, values: Any, labels: np.ndarray | None = None

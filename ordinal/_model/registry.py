@@ -127,6 +127,9 @@ class Method:
         Arguments of the fit with one entry per row, beside `sample_weight`. Estimators
         and searches, which order, merge and split rows, do without them, and so does
         the command.
+    needs : str or None
+        The argument without which there is no fit, which depends on the data set, such
+        as `random`. Such a method is left out of `methods` and of all defaults.
     """
 
     fit: Callable[..., Any]
@@ -142,6 +145,7 @@ class Method:
     fit_path: Callable[..., tuple[Any, Any]] | None = None
     reads_chunks: bool = False
     by_row: Set[str] = frozenset()
+    needs: str | None = None
 
     def __post_init__(self) -> None:
         if not self.variants:
@@ -170,13 +174,16 @@ def register(method: Method) -> None:
     _METHODS[method.fit] = method
 
 
-def methods() -> tuple[Method, ...]:
-    """Import all modules, and return every method in the order of the names."""
+def methods(every: bool = False) -> tuple[Method, ...]:
+    """Import all modules, and return the methods in the order of the names; without
+    `every` those only that any data set has all arguments for.
+    """
     import_all()
     # Ctrl-C can cut an import short after a method has registered: it registers again
     # when the import is repeated, and the later one is the real one.
     known = {method.name: method for method in tuple(_METHODS.values())}
-    return tuple(known[name] for name in sorted(known))
+    found = (known[name] for name in sorted(known))
+    return tuple(method for method in found if every or method.needs is None)
 
 
 def method_of(fit: Callable[..., Any]) -> Method | None:
@@ -190,7 +197,7 @@ def fits_by_name() -> dict[str, Callable[..., Any]]:
     """
     return {
         name: partial(method.fit, **fixed) if fixed else method.fit
-        for method in methods()
+        for method in methods(every=True)
         for name, fixed in method.variants.items()
     }
 

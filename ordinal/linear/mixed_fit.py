@@ -18,16 +18,18 @@ from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Link
 from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
 from .._cumulative.separation import judged
-from .._input.checks import check_choice, check_count, shown, with_suggestions
-from .._input.columns import feature_names, is_frame
+from .._input.checks import check_choice, check_count, shown
+from .._input.columns import columns_of, feature_names, frame_columns, is_frame
 from .._input.frame import default_names
 from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.preparation import Callback
+from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
+from ..preprocessing.joined import Preprocess, preprocessed
 from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
 from .mixed_profile import RememberedMixed
@@ -40,6 +42,7 @@ from .random_terms import (
     incomplete,
     read_effects,
     read_groups,
+    read_random,
     split_formula,
     term_of,
 )
@@ -49,11 +52,12 @@ _NOISE = {"logit": 1.81, "probit": 1.0, "cauchit": 1.81}  # deviation, or like i
 _MOST_NODES = 100
 
 
-@with_suggestions
+@preprocessed
 def fit_clmm(
     X: MatrixLike | str,
     y: Labels,
     *,
+    random: str | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
     slopes: Mapping[str, Sequence[str | int]] | None = None,
     n_quadrature: int = 1,
@@ -64,6 +68,7 @@ def fit_clmm(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
     tol: float = 1e-6,
@@ -87,8 +92,11 @@ def fit_clmm(
         (1 + week | id), (week || id), (0 + x | g), (1 | a/b), and several of these. It
         needs the package formulaic. At least one feature.
     y : (n,) array-like, or the data frame of a formula
+    random : str, optional
+        Without a formula: random effects in its syntax, such as "(1 | judge)", of
+        columns of the data frame X. Those of the groups are no features.
     groups : mapping of names to (n,) labels
-        Without a formula: the factors whose levels have a random intercept.
+        Without either: the factors whose levels have a random intercept.
     slopes : mapping of names of `groups` to columns of X, optional
         Random slopes, by name or number, correlated with the intercept.
     n_quadrature : int, default 1
@@ -113,6 +121,9 @@ def fit_clmm(
         Weight 2 is the row written twice, in the same group.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     reference : mapping of columns to levels, optional
         Levels that others are compared with, instead of the first ones: of words by the
         alphabet, of a categorical type in its order.
@@ -178,7 +189,7 @@ def fit_clmm(
         )
     max_iter = check_count("max_iter", max_iter)
     check_choice("missing", missing, ("error", "drop"))
-    fixed, table, asked = _asked_of(X, y, groups, slopes)
+    fixed, table, asked = _asked_of(X, y, random, groups, slopes)
     labels, Z = read_groups(asked, groups, table), read_effects(asked, table)
     n = len(table)
     lacking = incomplete(labels, Z, n)
@@ -225,13 +236,17 @@ def fit_clmm(
 Made = tuple[Asked, RandomTerm, np.ndarray, np.ndarray]
 
 
-def _asked_of(X: Any, y: Any, groups: Any, slopes: Any) -> tuple[Any, Any, list[Asked]]:
+def _asked_of(
+    X: Any, y: Any, random: Any, groups: Any, slopes: Any
+) -> tuple[Any, Any, list[Asked]]:
     """Return the fixed part, the table that effects are read from, and the effects."""
+    others = random is not None, groups is not None or slopes is not None
+    if sum(others) + isinstance(X, str) > 1:
+        raise ValueError(
+            "a formula, random, and groups with slopes go without one another: each "
+            "says which random effects there are"
+        )
     if isinstance(X, str):
-        if groups is not None or slopes is not None:
-            raise ValueError(
-                "groups and slopes go without a formula, which has its own"
-            )
         if not is_frame(y):
             raise TypeError(
                 "a formula needs its data frame: fit_clmm('y ~ x + (1 | g)', data), "
@@ -242,6 +257,16 @@ def _asked_of(X: Any, y: Any, groups: Any, slopes: Any) -> tuple[Any, Any, list[
     check_in_memory("fit_clmm", X)
     if is_sparse(X):
         raise TypeError("X must be dense: fit_clmm takes no sparse matrix")
+    if random is not None:
+        if not is_frame(X) or not (names := feature_names(X)):
+            raise TypeError(
+                "random goes with a data frame X, whose columns it names, got "
+                f"{shown(X)}: pass groups={{name: labels}} with an array"
+            )
+        asked = read_random(random)
+        of_groups = {name for own in asked for name in own.columns}
+        frame_columns(X, sorted(of_groups))
+        return columns_of(X, [n for n in names if n not in of_groups]), X, asked
     table = X if is_frame(X) else np.asarray(X)
     names = (feature_names(X) if is_frame(X) else None) or ()
     if not is_frame(X):
@@ -361,3 +386,18 @@ def _effects(
             )
         )
     return tuple(out)
+
+
+register(
+    Method(
+        fit_clmm,
+        name="clmm",
+        estimator="CLMM",
+        accepts={"missing", "categories"},
+        scale_free=True,
+        full_rank=True,
+        probabilities=True,
+        by_row={"offset", "groups"},
+        needs="random",
+    )
+)

@@ -4,7 +4,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from .mixed_profile import RememberedMixed
 from .model import PomModel
 from .random_terms import RandomEffects, as_text, incomplete, read_effects, read_groups
 
-Effects = Literal["new", "average", "known"]
+Effects = Literal["new", "average", "known", "known_or_new"]
 _NODES, _ROWS = 100, 1 << 12
 _VARIANCE = {
     "logit": math.pi**2 / 3,
@@ -201,11 +201,11 @@ class ClmmModel(PomModel):
         Parameters
         ----------
         X : (n, n_features) array or data frame
-        effects : {"new", "average", "known"}, default "new"
+        effects : {"new", "average", "known", "known_or_new"}, default "new"
             "new" integrates over the effects of a group that is not known, "average"
             is a group whose effects are 0, and "known" takes the conditional modes of
-            the groups of the rows.
-        groups : mapping of names to (n,) labels, for effects="known"
+            the groups of the rows; "known_or_new" does so where there are any.
+        groups : mapping of names to (n,) labels, for known groups
             Default: the columns of these names in the data frame X.
         offset : (n,) array-like, default 0
 
@@ -245,9 +245,9 @@ class ClmmModel(PomModel):
         self, X: MatrixLike, effects: Effects, groups: object, offset: ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """P(y <= j) and P(y > j), (n, r - 1)."""
-        check_choice("effects", effects, ("new", "average", "known"))
-        if groups is not None and effects != "known":
-            raise ValueError("groups goes with effects='known'")
+        check_choice("effects", effects, get_args(Effects))
+        if groups is not None and not effects.startswith("known"):
+            raise ValueError("groups goes with effects='known' or 'known_or_new'")
         Z, known = self._read(X, offset)
         n = len(Z)
         shift, sd = np.zeros(n) if known is None else known, None
@@ -255,11 +255,10 @@ class ClmmModel(PomModel):
             columns = read_effects(self.random, X)
             if not all(np.isfinite(z).all() for z in columns):
                 raise ValueError("X lacks values in a column with a random slope")
-        if effects == "known":
-            shift = shift + self._modes_of(X, groups, columns)
-        elif effects == "new":
-            parts = zip(self.random, columns, strict=True)
-            sd = np.sqrt(sum(((z @ own.factor) ** 2).sum(axis=1) for own, z in parts))
+        if effects != "average":
+            known, unknown = self._modes_of(X, groups, columns, effects)
+            shift = shift + known
+            sd = np.sqrt(unknown) if unknown.any() else None
         T = self.classes.size - 1
         below, above = np.empty((n, T)), np.empty((n, T))
         for rows in strips(n, _ROWS):
@@ -287,26 +286,38 @@ class ClmmModel(PomModel):
         return low, high
 
     def _modes_of(
-        self, X: MatrixLike, groups: object, columns: list[np.ndarray]
-    ) -> np.ndarray:
-        """Return z'b of the rows by the conditional modes of their groups."""
-        labels = read_groups(self.random, groups, X)
+        self, X: MatrixLike, groups: object, columns: list[np.ndarray], effects: Effects
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return z'b of the rows by the conditional modes of their groups, and the
+        variance of z'b of the groups that are new.
+        """
         n = len(columns[0])
+        variances = [
+            ((z @ own.factor) ** 2).sum(axis=1)
+            for own, z in zip(self.random, columns, strict=True)
+        ]
+        total, variance = np.zeros(n), np.zeros(n)
+        if effects == "new":
+            return total, np.asarray(sum(variances))
+        labels = read_groups(self.random, groups, X)
         if incomplete(labels, [], n).any():
             raise ValueError("groups lack labels; effects='new' predicts without any")
-        total = np.zeros(n)
-        for own, given, z in zip(self.random, labels, columns, strict=True):
+        for own, given, z, new in zip(
+            self.random, labels, columns, variances, strict=True
+        ):
             names = [":".join(t) for t in zip(*map(as_text, given), strict=True)]
             place = {level: k for k, level in enumerate(own.levels.tolist())}
-            unknown = next((name for name in names if name not in place), None)
-            if unknown is not None:
+            at = np.array([place.get(name, -1) for name in names], dtype=np.int64)
+            if effects == "known" and (at < 0).any():
+                name = names[int(np.argmax(at < 0))]
                 raise ValueError(
-                    f"{own.name} {shown(unknown)} is no group of the training rows: "
-                    "effects='new' predicts for groups that are not known"
+                    f"{own.name} {shown(name)} is no group of the training rows: "
+                    "effects='known_or_new' or 'new' predicts for groups that are not "
+                    "known"
                 )
-            at = np.array([place[name] for name in names], dtype=np.int64)
-            total += np.einsum("ij,ij->i", z, own.modes[at])
-        return total
+            total += np.where(at >= 0, np.einsum("ij,ij->i", z, own.modes[at]), 0.0)
+            variance += np.where(at >= 0, 0.0, new)
+        return total, variance
 
     # Inference
 

@@ -121,6 +121,22 @@ def split_formula(text: str) -> tuple[str, list[Asked]]:
     return rest, _merged([own for parts in found for own in _asked(*parts)])
 
 
+def read_random(text: Any) -> list[Asked]:
+    """Read random effects such as "(1 | a) + (x | b)".
+
+    Raises ValueError or TypeError for anything else.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"random must be text such as '(1 | g)', got {shown(text)}")
+    rest = _TERM.sub("", text)
+    if len(_TERM.findall(text)) != rest.count("+") + 1 or rest.strip(" +"):
+        raise ValueError(
+            "random must be random effects with + between them, such as "
+            f"'(1 | g) + (x | h)', got {shown(text)}"
+        )
+    return _merged([own for parts in _TERM.findall(text) for own in _asked(*parts)])
+
+
 def _asked(left: str, bar: str, right: str) -> list[Asked]:
     effects, has_intercept = [], True
     for part in left.split("+"):
@@ -180,7 +196,8 @@ def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[Asked]:
     if not isinstance(groups, Mapping) or not groups:
         raise ValueError(
             "groups must map names to labels of the rows, such as "
-            f"{{'judge': labels}}, got {shown(groups)}"
+            f"{{'judge': labels}}, got {shown(groups)}; or pass random='(1 | judge)' "
+            "of a data frame, or a formula"
         )
     slopes = {} if slopes is None else slopes
     if not isinstance(slopes, Mapping) or not {*slopes} <= {*groups}:

@@ -248,6 +248,11 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
             "X must not be a formula where features are preprocessed, because the "
             f"formula says what becomes of them: leave out preprocess, got {shown(X)}"
         )
+    if options.get("random") is not None:
+        raise ValueError(
+            "random must be None where features are preprocessed, and columns of "
+            "groups with them: pass the labels as groups={name: labels}"
+        )
     kernel = options.get("kernel")
     by_name = isinstance(kernel, str) and kernel == "precomputed"
     if by_name or isinstance(kernel, Precomputed):
