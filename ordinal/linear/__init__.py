@@ -36,6 +36,7 @@ The modules of this package:
     margins                average probabilities and marginal effects
     residuals, diagnostics  residuals, goodness of fit, influence of rows
     ratio_loss, ratio      stopping ratio and adjacent categories models
+    log_gamma, flexible    the log-gamma link with an estimated shape
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
     mixed_search, mixed_profile  its search, and profiles of its parameters
     random_terms           random effects in formulas and arrays
@@ -44,6 +45,7 @@ The modules of this package:
 
 from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
+from .flexible import FlexibleModel, fit_flexible
 from .mixed_fit import fit_clmm
 from .mixed_model import ClmmModel
 from .model import PomModel
@@ -55,6 +57,7 @@ from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
     "ClmmModel",
+    "FlexibleModel",
     "GoodnessOfFit",
     "Influence",
     "LikelihoodRatio",
@@ -65,6 +68,7 @@ __all__ = [
     "Steps",
     "anova",
     "fit_clmm",
+    "fit_flexible",
     "fit_pom",
     "fit_pom_path",
     "fit_ratio",

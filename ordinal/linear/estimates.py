@@ -8,7 +8,7 @@ equality and copies know nothing of them.
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -189,7 +189,7 @@ class Estimates(Thresholds, Trained):
     feature_names: Annotated[tuple[str, ...], Length("d")] | None
     coding: Coding | None
     column_names: Annotated[tuple[str, ...], Length("c")]
-    link: Link
+    link: Link | Literal["log-gamma"]
     threshold: Threshold
     location: Annotated[np.ndarray, Array("i8", "l")]
     nominal: Annotated[np.ndarray, Array("i8", "m")]
@@ -230,7 +230,7 @@ class Estimates(Thresholds, Trained):
             raise ValueError("alpha must have a parameter for each free threshold")
         self._check_thresholds(structure_of(self.threshold, T) @ self.alpha)
         p = self.alpha.size * (1 + self.nominal.size) + self.coef.size
-        p += self.scale_coef.size
+        p += self.scale_coef.size + hasattr(self, "shape")
         if self.covariance is not None and len(self.covariance) != p:
             raise ValueError(f"covariance must have {p} rows, one a parameter")
 

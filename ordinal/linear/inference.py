@@ -128,18 +128,21 @@ class Wald(Estimates):
         x1   location   2.55694        2.14936 1.18963 0.234192
         x2   location   1.43238       0.920156 1.55667 0.119548
         """
-        kinds = "threshold", "nominal", "location", "scale"
-        parts = self.alpha, self.nominal_coef, self.coef, self.scale_coef
         return Table(
             {
                 "name": np.array(self.parameter_names, dtype=str),
-                "kind": np.repeat(kinds, [part.size for part in parts]),
+                "kind": self._kinds(),
                 "estimate": self.parameters,
                 "standard_error": self.standard_errors,
                 "z": self.z,
                 "p_value": self.p_values,
             }
         )
+
+    def _kinds(self) -> np.ndarray:
+        kinds = "threshold", "nominal", "location", "scale"
+        parts = self.alpha, self.nominal_coef, self.coef, self.scale_coef
+        return np.repeat(kinds, [part.size for part in parts])
 
     def summary(self) -> Text:
         """Return the table as R's `clm` prints it, with what else there is to say of
@@ -610,6 +613,7 @@ def _summary_lines(model: Wald) -> list[str]:
         "nominal": "Nominal coefficients (a slope for each threshold)",
         "scale": "Log-scale coefficients",
         "threshold": "Threshold coefficients",
+        "link": "Link parameter",
     }
     for kind, title in parts.items():
         own = table["kind"] == kind

@@ -197,7 +197,9 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
             f"smaller and larger must have the same family, got {shown(families[0])} "
             f"and {shown(families[1])}"
         )
-    if smaller.link != larger.link:
+    contained = "probit", "cloglog", "loglog"  # by the log-gamma link
+    flexible = larger.link == "log-gamma" and smaller.link in contained
+    if smaller.link != larger.link and not flexible:
         raise ValueError(
             "smaller and larger must have the same link, got "
             f"{shown(smaller.link)} and {shown(larger.link)}"

@@ -86,7 +86,7 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
     """
     if not at.hessian.size:
         return None
-    inner = _inverse(at.hessian) / loss.design.total
+    inner = inverse(at.hessian) / loss.design.total
     if middle.kind != "observed":
         inner = sandwich(loss, at.x, inner, middle.groups)
     return _in_units(loss.design, inner)
@@ -98,7 +98,7 @@ def covariance_of_hessian(design: Design, at: Point) -> np.ndarray | None:
     """
     if not at.hessian.size:
         return None
-    return _in_units(design, _inverse(at.hessian) / design.total)
+    return _in_units(design, inverse(at.hessian) / design.total)
 
 
 def _in_units(design: Design, inner: np.ndarray) -> np.ndarray | None:
@@ -108,7 +108,7 @@ def _in_units(design: Design, inner: np.ndarray) -> np.ndarray | None:
     return read_only(covariance) if np.isfinite(covariance).all() else None
 
 
-def _inverse(H: Bordered) -> np.ndarray:
+def inverse(H: Bordered) -> np.ndarray:
     """H^-1, or the pseudoinverse, which is more work, where H is not positive definite
     or singular to rounding, as of separated ranks.
     """
