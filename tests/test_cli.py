@@ -19,6 +19,7 @@ import pandas
 import pytest
 from internals import Line, methods
 from numpy.testing import assert_array_equal
+from registry import TYPICAL
 
 import ordinal
 from ordinal.__main__ import main
@@ -713,7 +714,13 @@ def wines(tmp_path):
     return path, frame
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(name, marks=() if name in TYPICAL else pytest.mark.slow)
+        for name in METHODS
+    ],
+)
 def test_words_and_gaps_go_to_any_method(run, tmp_path, wines, method):
     path, frame = wines
     ridge = {"l2": 0.01} if method == "pom" else {}  # without it, one level goes
