@@ -1,10 +1,9 @@
 """
-Many rows: a fit on a basis
-===========================
+Large data: fit on a basis
+==========================
 
-The time of an exact kernel fit grows almost as the square of the number of rows. With
-``basis`` the score is a sum over so many basis rows only, and the time grows as the
-number of rows.
+The time of an exact kernel fit grows almost with the square of the number of rows. With
+``basis``, the score is a sum over a few basis rows, and the time grows linearly.
 """
 
 from time import perf_counter
@@ -22,9 +21,8 @@ y = np.digitize(latent, [-1.0, 0.0, 1.0])
 train, test = slice(4_000), slice(4_000, None)
 
 # %%
-# Basis rows are drawn from the training rows. The more there are, the nearer the model
-# comes to that of the whole kernel; a duality gap says that each is optimal on its
-# basis.
+# Basis rows are drawn from the training rows. With more of them, the model approaches
+# that of the full kernel. A duality gap certifies that each is optimal on its basis.
 
 sizes = [10, 30, 100, 200]
 errors, seconds = [], []
@@ -36,7 +34,7 @@ for size in sizes:
     print(f"{size:4} basis rows: relative gap {model.convergence.rel_gap:.1e}")
 
 # %%
-# The exact fit of a quarter of the rows, for comparison:
+# For comparison, the exact fit of a quarter of the rows:
 
 start = perf_counter()
 exact = ordinal.fit_svorim(X[:1000], y[:1000], gamma=0.25, C=1.0)

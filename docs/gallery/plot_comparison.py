@@ -1,10 +1,10 @@
 """
-Which methods differ
-====================
+Compare methods over several data sets
+======================================
 
-One table tells little about methods. Over many, the Friedman test compares their ranks,
-and Nemenyi's critical difference says how far apart they must be to differ by more than
-chance.
+One data set says little about a method. The Friedman test compares the ranks of methods
+over several data sets, and Nemenyi's critical difference is the smallest significant
+difference of average ranks.
 """
 
 import ordinal
@@ -24,8 +24,8 @@ methods = {
 }
 
 # %%
-# A row for each table, with the error of each method on the third of the rows that it
-# was not fitted to.
+# One row per data set, with the error of each method on the test set, a third of the
+# rows.
 
 scores = []
 for X, y in tables:
@@ -40,13 +40,13 @@ result = friedman(scores)
 print(f"p = {result.F_p:.2g}, critical difference {result.critical_difference:.2f}")
 
 # %%
-# Methods that one bar joins do not differ significantly.
+# Methods connected by a bar do not differ significantly.
 
 ax = ordinal.plot.critical_difference(result, list(methods))
 title = ax.figure.suptitle("Average ranks over sixteen tables; 1 is best")
 
 # %%
-# Two methods alone are compared by the signed ranks of their differences.
+# Wilcoxon's signed rank test compares two methods.
 
 pair = [[row[0] for row in scores], [row[-1] for row in scores]]
 print(f"SVORIM against POM: p = {wilcoxon(*pair).p_value:.3g}")

@@ -1,10 +1,10 @@
 """
-What a Gaussian process is sure of
-==================================
+Uncertainty of a Gaussian process
+=================================
 
-GPOR cuts a Gaussian process by thresholds. Its kernel, noise and thresholds maximise
-the evidence, so that nothing is searched, and what it predicts has an uncertainty: of
-the latent function, and of the rank.
+GPOR divides a Gaussian process into ranks by thresholds. Its kernel, noise and
+thresholds maximise the evidence, so no cross-validation is needed, and its predictions
+of the latent function and of the rank have an uncertainty.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ model = ordinal.fit_gpor(x[:, None], y)
 print(f"log evidence {model.log_evidence:.1f}, noise {model.noise:.2f}")
 
 # %%
-# The band is two posterior deviations to either side. It is wide where there are no
-# rows, and the probabilities are spread over the ranks there.
+# The band is two posterior standard deviations wide on either side. Where there are no
+# rows, it is wide, and the probabilities are spread over the ranks.
 
 at = np.linspace(-5, 5, 300)
 mean, variance = model.predict_latent(at[:, None])
@@ -50,8 +50,8 @@ below.set(xlabel="x", ylabel="probability", ylim=(0, 1))
 title = below.set_title("Probabilities of the ranks, with the rows")
 
 # %%
-# With ``kernel="ard"`` every feature has a length of its own. Of these five, the first
-# two make the rank, and the evidence finds out.
+# With ``kernel="ard"``, every feature has its own length scale. Here the ranks depend
+# on the first two of five features, which the fit discovers.
 
 features = rng.normal(size=(100, 5))
 rank = np.digitize(features[:, 0] + np.sin(2 * features[:, 1]), [-1, 0, 1])

@@ -1,10 +1,10 @@
 """
-Missing values, three ways
-==========================
+Three ways to handle missing values
+===================================
 
-XOFM takes gaps as they are: what is missing has a piece of its own in every curve.
-Other methods need numbers, which a ``TablePreprocessor`` makes. Or rows with gaps are
-left out. The gaps here say something: what is bad is left unsaid.
+XOFM accepts missing values directly: every curve has a piece of its own for them. For
+other methods, a ``TablePreprocessor`` imputes them, or incomplete rows are dropped. The
+missing values in this example are informative: low scores are more often missing.
 """
 
 import matplotlib.pyplot as plt
@@ -13,13 +13,13 @@ import pandas as pd
 
 import ordinal
 from ordinal.metrics import mae
-from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
+from ordinal.preprocessing import TablePreprocessor
 
 rng = np.random.default_rng(0)
 
 
 def draw(n, missing):
-    """Rows of two numbers and a word; of the first, low values are often missing."""
+    """Return two numeric columns and a categorical one, and their ranks."""
     X = pd.DataFrame(
         {
             "score": rng.normal(size=n),
@@ -36,13 +36,13 @@ def draw(n, missing):
 
 
 # %%
-# The same rows, fitted by XOFM as they are, by SVORIM after gaps were filled in, and by
-# SVORIM to the complete rows only. New rows have gaps, too.
+# The same training set, fitted by XOFM directly, by SVORIM after imputation, and by
+# SVORIM on the complete rows only. The test set has missing values as well.
 
 shares = [0.0, 0.1, 0.2, 0.3, 0.4]
 errors = {
-    "XOFM, gaps as they are": [],
-    "SVORIM, filled in": [],
+    "XOFM, without imputation": [],
+    "SVORIM, imputed": [],
     "SVORIM, complete rows": [],
 }
 for share in shares:
@@ -52,8 +52,8 @@ for share in shares:
     options = {"preprocess": TablePreprocessor(), "C": 1.0}
     models = [
         ordinal.fit_xofm(X, y),
-        PreprocessedModel.fit(ordinal.fit_svorim, X, y, **options),
-        PreprocessedModel.fit(ordinal.fit_svorim, X[whole], y[whole], **options),
+        ordinal.fit_svorim(X, y, **options),
+        ordinal.fit_svorim(X[whole], y[whole], **options),
     ]
     for values, model in zip(errors.values(), models, strict=True):
         values.append(mae(truth, model.predict(new)))

@@ -2,9 +2,8 @@
 Odds ratios of a proportional odds model
 ========================================
 
-A linear model says by how much a feature changes the odds of a higher rank, and how
-sure that is. The table is that of the other programs: estimates, standard errors,
-tests.
+A linear model estimates by how much a feature changes the odds of a higher rank, with
+confidence intervals. The table has estimates, standard errors and tests.
 """
 
 import numpy as np
@@ -31,20 +30,22 @@ model = ordinal.fit_pom(patients, answer, classes=words)
 print(model.summary())
 
 # %%
-# An odds ratio of 2 doubles the odds of a better answer with one more unit. Intervals
-# that leave out 1 are blue.
+# With an odds ratio of 2, one more unit of the feature doubles the odds of a better
+# answer. Confidence intervals that do not contain 1 are blue.
 
 ax = ordinal.plot.coefficients(model, odds_ratios=True, method="profile")
 title = ax.figure.suptitle("Odds ratios with their 95 % intervals")
 
 # %%
-# The same on the scale of probabilities, with 90 % intervals of the boundaries.
+# Partial dependence on the scale of probabilities, with 90 % confidence intervals of
+# the boundaries.
 
 ax = ordinal.plot.partial_dependence(model, patients, "dose")
 title = ax.figure.suptitle("Answers by dose")
 
 # %%
-# Does the dose matter beyond chance? A likelihood ratio test of the model without it:
+# Is the effect of the dose significant? A likelihood ratio test against the model
+# without it:
 
 without = ordinal.fit_pom(patients.drop(columns="dose"), answer, classes=words)
 print(ordinal.lr_test(without, model))

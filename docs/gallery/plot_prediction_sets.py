@@ -1,10 +1,10 @@
 """
-Sets of ranks with a coverage
-=============================
+Prediction sets with a guaranteed coverage
+==========================================
 
-A prediction is one rank. A prediction set is some neighbouring ranks, of which a share
-that one chooses holds the true one. Rows that the model has not seen calibrate it, and
-nothing is assumed but that they are drawn as those to come.
+A prediction set is a range of neighbouring ranks that contains the true one with a
+given probability. It is calibrated on rows that the model was not fitted to, and
+assumes only that these rows and new rows come from the same distribution.
 """
 
 import numpy as np
@@ -20,13 +20,13 @@ model = ordinal.fit_svorim(X[:300], y[:300], C=1.0, probability=True)
 sets = ordinal.conformal(model, X[300:600], y[300:600], coverage=0.9)
 
 # %%
-# Blocks are sets, dots the true ranks of their rows; those outside are red.
+# Blocks are sets and dots are true ranks. Dots outside their set are red.
 
 ax = ordinal.plot.prediction_sets(sets, X[600:], y[600:])
 title = ax.figure.suptitle("Sets of 300 new rows")
 
 # %%
-# The coverage may be changed afterwards. A higher one has larger sets.
+# The coverage can be changed afterwards. A higher coverage gives larger sets.
 
 for coverage in (0.5, 0.8, 0.9, 0.99):
     member = sets.predict_set(X[600:], coverage=coverage)

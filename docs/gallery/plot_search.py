@@ -1,9 +1,9 @@
 """
-A search over C and gamma
-=========================
+Tune C and gamma
+================
 
-Arguments are chosen by cross-validation. A picture of the scores shows whether the grid
-was large enough, and how much the choice matters.
+Hyperparameters are chosen by cross-validation. A picture of the scores shows whether
+the grid was large enough, and how much the choice matters.
 """
 
 import numpy as np
@@ -19,15 +19,15 @@ found = select(ordinal.fit_svorim, X, y, search=grid)
 print(found)
 
 # %%
-# The best point has a ring. A diamond is the simplest that is within a standard error
-# of it, which ``refit="one_se"`` would take.
+# The best point has a ring. The diamond is the simplest point within one standard
+# error, which ``refit="one_se"`` selects.
 
 ax = ordinal.plot.search(found)
 title = ax.figure.suptitle("Mean absolute error over a grid")
 
 # %%
-# A uniform design finds its way with half as many points: 13 that are spread over the
-# box, then 8 in a smaller one around the best.
+# A uniform design needs half as many points: 13 that are spread over the box, then 8 in
+# a smaller box around the best.
 
 design = UniformDesign(C=(0.01, 1000.0), gamma=(0.01, 10.0))
 spread = select(ordinal.fit_svorim, X, y, search=design)

@@ -2,9 +2,9 @@
 Thresholds and margins of SVORIM
 ================================
 
-SVORIM fits one score and cuts it by thresholds. Every row has a margin of 1 on both
-sides of every threshold, and those that do not keep it, which are ringed here, are all
-that the model remembers.
+SVORIM fits one score and divides it into ranks by thresholds. Every row should have a
+margin of 1 on its side of every threshold. The rows that violate or touch a margin are
+the support vectors, which are ringed here; the model depends on no others.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ print(f"{len(model.support)} of {len(X)} rows are support vectors")
 print(f"thresholds {model.thresholds.round(2)}, gap {model.convergence.gap:.1e}")
 
 # %%
-# Lines are the thresholds, dashes the margins at a distance of 1 on either side. In the
-# plane of the features they are curves, though the score has one direction only.
+# Solid lines are the thresholds and dashed lines the margins at a distance of 1. They
+# are curves in the plane of the features, although there is only one score.
 
 grid_x, grid_y = np.meshgrid(np.linspace(2, 28, 200), np.linspace(2, 23, 200))
 score = model.decision_function(np.column_stack([grid_x.ravel(), grid_y.ravel()]))
@@ -47,8 +47,8 @@ ax.set_title("Two thresholds of one score, with their margins")
 legend = ax.legend(loc="lower center", ncols=3)
 
 # %%
-# Along the score itself the same rows are three histograms. Those between two
-# thresholds are predicted to have the rank of that stretch.
+# Histograms of the scores of the same rows. The thresholds divide the scores into the
+# predicted ranks.
 
 ax = ordinal.plot.scores(model, X, y)
 title = ax.figure.suptitle("Scores of the rows, by their ranks")

@@ -1,10 +1,10 @@
 """
-Wrong labels, and a loss that is cut off
-========================================
+Robustness to wrong labels
+==========================
 
-A row of a wrong rank lies far on the wrong side of its thresholds. The slacks of SVORIM
-grow with that distance; TLS-SVOR squares them and cuts them off at ``u``, so that such
-a row pulls no more than one at ``u``.
+A row with a wrong rank lies far on the wrong side of its thresholds. The slacks of
+SVORIM grow with that distance. TLS-SVOR truncates squared slacks at ``u``, so such a
+row has no more influence than one at ``u``.
 """
 
 import math
@@ -21,8 +21,8 @@ y = np.digitize(X[:, 0] + 0.8 * X[:, 1] ** 2, [-0.4, 0.0, 0.4, 0.8])
 train, test = slice(200), slice(200, None)
 
 # %%
-# Some training labels are replaced by the farthest rank there is. The errors are those
-# on rows with true labels.
+# Some training labels are replaced by the farthest rank. Errors are measured on a test
+# set with correct labels.
 
 shares = [0.0, 0.05, 0.1, 0.15, 0.2]
 fits = {

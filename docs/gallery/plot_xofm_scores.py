@@ -1,10 +1,9 @@
 """
-Curves that explain themselves, some of them monotone
-=====================================================
+Interpretable curves with monotone effects
+==========================================
 
-The score of XOFM is a sum of a piecewise linear curve for each feature and a surface
-for each pair, so that it can be looked at. Where it is known that a feature can only
-help, ``monotone`` says so.
+The score of XOFM is a sum of one piecewise linear curve per feature and one surface per
+pair of features. If a feature is known to have a monotone effect, pass ``monotone``.
 """
 
 import numpy as np
@@ -31,15 +30,15 @@ grade = np.array(grades)[np.digitize(worth, np.quantile(worth, [0.2, 0.5, 0.8]))
 loans.loc[rng.random(n) < 0.1, "income"] = None
 
 # %%
-# Words and gaps go in as they are. Without a word about directions, curves follow the
-# noise where rows are few, which the grey bars show.
+# Categories and missing values need no preparation. Without constraints, curves follow
+# the noise where there are few rows, as the grey bars show.
 
 free = ordinal.fit_xofm(loans, grade, classes=grades, l2_main=1e-5)
 axes = ordinal.plot.score_functions(free, top=3)
 title = axes[0].figure.suptitle("Score functions without a direction")
 
 # %%
-# More income never lowers a grade, and more debt never raises it:
+# With constraints, more income never lowers a grade and more debt never raises it:
 
 known = ordinal.fit_xofm(
     loans, grade, classes=grades, l2_main=1e-5, monotone={"income": 1, "debt": -1}
@@ -48,7 +47,7 @@ axes = ordinal.plot.score_functions(known, top=3)
 title = axes[0].figure.suptitle("Income up, debt down")
 
 # %%
-# One application is explained by the parts of its score, which add up to it.
+# The contributions of one application add up to its score.
 
 one = loans.iloc[[0]]
 parts = known.contributions(one).values
