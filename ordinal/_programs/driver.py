@@ -110,7 +110,7 @@ _STEPS_PER_ROW = 0.5
 _LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
 _ROUNDS = 6  # judgements without a fifth less violation to show
 # Entries of a block, at most, for one group and for several; tools/measure_costs.py
-_LARGEST_BLOCK, _LARGEST_OF_GROUPS = 1536, 1280
+_LARGEST_BLOCK, _LARGEST_OF_GROUPS = 1536, 2560
 _BLOCK_OF_GROUPS = 768  # where there are as many variables: a row may have several
 _BLOCK_OF_FEW = 512  # of one group, where that is less than half the rows
 

@@ -74,11 +74,9 @@ cdef int STEPS_A_VARIABLE = 40    # pair steps in one block, at most
 cdef int PROBATION = 200          # blocks that may pass without a smaller violation
 cdef double FLOAT_EPS = 1.2e-7    # relative error of an entry of K, twice over
 cdef double MU_ROUNDING = 1e-13   # of a box's width: a mu that is 0 but for rounding
-# A block is solved to this part of the violation; with one group, and with several
-cdef double INNER_RATIO = 0.1, INNER_RATIO_GROUPS = 0.2
-# and with several in more variables than these, as they make the steps dear
-cdef double INNER_RATIO_WIDE = 0.3
-cdef Py_ssize_t WIDE = 1024
+# A block is solved to this part of the violation: its steps are cheap beside the
+# sweep over all rows that each block takes
+cdef double INNER_RATIO = 0.1
 # A Newton step ends a fit if few variables wait at their bounds to become free: this
 # part of the free ones. If more wait, SMO goes on so many times longer
 cdef double SETTLED = 0.0025
@@ -496,10 +494,7 @@ cdef void step_pair(Problem* p, Block* b, Pair* pair) noexcept nogil:
 
 cdef void solve_block(Problem* p, Block* b) noexcept nogil:
     """SMO on the variables of the block."""
-    cdef double ratio = INNER_RATIO
-    if p.T > 1:
-        ratio = INNER_RATIO_GROUPS if b.size <= WIDE else INNER_RATIO_WIDE
-    cdef double tol = fmax(0.5 * p.at.tol, ratio * p.at.violation)
+    cdef double tol = fmax(0.5 * p.at.tol, INNER_RATIO * p.at.violation)
     cdef int64_t steps = 0
     cdef int64_t most = min(p.at.max_steps - p.at.steps, STEPS_A_VARIABLE * p.size)
     cdef Pair pair

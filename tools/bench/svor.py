@@ -7,6 +7,8 @@ libsvm-rank, in turn with ours on the same standardised rows, to the same tolera
 1e-3; a peer that takes longer than --limit seconds is stopped, and the ratio is then
 a bound. Seconds are CPU seconds of one thread, ours of the quickest of --repeat runs.
 The other tables print ours beside seconds quoted from a machine of the same kind.
+`growth` fits SVORIM to 4000 to 20 000 rows, twice each: the first fit of a size also
+pays for memory that the process has not touched before.
 
 A row is only worth its time if its gap is small. Ours is recomputed from the kernel in
 double and relative. Of a peer's SVOR we compute the value of (P) from its coefficients
@@ -207,12 +209,33 @@ def warm_start(args) -> None:
             table.row(method, C, what, warm, cold)
 
 
+def growth(args) -> None:
+    table = Table(
+        args, "SVORIM by the number of rows, California, gamma 0.5, C 100, one thread",
+        "n:6d", "fit:6", "ours:6.2f", "clock:6.2f", "to 4000 rows:5.1f",
+        "(n / 4000)^2:5.1f", "steps:8d", "gap:8.1e",
+    )  # fmt: skip
+    first = 1.0
+    for n in (4000, 8000) if args.quick else (4000, 8000, 12_000, 16_000, 20_000):
+        X, y, _, _ = california(args.data, n)
+        for name in ("first", "second"):
+            cpu, clock = time.process_time(), time.perf_counter()
+            c = fit(X, y, 0.5, 100.0).convergence
+            cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
+            if (n, name) == (4000, "first"):
+                first = cpu
+            table.row(
+                n, name, cpu, clock, cpu / first, (n / 4000) ** 2, int(c.n_iter),
+                c.rel_gap,
+            )  # fmt: skip
+
+
 def memory(args) -> None:
     print("\n## Peak memory, C 1, gamma 0.5, all threads; K of 10 000 rows is 400 MB")
     in_a_process_of_its_own(__file__, args, "10000", "128")
 
 
-PARTS = {f.__name__: f for f in (quoted, peers, threads, warm_start, memory)}
+PARTS = {f.__name__: f for f in (quoted, peers, threads, growth, warm_start, memory)}
 QUICK = ("quoted", "peers", "threads", "warm_start")
 
 
