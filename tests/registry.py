@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import methods
 from strategies import sample
 
 import ordinal
@@ -504,6 +505,22 @@ def which(fast: Collection[str] = TYPICAL, **wanted: Any) -> Any:
 def marks_of(method: Method, fast: Collection[str] = TYPICAL) -> Any:
     """Return the marks of a test that is slow unless the method's name is in `fast`."""
     return () if method.name in fast else pytest.mark.slow
+
+
+def registered(fast: Collection[str] = TYPICAL) -> list[Any]:
+    """Return what the package registers, as parameters of a test.
+
+    The test is slow for methods none of whose variants is named in `fast`.
+    """
+    fits = {method.fit for method in METHODS if method.name in fast}
+    return [
+        pytest.param(
+            known,
+            marks=() if known.fit in fits else pytest.mark.slow,
+            id=known.estimator,
+        )
+        for known in methods()
+    ]
 
 
 every_method = which()

@@ -5,7 +5,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import RowFeatures, RowsOnBasis, basis_of_fits, folds, on_basis
+from internals import (
+    RowFeatures,
+    RowsOnBasis,
+    basis_of_fits,
+    folds,
+    method_of,
+    on_basis,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
@@ -153,7 +160,7 @@ def test_ranks_without_rows_change_nothing(fit):
 def test_points_of_a_path_are_the_fits_of_their_costs():
     X, y = sample(600, 3, noise=1.0)
     X_test = X[:50] + 0.1
-    method = next(m for m in ordinal_methods() if m.name == "svorim")
+    method = method_of(ordinal.fit_svorim)
     points = [{"C": C} for C in (0.1, 1.0, 10.0)]
     options = {"gamma": 0.3, "basis": 25}
     models, values = method.path.fit(X, y, points, None, X_test, **options)
@@ -165,12 +172,6 @@ def test_points_of_a_path_are_the_fits_of_their_costs():
         assert abs(found.primal - alone.primal) <= found.gap + alone.gap
     # each but the first begins where the last one ended
     assert models[1].convergence.n_iter < models[0].convergence.n_iter * 2
-
-
-def ordinal_methods():
-    from ordinal._model.registry import methods
-
-    return methods()
 
 
 @pytest.mark.slow

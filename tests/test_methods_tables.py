@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from internals import methods
+from internals import method_of, methods
 from numpy.testing import assert_array_equal
 from registry import every_method
 
@@ -115,7 +115,7 @@ class Interval:
 
 
 def estimator(method, folder):
-    name = next(m.estimator for m in methods() if m.fit is method.fit)
+    name = method_of(method.fit).estimator
     options = {k: v for k, v in quick(method).items() if k != "n_threads"}
     return getattr(ordinal.sklearn, name)(**options).fit(NUMBERS, Y), NUMBERS
 
@@ -234,7 +234,7 @@ def test_or_an_error_that_names_it(method):
 
 @every_method
 def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
-    accepts = next(m for m in methods() if m.fit is method.fit).accepts
+    accepts = method_of(method.fit).accepts
     if "categories" in accepts:
         frame = FRAME if "missing" in accepts else WHOLE
         model = method(frame, Y, **quick(method))

@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from files import copies
-from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
+from registry import registered
 from scipy.sparse import csr_array
 from sources import Cut
 from strategies import sample
@@ -129,7 +129,7 @@ def test_any_method_is_searched_behind_a_preprocessor(method):
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
-@pytest.mark.parametrize("method", methods(), ids=lambda method: method.name)
+@pytest.mark.parametrize("method", registered())
 @pytest.mark.parametrize("preprocess", [Standardizer, TablePreprocessor()])
 def test_a_fit_with_preprocess_is_the_model_of_the_search(method, preprocess, tmp_path):
     """To the last bit, and of the same type: raw features come in."""

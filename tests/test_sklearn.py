@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
+from registry import registered
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -142,7 +143,7 @@ def test_parameters_are_the_arguments_of_the_fit(method):
         ), described
 
 
-@every_method
+@pytest.mark.parametrize("method", registered())
 def test_an_estimator_is_thin_over_its_fit(method):
     X, y = rows()
     new = 2 * rows(40)[0]
@@ -197,7 +198,7 @@ def test_an_argument_of_the_fit_is_refused_by_the_fit():
 
 
 @pytest.mark.parametrize("r", [2, 3, 5])
-@every_method
+@pytest.mark.parametrize("method", registered())
 def test_the_predicted_rank_has_the_largest_decision(method, r):
     X, y = rows(80, r)
     new = 2 * rows(60, r)[0]

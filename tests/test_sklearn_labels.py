@@ -4,8 +4,8 @@ the tools of scikit-learn give what they give for ranks as integers."""
 import numpy as np
 import pandas as pd
 import pytest
-from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
+from registry import registered
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -56,7 +56,7 @@ both = pytest.mark.parametrize("make", [svorim, pom])
 
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
 @pytest.mark.parametrize("r", [2, 3])
-@pytest.mark.parametrize("method", methods(), ids=lambda method: method.estimator)
+@pytest.mark.parametrize("method", registered())
 def test_columns_follow_the_sorted_classes_and_ranks_keep_their_order(method, r):
     words = WORDS[[0, 2]] if r == 2 else WORDS
     places, y = np.argsort(words), np.minimum(Y, r - 1)
