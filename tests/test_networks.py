@@ -21,7 +21,6 @@ from ordinal.networks.models import falling
 from ordinal.networks.training import Network, Objective, Training
 
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
-MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
 F = {
     "logit": lambda t: 1 / (1 + np.exp(-t)),
     "probit": norm.cdf,
@@ -184,36 +183,6 @@ def test_a_hidden_layer_without_weights_leaves_the_shares_of_the_ranks(name):
     assert_allclose(model.predict_proba(X), np.tile(share, (60, 1)), atol=1e-6)
     # with codes apart, least squares has the same minimum as the likelihood
     assert np.abs(model.hidden_weights).max() < 1e-6
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_mirrored_ranks_have_mirrored_slopes(link):
-    rng = np.random.default_rng(0)
-    rank = np.repeat(np.arange(4, dtype=np.int32), 5)
-    share, S = np.full(20, 0.05), rng.standard_normal((1, 20))
-    t = np.array([0.3, -0.2, 0.7])
-    back = np.array([-0.3, 0.7, -0.2])
-    a = Cumulative(rank, share, link)
-    b = Cumulative(3 - rank, share, MIRROR.get(link, link))
-    assert_allclose(b.thresholds(back), -a.thresholds(t)[::-1], rtol=1e-14)
-    value, by_S, by_t = of_outputs(a, S, t)
-    other, by_S_back, by_back = of_outputs(b, -S, back)
-    assert other == pytest.approx(value, rel=1e-14)
-    assert_allclose(by_S_back, -by_S, atol=1e-16)
-    assert_allclose(by_back, [-by_t[0], by_t[2], by_t[1]], atol=1e-15)
-
-
-@pytest.mark.parametrize("squared", [False, True])
-def test_mirrored_codes_have_mirrored_slopes(squared):
-    rng = np.random.default_rng(0)
-    rank = np.repeat(np.arange(4, dtype=np.int32), 5)
-    share, S, t = np.full(20, 0.05), rng.standard_normal((3, 20)), rng.normal(size=3)
-    value, by_S, by_t = of_outputs(OrderedCodes(rank, share, squared), S, t)
-    back = OrderedCodes(3 - rank, share, squared)
-    other, by_S_back, by_t_back = of_outputs(back, -S[::-1], -t[::-1])
-    assert other == pytest.approx(value, rel=1e-14)
-    assert_array_equal(by_S_back, -by_S[::-1])
-    assert_allclose(by_t_back, -by_t[::-1], rtol=1e-13)
 
 
 def test_both_methods_are_one_where_there_are_two_ranks():

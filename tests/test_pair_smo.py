@@ -340,17 +340,6 @@ def test_one_group_beside_an_empty_one_is_the_same_problem(p):
     assert_allclose(value(p, s), value(beside, other), atol=gaps + rounding(p, s)[2])
 
 
-@given(programs())
-def test_turned_round_it_is_the_same_problem(p):
-    """g -> -g swaps low and up, and the order of the thresholds."""
-    lo, hi, pn, pp = (-p.terms[i][::-1] for i in (1, 0, 3, 2))
-    price = p.terms.price if p.terms.price is None else p.price[::-1]
-    mirrored = p.changed(lo=lo, hi=hi, pn=pn, pp=pp, price=price)
-    a, b = solved(p), solved(mirrored)
-    atol = bound_on_gap(p, a) + bound_on_gap(p, b) + rounding(p, a)[2]
-    assert_allclose(value(p, a), value(mirrored, b), atol=atol)
-
-
 @given(programs(kinds=["separate"]))
 def test_ordered_thresholds_need_no_coupling(p):
     s = solved(p)

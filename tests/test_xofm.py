@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from files import load_edited
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from internals import CumulativeLink
@@ -23,7 +23,7 @@ from oracles import (
     xofm_score,
 )
 from scipy import optimize
-from strategies import XofmCase, sample, xofm_cases
+from strategies import sample, xofm_cases
 
 from ordinal import ConvergenceWarning, Status, fit_xofm
 from ordinal._solvers import _factorization
@@ -263,62 +263,6 @@ def test_both_solvers_reach_the_same_loss_where_it_is_convex(case):
     rough = fit(case, solver="sgd", **options).convergence
     assert rough.primal >= exact.primal - 1e-9
     assert_allclose(rough.primal, exact.primal, rtol=0.02, atol=0.02 * case.tau**2)
-
-
-def decided(model, U, by=1e-5):
-    """Return the scores that lie clear of those of other training rows, and of their
-    margins: the prediction is then the same after a change by less."""
-    gap = np.abs(U[:, None] - model.scores)
-    margin = np.abs(gap - model.tau)
-    return ((gap == 0) | (gap > by)).all(axis=1) & (margin > by).all(axis=1)
-
-
-@pytest.mark.slow
-@given(xofm_cases())
-# by symmetry rows of two ranks have one score, whose order rounding decides
-@example(
-    XofmCase(
-        X=np.array([[0, 1, 1], [1, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 0],
-                    [1, 1, 1]], float),
-        y=np.array([1, 0, 3, 2, 0, 1, 0]), r=4, weight=np.ones(7),
-        is_category=np.ones(3, bool), sign=np.zeros(3, int), n_intervals=[1, 1, 1],
-        breakpoints="equal", n_factors=0, tau=0.3, l2_main=0.03,
-        l2_pair=0.001, seed=0,
-    )
-)  # fmt: skip
-# factors of one penalty, whose scores differ by the same number in all rows
-@example(
-    XofmCase(
-        X=np.array([[1, 1, 1], [0, 1, 0], *[[0, 0, 0]] * 9], float),
-        y=np.array([1, *[0] * 9, 1]), r=2, weight=np.ones(11),
-        is_category=np.array([False, True, True]), sign=np.array([-1, 0, 0]),
-        n_intervals=[1, 1, 1], breakpoints="equal", n_factors=3, tau=1.0,
-        l2_main=0.03, l2_pair=0.001, seed=0,
-    )
-)  # fmt: skip
-def test_weight_2_is_the_row_written_twice(case):
-    # near optima: rounding decides which pairs are at their margin on the way there,
-    # and which step is the last
-    twice = fit(case._replace(weight=np.where(case.weight > 0, 2.0, 0.0)), tol=1e-9)
-    rows = np.flatnonzero(case.weight > 0)
-    rows = np.repeat(rows, 2)
-    written = case._replace(X=case.X[rows], y=case.y[rows], weight=np.ones(rows.size))
-    # categories that only rows left out have are known to one alone
-    assume(all(
-        np.isin(case.X[:, j], case.X[rows, j]).all() or not case.is_category[j]
-        for j in range(case.X.shape[1])
-    ) and not np.isnan(case.X).any())  # fmt: skip
-    written = fit(written, tol=1e-9)
-    for a, b in zip(twice.breakpoints, written.breakpoints, strict=True):
-        assert_array_equal(a, b)
-    U, other = twice.decision_function(case.X), written.decision_function(case.X)
-    assert_allclose(twice.convergence.primal, written.convergence.primal, atol=1e-8)
-    # The loss is of differences alone. An entry W on its way to its bound 0 is
-    # W^1.5 <= tol / (4 lambda) there, 4e-5
-    assert_allclose(U - U[0], other - other[0], atol=1e-4)
-    clear = decided(twice, U, 1e-3) & decided(written, other, 1e-3)
-    labels, others = twice.predict(case.X), written.predict(case.X)
-    assert_array_equal(labels[clear], others[clear])
 
 
 @pytest.mark.parametrize("factor", [1e-45, 1e45])
