@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from internals import Gram
+from internals import Gram, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import moderate, sample
 
@@ -276,12 +276,12 @@ POINTS = [{"C": C} for C in COSTS]
 @pytest.mark.parametrize("method", ["svorim", "svorex", "shashua_levin", "redsvm"])
 def test_paths_of_thresholds_end_by_pivots(method, spied):
     X, y = sample(150)
-    found, _ = svor.fit._fit_path(
-        method, X, y, POINTS, Products(X), gamma=0.1, n_threads=1
-    )
+    fit = getattr(svor, f"fit_{method}")
+    path = path_of(fit)
+    found, _ = path.fit(X, y, POINTS, Products(X), gamma=0.1, n_threads=1)
     assert sum(spied) > 20
     for C, model in zip(COSTS, found, strict=True):
-        alone = svor.fit._fit_path(method, X, y, [{"C": C}], gamma=0.1, tol=1e-6)[0][0]
+        alone = fit(X, y, C=C, gamma=0.1, tol=1e-6)
         c = model.convergence
         assert c.converged
         assert c.gap <= 0.5e-3 * C * 4 * len(y)
@@ -293,10 +293,9 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
 
 def test_paths_of_npsvor_end_by_pivots(spied):
     X, y = sample(150)
-    points = [{"C": C} for C in COSTS]
-    found, _ = npsvor.fit._fit_path(X, y, points, Products(X), gamma=0.1)
+    found, _ = path_of(npsvor.fit_npsvor).fit(X, y, POINTS, Products(X), gamma=0.1)
     assert sum(spied) > 20
-    for point, model in zip(points, found, strict=True):
+    for point, model in zip(POINTS, found, strict=True):
         alone = npsvor.fit_npsvor(X, y, **point, gamma=0.1, tol=1e-6).convergence
         c = model.convergence
         assert c.converged
@@ -365,8 +364,8 @@ def test_a_path_ends_at_max_iter(spied):
     X, y = sample(150)
     for most in (1, 60, 200, 300, 400):
         with pytest.warns():
-            found, _ = svor.fit._fit_path(
-                "svorim", X, y, POINTS, Products(X), gamma=0.1, max_iter=most
+            found, _ = path_of(svor.fit_svorim).fit(
+                X, y, POINTS, Products(X), gamma=0.1, max_iter=most
             )
         assert all(model.convergence.n_iter <= most for model in found)
     assert sum(spied) > 0
