@@ -78,6 +78,7 @@ from ._model.explanation import Named
 from ._model.grouping import group_numbers
 from ._model.model import Model, innermost
 from ._model.printing import Table
+from ._model.support import Hyperplanes
 from ._model.threshold_model import Scored
 from ._rows.chunks import is_chunked
 from ._rows.first_pass import source_of
@@ -90,10 +91,7 @@ from .model_selection.search import splits_of
 from .model_selection.selection import model_in
 from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
-from .networks import ElmorModel
-from .npsvor import NpsvorModel
 from .preprocessing.joined import Preprocess
-from .svm import SvmModel
 from .xofm import XofmModel
 
 __all__ = ["ConformalModel", "conformal", "cross_conformal"]
@@ -577,7 +575,8 @@ def _name(model: Any) -> str:
 
 
 def _has_scores(model: Any) -> bool:
-    return isinstance(innermost(model), Scored | NpsvorModel | SvmModel | ElmorModel)
+    inner = innermost(model)
+    return isinstance(inner, Scored | Hyperplanes) or hasattr(inner, "rank_values")
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -597,7 +596,7 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
     values = np.asarray(model.decision_function(X))
     if isinstance(inner, Scored):
         return _beyond_thresholds(values, inner.thresholds)
-    if isinstance(inner, SvmModel | ElmorModel):
+    if hasattr(inner, "rank_values"):  # the largest wins, not the nearest to 0
         values = inner.rank_values(values)
         return _beyond_nearest(values.max(axis=1, keepdims=True) - values)
     return _beyond_nearest(np.abs(values))

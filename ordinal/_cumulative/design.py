@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._input.types import Matrix
+from .._input.types import ArrayLike, Matrix
 from .._numerics.memory import check_memory
 from .._numerics.rows import matvec, strips, take
 from .._rows.chunks import (
@@ -60,7 +60,7 @@ def check_columns(name: str, d: int) -> None:
     check_memory(name, _BYTES * d, f"{d} features")
 
 
-def read_offset(offset: Any, n: int) -> np.ndarray:
+def read_offset(offset: ArrayLike, n: int) -> np.ndarray:
     """Offsets of n rows; ValueError or TypeError unless they are numbers whose squares
     are finite.
     """
@@ -434,13 +434,16 @@ class Design:
         return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
+T = TypeVar("T")
+
+
 def _call_of_part(
-    call: Callable[[Design], Any],
+    call: Callable[[Design], T],
     design: Design,
     X: Matrix,
     rank: np.ndarray,
     weight: np.ndarray,
-) -> Any:
+) -> T:
     """Call a function of the design of one chunk, at a worker."""
     return call(design.part(X, rank, weight))
 

@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -290,7 +290,9 @@ class MixedLikelihood:
             out[..., start:stop] = part.reshape(*A.shape[:-1], stop - start)
         return out
 
-    def _others(self, L: list[np.ndarray]) -> Any:
+    def _others(
+        self, L: list[np.ndarray]
+    ) -> Iterator[tuple[np.ndarray, RandomTerm, tuple[int, int]]]:
         return zip(
             L[1:], self.terms[1:], itertools.pairwise(self.starts.tolist()), strict=True
         )

@@ -13,7 +13,7 @@ from .._input.basis import BasisChoice, read_choice
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.types import Kernel, Matrix
-from .._numerics.rows import take
+from .._numerics.rows import dense, take
 from .._rows.first_pass import ChunkedProblem
 from ..kernels import Linear, LinearARD, Precomputed
 from ..kernels.basis_rows import choose, enough, stratified
@@ -140,7 +140,7 @@ def features_among(
     """
     if not isinstance(kernel, Precomputed):
         return features
-    numbers = np.flatnonzero(np.isin(rows, features.support))
+    numbers = np.flatnonzero(np.isin(rows, dense(features.support)))
     if numbers.size == 0:
         raise ValueError(
             "basis must have rows in two folds of probability=True: all were left out "

@@ -16,7 +16,7 @@ import numpy as np
 from .._input.checks import shown
 from .._input.problem import Problem
 from .._input.types import Kernel, Matrix
-from .._numerics.rows import content_hash, take
+from .._numerics.rows import content_hash, dense, take
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import Status, worse
 from .._watch.monitor import Monitor
@@ -224,7 +224,8 @@ def parted(
         return problem.subset(train, share), problem.X.take(test)
     X, X_test = (take(problem.X, rows) for rows in (train, test))
     if isinstance(kernel, Precomputed):
-        X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]
+        X = np.ascontiguousarray(dense(X)[:, train])
+        X_test = dense(X_test)[:, train]
     left = 1.0 if share is None else share
     part = replace(
         problem,

@@ -10,7 +10,7 @@ from .._input.checks import check_entries, shown
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .._input.frame import default_names
 from .._input.sparse import CSR, read_only
-from .._input.types import Kernel, Matrix
+from .._input.types import Kernel, Matrix, MatrixLike
 from .._numerics.rows import dense, take
 from .._numerics.threads import resolve_n_threads
 from .._rows.rows import map_rows
@@ -66,7 +66,7 @@ class KernelModel(Model):
         self._check_values()
 
 
-def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
+def support_rows(kernel: Kernel, X: Matrix, rows: np.ndarray) -> Matrix:
     """Return the training rows that a kernel model keeps.
 
     For a precomputed kernel they are row numbers.
@@ -81,7 +81,7 @@ def read_only_matrix(support: Matrix) -> Matrix:
     return support if isinstance(support, CSR) else read_only(support)
 
 
-def decision(model: Any, X: Any) -> np.ndarray:
+def decision(model: Any, X: MatrixLike) -> np.ndarray:
     """Return the `decision_function` of a kernel model, from k(X, support) @ coef.
 
     Raises ValueError or TypeError as `read_features`.
@@ -166,14 +166,14 @@ class Hyperplanes(KernelModel):
 
         @property
         def link(self) -> Any: ...
-        def decision_function(self, X: Any) -> np.ndarray: ...
+        def decision_function(self, X: MatrixLike) -> np.ndarray: ...
         def _linked(self, f: np.ndarray) -> np.ndarray: ...
 
-    def link_input(self, X: Any, like: "Hyperplanes") -> np.ndarray:
+    def link_input(self, X: MatrixLike, like: "Hyperplanes") -> np.ndarray:
         """Return the input of a link, for that of any model."""
         return self._linked(self.decision_function(X))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the ranks from `decision_function` by the `link`, as the
         docstring of the class says.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._input.checks import check_choice, shown
 from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
-from .._input.types import ArrayLike
+from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import absolute_cost, check_cost
 from .._watch.convergence import warn_of_disorder
 from .links import CumulativeLink, require_link
@@ -50,7 +50,12 @@ def cost_of_rule(
 
 
 def by_probabilities(
-    model: Any, X: Any, rule: str, rules: tuple[str, ...], cost: Any, **options: Any
+    model: Any,
+    X: MatrixLike,
+    rule: str,
+    rules: tuple[str, ...],
+    cost: Any,
+    **options: Any,
 ) -> np.ndarray:
     """Labels by one of the `rules`, all of them on the model's probabilities, for which
     `predict_proba` takes the options.
@@ -62,7 +67,9 @@ def by_probabilities(
     return labels_like_those_given(model, model.classes[decide(P, rule, table)], X)
 
 
-def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarray:
+def predicted(
+    model: Any, X: MatrixLike, rule: str, plain: str, cost: Any
+) -> np.ndarray:
     """Labels by the model's `plain` rule on its decision function, or by one on its
     probabilities.
 
@@ -115,7 +122,7 @@ class Scored(Thresholds):
 
         @property
         def link(self) -> CumulativeLink | None: ...
-        def decision_function(self, X: Any) -> np.ndarray: ...
+        def decision_function(self, X: MatrixLike) -> np.ndarray: ...
 
     @property
     def disorder(self) -> tuple[str, ...]:
@@ -132,7 +139,7 @@ class Scored(Thresholds):
             if a - b > self.convergence.tol
         )
 
-    def link_input(self, X: Any, like: "Scored") -> np.ndarray:
+    def link_input(self, X: MatrixLike, like: "Scored") -> np.ndarray:
         """Scores for the link of another model, moved by what its thresholds lie higher
         than these: only the distance to them means the same in both.
         """
@@ -144,7 +151,7 @@ class Scored(Thresholds):
         shift = (like.thresholds[inner] - self.thresholds[inner]).mean()
         return np.asarray(self.decision_function(X) + shift)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the ranks, a cumulative logistic link of the score.
 
         P(y <= j) falls as the score rises and passes 1/2 at the score offsets[j] /
@@ -174,7 +181,7 @@ class Scored(Thresholds):
 
     def predict(
         self,
-        X: Any,
+        X: MatrixLike,
         *,
         rule: ThresholdRule = "threshold",
         cost: ArrayLike | None = None,
@@ -230,7 +237,7 @@ class ScoreModel(Scored, ThresholdModel):
 
     link: Annotated[CumulativeLink, SHARED] | None
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the latent score f(x), which increases with the rank.
 
         Parameters

@@ -1,7 +1,7 @@
 """Rows of a matrix that is dense or CSR: some of them, their products and norms."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,17 @@ _WIDE = 1_000_000  # columns from which on those without entries are left out
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
 
 
-def take(X: Matrix | Frame, rows: Index) -> Any:
+@overload
+def take(X: np.ndarray, rows: Index) -> np.ndarray: ...
+@overload
+def take(X: CSR, rows: Index) -> CSR: ...
+@overload
+def take(X: Matrix, rows: Index) -> Matrix: ...
+@overload
+def take(X: Frame, rows: Index) -> Frame: ...
+@overload
+def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame: ...
+def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame:
     """Rows of a dense or CSR matrix, or of a record of columns, by slice or indices."""
     return X.rows(rows) if isinstance(X, CSR | Frame) else X[rows]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
-from .._input.types import Kernel
+from .._input.types import AnyBasis, Kernel
 from .._model.basis import read
 from .._model.folds import Shares
 from .._watch.convergence import Convergence
@@ -124,7 +124,7 @@ class Family(ABC, Generic[P, M]):
     def name(self) -> str:
         """Name of the `fit_*` function, for messages."""
 
-    def prepared(self, problem: Problem, basis: Any) -> Self:
+    def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Check the options against the rows; raise ValueError or TypeError."""
         return self
 
@@ -163,7 +163,7 @@ class Family(ABC, Generic[P, M]):
         return [cold(features.m, of, np.zeros(of.T)) for of in losses]
 
     def basis(
-        self, basis: Any, kernel: Kernel, problem: Problem, start: Any
+        self, basis: AnyBasis | None, kernel: Kernel, problem: Problem, start: Any
     ) -> BasisChoice | None:
         """Return how the basis is chosen; None for the whole kernel matrix."""
         return read(basis, kernel, problem, getattr(start, "dual", None) is not None)

@@ -38,7 +38,7 @@ class Line:
         self._opened = False
 
     @classmethod
-    def from_argument(cls, progress: Any) -> Line | None:
+    def from_argument(cls, progress: Any) -> Line | None:  # noqa: ANN401  (checked here)
         """Return the line that the argument `progress` of a search asks for."""
         if progress is None:
             return cls(patient=True)
@@ -148,7 +148,7 @@ class Progress:
         self.best = ""
 
     @classmethod
-    def from_argument(cls, progress: Any) -> Progress:
+    def from_argument(cls, progress: Any) -> Progress:  # noqa: ANN401  (checked here)
         """Make the progress that the argument `progress` of a search asks for."""
         return cls(Line.from_argument(progress))
 

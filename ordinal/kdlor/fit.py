@@ -183,7 +183,7 @@ def _fit_path(
     points: Sequence[Mapping[str, float]],
     products: Products | None,
     X_test: Matrix | None,
-    **options: Any,
+    **options: Any,  # noqa: ANN401  (as of the fit)
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
     """Return a model for the ridge of every point, from one kernel matrix, and the
     decision function of each for the rows of `X_test`, or None.

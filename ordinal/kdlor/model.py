@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array
+from .._input.types import MatrixLike
 from .._model.support import decision
 from .._model.threshold_model import Scored, ScoreModel
 
@@ -49,7 +50,7 @@ class KdlorModel(ScoreModel):
     C: Annotated[float, FINITE, POSITIVE]
     ridge: Annotated[float, FINITE, POSITIVE]
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the score f(x), which increases with the rank.
 
         Parameters
@@ -71,7 +72,7 @@ class KdlorModel(ScoreModel):
         """
         return decision(self, X)
 
-    def link_input(self, X: Any, like: Scored) -> np.ndarray:
+    def link_input(self, X: MatrixLike, like: Scored) -> np.ndarray:
         """Scores for the link of another model: in its unit, in which neighbouring
         means are as far apart, and moved by what its thresholds lie higher.
         """

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._input.problem import Problem
-from .._input.types import Kernel
+from .._input.types import Kernel, Matrix
 from .._model.support import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner, matmul
@@ -75,7 +75,7 @@ def weighty(problem: Problem) -> np.ndarray:
     return np.flatnonzero(problem.weight > 0)
 
 
-def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> Any:
+def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> Matrix:
     """Return the support rows of a model."""
     if features is None:
         return support_rows(kernel, problem.X, weighty(problem))

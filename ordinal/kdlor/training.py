@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._input.basis import BasisChoice
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
-from .._input.types import Kernel
+from .._input.types import Kernel, Matrix
 from .._model.basis import chosen, enough_rows
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
@@ -233,7 +232,7 @@ class KdlorFit:
         )
 
     def _nothing(
-        self, problem: Problem, support: Any, u: float, status: Status
+        self, problem: Problem, support: Matrix, u: float, status: Status
     ) -> KdlorModel:
         """Return a score of 0: of rows that are all one point, or where a fit ended
         early.
@@ -249,7 +248,7 @@ class KdlorFit:
     def _model(
         self,
         problem: Problem,
-        support: Any,
+        support: Matrix,
         u: float,
         coef: np.ndarray,
         between: np.ndarray,

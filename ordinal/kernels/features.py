@@ -236,7 +236,9 @@ def row_features(
 ) -> RowFeatures:
     """Features on these rows of X, or of a precomputed matrix X."""
     if isinstance(kernel, Precomputed):
-        return RowFeatures(kernel, take(X, numbers)[:, numbers], numbers, n_threads)
+        return RowFeatures(
+            kernel, dense(take(X, numbers))[:, numbers], numbers, n_threads
+        )
     return RowFeatures(kernel, take(X, numbers), None, n_threads)
 
 

@@ -21,7 +21,7 @@ ordinal variables", American Sociological Review 27:799-811, 1962. F. E. Harrell
 """
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,7 +63,13 @@ class _Pairs(NamedTuple):
     untied: np.ndarray
 
     @classmethod
-    def read(cls, y_true: Any, y_score: Any, labels: Any, sample_weight: Any) -> Any:
+    def read(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        labels: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
         """Count pairs by sorting; O(n log n) per bit of the number of ranks."""
         score = as_array(y_score, "y_score")
         if score.dtype.kind in "biuf":

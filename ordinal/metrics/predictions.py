@@ -15,7 +15,7 @@ def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[rows] @ weight[rows] / weight.sum())
 
 
-def rank_table(*arguments: Any) -> np.ndarray:
+def rank_table(*arguments: Any) -> np.ndarray:  # noqa: ANN401  (those of `read_ranks`)
     """C of the module's docstring in a unit that does not overflow."""
     a, p, weight, labels = read_ranks(*arguments)
     return counted(a, p, weight, labels.size)

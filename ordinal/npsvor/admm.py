@@ -10,7 +10,7 @@ import numpy as np
 
 from .._input.basis import BasisChoice, read_basis
 from .._input.problem import Problem
-from .._input.types import Kernel
+from .._input.types import AnyBasis, Kernel
 from .._model.folds import Shares
 from .._model.support import support_rows
 from .._programs.admm import Factor, LowRankFactor, NoFactor, exact_factor, solve_admm
@@ -39,12 +39,16 @@ class NpsvorAdmm(Npsvor):
     reads_chunks = False
 
     def basis(
-        self, basis: Any, kernel: Kernel, problem: Problem, start: Any
+        self,
+        basis: AnyBasis | None,
+        kernel: Kernel,
+        problem: Problem,
+        start: Any,  # noqa: ANN401  (no start is taken)
     ) -> BasisChoice | None:
         """Return None: a basis is one of the factor, and the program stays whole."""
         return None
 
-    def prepared(self, problem: Problem, basis: Any) -> Self:
+    def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Check the cost and the basis; a float is a part of the trace of K."""
         # dataclass(slots=True) makes a second class, which super() does not know
         checked = super(NpsvorAdmm, self).prepared(problem, basis)
@@ -92,7 +96,7 @@ class Admm:
         self,
         points: Sequence[Parameters],
         problem: Problem,
-        start: Any = None,
+        start: Any = None,  # noqa: ANN401  (no start is taken)
         products: Products | None = None,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         """Return one model per point, and the numbers of their support rows."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._input.problem import Problem
+from .._input.types import AnyBasis
 from .._input.weights import optional_cost
 from .._programs.family import Family, Solved
 from .._programs.losses import Losses
@@ -37,7 +38,7 @@ class Npsvor(Family[Parameters, NpsvorModel]):
         """Name of the `fit_*` function."""
         return self.function
 
-    def prepared(self, problem: Problem, basis: Any) -> Self:
+    def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Return the method with its cost checked; raise if it is unusable."""
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 

@@ -426,7 +426,7 @@ def _family(
     cost: ArrayLike | None,
     *,
     normalize: bool,
-    **admm: Any,
+    **admm: Any,  # noqa: ANN401  (checked here)
 ) -> Npsvor:
     """Return the method for a solver; options of ADMM that are not None are given."""
     check_choice("solver", solver, get_args(_Solver))
@@ -444,7 +444,7 @@ def _family(
     return NpsvorAdmm(function, cost, normalize, **checked)
 
 
-def _points(points: Any) -> list[Parameters]:
+def _points(points: Any) -> list[Parameters]:  # noqa: ANN401  (checked here)
     """Return the checked points of a path."""
     if not can_be_listed(points):
         raise TypeError(f"points must be a sequence of mappings, got {shown(points)}")
@@ -463,7 +463,7 @@ def _parameters(
     return Parameters(C, C2, check_factor_or_zero("epsilon", epsilon))
 
 
-def _point(point: Any) -> Parameters:
+def _point(point: Any) -> Parameters:  # noqa: ANN401  (checked here)
     """Return the parameters of a mapping."""
     if not isinstance(point, Mapping):
         raise TypeError(f"points must hold mappings, got {shown(point)}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
 from .._input.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._input.problem import Problem
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Kernel
+from .._input.types import ArrayLike, Kernel, Matrix, MatrixLike
 from .._input.weights import optional_cost
 from .._model.links import SoftmaxLink
 from .._model.support import Hyperplanes, decision, finite_scores
@@ -59,7 +59,7 @@ class NpsvorModel(Hyperplanes):
     link: Annotated[SoftmaxLink, SHARED] | None
     link_type = SoftmaxLink
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Signed distances f_k(x) to the r hyperplanes.
 
         Parameters
@@ -108,7 +108,7 @@ class NpsvorModel(Hyperplanes):
         return np.asarray(np.abs(f))
 
     def predict(
-        self, X: Any, *, rule: Rule = "nearest", cost: ArrayLike | None = None
+        self, X: MatrixLike, *, rule: Rule = "nearest", cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a decision rule.
 
@@ -150,7 +150,7 @@ class NpsvorModel(Hyperplanes):
 def of_present(
     problem: Problem,
     kernel: Kernel,
-    support: Any,
+    support: Matrix,
     coef: np.ndarray,
     intercept: np.ndarray,
     squared: np.ndarray,

@@ -166,7 +166,7 @@ def _fit(
     return [models[penalty] for penalty in penalties]
 
 
-def _ratio(value: Any) -> float:
+def _ratio(value: Any) -> float:  # noqa: ANN401  (checked here)
     rule = "a number from 0 to 1e6, or inf"
     return check_real(
         "pair_ratio", value, lambda v: 0 <= v <= 1e6 or v == math.inf, rule
@@ -211,7 +211,7 @@ def _fit_path(
     points: Sequence[Mapping[str, Any]],
     products: object,
     X_test: object,
-    **options: Any,
+    **options: Any,  # noqa: ANN401  (as of the fit)
 ) -> tuple[list[OfmhsModel], list[None]]:
     """Return one model per point (l1, ratio), in the form that `register` takes."""
     models = _fit(X, y, points, **options)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
 from .._input.fields import FINITE, NOT_NAN, POSITIVE, Array
 from .._input.problem import Problem
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Kernel
+from .._input.types import ArrayLike, Kernel, Matrix, MatrixLike
 from .._model.support import KernelModel, decision, finite_scores
 from .._model.threshold_model import by_probabilities, decide
 from .._watch.convergence import Convergence, of_ranks
@@ -50,7 +50,7 @@ class OpbeModel(KernelModel):
     cuts: Annotated[np.ndarray, Array("f8", "r _"), NOT_NAN]
     C: Annotated[float, FINITE, POSITIVE]
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Projections f_k(x) of rows, which increase with the rank.
 
         Parameters
@@ -92,7 +92,7 @@ class OpbeModel(KernelModel):
         f[:, self._present] = finite_scores(sums)
         return f
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the ranks, fused from the projections as (F) of
         `ordinal.opbe` says. They are part of the method and not calibrated: the r
         opinions are taken for independent, so that they are too sure.
@@ -126,7 +126,7 @@ class OpbeModel(KernelModel):
             return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def predict(
-        self, X: Any, *, rule: Rule = "mode", cost: ArrayLike | None = None
+        self, X: MatrixLike, *, rule: Rule = "mode", cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Labels by a rule on `predict_proba`.
 
@@ -192,7 +192,7 @@ def _log_classes(
 def model_of(
     problem: Problem,
     kernel: Kernel,
-    support: Any,
+    support: Matrix,
     C: float,
     coef: np.ndarray,
     thresholds: np.ndarray,

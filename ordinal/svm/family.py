@@ -14,6 +14,7 @@ import numpy as np
 
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
+from .._input.types import AnyBasis
 from .._input.weights import absolute_cost, optional_cost
 from .._programs.family import Family, Solved
 from .._programs.losses import Losses
@@ -99,7 +100,7 @@ class Svm(Family[Parameters, Any]):
         """Name of the `fit_*` function."""
         return f"fit_{self.method}"
 
-    def prepared(self, problem: Problem, basis: Any) -> Self:
+    def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Check the cost, and whether thresholds can be fitted to the rows."""
         if self.thresholds == "fitted" and isinstance(problem.X, RemoteRows):
             raise ValueError(

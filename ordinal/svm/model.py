@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
 from .._input.checks import check_entries
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
 from .._input.predictions import values_of
-from .._input.types import ArrayLike
+from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import optional_cost
 from .._model.links import PartitionLink, SoftmaxLink, require_link
 from .._model.support import Hyperplanes, decision, finite_scores
@@ -92,7 +92,7 @@ class SvmModel(Hyperplanes):
         """Return the type of the link, one of two kinds."""
         return PartitionLink if self.decomposition == "ordered" else SoftmaxLink
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the values f_p(x) of the hyperplanes.
 
         Parameters
@@ -187,7 +187,7 @@ class SvmModel(Hyperplanes):
         return out
 
     def predict(
-        self, X: Any, *, rule: Rule = "largest", cost: ArrayLike | None = None
+        self, X: MatrixLike, *, rule: Rule = "largest", cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a decision rule.
 
@@ -274,7 +274,7 @@ class SvrModel(ScoreModel):
     epsilon: Annotated[float, FINITE, NONNEGATIVE]
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the score f(x): a rank as a number, 0 for the lowest of `classes`.
 
         Parameters

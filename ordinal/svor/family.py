@@ -10,7 +10,7 @@ import numpy as np
 from .._input.checks import listed
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import CSR, read_only
-from .._input.types import Kernel
+from .._input.types import AnyBasis, Kernel, Matrix
 from .._input.weights import absolute_cost, optional_cost
 from .._model.threshold_model import warn_of
 from .._programs.driver import Solution
@@ -26,7 +26,7 @@ from ..kernels.features import Features
 from .model import SvorMethod, SvorModel
 
 
-def check_start(start: Any, problem: Problem, kernel: Kernel, needs_dual: bool) -> None:
+def check_start(start: Any, problem: Problem, kernel: Kernel, needs_dual: bool) -> None:  # noqa: ANN401  (checked here)
     """Raise TypeError or ValueError unless a fit to the problem can begin at it."""
     if not isinstance(start, SvorModel):
         raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
@@ -75,7 +75,7 @@ def start_from(
     return near(g, program)
 
 
-def _keys(X: Any, support: np.ndarray | CSR) -> list[Any]:
+def _keys(X: Matrix, support: np.ndarray | CSR) -> list[Any]:
     """Return the key of each row: its number for a precomputed kernel, or its bytes."""
     if not isinstance(support, CSR) and support.ndim == 1:
         return support.tolist() if X is support else list(range(len(X)))
@@ -100,12 +100,16 @@ class Svor(Family[float, SvorModel]):
         """Name of the `fit_*` function."""
         return f"fit_{self.method}"
 
-    def prepared(self, problem: Problem, basis: Any) -> Self:
+    def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Return the method with its cost checked; raise if it is unusable."""
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def check_start(
-        self, start: Any, problem: Problem, kernel: Kernel, on_basis: bool
+        self,
+        start: Any,  # noqa: ANN401  (checked here)
+        problem: Problem,
+        kernel: Kernel,
+        on_basis: bool,
     ) -> None:
         """Raise TypeError or ValueError unless a fit can begin at this model."""
         check_start(start, problem, kernel, needs_dual=not on_basis)
@@ -122,13 +126,17 @@ class Svor(Family[float, SvorModel]):
         return by_problem(q.lo, q.hi, q.pn, q.pp, q.coupled, q.price)
 
     def begin(
-        self, start: Any, program: Program, point: float, problem: Problem
+        self, start: SvorModel, program: Program, point: float, problem: Problem
     ) -> np.ndarray:
         """Return feasible multipliers near those of a model of another C."""
         return start_from(start, problem, program, point)
 
     def begin_on_basis(
-        self, start: Any, losses: list[Losses], problem: Problem, features: Features
+        self,
+        start: SvorModel | None,
+        losses: list[Losses],
+        problem: Problem,
+        features: Features,
     ) -> list[Start]:
         """Return the scores of a model, or 0 and thresholds by the sizes of ranks."""
         share = np.bincount(problem.rank_among_present, problem.weight)

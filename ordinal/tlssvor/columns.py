@@ -47,7 +47,7 @@ class Columns:
     n_threads : int
     """
 
-    def __init__(self, X: Any, m: int, fill: Fill, room: float, n_threads: int):
+    def __init__(self, X: Any, m: int, fill: Fill, room: float, n_threads: int):  # noqa: ANN401  (in memory or in chunks)
         self._X, self._fill = X, fill
         self.n, self.m = len(X), m
         self._kept = np.empty((in_room(self.n, room), m))
@@ -68,7 +68,7 @@ class Columns:
         return out
 
 
-def kernel_values(kernel: Kernel, basis: Any) -> Fill:
+def kernel_values(kernel: Kernel, basis: Matrix) -> Fill:
     """Columns that are values with basis rows, or with those of these numbers for a
     precomputed kernel.
     """
@@ -76,7 +76,7 @@ def kernel_values(kernel: Kernel, basis: Any) -> Fill:
 
 
 def _values(
-    kernel: Kernel, basis: Any, X: Matrix, out: np.ndarray, n_threads: int
+    kernel: Kernel, basis: Matrix, X: Matrix, out: np.ndarray, n_threads: int
 ) -> None:
     Evaluator(kernel, _double(X), basis, n_threads).fill(out)
 
@@ -109,7 +109,7 @@ class Squares:
     def __init__(
         self,
         features: Callable[[Matrix], np.ndarray],
-        X: Any,
+        X: Any,  # noqa: ANN401  (in memory or in chunks)
         rank: np.ndarray,
         weight: np.ndarray,
         room: int,

@@ -39,7 +39,7 @@ from .._model.preparation import Callback, prepare_with_kernel
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of
-from .._numerics.rows import take
+from .._numerics.rows import dense, take
 from .._rows.chunks import Reading, with_state
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
@@ -266,7 +266,7 @@ def fit_tlssvor(
     return model
 
 
-def _read(basis: Any, problem: Problem, kernel: Kernel) -> BasisChoice:
+def _read(basis: AnyBasis | None, problem: Problem, kernel: Kernel) -> BasisChoice:
     """Return how a fit chooses its basis; by default every row of positive weight."""
     if basis is None:
         # A row without weight would have a free coefficient.
@@ -398,7 +398,7 @@ class _TlsSvorFit:
         else:
             basis = rows if isinstance(kernel, Precomputed) else take(X, rows)
             support = (
-                read_only(rows.astype(np.int64))
+                read_only(dense(rows).astype(np.int64))
                 if basis is rows
                 else read_only_matrix(basis)
             )
@@ -439,7 +439,7 @@ def _loss_sums(
     m: int,
     fill: Fill,
     terms: Terms,
-    X: Any,
+    X: Any,  # noqa: ANN401  (in memory or in chunks)
     rank: np.ndarray,
     weight: np.ndarray,
     room: int,

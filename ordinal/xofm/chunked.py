@@ -18,7 +18,7 @@ import numpy as np
 from .._input.checks import check_spans
 from .._input.columns import Categories
 from .._input.problem import Problem
-from .._numerics.rows import take
+from .._numerics.rows import dense, take
 from .._rows.chunks import Chunk, by_chunk, chunks, each, in_room, summed
 from .._rows.first_pass import ChunkedProblem
 from .._rows.sums import Parts
@@ -33,7 +33,9 @@ _LEAST = 4096
 _ENTRIES = 2**22  # of X, in the largest sample: 80 MB, beside `cache_mb`
 
 
-def check_blocks(solver: str, early_stopping: Any, categorical: Sequence[Any]) -> None:
+def check_blocks(
+    solver: str, early_stopping: float | None, categorical: Sequence[Any]
+) -> None:
     """Raise ValueError for what needs all rows at once."""
     rules = {
         "solver": ("'lbfgs'", solver == "lbfgs"),
@@ -80,7 +82,7 @@ def knots_of(
         some = np.arange(0, n, -(-n // _SAMPLE))
         # The ends of the range have weight 0: they bound the knots, and move no
         # quantile.
-        X = np.vstack([X, take(problem.X, some)])
+        X = np.vstack([X, dense(take(problem.X, some))])
         weight = np.append(weight, problem.weight[some] / problem.weight.max())
     is_number = [labels is None for labels in categories]
     return make_knots(X, weight, is_number, n_intervals, breakpoints)

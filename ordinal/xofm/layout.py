@@ -116,7 +116,7 @@ class Layout:
         return np.asarray(sums / weight[:, None])
 
 
-def pieces_of(n_intervals: Any, d: int) -> list[int]:
+def pieces_of(n_intervals: Any, d: int) -> list[int]:  # noqa: ANN401  (checked here)
     """Return the number of intervals of each of d features.
 
     ValueError if it is no such number, or their count is not d.

@@ -74,7 +74,7 @@ class HeldOutMonitor(Monitor):
 
 
 def hold_out_rows(
-    rows: LocatedRows, early_stopping: Any, rng: np.random.Generator
+    rows: LocatedRows, early_stopping: float, rng: np.random.Generator
 ) -> tuple[LocatedRows, LocatedRows]:
     """Rows to train on, and a share of each rank that is held out."""
     rule = "a share between 0 and 1, or None"
@@ -122,7 +122,7 @@ class Solution(NamedTuple):
     status: Status
 
 
-def solver_options(solver: str, **given: Any) -> dict[str, Any]:
+def solver_options(solver: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401  (checked here)
     """Return the options of a solver, checked.
 
     What only the other one takes is refused.
