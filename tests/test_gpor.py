@@ -277,7 +277,7 @@ def test_searches_on_samples_lead_to_the_optimum_of_all_rows(
         Evidence, "sample", lambda self, n: sizes.append(n) or sample_of(self, n)
     )
     model = fit_gpor(X, y, **options)
-    assert sizes == ([78] if "basis" in options else [78, 157])
+    assert sizes == ([78] if "basis" in options else [157, 78])
     assert model.convergence.status is Status.CONVERGED
     assert_allclose(model.log_evidence, plain.log_evidence, rtol=1e-8)
     assert_allclose(model.thresholds, plain.thresholds, rtol=1e-4, atol=1e-4)

@@ -75,6 +75,23 @@ def test_a_matrix_takes_in_all_steps(p):
     assert_allclose(dense.direction(g), -H @ g, rtol=1e-8, atol=1e-10)
 
 
+def test_a_measured_hessian_is_inverted_whatever_its_signs():
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    bends = np.array([3.0, -2.0, 0.5, 1e-9])
+    x, H = rng.standard_normal(4), (axes * bends) @ axes.T
+    dense = DenseCurvature(4)
+    dense.measure(lambda x: (0.0, H @ x), x, H @ x)
+    size = np.array([3.0, 2.0, 0.5, 3e-4])  # a direction without curvature: no far step
+    assert_allclose(dense.inverse, (axes / size) @ axes.T, rtol=1e-6)
+    g = rng.standard_normal(4)
+    assert_allclose(dense.direction(g), -dense.inverse @ g)
+    before = dense.inverse.copy()
+    for slopes in (np.full(4, np.nan), np.zeros(4)):
+        dense.measure(lambda x, slopes=slopes: (0.0, slopes), x, np.zeros(4))
+        assert_array_equal(dense.inverse, before)
+
+
 @pytest.mark.parametrize("kind", [Curvature, DenseCurvature])
 def test_curvature_grows_with_the_rows(kind):
     rng = np.random.default_rng(0)

@@ -26,6 +26,8 @@ from .._watch.monitor import Monitor, OutOfTime
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
 _ROUNDING = 1e-12  # of a value, relative to it
 _STEEPEST = 1e150  # slope by one variable
+_DIFFERENCE = 1e-2  # of an entry of x, for the Hessian
+_LEAST_BEND = 1e-4  # eigenvalue of a measured Hessian, of the largest
 _MEMORY = 10  # steps whose curvature is remembered
 _TRIALS = 40  # points on one line
 
@@ -148,6 +150,21 @@ class DenseCurvature:
         across = np.outer(Hy, step) / rise
         self.inverse += along * np.outer(step, step) - across - across.T
         self.count += 1
+
+    def measure(self, fun: Function, x: np.ndarray, gradient: np.ndarray) -> None:
+        """Take the Hessian at x from differences of the gradient, p evaluations.
+
+        Along directions in which it is not positive, its size alone is taken. Nothing
+        changes where the function is not finite; `OutOfTime` of fun is passed on.
+        """
+        points = x + _DIFFERENCE * np.eye(x.size)
+        H = (np.array([fun(point)[1] for point in points]) - gradient) / _DIFFERENCE
+        if not np.isfinite(H).all():
+            return
+        size, axes = np.linalg.eigh((H + H.T) / 2)
+        size = np.maximum(np.abs(size), _LEAST_BEND * np.abs(size).max())
+        if size[0] > 0:
+            self.inverse, self.count = (axes / size) @ axes.T, self.count + 1
 
     def forget(self) -> None:
         self.count = 0

@@ -290,7 +290,7 @@ class LowRank:
             for rows, Phi in self._blocks(chunk):
                 f[rows] = Phi @ s
                 if A is not None:
-                    T = Phi @ self._C_root.T
+                    T = _times_transposed(Phi, self._C_root)
                     A[rows] = np.einsum("ij,ij->i", T, T)
             return ()
 
@@ -341,7 +341,16 @@ class LowRank:
         return self._made(tile)
 
     def _made(self, tile: Tile) -> np.ndarray:
-        return matmul(tile.K, self._L_inverse.T)
+        return _times_transposed(tile.K, self._L_inverse)
+
+
+def _times_transposed(A: np.ndarray, L: np.ndarray) -> np.ndarray:
+    """Multiply A L', L lower triangular, some columns at a time without zeros."""
+    out = np.empty_like(A)
+    for columns in strips(len(L), _COLUMNS):
+        end = min(columns.stop, len(L))
+        np.matmul(A[:, :end], L[columns, :end].T, out=out[:, columns])
+    return out
 
 
 def _root(A: np.ndarray) -> np.ndarray:
@@ -358,6 +367,7 @@ def _root(A: np.ndarray) -> np.ndarray:
             shift *= 4
 
 
+_COLUMNS = 64  # of a triangular product made at a time
 _SMALL = 1e-6  # W_i Sigma_ii below which 1 - (B^-1)_ii has lost digits
 _FEW = 64  # rows of a matrix whose squares stay in the cache
 _ROWS = 1024  # of B made at a time: its memory is new, and costs as much as its values

@@ -3,6 +3,7 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -47,7 +48,8 @@ _NO_SIZE = 1e-300  # of squares, whose inverse could overflow
 _FEW = 100  # entries of theta for which the Hessian is a matrix
 _LEAST = 250  # rows of a sample on which a search begins
 _PRECISE = 1e-6  # precision of EP per nat that the objective still slopes
-_COARSE = 0.03  # nats by an entry of theta at which a search on a sample ends
+_COARSE = 0.3  # nats by an entry of theta at which a search on a sample ends
+_DIFFERENCES = 4  # evaluations that a Hessian by differences may cost
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
 Inference = Literal["ep", "laplace"]
@@ -211,6 +213,7 @@ class Evidence:
             gamma, c, present, problem.n_classes, settings.prior, settings.start
         )
         self.state: np.ndarray | None = None
+        self._numbers: np.ndarray | None = None  # of a sample: its rows in the next
         self.tol = TOL
         self.kept: Made | None = None
         self.basis = self._chosen(basis, m, settings.n_threads)
@@ -221,16 +224,24 @@ class Evidence:
         """Return the number of basis rows; 0 where all rows carry the covariance."""
         return 0 if self.basis_rows is None else len(self.basis_rows)
 
-    def levels(self) -> list[int]:
-        """Return the sizes of the samples on which a search begins, and n at the end.
+    def levels(self) -> list[Self]:
+        """Return the samples on which a search begins, each of the rows of the next,
+        and self at the end.
 
         An evaluation costs n^3, or n on a basis.
         """
-        out = [self.rows.size]
+        out = [self]
         ratio, least = (4, 4 * self.n_basis) if self.n_basis else (2, _LEAST)
-        while out[-1] >= ratio * max(least, _LEAST):
-            out.append(out[-1] // ratio)
+        while (size := out[-1].rows.size) >= ratio * max(least, _LEAST):
+            out.append(out[-1].sample(size // ratio))
         return out[::-1]
+
+    def measures_for(self, following: Evidence) -> bool:
+        """Return whether one gradient here by each entry of theta costs little beside
+        the search on all rows of the following level.
+        """
+        one = (self.rows.size / following.rows.size) ** (1 if self.n_basis else 3)
+        return self.hyper.begin.size * one <= _DIFFERENCES
 
     def sample(self, size: int) -> Self:
         """Return the evidence of about `size` rows, of each rank its share."""
@@ -242,8 +253,18 @@ class Evidence:
             part.X = np.ascontiguousarray(part.X[:, numbers])
         part.n_threads = self.n_threads if numbers.size >= _SHARED else 1
         part.state = part.kept = None
-        part._keeps = False
+        part._keeps, part._numbers = False, numbers
         return part
+
+    def state_for(self, following: Evidence) -> np.ndarray | None:
+        """Return the state of a sample where the following level has its rows; what
+        the other rows tell is not known as yet.
+        """
+        if self.state is None:
+            return None
+        state = np.zeros((*self.state.shape[:-1], following.rows.size))
+        state[..., self._numbers] = self.state
+        return state
 
     def close(self) -> None:
         """End the present pass, if rows are read in chunks."""
@@ -345,10 +366,13 @@ class Evidence:
         There is then the one that was kept or, if that is none, the prior at the start.
         """
         self.tol = TOL
-        self.state = None  # a model is that of theta, whatever way led there
         try:
             with ended_by(self.late):
-                made = self._made(theta, self.infer(theta))
+                inferred = self.infer(theta)
+                if not (inferred.posterior.converged or self.late()):
+                    self.state = None  # which may be that of a theta far away
+                    inferred = self.infer(theta)
+                made = self._made(theta, inferred)
         except OutOfTime:
             return self.kept or self._prior(), True
         late = not made.posterior.converged and self.late()
@@ -515,18 +539,22 @@ def _search(
     if theta.size <= _FEW:
         curvature = DenseCurvature(theta.size)
     steps = 0
-    for size, following in pairwise(evidence.levels()):
-        part = evidence.sample(size)
-        with monitor.stage(f"{size} rows"):
+    # Each search on its own, so that its end does not depend on the searches before it.
+    evidence.state = None
+    for part, following in pairwise(evidence.levels()):
+        part.tol = following.tol = LOOSE  # a start is no optimum of these rows
+        with monitor.stage(f"{part.rows.size} rows"):
             found = minimize(
                 partial(minus, of=part), theta, tol=max(tol, _COARSE),
                 max_iter=max_iter, monitor=monitor.after(steps), max_step=MAX_STEP,
                 curvature=curvature,
             )  # fmt: skip
         theta, steps = found.x, steps + found.n_iter
-        curvature.scale(size / following)
-    # Each search on its own, so that its end does not depend on the searches before it.
-    evidence.state = None
+        following.state = part.state_for(following)
+        if isinstance(curvature, DenseCurvature) and part.measures_for(following):
+            with suppress(OutOfTime):
+                curvature.measure(partial(minus, of=part), theta, found.gradient)
+        curvature.scale(part.rows.size / following.rows.size)
     return minimize(
         partial(minus, of=evidence), theta, tol=tol, max_iter=max_iter,
         monitor=monitor.after(steps), max_step=MAX_STEP, curvature=curvature,
