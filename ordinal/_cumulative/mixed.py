@@ -33,7 +33,6 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -131,11 +130,16 @@ class Factor:
         L = np.linalg.cholesky(S)
         self.rest_log_det = 2 * float(np.log(np.diagonal(L)).sum())
         self.S = np.linalg.inv(S) if len(S) else S
+        self._beside: np.ndarray | None = None
 
-    @cached_property
+    @property
     def beside(self) -> np.ndarray:
         """Blocks of A^-1 of the first term with the others, (G, q, m)."""
-        return np.asarray(-self.F @ self.S)
+        # Cached by hand: properties that functools caches share a lock in Python 3.11,
+        # for which a forked child may wait for ever.
+        if self._beside is None:
+            self._beside = np.asarray(-self.F @ self.S)
+        return self._beside
 
     def solve(self, first: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the parts of A^-1 times a vector."""
