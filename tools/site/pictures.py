@@ -33,7 +33,8 @@ class FigureSize(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         for image in self.document.findall(nodes.image):
             path = Path(self.env.srcdir) / image["uri"]
-            if path.suffix == ".png" and path.parts[-2:-1] != ("images",):
+            # the gallery has its own styles for its figures and thumbnails
+            if path.suffix == ".png" and "images" not in path.parts:
                 image["width"] = f"{shown_width(path.read_bytes())}px"
 
 
