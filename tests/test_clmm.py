@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -184,7 +185,7 @@ FITS = {
     "laplace": (JUDGE, {}),
     "nodes10": (JUDGE, {"n_quadrature": 10}),
     "probit": (JUDGE, {"link": "probit"}),
-    # R's clmm calls this link cloglog, and this package and R's clm loglog
+    # clmm with one term calls this link cloglog, and this package and R's clm loglog
     "swapped": (JUDGE, {"link": "loglog"}),
     "swapped10": (JUDGE, {"link": "cloglog", "n_quadrature": 10}),
     "crossed": (f"{JUDGE} + (1 | bottle)", {}),
@@ -216,6 +217,57 @@ def test_fits_are_those_of_r(name):
     if record["errors"] and name in ("nodes10", "probit", "slope"):
         # the others are of differences in R that keep 2 digits
         assert_allclose(model.standard_errors, record["errors"], rtol=1e-4)
+
+
+NESTED = "SURENESS ~ PROD + (1 | RESP) + (1 | PROD:RESP)"
+SOUP = {
+    "soup_nested": (NESTED, {}),
+    "soup_probit": (NESTED, {"link": "probit"}),
+    # with several terms clmm does not exchange the names of these links
+    "soup_cloglog": (NESTED, {"link": "cloglog"}),
+    "soup_more": (NESTED.replace("PROD +", "PRODID + DAY +"), {}),
+    "soup_slope": ("SURENESS ~ PROD + (1 + x | RESP)", {}),
+    "soup_crossed": ("SURENESS ~ PROD + (1 | RESP) + (1 | PRODID)", {}),
+    "soup_nodes": ("SURENESS ~ PROD + DAY + (1 | RESP)", {"n_quadrature": 10}),
+    "soup_scale": (
+        "SURENESS ~ PROD + (1 | RESP)", {"n_quadrature": 10, "scale": ["PROD"]},
+    ),
+    "soup_nominal": (
+        "SURENESS ~ DAY + PROD + (1 | RESP)", {"n_quadrature": 10, "nominal": ["PROD"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def soup(tmp_path_factory):
+    """The data set of R's package: 1847 rows, 185 respondents."""
+    path = tmp_path_factory.mktemp("soup") / "soup.csv"
+    script = f"write.csv(ordinal::soup, '{path.as_posix()}', row.names = FALSE)"
+    try:
+        subprocess.run(["Rscript", "-e", script], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs R with the package ordinal, which has the data set")
+    table = pd.read_csv(path, dtype={"PRODID": str, "DAY": str})
+    return table.assign(x=(table["PROD"] == "Test").astype(float))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SOUP)
+def test_fits_of_soup_are_those_of_r(name, soup):
+    formula, options = SOUP[name]
+    model, record = ordinal.fit_clmm(formula, soup, **options), REFERENCE[name]
+    assert model.convergence.converged
+    assert not model.is_singular
+    # clmm ends with gradients of 1e-3, where its log likelihood is 1e-8 below the best
+    below = model.loglik - record["loglik"]
+    assert -1e-9 < below < 1e-7
+    estimates = np.array(record["estimates"])
+    if name == "soup_nominal":
+        estimates = [*estimates[0:10:2], *-estimates[1:10:2], *estimates[10:]]
+    # no parameter is farther than this fall allows, in standard errors
+    far = np.abs(model.parameters - estimates) / model.standard_errors
+    assert far.max() < np.sqrt(2 * max(below, 0)) + 1e-5
+    assert_allclose(model.deviations["sd"], record["sd"], rtol=1e-4)
 
 
 def test_modes_of_judges_are_those_of_r():
