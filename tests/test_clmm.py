@@ -115,7 +115,8 @@ def test_gradients_are_differences(link, effects):
     nominal, scale = effects
     design, Z, g, h = problem(link, nominal, scale)
     for terms, nodes in structures(Z, g, h).values():
-        loss = MixedLikelihood(design, link, terms, nodes)
+        weight = np.linspace(0.5, 2, 9) if len(terms) == 1 else None
+        loss = MixedLikelihood(design, link, terms, nodes, 1, weight)
         x = point(loss, nominal, scale)
         _, gradient = loss.value_and_gradient(x)
         weights = {1: 45, -1: -45, 2: -9, -2: 9, 3: 1, -3: -1}
@@ -324,6 +325,40 @@ def test_weights_order_and_names_of_groups():
     again = ordinal.fit_clmm(JUDGE, renamed)
     assert_allclose(again.parameters, MODEL.parameters, atol=1e-6)
     assert_allclose(again.loglik, MODEL.loglik, rtol=1e-12)
+
+
+@pytest.mark.parametrize("nodes", [1, 7])
+def test_a_group_of_weight_2_is_the_group_twice(nodes):
+    weight = np.array([1, 2, 1, 3, 1, 1, 2, 1, 1])[np.asarray(WINE["judge"], int) - 1]
+    rows = np.repeat(np.arange(len(WINE)), weight)
+    copy = np.concatenate([np.arange(k) for k in weight])
+    twice = WINE.iloc[rows].assign(judge=[f"{j}/{c}" for j, c in zip(
+        WINE["judge"].iloc[rows], copy, strict=True)])  # fmt: skip
+    formula, options = JUDGE, {"n_quadrature": nodes}
+    found = ordinal.fit_clmm(
+        formula, WINE.assign(v=weight), group_weight="v", **options
+    )
+    expected = ordinal.fit_clmm(formula, twice, **options)
+    assert_allclose(found.loglik, expected.loglik, rtol=1e-10)
+    assert_allclose(found.parameters, expected.parameters, rtol=1e-5)
+    assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-4)
+    assert found.n_obs == expected.n_obs
+    assert_allclose(found.null_loglik, expected.null_loglik)
+    ends, others = (m.confint_deviations()["upper"] for m in (found, expected))
+    assert_allclose(ends, others, rtol=1e-4)
+
+
+def test_weights_of_groups_are_checked():
+    weight = np.ones(len(WINE))
+    crossed = f"{JUDGE} + (1 | bottle)"
+    for formula, bad, match in (
+        (JUDGE, np.arange(72) + 1.0, "the same in all rows of a group"),
+        (JUDGE, 0 * weight, "lie above 0"),
+        (JUDGE, weight[1:], "group_weight"),
+        (crossed, weight, "goes with one factor"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            ordinal.fit_clmm(formula, WINE, group_weight=bad)
 
 
 def test_units_of_slopes_and_threads_change_nothing():

@@ -164,6 +164,8 @@ class MixedLikelihood:
     n_quadrature : int
         Nodes per dimension; 1 is Laplace.
     n_threads : int
+    group_weight : (G,) array or None
+        Factors of the log likelihoods of the levels of a single term.
     """
 
     def __init__(
@@ -173,10 +175,15 @@ class MixedLikelihood:
         terms: list[RandomTerm],
         n_quadrature: int = 1,
         n_threads: int = 1,
+        group_weight: np.ndarray | None = None,
     ):
         self.design, self.link, self.terms = design, link, terms
         self.n_quadrature, self.n_threads = n_quadrature, n_threads
         self.is_single, (first, *others) = len(terms) == 1, terms
+        self.group_weight = group_weight
+        # of the levels of the first term, though several terms have one likelihood
+        one = np.ones(first.n_levels)
+        self.share = one if group_weight is None else group_weight
         every, order = slice(None), np.argsort(first.group, kind="stable")
         self.X, self.N = (
             design.columns(every, columns)[order]
@@ -401,13 +408,14 @@ class MixedLikelihood:
         self, x: np.ndarray, ends: np.ndarray, mode: Mode
     ) -> tuple[float, np.ndarray]:
         factor, L = mode.factor, self.lambdas(x)
-        value = float(mode.value.sum() - 0.5 * factor.log_det.sum())
-        value -= 0.5 * factor.rest_log_det
+        share = self.share
+        value = float((share[: mode.value.size] * mode.value).sum())
+        value -= 0.5 * float((share * factor.log_det).sum()) + 0.5 * factor.rest_log_det
         direct, b = np.zeros((4, self.rank.size)), self.effects(L, mode.u)
-        P, e = factor.own(), np.zeros_like(mode.u[0])
+        P, e = share[:, None, None] * factor.own(), np.zeros_like(mode.u[0])
         if self.nodes is None:
-            sums = self.sums(ends, b, share=np.ones(len(e)), direct=direct)
-            theta = self._by_lambda(sums.first, sums.rest, mode.u)
+            sums = self.sums(ends, b, share=share, direct=direct)
+            theta = self._by_lambda(share[:, None] * sums.first, sums.rest, mode.u)
         else:
             more, grown, e, by_u = self._quadrature(ends, L, mode, direct)
             value, P, theta = value + more, P + grown, [by_u]
@@ -508,8 +516,8 @@ class MixedLikelihood:
         most = logs.max(axis=0)
         shares = np.exp(logs - most)
         total = shares.sum(axis=0)
-        shares /= total
-        value = float((most + np.log(total)).sum())
+        shares *= self.share / total
+        value = float((self.share * (most + np.log(total))).sum())
         e, E, by_u = np.zeros_like(u), np.zeros_like(R), np.zeros_like(L[0])
         for node, share in enumerate(shares):
             there = u + math.sqrt(2) * (R @ z[node])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,13 @@ from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Link
 from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
 from .._cumulative.separation import judged
-from .._input.checks import check_choice, check_count, shown
+from .._input.checks import (
+    as_real_array,
+    check_choice,
+    check_count,
+    check_entries,
+    shown,
+)
 from .._input.columns import columns_of, feature_names, frame_columns, is_frame
 from .._input.frame import default_names
 from .._input.sparse import is_sparse, read_only
@@ -50,6 +57,7 @@ from .training import Missing
 
 _NOISE = {"logit": 1.81, "probit": 1.0, "cauchit": 1.81}  # deviation, or like it
 _MOST_NODES = 100
+_HEAVIEST = 1e6  # weight of a group
 
 
 @preprocessed
@@ -67,6 +75,7 @@ def fit_clmm(
     scale: Sequence[str | int] = (),
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    group_weight: ArrayLike | str | None = None,
     classes: Sequence[Any] | None = None,
     preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
@@ -119,6 +128,9 @@ def fit_clmm(
         -10000 and 10000 where the weight is positive.
     sample_weight : (n,) array-like >= 0, optional
         Weight 2 is the row written twice, in the same group.
+    group_weight : (n,) array-like > 0, optional
+        Weight of the group of each row, with a formula also a column: 2 is a second
+        group with the same rows. Of one factor only.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
@@ -226,8 +238,9 @@ def fit_clmm(
     ]
     made.sort(key=lambda part: -part[1].n_levels * part[1].q)
     _check_quadrature(n_quadrature, [part[1] for part in made])
+    by_group = _by_group(group_weight, table, kept, [part[1] for part in made])
     with prepared.monitor as monitor:
-        model = _fit(prepared, made, n_quadrature, max_iter)
+        model = _fit(prepared, made, n_quadrature, max_iter, by_group)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_clmm")
     return model
@@ -287,11 +300,42 @@ def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
     check_memory("fit_clmm", needed, f"{rest} effects of all factors but the largest")
 
 
+def _by_group(
+    given: Any, table: Any, kept: np.ndarray, terms: list[RandomTerm]
+) -> np.ndarray | None:
+    """Return the weights of the levels of the term, or None without any."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        (given,) = frame_columns(table, [given])
+    weight = as_real_array(given, "group_weight", (len(table),), " as X")[kept]
+    check_entries("group_weight", weight, (weight > 0) & (weight <= _HEAVIEST), (
+        f"lie above 0 and up to {_HEAVIEST:g}"))  # fmt: skip
+    if len(terms) > 1:
+        raise ValueError(
+            "group_weight goes with one factor: groups of several are not independent"
+        )
+    out = np.ones(terms[0].n_levels)
+    out[terms[0].group] = weight
+    if not np.array_equal(out[terms[0].group], weight):
+        row = int(np.argmax(out[terms[0].group] != weight))
+        raise ValueError(
+            "group_weight must be the same in all rows of a group, and differs in that "
+            f"of row {int(kept[row])}; weights of rows are sample_weight"
+        )
+    return out
+
+
 def _fit(
-    prepared: PreparedPom, made: list[Made], n_quadrature: int, max_iter: int
-) -> ClmmModel:
+    prepared: PreparedPom, made: list[Made], n_quadrature: int, max_iter: int,
+    by_group: np.ndarray | None,
+) -> ClmmModel:  # fmt: skip
     design, monitor = prepared.design, prepared.monitor
-    plain = likelihood_of(design, prepared.link, 0.0, prepared.n_threads)
+    weighted = design
+    if by_group is not None:
+        weight = design.weight * by_group[made[0][1].group]
+        weighted = replace(design, weight=weight, total=float(weight.sum()))
+    plain = likelihood_of(weighted, prepared.link, 0.0, prepared.n_threads)
     start = minimize(plain, max_iter, Monitor("start", 1e-6))
     _, separated = judged(
         design, prepared.link, start.point.x, start.step, start.status, False, monitor
@@ -304,7 +348,7 @@ def _fit(
         )
     terms = [part[1] for part in made]
     loss = MixedLikelihood(
-        design, prepared.link, terms, n_quadrature, prepared.n_threads
+        design, prepared.link, terms, n_quadrature, prepared.n_threads, by_group
     )
     noise = _NOISE.get(prepared.link, 1.28)
     theta = np.concatenate([0.5 * noise * np.eye(t.q)[t.free] for t in terms])
@@ -313,7 +357,7 @@ def _fit(
     )
     units = np.zeros((design.n_parameters + theta.size,) * 2)
     p = design.n_parameters
-    H = design.total * start.point.hessian.dense()
+    H = weighted.total * start.point.hessian.dense()
     units[:p, :p] = np.linalg.cholesky(np.linalg.inv(H))
     units[p:, p:] = np.diag(sizes)
     search = Search(loss, units, max_iter, monitor)
@@ -336,7 +380,7 @@ def _model(
     if V is not None:
         covariance = design.raw_covariance(V[:p, :p])
     model = ClmmModel(
-        **prepared.fields(design, x[:p]),
+        **prepared.fields(plain.design, x[:p]),
         covariance=None if covariance is None else read_only(covariance),
         covariance_type="observed",
         l1=0.0,
@@ -397,7 +441,7 @@ register(
         scale_free=True,
         full_rank=True,
         probabilities=True,
-        by_row={"offset", "groups"},
+        by_row={"offset", "groups", "group_weight"},
         needs="random",
     )
 )
