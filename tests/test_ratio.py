@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import SETS
 
 import ordinal
 from ordinal._cumulative.likelihood import cumulative
-from ordinal.linear import fit_ratio, lr_test
-from ordinal.linear.ratio_loss import RatioLikelihood
+from ordinal.linear import fit_ratio, lr_test, stages
+from ordinal.linear.ratio_loss import RatioLikelihood, row_terms
 
 REFERENCE = json.loads(
     (Path(__file__).parent / "data" / "ratio_reference.json").read_text()
@@ -202,15 +202,46 @@ def test_weights_are_rows_and_two_ranks_are_a_binary_regression(family):
     assert binary.loglik == pytest.approx(pom.loglik)
 
 
-def test_a_stopping_model_is_a_binary_regression_of_stages():
-    y, X = MADE.y, MADE.X
-    stages = [(i, j, y[i] > j) for i in range(120) for j in range(min(y[i] + 1, 3))]
-    i, j, passed = np.array(stages).T
-    Z = np.column_stack([X[i], j == 1, j == 2]).astype(float)
-    binary = ordinal.fit_pom(Z, passed, link="probit", tol=1e-9)
-    model = fit_ratio(X, y, link="probit", tol=1e-9)
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_stopping_model_is_a_binary_regression_of_stages(backward):
+    X, y = MADE.X, MADE.y
+    family = "backward" if backward else "stopping"
+    row, stage, beyond = stages(y, backward=backward)
+    outcomes = [
+        (i, j, y[i] > j)
+        for i in range(y.size)
+        for j in (range(max(y[i] - 1, 0), 3) if backward else range(min(y[i] + 1, 3)))
+    ]
+    assert_array_equal(np.column_stack([row, stage, beyond]), outcomes)
+    Z = np.column_stack([X[row], stage == 1, stage == 2]).astype(float)
+    binary = ordinal.fit_pom(Z, beyond, link="probit", tol=1e-9)
+    model = fit_ratio(X, y, family=family, link="probit", tol=1e-9)
     assert_allclose(model.coef, binary.coef[:3], atol=1e-8)
     assert model.loglik == pytest.approx(binary.loglik)
+
+
+def test_stages_give_paths_robust_errors_and_random_effects():
+    """Optimality of the lasso, by the slopes of the likelihood of fit_ratio."""
+    X, y, l1 = MADE.X, MADE.y, 0.1
+    row, stage, beyond = stages(y)
+    Z = np.column_stack([X[row], stage == 1, stage == 2]).astype(float)
+    path = ordinal.fit_pom_path(
+        Z, beyond, lambdas=[l1], nominal=[3, 4], link="probit", tol=1e-10
+    )
+    (sparse,) = path.models
+    eta = np.array([0, *-sparse.nominal_coef[0]]) + sparse.thresholds[0]
+    eta = eta - (X @ sparse.coef)[:, None]
+    _, by_eta, _ = row_terms("stopping", "probit", eta, y)
+    slope = by_eta.sum(axis=1) @ X / row.size  # of the mean loss over the outcomes
+    held = sparse.coef != 0
+    assert 0 < held.sum() < 3
+    assert_allclose(slope[held], -l1 * np.sign(sparse.coef[held]), atol=1e-6)
+    assert (np.abs(slope[~held]) < l1).all()
+    assert_allclose(by_eta.sum(axis=0), 0, atol=1e-4)
+    robust = ordinal.fit_pom(Z, beyond, cluster=row)
+    assert robust.covariance_type == "cluster"
+    mixed = ordinal.fit_clmm(Z, beyond, groups={"g": row // 12})
+    assert mixed.loglik >= fit_ratio(X, y).loglik - 1e-6
 
 
 # Use

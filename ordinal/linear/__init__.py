@@ -52,7 +52,7 @@ from .model import PomModel
 from .nested import LikelihoodRatio, anova, lr_test
 from .path import PomPath
 from .random_terms import RandomEffects
-from .ratio import RatioModel, fit_ratio
+from .ratio import RatioModel, Stages, fit_ratio, stages
 from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "PomPath",
     "RandomEffects",
     "RatioModel",
+    "Stages",
     "Steps",
     "anova",
     "fit_clmm",
@@ -73,6 +74,7 @@ __all__ = [
     "fit_pom_path",
     "fit_ratio",
     "lr_test",
+    "stages",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,12 +20,11 @@ from .._input.fields import FINITE
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
-from .._model.threshold_model import by_probabilities
 from .._watch.convergence import Status, warn_of_disorder, warn_of_separation
-from .estimates import null_loglik, predictors, refit, score
-from .inference import Wald
+from .estimates import null_loglik, predictors, refit
 from .log_gamma import EstimatedShape, FixedShape, tails
 from .prepared import PreparedPom, prepare_pom
+from .ratio import WaldOnly
 from .sandwich import inverse
 from .training import Missing
 
@@ -34,7 +33,7 @@ _CONTAINED: dict[Link, float] = {"probit": 0.0, "cloglog": 1.0, "loglog": -1.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FlexibleModel(Wald):
+class FlexibleModel(WaldOnly):
     """Cumulative model with the log-gamma link, which `fit_flexible` returns.
 
     Attributes
@@ -70,12 +69,6 @@ class FlexibleModel(Wald):
     def _kinds(self) -> np.ndarray:
         return np.append(super(FlexibleModel, self)._kinds(), "link")
 
-    def decision_function(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
-        return score(self, *self._read(X, offset))
-
     def predict_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
@@ -98,23 +91,6 @@ class FlexibleModel(Wald):
         eta = for_all_ranks(self.observed, eta, -np.inf, np.inf)
         P = rank_probabilities(*tails(self.shape, eta))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
-
-    def predict(
-        self,
-        X: MatrixLike,
-        *,
-        rule: Literal["median", "mode", "cost"] = "median",
-        cost: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`, as those of `PomModel`."""
-        rules = "median", "mode", "cost"
-        return by_probabilities(self, X, rule, rules, cost, offset=offset)
-
-    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
-        raise ValueError(
-            'confint(method="profile") is of models of fit_pom: take method="wald"'
-        )
 
 
 def fit_flexible(
@@ -171,6 +147,13 @@ def fit_flexible(
     -----
     ConvergenceWarning, CollinearColumnsWarning, DisorderedThresholdsWarning
         As `fit_pom`.
+
+    See Also
+    --------
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+    ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio
+        test.
 
     Examples
     --------

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from .._cumulative.likelihood import Link
 from .._cumulative.newton import Minimum, minimize
-from .._input.checks import check_choice, check_count, shown
+from .._input.checks import check_choice, check_count, check_flag, shown
+from .._input.labels import (
+    classes_in_rank_order,
+    declared_categories,
+    ranks_of,
+    read_labels,
+)
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
@@ -28,8 +34,37 @@ from .training import Missing
 _MOVES = 0.1  # of a predictor by the last step: only without a finite minimum
 
 
+class WaldOnly(Wald):
+    """A model that has probabilities and the inference of `Wald`, and no more."""
+
+    __slots__ = ()
+
+    def decision_function(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
+        return score(self, *self._read(X, offset))
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["median", "mode", "cost"] = "median",
+        cost: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Labels by a rule on `predict_proba`, as those of `PomModel`."""
+        rules = "median", "mode", "cost"
+        return by_probabilities(self, X, rule, rules, cost, offset=offset)
+
+    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
+        raise ValueError(
+            'confint(method="profile") is of models of fit_pom: take method="wald"'
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RatioModel(Wald):
+class RatioModel(WaldOnly):
     """Stopping ratio or adjacent categories model, which `fit_ratio` returns.
 
     Attributes
@@ -53,12 +88,6 @@ class RatioModel(Wald):
     def _check_thresholds(self, inner: np.ndarray) -> None:
         """Accept thresholds in any order."""
 
-    def decision_function(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
-        return score(self, *self._read(X, offset))
-
     def predict_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
@@ -80,22 +109,75 @@ class RatioModel(Wald):
         P[:, self.observed] = np.exp(log_probabilities(self.family, self.link, eta))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
-    def predict(
-        self,
-        X: MatrixLike,
-        *,
-        rule: Literal["median", "mode", "cost"] = "median",
-        cost: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`, as those of `PomModel`."""
-        rules = "median", "mode", "cost"
-        return by_probabilities(self, X, rule, rules, cost, offset=offset)
 
-    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
-        raise ValueError(
-            'confint(method="profile") is of models of fit_pom: take method="wald"'
-        )
+class Stages(NamedTuple):
+    """Binary outcomes that a stopping model consists of, which `stages` returns.
+
+    Attributes
+    ----------
+    row : (m,) int array
+        The row that each belongs to.
+    stage : (m,) int array
+        The threshold, 0 to the number of ranks that occur less 2.
+    beyond : (m,) bool array
+        Whether the rank is above the threshold.
+    """
+
+    row: np.ndarray
+    stage: np.ndarray
+    beyond: np.ndarray
+
+
+def stages(
+    y: Labels, *, backward: bool = False, classes: Sequence[Any] | None = None
+) -> Stages:
+    """Expand ranks into the binary outcomes of a stopping ratio model.
+
+    The model is a binary regression of `beyond` on the features of `row` and on a
+    constant per `stage`. So `fit_pom`, `fit_pom_path` and `fit_clmm` fit stopping
+    models with robust errors, residuals, penalties or random effects.
+
+    Parameters
+    ----------
+    y : (n,) array-like
+        Ranks, as for `fit_pom`.
+    backward : bool, default False
+        Begin at the highest rank, as the family "backward" of `fit_ratio`.
+    classes : sequence of labels in rank order, optional
+
+    Returns
+    -------
+    Stages
+
+    Raises
+    ------
+    ValueError, TypeError
+        If y has no order or is no vector of labels.
+
+    See Also
+    --------
+    fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
+        likelihood.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
+        proportional odds model.
+
+    Examples
+    --------
+    >>> from ordinal.linear import stages
+    >>> found = stages([1, 3, 2])
+    >>> found.row.tolist(), found.stage.tolist(), found.beyond.tolist()
+    ([0, 1, 1, 2, 2], [0, 0, 1, 0, 1], [False, True, True, True, False])
+    """
+    check_flag("backward", backward)
+    if classes is None:
+        classes = declared_categories(y)
+    labels = read_labels(y, "y")
+    every = ranks_of(labels, classes_in_rank_order(labels, classes))
+    rank = np.unique(every, return_inverse=True)[1][:, None]
+    stage = np.arange(max(int(rank.max(initial=0)), 0))
+    takes_part = stage >= rank - 1 if backward else stage <= rank
+    row, at = np.nonzero(takes_part)
+    return Stages(row, at, rank[row, 0] > at)
 
 
 def fit_ratio(
