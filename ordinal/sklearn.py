@@ -71,7 +71,7 @@ except ImportError as error:
         "pip install 'ordinal-regression[sklearn]'"
     ) from error
 
-from ._input.checks import as_array, check_choice, check_keywords, listed
+from ._input.checks import as_array, check_keywords, listed
 from ._input.columns import (
     check_categorical,
     column_categories,
@@ -89,10 +89,16 @@ from ._input.labels import (
 )
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
-from ._input.weights import absolute_cost, sample_weights
+from ._input.weights import sample_weights
 from ._model.links import falling
 from ._model.registry import Content, Method, methods, parameters
-from ._model.threshold_model import cost_of_rule, decide
+from ._model.threshold_model import (
+    cost_of_rule,
+    decide,
+    in_order,
+    rank_decisions,
+    summed_steps,
+)
 from ._numerics.rows import content_hash
 from .model_selection.scoring import Scorer, classes_of
 
@@ -260,9 +266,9 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _labels(self, X: Any) -> np.ndarray:
         rule = {} if self.rule is None else {"rule": self.rule}
-        if _ordered(self.model_) or rule not in ({}, {"rule": "threshold"}):
+        if in_order(self.model_) or rule not in ({}, {"rule": "threshold"}):
             return np.asarray(self.model_.predict(X, **rule))
-        D = _summed(self.model_.decision_function(X), self.model_.thresholds)
+        D = summed_steps(self.model_.decision_function(X), self.model_.thresholds)
         return np.asarray(self.ranks_[D.argmax(axis=1)])
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -280,7 +286,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             where the second of `classes_` is predicted.
         """
         X = self._rows(X)
-        D = self._sorted(_decisions(self.model_, X, self.rule))
+        D = self._sorted(rank_decisions(self.model_, X, self.rule))
         return D[:, 1] - D[:, 0] if D.shape[1] == 2 else D
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -648,55 +654,6 @@ def _merged(
     other = (content[1:] != content[:-1]) | (rank[1:] != rank[:-1])
     first = np.flatnonzero(np.append(True, other))
     return order[first], np.add.reduceat(weight, first)
-
-
-def _ordered(model: Any) -> bool:
-    """Return whether all thresholds are in order."""
-    b = getattr(model, "thresholds", np.empty(0))
-    return not np.any(b[1:] < b[:-1])
-
-
-def _decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
-    """(n, r) numbers, of which the rank predicted by the rule has the largest."""
-    own = inspect.signature(model.predict).parameters["rule"].default
-    rule = own if rule is None else rule
-    check_choice("rule", rule, dict.fromkeys((own, "mode", "median", "cost")))
-    if rule == "threshold":
-        return _summed(model.decision_function(X), model.thresholds)
-    if rule in ("nearest", "largest"):
-        values = np.asarray(model.decision_function(X))
-        of_ranks = getattr(model, "rank_values", None)  # NPSVOR has distances
-        return np.asarray(-np.abs(values) if of_ranks is None else of_ranks(values))
-    if rule == "share":
-        return np.asarray(model.predict_proba(X, proba="share"))
-    if rule == "scan":
-        least = np.minimum.accumulate(model.decision_function(X), axis=1)
-        return _sums(0.5 * np.tanh(0.5 * least))  # of log odds
-    P = np.asarray(model.predict_proba(X))
-    if rule == "mode":
-        return P
-    if rule == "median":
-        return _sums(0.5 - np.cumsum(P, axis=1)[:, :-1])
-    cost = getattr(model, "cost", None)
-    return np.asarray(-P @ (absolute_cost(P.shape[1]) if cost is None else cost))
-
-
-def _summed(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """(D) for scores (n,).
-
-    Ranks without rows beyond the others have -inf, not to be predicted; their
-    thresholds are infinite.
-    """
-    b = thresholds[np.isfinite(thresholds)]
-    below = int(np.count_nonzero(thresholds == -np.inf))
-    D = np.full((f.size, thresholds.size + 1), -np.inf)
-    D[:, below : below + b.size + 1] = _sums(f[:, None] - b)
-    return D
-
-
-def _sums(steps: np.ndarray) -> np.ndarray:
-    """(n, r) sums of the steps below each rank, from (n, r - 1) steps."""
-    return np.cumsum(np.insert(steps, 0, 0.0, axis=1), axis=1)
 
 
 # Docstrings and signatures

@@ -1,5 +1,6 @@
 """Base classes of models with one score and thresholds, and rules of prediction."""
 
+import inspect
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -272,3 +273,52 @@ def warn_of(model: Scored, name: str) -> None:
     """Warn of what the model of the function `name` falls short of."""
     model.convergence.warn_unless_converged(name)
     warn_of_disorder(model.disorder, name)
+
+
+def in_order(model: Any) -> bool:
+    """Return whether all thresholds are in order."""
+    b = getattr(model, "thresholds", np.empty(0))
+    return not np.any(b[1:] < b[:-1])
+
+
+def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
+    """(n, r) numbers, of which the rank predicted by the rule has the largest."""
+    own = inspect.signature(model.predict).parameters["rule"].default
+    rule = own if rule is None else rule
+    check_choice("rule", rule, dict.fromkeys((own, "mode", "median", "cost")))
+    if rule == "threshold":
+        return summed_steps(model.decision_function(X), model.thresholds)
+    if rule in ("nearest", "largest"):
+        values = np.asarray(model.decision_function(X))
+        of_ranks = getattr(model, "rank_values", None)  # NPSVOR has distances
+        return np.asarray(-np.abs(values) if of_ranks is None else of_ranks(values))
+    if rule == "share":
+        return np.asarray(model.predict_proba(X, proba="share"))
+    if rule == "scan":
+        least = np.minimum.accumulate(model.decision_function(X), axis=1)
+        return _sums(0.5 * np.tanh(0.5 * least))  # of log odds
+    P = np.asarray(model.predict_proba(X))
+    if rule == "mode":
+        return P
+    if rule == "median":
+        return _sums(0.5 - np.cumsum(P, axis=1)[:, :-1])
+    cost = getattr(model, "cost", None)
+    return np.asarray(-P @ (absolute_cost(P.shape[1]) if cost is None else cost))
+
+
+def summed_steps(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """(D) of `ordinal.sklearn` for scores (n,).
+
+    Ranks without rows beyond the others have -inf, not to be predicted; their
+    thresholds are infinite.
+    """
+    b = thresholds[np.isfinite(thresholds)]
+    below = int(np.count_nonzero(thresholds == -np.inf))
+    D = np.full((f.size, thresholds.size + 1), -np.inf)
+    D[:, below : below + b.size + 1] = _sums(f[:, None] - b)
+    return D
+
+
+def _sums(steps: np.ndarray) -> np.ndarray:
+    """(n, r) sums of the steps below each rank, from (n, r - 1) steps."""
+    return np.cumsum(np.insert(steps, 0, 0.0, axis=1), axis=1)
