@@ -103,10 +103,11 @@ SEE_ALSO: dict[str, str] = {
     "fit_cnnor": "fit_nnor fit_gpor",
     "fit_lit": "fit_lat fit_pom fit_svorex",
     "fit_lat": "fit_lit fit_pom fit_svorim",
-    "fit_pom": "fit_pom_path fit_clmm fit_lat linear.fit_ratio anova lr_test",
+    "fit_pom": "fit_pom_path fit_clmm linear.fit_ratio linear.fit_flexible anova",
     "fit_pom_path": "fit_pom fit_ofmhs select",
     "fit_clmm": "fit_pom lr_test plot.random_effects",
-    "linear.fit_ratio": "fit_pom anova lr_test",
+    "linear.fit_ratio": "fit_pom fit_flexible anova lr_test",
+    "linear.fit_flexible": "fit_pom fit_ratio lr_test",
     # selection, comparison, prediction sets, files
     "select": "compare model_selection.nested cross_conformal plot.search",
     "compare": "select comparison.wilcoxon plot.errors_by_method",

@@ -201,11 +201,11 @@ def fit_pom(
     fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
         elastic net.
     fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
-    fit_lat : Fit LAT: a linear model with a logistic loss at every threshold.
     ordinal.linear.fit_ratio : Fit a stopping ratio or an adjacent categories model by
         maximum likelihood.
+    ordinal.linear.fit_flexible : Fit a cumulative model whose link has an estimated
+        shape (log-gamma).
     anova : Compare nested models of the same rows by likelihood ratio tests.
-    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
 
     Examples
     --------

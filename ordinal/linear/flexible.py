@@ -152,6 +152,8 @@ def fit_flexible(
     --------
     ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
         proportional odds model.
+    fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
+        likelihood.
     ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio
         test.
 

@@ -247,6 +247,7 @@ def fit_ratio(
     --------
     ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
         proportional odds model.
+    fit_flexible : Fit a cumulative model whose link has an estimated shape (log-gamma).
     ordinal.anova : Compare nested models of the same rows by likelihood ratio tests.
     ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio
         test.
