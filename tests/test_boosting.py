@@ -32,11 +32,11 @@ PLAIN = {"row_share": 1.0, "feature_share": 1.0}
 # The loss and its derivatives
 
 
-def evaluated(link, f, rank, weight, theta, n_threads=1):
+def evaluated(link, f, rank, weight, theta, n_threads=1, value=True):
     """Value, slopes and curvatures of the loss by the kernel."""
     n = f.size
     slope, bend = np.empty((2, n), np.float32)
-    value = np.empty(_cumulative.blocks_of(n))
+    value = np.empty(_cumulative.blocks_of(n) if value else 0)
     _cumulative.score_slopes(
         LINKS.index(link), f, rank.astype(np.int32), weight,
         np.concatenate([[-np.inf], theta, [np.inf]]), slope, bend, value, n_threads,
@@ -57,6 +57,8 @@ def test_derivatives_are_those_of_the_loss(link):
     weight = np.where(np.arange(n) % 7 == 0, 0.0, np.exp(3 * rng.normal(size=n)))
     value, slope, bend = evaluated(link, f, rank, weight, theta)
     P = probabilities(link, f, theta)
+    without_value = evaluated(link, f, rank, weight, theta, value=False)
+    assert_array_equal(without_value[1:], (slope, bend))
     every = np.arange(n)
     assert_allclose(value, -weight @ np.log(P[every, rank]), rtol=1e-12)
 
@@ -535,10 +537,11 @@ def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):
 
 
 @pytest.mark.slow
-def test_threads_change_no_bit_with_very_unequal_weights():
+@pytest.mark.parametrize("share", [0.7, 1.0])  # histograms by columns, and by rows
+def test_threads_change_no_bit_with_very_unequal_weights(share):
     X, y = sample(100_000, 4, d=8, noise=1.0)
     weight = np.exp(3 * np.random.default_rng(0).normal(size=len(y)))
-    options = {"n_rounds": 15, "sample_weight": weight}
+    options = {"n_rounds": 15, "sample_weight": weight, "feature_share": share}
     models = [ordinal.fit_boosting(X, y, n_threads=k, **options) for k in (1, 2, 3, 8)]
     assert len({solution(model) for model in models}) == 1
     assert solution(ordinal.fit_boosting(X, y, **options)) == solution(models[0])

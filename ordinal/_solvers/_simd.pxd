@@ -87,6 +87,9 @@ cdef extern from "simd.h" nogil:
             const double* a, const double* b, const double* delta, Py_ssize_t n,
             double* out, Py_ssize_t stride,
         ) noexcept nogil
+        void (*logit_slopes)(
+            const double* a, const double* b, Py_ssize_t n, double* g, double* bend,
+        ) noexcept nogil
         void (*standardise)(
             const double* X, Py_ssize_t ldx, Py_ssize_t n, const int64_t* column,
             Py_ssize_t d, const double* centre, const double* factor, double* V,

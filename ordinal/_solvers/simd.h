@@ -86,6 +86,8 @@ typedef struct {
    * centred and scaled, their products with coefficients, and sums of them over rows. */
   void (*logit_terms)(const double *a, const double *b, const double *delta, ptrdiff_t n,
                       double *out, ptrdiff_t stride);
+  void (*logit_slopes)(const double *a, const double *b, ptrdiff_t n, double *g,
+                       double *bend);
   void (*standardise)(const double *X, ptrdiff_t ldx, ptrdiff_t n, const int64_t *column,
                       ptrdiff_t d, const double *centre, const double *factor, double *V,
                       ptrdiff_t stride, ptrdiff_t end);

@@ -70,7 +70,7 @@ def fit_boosting(
     preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
-    tol: float = 1e-3,
+    tol: float = 1e-4,
     max_iter: int = 2000,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -104,14 +104,14 @@ def fit_boosting(
         Factor of the values of each tree. Smaller ones need more rounds and generalise
         better. Default 0.05, and 0.1 from 20 000 rows on.
     n_leaves : int from 2 to 1024, optional
-        Of a tree. Default 8, from 2000 rows on 16, and from 20 000 rows on 31.
+        Of a tree. Default 8, from 2000 rows on 16, and from 20 000 rows on 63.
     min_rows : int, optional
         Fewest training rows of a leaf, whatever their weights; LightGBM estimates
         their number. Default 5, or a twentieth of less than 100 rows; from 20 000 rows
         on 20.
     row_share, feature_share : float in (0, 1], optional
-        Shares that are drawn for every tree. Default 0.7 of the rows up to 20 000 and
-        then all, and 0.7 of the features.
+        Shares that are drawn for every tree. Default 0.7 of both, and all from 20 000
+        rows on.
     l2 : float >= 0, default 1
         Added to the curvature of each leaf, for weights of mean 1.
     monotone : mapping of columns to -1, 0, 1, or a sequence of these, optional
@@ -138,7 +138,7 @@ def fit_boosting(
         LightGBM wait for each other after each step and make a fit slower on a busy
         machine; loops of this package have the threads of other fits. No bit of the
         result depends on it.
-    tol : float > 0, default 1e-3
+    tol : float > 0, default 1e-4
         "auto" ends where the last 2.5 / learning_rate rounds lowered the held-out loss
         by no more than this share of it.
     max_iter : int, default 2000
@@ -235,13 +235,13 @@ class _Options:
         given = {
             "learning_rate": (self.learning_rate, 0.05 if some else 0.1),
             "row_share": (self.row_share, 0.7 if some else 1.0),
-            "feature_share": (self.feature_share, 0.7),
+            "feature_share": (self.feature_share, 0.7 if some else 1.0),
         }
         shares = {
             name: default if value is None else _share(name, value)
             for name, (value, default) in given.items()
         }
-        leaves = 8 if few else 16 if some else 31
+        leaves = 8 if few else 16 if some else 63
         if self.n_leaves is not None:
             leaves = check_count("n_leaves", self.n_leaves, 2)
             if leaves > _MOST_LEAVES:
