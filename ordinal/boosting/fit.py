@@ -44,6 +44,7 @@ from .model import BoostingModel
 _ROUNDS = 100  # where no rows can be held out
 _MOST_LEAVES = 1024
 _ONE_FOLD = 20_000  # rows from which on one fold tells the number of rounds
+_SOME_FEATURES = 8  # of which a tree has some: of fewer, it would need all
 _SAMPLE = 20_000  # rows of which medians are taken
 
 
@@ -110,8 +111,9 @@ def fit_boosting(
         their number. Default 5, or a twentieth of less than 100 rows; from 20 000 rows
         on 20.
     row_share, feature_share : float in (0, 1], optional
-        Shares that are drawn for every tree. Default 0.7 of both, and all from 20 000
-        rows on.
+        Shares that are drawn for every tree. Default 0.7 of both. All rows from 20 000
+        on, and then all features, as well as up to 7 features: a tree of some of a few
+        features misses how they depend on each other.
     l2 : float >= 0, default 1
         Added to the curvature of each leaf, for weights of mean 1.
     monotone : mapping of columns to -1, 0, 1, or a sequence of these, optional
@@ -217,25 +219,29 @@ class _Options:
 
     def check(self) -> None:
         """Raise ValueError for an option that is unusable, whatever the rows."""
-        self.settings(1, None, 0, 1, 1)
+        self.settings((1, 1), None, 0, 1, 1)
 
     def settings(
         self,
-        n: int,
+        shape: tuple[int, int],
         monotone: np.ndarray | None,
         seed: int,
         tree_threads: int,
         n_threads: int,
         columns: Sequence[int] = (),
     ) -> Settings:
-        """Return the options for n rows, with defaults by their number."""
+        """Return the options for n rows of d features, with defaults by both."""
+        n, d = shape
         check_choice("structure", self.structure, ("score", "scores"))
         check_choice("link", self.link, _cumulative.LINKS)
         few, some = n < 2000, n < _ONE_FOLD
         given = {
             "learning_rate": (self.learning_rate, 0.05 if some else 0.1),
             "row_share": (self.row_share, 0.7 if some else 1.0),
-            "feature_share": (self.feature_share, 0.7 if some else 1.0),
+            "feature_share": (
+                self.feature_share,
+                0.7 if some and d >= _SOME_FEATURES else 1.0,
+            ),
         }
         shares = {
             name: default if value is None else _share(name, value)
@@ -293,7 +299,7 @@ def _fit(
     # a region of OpenMP would wait for ever in a forked child
     explicit = common.get("n_threads") is not None and not is_forked()
     settings = options.settings(
-        int(np.count_nonzero(problem.weight)),
+        (int(np.count_nonzero(problem.weight)), len(categories)),
         sign,
         seed,
         prepared.n_threads if explicit else 1,
