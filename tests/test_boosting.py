@@ -291,6 +291,13 @@ def test_select_chooses_between_one_score_and_several():
     assert found.predict(X).shape == (300,)
 
 
+def test_two_features_that_count_only_together_are_found_by_default():
+    X = np.random.default_rng(0).uniform(-1, 1, (600, 2))
+    y = 1 + (X[:, 0] * X[:, 1] > 0)
+    model = ordinal.fit_boosting(X[:400], y[:400], n_rounds=60)
+    assert np.mean(model.predict(X[400:]) == y[400:]) > 0.9
+
+
 def test_rows_that_every_split_leaves_alone_make_a_constant():
     X, y = np.ones((30, 2)), np.arange(30) % 3
     model = ordinal.fit_boosting(X, y)
