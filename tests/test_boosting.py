@@ -506,6 +506,17 @@ def test_unusable_options_are_refused(options, message):
         ordinal.fit_boosting(X, y, **options)
 
 
+def test_a_split_may_part_missing_values_from_all_others(tmp_path):
+    rng = np.random.default_rng(0)
+    gone = rng.random(80) < 0.5
+    X = np.column_stack([np.where(gone, np.nan, rng.normal(size=80)), np.ones(80)])
+    model = ordinal.fit_boosting(X, gone.astype(int), n_rounds=3)
+    assert_array_equal(model.predict(X), gone)
+    assert model.trees.threshold.max() == np.finfo(float).max
+    model.save(tmp_path / "m")
+    assert_array_equal(ordinal.load(tmp_path / "m").predict(X), gone)
+
+
 def test_sparse_rows_are_refused():
     X, y = sample(40, 3)
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)

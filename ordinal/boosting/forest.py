@@ -76,7 +76,9 @@ class Trees(Storable):
         """Read the trees of one or more boosters from their `model_to_string`."""
         found, nodes, sets = _lines(texts)
         kind = _numbers(found["decision_type"], np.int32)
-        threshold = _numbers(found["threshold"], np.float64)
+        # infinite where a split parts missing values from all others
+        largest = np.finfo(float).max
+        threshold = np.clip(_numbers(found["threshold"], np.float64), -largest, largest)
         categorical = kind & _CATEGORICAL > 0
         # the sets of a tree are numbered from 0
         before = np.repeat(np.append(0, np.cumsum(sets))[:-1], nodes)
