@@ -53,7 +53,7 @@ class Boosting(_Estimator):
         classes: Sequence[Any] | None = None,
         rng: Rng = 0,
         n_threads: int | None = None,
-        tol: float = 0.001,
+        tol: float = 0.0001,
         max_iter: int = 2000,
         max_time: float | None = None,
         callback: Callback | None = None,

@@ -162,6 +162,7 @@ SPECIAL = {
 REFUSED = {
     "grouped().": "not available (with|for models with) random effects|rows to average"
     "|for models of fit_pom",
+    ".monotone_effects": "has no monotone effect",
     ".contrasts": "needs a categorical term",
     "ordinal.anova": "needs two models or more",
     "ordinal.fit_clmm": "groups must map names to labels",
