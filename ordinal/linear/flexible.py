@@ -21,7 +21,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
 from .._watch.convergence import Status, warn_of_disorder, warn_of_separation
-from .estimates import null_loglik, predictors, refit
+from .estimates import null_loglik, refit
 from .log_gamma import EstimatedShape, FixedShape, tails
 from .prepared import PreparedPom, prepare_pom
 from .ratio import WaldOnly
@@ -69,28 +69,11 @@ class FlexibleModel(WaldOnly):
     def _kinds(self) -> np.ndarray:
         return np.append(super(FlexibleModel, self)._kinds(), "link")
 
-    def predict_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Probabilities of the ranks, (n, r).
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-        offset : (n,) array-like, default 0
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or an offset not
-            between -1e100 and 1e100.
-        """
-        eta, _ = predictors(self, *self._read(X, offset))
+    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
         if self.nominal.size:
             eta.sort(axis=1)
         eta = for_all_ranks(self.observed, eta, -np.inf, np.inf)
-        P = rank_probabilities(*tails(self.shape, eta))
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        return rank_probabilities(*tails(self.shape, eta))
 
 
 def fit_flexible(

@@ -45,6 +45,30 @@ class WaldOnly(Wald):
         """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
         return score(self, *self._read(X, offset))
 
+    def predict_proba(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Probabilities of the ranks, (n, r).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        offset : (n,) array-like, default 0
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns, or an offset not
+            between -1e100 and 1e100.
+        """
+        eta, _ = predictors(self, *self._read(X, offset))
+        P = self._of_predictors(eta)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the ranks, (n, r), before rounding is undone."""
+        raise NotImplementedError
+
     def predict(
         self,
         X: MatrixLike,
@@ -88,26 +112,10 @@ class RatioModel(WaldOnly):
     def _check_thresholds(self, inner: np.ndarray) -> None:
         """Accept thresholds in any order."""
 
-    def predict_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Probabilities of the ranks, (n, r).
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-        offset : (n,) array-like, default 0
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or an offset not
-            between -1e100 and 1e100.
-        """
-        eta, _ = predictors(self, *self._read(X, offset))
+    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
         P = np.zeros((len(eta), self.classes.size))
         P[:, self.observed] = np.exp(log_probabilities(self.family, self.link, eta))
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        return P
 
 
 class Stages(NamedTuple):
