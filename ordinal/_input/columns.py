@@ -249,12 +249,17 @@ def read_frame(
     return Frame(np.column_stack(values), own, labels, kinds)
 
 
+def check_zeros_are_values(X: Any) -> None:
+    """Raise TypeError for sparse rows where a zero is a value like any other."""
+    if is_sparse(X):
+        raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
+
+
 def _named_columns(
     X: Any, wanted: Sequence[str] | None = None, empty: bool = False
 ) -> tuple[tuple[str, ...], list[Any]]:
     """Return the columns of a table, and the names by which they are shown."""
-    if is_sparse(X):
-        raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
+    check_zeros_are_values(X)
     if is_frame(X):
         columns = frame_columns(X, wanted)
         names = wanted

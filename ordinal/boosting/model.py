@@ -15,7 +15,7 @@ from .._cumulative.likelihood import (
     for_all_ranks,
     rank_probabilities,
 )
-from .._input.columns import Categories
+from .._input.columns import Categories, check_zeros_are_values
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -28,7 +28,7 @@ from .._input.fields import (
     Rule,
 )
 from .._input.frame import default_names
-from .._input.sparse import is_sparse, read_only
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named
 from .._model.links import falling
@@ -118,13 +118,11 @@ class BoostingModel(Thresholds):
 
     def _rows(self, X: MatrixLike) -> np.ndarray:
         """Return rows as trees take them."""
-        known: Categories = self.categories
-        if is_sparse(X):
-            raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
-        if all(labels is None for labels in known):
-            Z = read_for(self, X, missing=True)
-        else:
-            Z = read_for(self, X, missing=True, categories=known)
+        check_zeros_are_values(X)
+        # an array without categories is read as one, and not column by column
+        coded = any(labels is not None for labels in self.categories)
+        known: Categories | None = self.categories if coded else None
+        Z = read_for(self, X, missing=True, categories=known)
         assert isinstance(Z, np.ndarray)
         return filled_in(Z, self.fill, self.filled)
 

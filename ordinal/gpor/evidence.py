@@ -538,27 +538,27 @@ def _search(
     curvature: Curvature | DenseCurvature = Curvature(theta.size)
     if theta.size <= _FEW:
         curvature = DenseCurvature(theta.size)
+
+    def search(of: Evidence, theta: np.ndarray, tol: float, steps: int) -> Minimum:
+        return minimize(
+            partial(minus, of=of), theta, tol=tol, max_iter=max_iter,
+            monitor=monitor.after(steps), max_step=MAX_STEP, curvature=curvature,
+        )  # fmt: skip
+
     steps = 0
     # Each search on its own, so that its end does not depend on the searches before it.
     evidence.state = None
     for part, following in pairwise(evidence.levels()):
         part.tol = following.tol = LOOSE  # a start is no optimum of these rows
         with monitor.stage(f"{part.rows.size} rows"):
-            found = minimize(
-                partial(minus, of=part), theta, tol=max(tol, _COARSE),
-                max_iter=max_iter, monitor=monitor.after(steps), max_step=MAX_STEP,
-                curvature=curvature,
-            )  # fmt: skip
+            found = search(part, theta, max(tol, _COARSE), steps)
         theta, steps = found.x, steps + found.n_iter
         following.state = part.state_for(following)
         if isinstance(curvature, DenseCurvature) and part.measures_for(following):
             with suppress(OutOfTime):
                 curvature.measure(partial(minus, of=part), theta, found.gradient)
         curvature.scale(part.rows.size / following.rows.size)
-    return minimize(
-        partial(minus, of=evidence), theta, tol=tol, max_iter=max_iter,
-        monitor=monitor.after(steps), max_step=MAX_STEP, curvature=curvature,
-    )  # fmt: skip
+    return search(evidence, theta, tol, steps)
 
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
