@@ -318,7 +318,7 @@ class MixedLikelihood:
         )
 
     def _h(self, sums: Sums, u: list[np.ndarray]) -> np.ndarray:
-        """Return h by unit."""
+        """Return the log joint density of each level or, of several factors, of all."""
         if self.is_single:
             return np.asarray(sums.value - 0.5 * (u[0] ** 2).sum(axis=1))
         total = float(sums.value.sum()) - 0.5 * sum(float((v * v).sum()) for v in u)

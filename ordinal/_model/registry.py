@@ -170,7 +170,7 @@ _METHODS: dict[Callable[..., Any], Method] = {}
 
 
 def register(method: Method) -> None:
-    """Make a method known."""
+    """Add a method to those that the command, searches and files know."""
     _METHODS[method.fit] = method
 
 

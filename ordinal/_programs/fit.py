@@ -85,7 +85,7 @@ class OnBasis(Generic[P, M]):
         problem: Problem,
         point: P,
     ) -> OnBasis[P, M]:
-        """Choose the basis rows.
+        """Choose the basis rows, and return the solver on them.
 
         Their number, if it is to be found, by models of this point on parts of the
         problem.

@@ -264,7 +264,7 @@ class LocalBasisRows:
         return partial(self._sums, some, numbers)
 
     def every(self) -> SumsOf:
-        """Take all rows."""
+        """Return a function of the sums over all rows."""
         return partial(self._sums, self._cached(), slice(None))
 
     def in_double(self, sums: Any) -> Sums:
@@ -323,7 +323,7 @@ class RemoteBasisRows:
         return lambda losses: self._sums(losses, share, seed)
 
     def every(self) -> SumsOf:
-        """Take all rows."""
+        """Return a function of the sums over all rows."""
         return self._sums
 
     def in_double(self, sums: Any) -> Sums:

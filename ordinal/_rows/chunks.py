@@ -235,7 +235,7 @@ def is_chunked(X: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a fit reads its rows.
+    """Settings by which a fit reads its rows.
 
     Attributes
     ----------

@@ -290,7 +290,7 @@ class Ensemble:
         return all(score.ended for score in self.scores)
 
     def grow(self) -> None:
-        """Grow one round."""
+        """Grow one tree of every score."""
         for score in self.scores:
             score.grow()
         self.rounds += 1
@@ -309,7 +309,7 @@ class Ensemble:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ended:
-    """How the rounds ended, and the mean held-out loss after each of them."""
+    """End of the rounds, and the mean held-out loss after each of them."""
 
     rounds: int
     status: Status
@@ -318,7 +318,7 @@ class Ended:
 
 
 def grow_rounds(main: Ensemble, rounds: int, monitor: Monitor) -> Ended:
-    """Grow a number of rounds."""
+    """Grow trees up to this number of rounds, or until the monitor stops."""
     status = monitor.stop(main.rounds, 0.0)
     while status is None and main.rounds < rounds and not main.ended:
         main.grow()

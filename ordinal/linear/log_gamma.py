@@ -45,7 +45,7 @@ def _u(v: np.ndarray) -> np.ndarray:
 
 
 def _log_norm(shape: float) -> float:
-    """Return c of (1)."""
+    """Return the logarithm c of the norm of the density (1)."""
     s = shape * shape
     if s < 0.0625:  # Stirling's series, where the terms below would cancel
         series = -s / 12 + s**3 / 360 - s**5 / 1260 + s**7 / 1680
@@ -63,7 +63,7 @@ def density(shape: float, t: np.ndarray) -> np.ndarray:
 
 
 def slope(shape: float, t: np.ndarray) -> np.ndarray:
-    """Return f'."""
+    """Return the derivative f' of the density by t."""
     f = density(shape, t)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.where(f > 0, -f * _rate(shape, t), 0.0))

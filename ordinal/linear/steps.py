@@ -256,7 +256,7 @@ def check_observed(model: Estimates, asked: str) -> None:
 
 
 def information(fitted: Fitted, criterion: Criterion, total: float) -> float:
-    """Return AIC or BIC."""
+    """Return the AIC or the BIC of a fit, BIC by a total weight of the rows."""
     price = 2.0 if criterion == "aic" else float(np.log(total))
     return price * fitted.dof - 2 * fitted.loglik
 
