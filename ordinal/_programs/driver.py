@@ -96,10 +96,11 @@ class Pivoting:
         return pivots
 
 
-# Rows from which turns of SMO and Newton steps are shared. A fit of 300 rows takes
-# 3 ms, as long as a thread may wait for its processor on a busy machine
-# (tools/bench/busy.py).
-_SHARED_BY_PROBLEMS, _SHARED_BY_BLOCKS = 600, 2000
+# Rows from which turns of SMO and Newton steps are shared from the beginning. At C = 1
+# fewer take some 10 ms, no longer than a thread may wait for its processor on a busy
+# machine (tools/bench/busy.py), so that theirs are shared only if a first turn of
+# `Monitor.SLICE` has not been enough.
+_SHARED_AT_ONCE = 2000
 # A Newton step is due when few variables wait at their bounds to join the free ones,
 # for then it nearly ends the fit, and SMO has spent this many times its cost
 # (tools/measure_costs.py prints what other values cost)
@@ -211,11 +212,9 @@ class _Fit:
         self.gram, self.points, self.pivoting = gram, points, pivoting
         self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
         self.n_threads = n_threads
-        # To wake threads for small problems takes longer than their steps.
-        few = n < (_SHARED_BY_PROBLEMS if P > 1 else _SHARED_BY_BLOCKS)
-        self.n_threads_a_turn = 1 if few else n_threads
+        self.brief = n < _SHARED_AT_ONCE  # as far as is known: one thread is enough
         # A kernel function of the caller's may not be safe in two threads.
-        self.n_workers = self.n_threads_a_turn if gram.concurrent else 1
+        self.n_workers = n_threads if gram.concurrent else 1
         # a problem on its own has nothing to do beside its Newton step
         self.n_threads_a_step = n_threads if P == 1 else 1
         parts = [program.stretches(k) for k in range(P)]
@@ -259,6 +258,8 @@ class _Fit:
         least = int(_STEPS_PER_ROW * self.n_rows)
         while True:
             self.smo(pool)
+            if self.monitor.seconds - began > Monitor.SLICE:
+                self.brief = False
             self.collect()
             # where rows of K come and go, the tasks meet first: which rows are
             # computed in one product, whose rounding depends on its shape, and in
@@ -328,8 +329,8 @@ class _Fit:
             # Shorter turns while Newton steps are under way, whose ends SMO would not
             # see.
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
-            n_threads = max(1, self.n_threads_a_turn - len(self.under_way))
-            advance(self.tasks, self.space, seconds, n_threads)
+            n_threads = 1 if self.brief else self.n_threads - len(self.under_way)
+            advance(self.tasks, self.space, seconds, max(1, n_threads))
         elif self.under_way:
             pool.listen(Monitor.SLICE)
 
@@ -370,8 +371,9 @@ class _Fit:
                 # SMO.
                 if len(self.under_way) >= max(1, self.n_workers - going):
                     return
-                step = pool.submit(self.step, k)
-                if step is not None:
+                if self.brief:
+                    self.step(k)
+                elif (step := pool.submit(self.step, k)) is not None:
                     self.under_way[k] = step
 
     def step(self, k: int) -> bool:
@@ -392,7 +394,9 @@ class _Fit:
         if task.pivots and not points.mu[k].any():
             steps = self.pivoting[k].minimise(task, points, k, self.tol, self.max_iter)
         else:
-            steps = int(newton_step(points, k, self.n_threads_a_step))
+            steps = int(
+                newton_step(points, k, 1 if self.brief else self.n_threads_a_step)
+            )
         # where it did not move, it is not worth trying again soon
         task.resume(_PATIENCE if steps else 2 * task.patience, steps)
         return steps > 0

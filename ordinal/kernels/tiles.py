@@ -24,6 +24,11 @@ from .functions import (
     check_values,
 )
 
+# Multiplications of a matrix of values below which one thread takes 5 ms, no longer
+# than another may wait for its processor on a busy machine; a value counts for so many
+# beside those of its inner product (tools/bench/busy.py)
+_WORTH_A_THREAD, _COST_OF_VALUE = 200_000_000, 32
+
 _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 
 
@@ -189,8 +194,14 @@ class Evaluator:
         self._each_strip(strip)
 
     def _each_strip(self, call: Callable[[slice], None]) -> None:
-        rows = list(strips(self.shape[0]))  # a thread costs more than a few small tiles
-        n_threads = min(self.n_threads, len(rows)) if self.concurrent else 1
+        rows = list(strips(self.shape[0]))
+        (m, n), d = self.shape, 1
+        if not isinstance(self.kernel, Precomputed):
+            d = self.A.shape[1]
+        brief = m * n * (d + _COST_OF_VALUE) < _WORTH_A_THREAD
+        n_threads = (
+            1 if brief or not self.concurrent else min(self.n_threads, len(rows))
+        )
         with Pool(n_threads) as pool:
             pool.run(call, rows)
 

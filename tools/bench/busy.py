@@ -33,6 +33,12 @@ THREADS = (
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
     "ORDINAL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
 )  # fmt: skip
+# Whether glibc gives freed memory back to the system after each fit, which then costs
+# 3 ms a fit of 1000 rows, depends on addresses, that is on chance: here it never does.
+KEEP_MEMORY = {
+    "MALLOC_TRIM_THRESHOLD_": str(2**30),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
 LEAST = 0.2  # seconds of fits of a side in a round: short fits are repeated
 # Steps of fits that take longer than 20 s to converge, from this number of rows on.
 STEPS = {
@@ -95,7 +101,8 @@ class Side:
         self.options = options
         bare = {k: v for k, v in os.environ.items() if k not in THREADS}
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--serve"], text=True, env=bare | environment,
+            [sys.executable, __file__, "--serve"], text=True,
+            env=bare | KEEP_MEMORY | environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
