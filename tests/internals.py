@@ -25,6 +25,7 @@ from ordinal._model import folds
 from ordinal._model.folds import fold_shares
 from ordinal._model.links import CumulativeLink, falling
 from ordinal._model.registry import method_of, methods, path_of
+from ordinal._numerics import cholesky
 from ordinal._numerics.cholesky import pivoted_cholesky
 from ordinal._numerics.pool import at_work
 from ordinal._numerics.tails import normal_margin
@@ -42,6 +43,7 @@ from ordinal._solvers import _parts
 from ordinal._solvers._cumulative import LINKS
 from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by
 from ordinal._watch.progress import Line
+from ordinal.kernels import tiles
 from ordinal.kernels.basis_rows import drawn, stratified
 from ordinal.kernels.features import ColumnFeatures, RowFeatures, row_features
 
@@ -74,6 +76,7 @@ __all__ = [
     "check_cancelled",
     "check_cost",
     "checksum",
+    "cholesky",
     "chunks",
     "classes_in_rank_order",
     "drawn",
@@ -101,5 +104,6 @@ __all__ = [
     "source",
     "stratified",
     "structure_of",
+    "tiles",
     "values_of",
 ]

@@ -226,7 +226,7 @@ def test_a_newton_step_under_way_ends_with_its_fit(limit, n_threads, monkeypatch
 
     monkeypatch.setattr(driver, "newton_step", endless)
     monkeypatch.setattr(driver, "_PATIENCE", 0.0)
-    monkeypatch.setattr(driver, "_SHARED_BY_BLOCKS", 0)  # steps of few rows, too
+    monkeypatch.setattr(driver, "_SHARED_AT_ONCE", 0)  # steps of few rows, too
     X, y = sample(300, 3, noise=2.0)
     options = {"max_time": 600.0}
     if limit == "callback" and n_threads == 2:  # one thread sees no callback meanwhile

@@ -3,8 +3,8 @@
 numpy has a Cholesky factorisation but no triangular solve, and one call of it holds
 Ctrl-C back until it ends. Here nearly all the work is matrix products of BLOCK
 columns, so the speed is BLAS's, the memory is the caller's matrix, and the
-interpreter gets a turn several times a second at any size. The products are of strips
-of rows, which threads share.
+interpreter gets a turn several times a second at any size. The products are of BLOCK
+rows, which threads share: larger ones are no faster, and leave threads without work.
 
 The pivoted incomplete factorisation K ~ L L' is of a matrix given by tiles.
 Pivots are taken in blocks: of the rows with the largest residuals on the diagonal,
@@ -27,7 +27,7 @@ from .pool import Pool
 from .rows import matmul, strips
 
 BLOCK = 128
-_STRIP = 512  # rows of one product: a few hundredths of a second at 10 000 rows
+_FEW = 1000  # rows whose factor takes one thread no longer than others may wait
 
 
 def lower_inverse(L: np.ndarray) -> np.ndarray:
@@ -43,12 +43,6 @@ def lower_inverse(L: np.ndarray) -> np.ndarray:
     out[h:, h:] = lower_inverse(L[h:, h:])
     out[h:, :h] = matmul(-out[h:, h:], matmul(L[h:, :h], out[:h, :h]))
     return out
-
-
-def _groups(blocks: list[slice]) -> list[list[slice]]:
-    """Blocks that are worked on by one call, about as wide as a strip."""
-    several = _STRIP // BLOCK
-    return [blocks[i : i + several] for i in range(0, len(blocks), several)]
 
 
 class Cholesky:
@@ -70,17 +64,17 @@ class Cholesky:
         self.A = A
         n = A.shape[0]
         self.blocks = [slice(j, min(j + BLOCK, n)) for j in range(0, n, BLOCK)]
-        self._n_threads = n_threads if n > _STRIP else 1
+        self._n_threads = n_threads if n > _FEW else 1
         with Pool(self._n_threads) as pool:
             for J in self.blocks:
                 check_cancelled()
                 if J.start:
-                    pool.run(partial(self._subtract, J), strips(n, _STRIP, J.start))
+                    pool.run(partial(self._subtract, J), strips(n, BLOCK, J.start))
                 inverse = lower_inverse(np.linalg.cholesky(A[J, J]))
                 if not np.isfinite(inverse).all():
                     raise np.linalg.LinAlgError("matrix is singular")
                 A[J, J] = inverse
-                pool.run(partial(self._scale, J), strips(n, _STRIP, J.stop))
+                pool.run(partial(self._scale, J), strips(n, BLOCK, J.stop))
 
     def _subtract(self, J: slice, rows: slice) -> None:
         """Subtract the contribution of the columns left of J from these rows of J."""
@@ -122,14 +116,13 @@ class Cholesky:
             for i, I in enumerate(blocks):  # below the diagonal, row by row
                 check_cancelled()
                 left = A[I, : I.start].copy()  # of L, where the strips write X
-                pool.run(partial(self._invert_rows, I, left), _groups(blocks[:i]))
+                pool.run(partial(self._invert_rows, I, left), blocks[:i])
         return A
 
-    def _invert_rows(self, I: slice, left: np.ndarray, some: list[slice]) -> None:
-        """Return the rows I of X in some blocks of columns, from those above them."""
+    def _invert_rows(self, I: slice, left: np.ndarray, J: slice) -> None:
+        """Compute the rows I of X in the columns J, from those above them."""
         A = self.A
-        for J in some:
-            A[I, J] = -A[I, I] @ (left[:, J.start :] @ A[J.start : I.start, J])
+        A[I, J] = -A[I, I] @ (left[:, J.start :] @ A[J.start : I.start, J])
 
     def inverse(self) -> np.ndarray:
         """A^-1, in the memory of A; the factor is spent. O(2/3 n^3)."""
@@ -143,7 +136,7 @@ class Cholesky:
             for I in blocks:  # from the top: rows above I are no longer needed
                 check_cancelled()
                 left = np.ascontiguousarray(A[I.start :, I].T)
-                pool.run(partial(self._multiply, I, left), strips(I.stop, _STRIP))
+                pool.run(partial(self._multiply, I, left), strips(I.stop, BLOCK))
                 A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T  # to the last bit
         return A
 
