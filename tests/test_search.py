@@ -1323,6 +1323,50 @@ def test_later_stages_are_halved_too():
     assert [rows[k] for k in (0, 1, 5, 6, 7, 8)] == [934, 2800, 312, 312, 312, 312]
 
 
+class Counted:
+    """Predict one label, and record how many rows were asked for."""
+
+    def __init__(self, label, n_train):
+        self.label, self.n_train = label, n_train
+
+    def predict(self, X):
+        CALLS.append((self.n_train, len(X)))
+        return np.full(len(X), self.label)
+
+
+def fit_and_count(X, y, *, label=0):
+    return Counted(label, len(y))
+
+
+def test_samples_are_scored_on_their_share_and_the_larger_keep_a_third():
+    n = 40_000
+    X = np.arange(n, dtype=float)[:, None]
+    CALLS.clear()
+    found = select(
+        fit_and_count, X, np.arange(n) % 9, search={"label": list(range(9))},
+        halving=True, standardize=False, cv=2, refit=False, n_threads=1,
+    )  # fmt: skip
+    rows, counts = np.unique(found.rows, return_counts=True)
+    assert rows.tolist() == [2223, 6667, 20_000]
+    assert counts.tolist() == [4, 3, 2]  # of 9 points 5 go on, and 2 of these
+    assert set(CALLS) == {(2223, 5000), (6667, 6667), (20_000, 20_000)}
+
+
+def test_small_samples_are_fitted_without_the_basis():
+    X, y = sample(1200, r=3, seed=1)
+    grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.03, 0.3]}
+    options = {"search": grid, "halving": True, "refit": False}
+    whole = select("svorim", X, y, **options)
+    # 320 rows of 960: at most five times as many as the basis has
+    found = select("svorim", X, y, basis=64, **options)
+    few = select("svorim", X, y, basis=63, **options)
+    dropped = found.rows == 320
+    assert 0 < dropped.sum() < 8
+    assert_array_equal(found.scores[dropped], whole.scores[whole.rows == 320])
+    assert (found.scores[~dropped] != whole.scores[~dropped]).any()
+    assert (few.scores[few.rows == 320] != whole.scores[whole.rows == 320]).any()
+
+
 def test_points_without_a_score_on_a_sample_go_on():
     """A fit may need more rows than a sample has."""
 

@@ -121,6 +121,9 @@ class Method:
         Arguments in which the points of a path may differ.
     fit_path : callable or None
         Fits such points.
+    rows_per_basis_row : int
+        Up to how many training rows per row of a basis a fit without the basis takes
+        less time. Searches leave the basis out of fits to such samples.
     reads_chunks : bool
         Whether the fit reads rows in chunks without a basis.
     by_row : set of str
@@ -143,6 +146,7 @@ class Method:
     grid: Grid = field(default_factory=dict)
     varying: tuple[str, ...] = ()
     fit_path: Callable[..., tuple[Any, Any]] | None = None
+    rows_per_basis_row: int = 0
     reads_chunks: bool = False
     by_row: Set[str] = frozenset()
     needs: str | None = None

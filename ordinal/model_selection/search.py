@@ -20,7 +20,9 @@ from .work import Outcome, Task, TrainingRows, Work
 
 _SHARE = 3  # of the rows of one stage of halving are those of the stage before
 _KEPT = 0.5  # of the points go on to three times as many rows
+_CLEAR = 4000  # training rows that tell so much that one in three points goes on
 _LEAST_SAMPLE = 300  # rows on which points are told apart
+_LEAST_SCORED = 5000  # test rows of a fold: means of five folds are then off by .005
 _LARGE = 1500  # training rows from which halving is worth it
 _ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is rounded
 
@@ -163,7 +165,9 @@ class Search:
     in a fold each; their outcomes are noted; the best point so far goes back to the
     space. With successive halving the points of a stage are first fitted to a sample of
     the training rows, and the better half of them goes on to three times as many rows,
-    until these are all (K. Jamieson, A. Talwalkar, "Non-stochastic best arm
+    until these are all; after samples of `_CLEAR` rows or more the better third. Fits
+    to a sample are scored on the same share of the test rows, or on `_LEAST_SCORED` of
+    them if that is more (K. Jamieson, A. Talwalkar, "Non-stochastic best arm
     identification and hyperparameter optimization", AISTATS 2016).
 
     Attributes
@@ -187,7 +191,7 @@ class Search:
         self.rows, self.splits = rows, splits
         self._n_train = min(train.size for train, _ in splits)
         self._halves = self._n_train >= halve_from
-        self._orders: dict[int, np.ndarray] = {}
+        self._orders: dict[tuple[int, int], np.ndarray] = {}
         self.trials = Trials(work.scorers, len(splits))
         self._work, self._space, self._progress = work, space, progress
         self._proposed: list[Point] = []  # the points as the space names arguments
@@ -206,7 +210,8 @@ class Search:
                 raise ValueError("search.stages must give points, got none")
             for share in self._samples(len(numbers)):
                 yield self._as_tasks(numbers, share)
-                numbers = self.trials.leaders(numbers, _KEPT)
+                clear = self._n_train >= _CLEAR * share
+                numbers = self.trials.leaders(numbers, 1 / _SHARE if clear else _KEPT)
                 self._progress.total += len(numbers) * len(self.splits)
             yield self._as_tasks(numbers)
             best = self.trials.best()
@@ -260,18 +265,30 @@ class Search:
             share *= _SHARE
         return shares[::-1]
 
-    def _sample(self, fold: int, share: int) -> np.ndarray:
-        """Return one of `share` training rows of a fold; larger samples hold the
-        smaller ones, and all have every rank in its share.
+    def _sample(self, fold: int, share: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return one of `share` training rows of a fold, and the test rows that judge
+        fits to them.
         """
-        train = self.splits[fold][0]
-        if share == 1:
-            return train
-        if fold not in self._orders:
-            rank = np.unique(self._work.rank[train], return_inverse=True)[1]
+        train, test = self.splits[fold]
+        scored = max(_LEAST_SCORED, math.ceil(test.size / share))
+        return (
+            self._beginning(fold, 0, math.ceil(train.size / share)),
+            self._beginning(fold, 1, min(scored, test.size)),
+        )
+
+    def _beginning(self, fold: int, side: int, size: int) -> np.ndarray:
+        """Return `size` training rows (side 0) or test rows (1) of a fold; larger
+        samples hold the smaller ones, and all have every rank in its share.
+        """
+        rows = self.splits[fold][side]
+        if size == rows.size:
+            return rows
+        if (fold, side) not in self._orders:
+            rank = np.unique(self._work.rank[rows], return_inverse=True)[1]
             # The seed is fixed because the folds have been drawn at random.
-            self._orders[fold] = train[spread_by_rank(rank, np.random.default_rng(0))]
-        return np.sort(self._orders[fold][: math.ceil(train.size / share)])
+            order = spread_by_rank(rank, np.random.default_rng(0))
+            self._orders[fold, side] = rows[order]
+        return np.sort(self._orders[fold, side][:size])
 
     def _as_tasks(self, numbers: list[int], share: int = 1) -> list[Task]:
         """Make a task for each fold and path, on one of `share` of the rows."""
@@ -285,12 +302,12 @@ class Search:
         self._requested = [
             (fold, path) for fold in range(len(self.splits)) for path in paths.values()
         ]
+        samples = [self._sample(fold, share) for fold in range(len(self.splits))]
+        replaced = {}
+        if share > 1:
+            replaced = self._work.sample_options(self.trials.rows[numbers[0]])
         return [
-            Task(
-                self._sample(fold, share),
-                self.splits[fold][1],
-                tuple(points[number] for number in path),
-            )
+            Task(*samples[fold], tuple({**replaced, **points[k]} for k in path))
             for fold, path in self._requested
         ]
 

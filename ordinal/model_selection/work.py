@@ -217,6 +217,19 @@ class Work:
         module: str = getattr(unwrapped(self.fit)[0], "__module__", None) or ""
         return module.partition(".")[0] == __name__.partition(".")[0]
 
+    def sample_options(self, n: int) -> dict[str, Any]:
+        """Return the options that fits to a sample of n rows have in place of `given`.
+
+        A sample of few rows needs no basis: the whole kernel matrix then costs less,
+        and tells points apart as well.
+        """
+        method, basis = method_of(unwrapped(self.fit)[0]), self.given.get("basis")
+        if method is None or self.chunked is not None:
+            return {}
+        if not isinstance(basis, int) or n > method.rows_per_basis_row * basis:
+            return {}
+        return {"basis": None}
+
     def check_point(self, point: Point) -> None:
         """Raise TypeError for a point with an argument that the function does not have,
         which says what can be searched instead.

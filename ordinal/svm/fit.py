@@ -643,5 +643,6 @@ for _method, _function in _FITS.items():
             grid={"C": COSTS, "gamma": GAMMAS},
             varying=_VARYING if _method == "svr" else ("C",),
             fit_path=path_function(partial(_family, _method), _parameters),
+            rows_per_basis_row=5,  # tools/bench/large_search.py --only samples
         )
     )
