@@ -4,7 +4,8 @@
 
 The rows are simulated in the shape of covtype: 10 measurements, two one-hot categories
 of 4 and 40 levels, and 7 ranks of its shares. A search has 10 x 10 points and 5 folds,
-on one thread; errors are those on 20 000 other rows.
+on one thread; errors are those on 20 000 other rows. With --store a search that was
+interrupted (Ctrl-C) goes on with what it has done, and its seconds are a sum.
 
 search     `select("svorim", basis=--basis, halving=True)`, the refit included
 full       the same without halving, which takes far longer: pass --rows 46000
@@ -73,7 +74,7 @@ def searched(args, X, y, halving=True):
     """Return our predictor, and what was chosen."""
     found = ordinal.select(
         "svorim", X, y, search=POINTS, halving=halving, basis=args.basis, tol=TOL,
-        n_threads=1,
+        n_threads=1, store=args.store, cache_mb=3000,
     )  # fmt: skip
     return found.predict, ", ".join(f"{k} {v:.3g}" for k, v in found.params.items())
 
@@ -136,7 +137,11 @@ def report(args, name: str, fit) -> None:
     X, y = made(args.rows, 1)
     X_test, y_test = made(TEST, 2)
     start = time.process_time()
-    predict, chosen = fit(args, X, y)
+    try:
+        predict, chosen = fit(args, X, y)
+    except KeyboardInterrupt:
+        table.note(f"interrupted after {time.process_time() - start:.1f} s of CPU")
+        raise SystemExit(1) from None
     seconds = time.process_time() - start
     miss = np.abs(predict(X_test) - y_test)
     basis = None if fit is by_liquidsvm else str(args.basis)
@@ -175,6 +180,7 @@ def main():
     arguments = parser(__doc__, PARTS)
     arguments.add_argument("--rows", type=int, default=460_000, metavar="N")
     arguments.add_argument("--basis", type=int, default=1000, metavar="M")
+    arguments.add_argument("--store", metavar="FOLDER", help="of finished tasks")
     arguments.add_argument(
         "--library", metavar="FILE", help="shared library of liquidSVM"
     )
