@@ -146,6 +146,30 @@ def test_dense(case):
     assert_allclose(M, expected, rtol=1e-7, atol=1e-12 + close["atol"] * scale)
 
 
+def test_rows_without_curvature_are_left_out_of_the_factor():
+    rng = np.random.default_rng(0)
+    n = 200
+    F = rng.normal(size=(n, n))
+    Sigma, W = F @ F.T / n, rng.uniform(0.5, 2, n)
+    W[rng.permutation(n)[:120]] = rng.choice([0.0, 1e-30, 1e-18], 120)
+    cov = Dense(Sigma)
+    _, R, close = assert_is_of(cov, Sigma, W, rng)
+    a, u, t, dW = rng.normal(size=(4, n))
+    _, root = cov.predictor(a)
+    assert_allclose(root.T @ root, R, rtol=1e-7, atol=close["atol"])
+    expected = 0.5 * (np.outer(a, a) - R) + np.outer(u, a)
+    M = cov.sensitivity(a, u, 0 * a)
+    assert_allclose(M, expected, rtol=1e-7, atol=close["atol"])
+    A, _ = explicit(Sigma, W)
+    cov.posterior(a, W)
+    seen = W > 0.1
+    t, dW = t * seen, dW * seen
+    mean, falls = cov.response()(t, dW)
+    assert_allclose(mean[seen], (A @ t)[seen], rtol=1e-8, atol=1e-10)
+    expected = A**2 @ dW / np.diagonal(A)
+    assert_allclose(falls[seen], expected[seen], rtol=1e-8, atol=1e-10)
+
+
 def test_a_small_precision_keeps_the_digits_of_the_variance():
     """The variance is small where (1 - q) / W has none left."""
     rng = np.random.default_rng(0)

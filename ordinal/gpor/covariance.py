@@ -369,18 +369,26 @@ def _root(A: np.ndarray) -> np.ndarray:
 
 _COLUMNS = 64  # of a triangular product made at a time
 _SMALL = 1e-6  # W_i Sigma_ii below which 1 - (B^-1)_ii has lost digits
+_NOTHING = 1e-14  # W_i max Sigma_jj below which row i tells nothing in double
+_MOST = 0.9  # of the rows: a factor of fewer is worth a copy of their covariance
 _FEW = 64  # rows of a matrix whose squares stay in the cache
 _ROWS = 1024  # of B made at a time: its memory is new, and costs as much as its values
 
 
 class Dense:
-    """Sigma (n, n) and its factor at the latest W."""
+    """Sigma (n, n) and its factor at the latest W.
+
+    A row far inside the interval of its rank has a curvature W_i that is next to 0, and
+    its row of B = I + root Sigma root is that of the unit matrix. The factor is that of
+    the other rows, if they are few enough.
+    """
 
     def __init__(self, Sigma: np.ndarray, n_threads: int = 1):
         self.Sigma = Sigma
         self.rest = np.zeros(len(Sigma))
         self._n_threads = n_threads
         self._B = np.empty_like(Sigma)
+        self._inner, self._active = self._B, np.arange(len(Sigma))
         self.log_det, self._inverted = 0.0, False  # as for W = 0
 
     def matvec(self, v: np.ndarray) -> np.ndarray:
@@ -388,16 +396,35 @@ class Dense:
         return np.asarray(self.Sigma @ v)
 
     def factor(self, W: np.ndarray) -> None:
-        """Take W (n,) >= 0. O(n^3 / 3)."""
+        """Take W (n,) >= 0. O(m^3 / 3) for m rows with curvature."""
         self.W, self.root, self._inverted = W, np.sqrt(W), False
-        for rows in strips(len(W), _ROWS):
+        Sigma = self._take_active()
+        root = self.root[self._active]
+        for rows in strips(root.size, _ROWS):
             check_cancelled()
             _gp_products.scaled(
-                self.Sigma, self.root, rows.start, rows.stop, self._B, self._n_threads
+                Sigma, root, rows.start, rows.stop, self._inner, self._n_threads
             )
         # B = I + root K root has eigenvalues of 1 and more: it needs no jitter.
-        self._cholesky = Cholesky(self._B, self._n_threads)
+        self._cholesky = Cholesky(self._inner, self._n_threads)
         self.log_det = self._cholesky.log_det
+
+    def _take_active(self) -> np.ndarray:
+        """Choose the rows that the factor is to have, and return their covariance."""
+        size = self.W * np.diagonal(self.Sigma).max()
+        # What is not a number stays, so that the factorisation fails. So do all rows
+        # where none has any curvature.
+        active = np.flatnonzero(~(size < min(_NOTHING, size.max())))
+        if active.size > _MOST * size.size:
+            self._inner, self._active = self._B, np.arange(size.size)
+            return self.Sigma
+        self._inner, self._active = np.empty((active.size, active.size)), active
+        return np.ascontiguousarray(self.Sigma[np.ix_(active, active)])
+
+    @property
+    def _every(self) -> bool:
+        """Return whether the factor is one of all rows."""
+        return self._inner is self._B
 
     def solve(
         self, v: np.ndarray, W: np.ndarray | None = None
@@ -420,20 +447,24 @@ class Dense:
         return *self.solve(v, W), *self.marginals()
 
     def _R_times(self, v: np.ndarray) -> np.ndarray:
-        scaled = self.root * v
+        active, out = self._active, np.asarray(self.W * v)
+        scaled = self.root[active] * v[active]
         # `marginals` has put the inverse where the factor was.
         if self._inverted:
-            inner = self._B.T @ (self._B @ scaled)
+            inner = self._inner.T @ (self._inner @ scaled)
         else:
             inner = self._cholesky.solve(scaled[:, None])[:, 0]
-        return np.asarray(self.root * inner)
+        out[active] = self.root[active] * inner
+        return out
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
         """(diagonal of the posterior covariance A, 1 - W_i A_ii). O(n^3 / 3)."""
         L_inverse = self._cholesky.invert_factor()
         self._inverted = True
-        q = np.empty(len(L_inverse))  # the diagonal of B^-1
-        _gp_products.column_norms(L_inverse, q)
+        norms = np.empty(len(L_inverse))
+        _gp_products.column_norms(L_inverse, norms)
+        q = np.ones(len(self.W))  # the diagonal of B^-1
+        q[self._active] = norms
         diagonal = np.diagonal(self.Sigma)
         # (1 - q) / W is a difference of numbers near 1 there: computed from the
         # columns.
@@ -442,7 +473,9 @@ class Dense:
             A = (1 - q) / self.W
         for part in (small[columns] for columns in strips(small.size, 64)):
             check_cancelled()
-            columns = L_inverse @ (self.root[:, None] * self.Sigma[:, part])
+            # Sigma is symmetric, and its rows are adjacent in memory.
+            values = self.Sigma[part][:, self._active] * self.root[self._active]
+            columns = L_inverse @ values.T
             A[part] = diagonal[part] - np.einsum("ij,ij->j", columns, columns)
         return A, q
 
@@ -454,21 +487,21 @@ class Dense:
         The function takes t = d eta - dW h and dW, (n,) arrays, and returns A t and
         (A o A) dW / diag A, in O(n^2). After `marginals`, whose factor it spends.
         """
-        inverse = self._cholesky.inverse_from_factor()
+        inverse, active = self._cholesky.inverse_from_factor(), self._active
         self._inverted = False
         # A = W^-1/2 (I - B^-1) W^-1/2
-        root = np.maximum(self.root, _SMALL * self.root.max())
+        root = np.maximum(self.root[active], _SMALL * self.root.max())
         M = np.negative(inverse, out=inverse)
         M.flat[:: len(M) + 1] += 1
         own = np.maximum(np.diagonal(M), _SMALL**2)
 
         def moved(t: np.ndarray, dW: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            v, w, n = t / root, dW / root**2, len(M)
-            mean, falls = np.empty(n), np.empty(n)
+            v, w, n = t[active] / root, dW[active] / root**2, len(M)
+            mean, falls = np.zeros(t.size), np.zeros(t.size)
             for rows in strips(n, _FEW):
-                mean[rows] = M[rows] @ v
-                falls[rows] = np.square(M[rows]) @ w
-            return mean / root, falls / own
+                mean[active[rows]] = M[rows] @ v / root[rows]
+                falls[active[rows]] = np.square(M[rows]) @ w / own[rows]
+            return mean, falls
 
         return moved
 
@@ -477,10 +510,15 @@ class Dense:
 
         After `marginals`, whose factor it spends. There is no `rest` to change by c.
         """
-        M = self._cholesky.inverse_from_factor()
-        M *= -0.5 * self.root[:, None]
+        R, root = self._cholesky.inverse_from_factor(), self.root[self._active]
+        R *= -0.5 * root[:, None]
         # Rows and columns are scaled in place: M is the largest array of a fit.
-        M *= self.root
+        R *= root
+        if self._every:
+            R += np.outer(0.5 * a + u, a)
+            return R
+        M = np.diag(-0.5 * self.W)
+        M[np.ix_(self._active, self._active)] = R
         M += np.outer(0.5 * a + u, a)
         return M
 
@@ -491,9 +529,13 @@ class Dense:
         """
         if not self._inverted:
             return a, np.zeros(self._B.shape)  # whose memory is not touched as yet
-        root = np.tril(self._B)
-        root *= self.root
-        return a, root
+        root = np.tril(self._inner)
+        root *= self.root[self._active]
+        if self._every:
+            return a, root
+        out = np.diag(self.root)
+        out[np.ix_(self._active, self._active)] = root
+        return a, out
 
 
 Covariance = Dense | LowRank
