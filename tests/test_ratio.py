@@ -4,6 +4,7 @@
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,6 @@ CASES = [
     (family, link)
     for family in FAMILIES
     for link in ("logit", "probit", "cloglog", "loglog", "cauchit")
-    if family != "adjacent" or link == "logit"
 ]
 cases = pytest.mark.parametrize(("family", "link"), CASES)
 families = pytest.mark.parametrize("family", FAMILIES)
@@ -288,8 +288,81 @@ def test_separated_ranks_are_reported(family):
 def test_what_is_refused():
     with pytest.raises(ValueError, match="family must be"):
         fit_ratio(MADE.X, MADE.y, family="cumulative")
-    with pytest.raises(ValueError, match="link must be 'logit' for family='adjacent'"):
-        fit_ratio(MADE.X, MADE.y, family="adjacent", link="probit")
     model = fit_ratio(MADE.X, MADE.y)
     with pytest.raises(ValueError, match='take method="wald"'):
         model.confint(method="profile")
+
+
+def averages(model, X, changed=None):
+    """Mean probabilities of training rows, with other parameters if any are given."""
+    T, m = model.thresholds.size, model.nominal.size
+    if changed is not None:
+        theta, nu, beta = np.split(changed, [T, T * (1 + m)])
+        model = replace(
+            model, thresholds=theta, nominal_coef=nu.reshape(T, m), coef=beta
+        )
+    P = model.predict_proba(X, offset=MADE.offset)
+    return MADE.weight @ P / MADE.weight.sum()
+
+
+def delta_errors(model, value):
+    x, h = model.parameters, 1e-5
+    slopes = [(value(x + h * e) - value(x - h * e)) / 2 / h for e in np.eye(x.size)]
+    G = np.array(slopes).T
+    return np.sqrt(np.einsum("ij,jk,ik->i", G, model.covariance, G))
+
+
+@cases
+def test_effects_and_averages_are_differences_of_predictions(family, link):
+    model = whole(family, link, nominal=[1])
+    found = model.average_proba()
+    assert_allclose(found["probability"], averages(model, MADE.X), rtol=1e-10)
+    errors = delta_errors(model, lambda x: averages(model, MADE.X, x))
+    assert_allclose(found["standard_error"], errors, rtol=1e-5)
+    table, r = model.marginal_effects(), model.classes.size
+    for j in range(MADE.X.shape[1]):
+        is_binary = np.isin(MADE.X[:, j], (0, 1)).all()
+        up, down, h = MADE.X.copy(), MADE.X.copy(), 1e-4
+        if is_binary:
+            up[:, j], down[:, j], h = 1, 0, 0.5
+        else:
+            up[:, j] += h
+            down[:, j] -= h
+
+        def effect(x, up=up, down=down, h=h):
+            return (averages(model, up, x) - averages(model, down, x)) / 2 / h
+
+        own = slice(j * r, (j + 1) * r)
+        assert_allclose(table["effect"][own], effect(None), atol=1e-7)
+        errors = delta_errors(model, effect)
+        assert_allclose(table["standard_error"][own], errors, rtol=1e-4, atol=1e-7)
+
+
+@cases
+def test_residuals_are_those_of_the_probabilities(family, link):
+    model = whole(family, link, nominal=[1])
+    P = model.predict_proba(MADE.X, offset=MADE.offset)
+    j = np.arange(P.shape[1])
+    expected = [p[j < y].sum() - p[j > y].sum() for p, y in zip(P, MADE.y, strict=True)]
+    assert_allclose(model.residuals(), expected, atol=1e-12)
+    given = model.residuals(MADE.X, MADE.y, offset=MADE.offset)
+    assert_array_equal(given, model.residuals())
+    deviance = model.residuals(kind="deviance")
+    assert MADE.weight @ deviance**2 == pytest.approx(model.deviance)
+    assert_array_equal(np.sign(deviance), np.sign(expected))
+    score = MADE.weight * model.residuals(kind="score")
+    assert_allclose(score @ MADE.X[:, model.location], 0, atol=1e-5)
+    h = 1e-5  # the slope of log P(y) by x'beta, which an offset adds to
+    up, down = (model.predict_proba(MADE.X, offset=MADE.offset + s) for s in (h, -h))
+    slope = np.log(up / down)[np.arange(MADE.y.size), MADE.y] / 2 / h
+    assert_allclose(model.residuals(kind="score"), slope, atol=1e-7)
+    with pytest.raises(ValueError, match="kind must be"):
+        model.residuals(kind="surrogate")
+
+
+def test_rows_of_a_loaded_ratio_model_must_be_given(tmp_path):
+    whole("stopping", "logit").save(tmp_path / "m.npz")
+    loaded = ordinal.load(tmp_path / "m.npz")
+    with pytest.raises(ValueError, match="training rows"):
+        loaded.marginal_effects()
+    assert loaded.marginal_effects(MADE.X)["effect"].sum() == pytest.approx(0)

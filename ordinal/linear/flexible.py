@@ -22,9 +22,9 @@ from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
 from .._watch.convergence import Status, warn_of_disorder, warn_of_separation
 from .estimates import null_loglik, refit
+from .inference import WaldOnly
 from .log_gamma import EstimatedShape, FixedShape, tails
 from .prepared import PreparedPom, prepare_pom
-from .ratio import WaldOnly
 from .sandwich import inverse
 from .training import Missing
 

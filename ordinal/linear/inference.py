@@ -24,10 +24,18 @@ from .._input.sparse import CSR, read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._model.model import read_for
 from .._model.printing import LEGEND, Table, Text, aligned, coefficient_lines
-from .._model.threshold_model import names_between
+from .._model.threshold_model import by_probabilities, names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
-from .estimates import Estimates, bias_of, check_likelihood, covariance_for, remembered
-from .margins import averages_table, effects_table, rows_to_average
+from .estimates import (
+    Estimates,
+    bias_of,
+    check_likelihood,
+    covariance_for,
+    predictors,
+    remembered,
+    score,
+)
+from .margins import Means, averages_table, effects_table, rows_to_average
 from .odds import brant_test, ratio_tests
 from .profile import profile_interval
 
@@ -97,7 +105,8 @@ class Wald(Estimates):
     @property
     def mcfadden_r2(self) -> float:
         """1 - loglik / null_loglik, McFadden's R2: 0 of a model without features."""
-        return 1 - self.loglik / self.null_loglik
+        # rounding may leave the model without features below itself
+        return max(0.0, 1 - self.loglik / self.null_loglik)
 
     # Tables
 
@@ -365,7 +374,183 @@ class Wald(Estimates):
         )
 
 
-class Inference(Wald):
+class WaldOnly(Wald):
+    """A model that has probabilities and the inference of `Wald`, and no more."""
+
+    __slots__ = ()
+
+    def decision_function(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
+        return score(self, *self._read(X, offset))
+
+    def predict_proba(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Probabilities of the ranks, (n, r).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        offset : (n,) array-like, default 0
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns, or an offset not
+            between -1e100 and 1e100.
+        """
+        eta, _ = predictors(self, *self._read(X, offset))
+        P = self._of_predictors(eta)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the ranks, (n, r), before rounding is undone."""
+        raise NotImplementedError
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["median", "mode", "cost"] = "median",
+        cost: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Labels by a rule on `predict_proba`, as those of `PomModel`."""
+        rules = "median", "mode", "cost"
+        return by_probabilities(self, X, rule, rules, cost, offset=offset)
+
+    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
+        raise ValueError(
+            'confint(method="profile") is of models of fit_pom: take method="wald"'
+        )
+
+
+class Effects(Wald):
+    """Mean probabilities, and average marginal effects on them."""
+
+    __slots__ = ()
+
+    def marginal_effects(
+        self,
+        X: MatrixLike | None = None,
+        *,
+        level: float = 0.95,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Table:
+        """Average marginal effects of the features on the probabilities of the ranks.
+
+        Of a number: how fast the mean probability of a rank over the rows rises with
+        the feature. Of a column that is 0 or 1 in all rows: how much higher it is with
+        1 in all rows than with 0. Of a level of a category, "Infl[High]": than with the
+        reference level. A feature has its effect through all terms of a formula that it
+        is in. The effects of a feature sum to 0 over the ranks.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame, optional
+            Rows to average over. Default: the training rows, with their weights and
+            offsets.
+        level : float in (0, 1), default 0.95
+            Of the intervals.
+        offset : (n,) array-like, default 0
+        sample_weight : (n,) array-like >= 0, optional
+            Both go with `X`.
+
+        Returns
+        -------
+        Table
+            A dict of arrays, with an entry for each feature and rank that has training
+            rows: "name", "rank", "effect", "standard_error" (delta method), "z",
+            "p_value", "lower", "upper".
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `decision_function` and `standard_errors`; offsets or weights without
+            `X`, or no `X` and a model without its training rows; a formula with a
+            comparison, which has no slope.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> effects = model.marginal_effects()
+        >>> effects["name"][:3], effects["rank"][:3]
+        (array(['x1', 'x1', 'x1'], dtype='<U2'), array([1, 2, 3]))
+        >>> effects["effect"][:3].round(4)
+        array([-0.2192,  0.0022,  0.217 ])
+        """
+        z = normal_margin(check_share("level", level))
+        covariance = covariance_for(self, "marginal_effects")
+        rows = rows_to_average(self, "marginal_effects", X, offset, sample_weight)
+        return effects_table(self._means(), rows, covariance, z)
+
+    def average_proba(
+        self,
+        X: MatrixLike | None = None,
+        *,
+        cumulative: bool = False,
+        level: float = 0.95,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Table:
+        """Return the mean of `predict_proba` over rows, with standard errors and
+        intervals.
+
+        One row gives its probabilities. The errors are those of the estimates (delta
+        method); the rows are taken as they are.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame, optional
+            Rows to average over. Default: the training rows, with their weights and
+            offsets.
+        cumulative : bool, default False
+            Give the mean of P(y <= j), at every threshold, in place of P(y = j).
+        level : float in (0, 1), default 0.95
+            Of the intervals, which are symmetric on the scale of log p / (1 - p), as
+            those of R's `predict.clm`, and so lie within 0 and 1.
+        offset : (n,) array-like, default 0
+        sample_weight : (n,) array-like >= 0, optional
+            Both go with `X`.
+
+        Returns
+        -------
+        Table
+            A dict of arrays, with an entry for each of the r ranks or r - 1 thresholds:
+            "rank" or "threshold", "probability", "standard_error", "lower", "upper".
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `decision_function` and `standard_errors`; offsets or weights without
+            `X`, or no `X` and a model without its training rows.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> model.average_proba(cumulative=True)
+        threshold probability standard_error    lower    upper
+        1|2          0.373492      0.0928077 0.215071 0.564661
+        2|3          0.630519        0.10474 0.414172 0.804653
+        """
+        z = normal_margin(check_share("level", level))
+        check_flag("cumulative", cumulative)
+        covariance = covariance_for(self, "average_proba")
+        rows = rows_to_average(self, "average_proba", X, offset, sample_weight)
+        return averages_table(self._means(), rows, covariance, z, cumulative)
+
+    def _means(self) -> Means:
+        return Means(self)
+
+
+class Inference(Effects):
     """Tests and effects of a fitted cumulative model."""
 
     __slots__ = ()
@@ -454,120 +639,6 @@ class Inference(Wald):
                 "p_value": np.array(tails),
             }
         )
-
-    def marginal_effects(
-        self,
-        X: MatrixLike | None = None,
-        *,
-        level: float = 0.95,
-        offset: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Table:
-        """Average marginal effects of the features on the probabilities of the ranks.
-
-        Of a number: how fast the mean probability of a rank over the rows rises with
-        the feature. Of a column that is 0 or 1 in all rows: how much higher it is with
-        1 in all rows than with 0. Of a level of a category, "Infl[High]": than with the
-        reference level. A feature has its effect through all terms of a formula that it
-        is in. The effects of a feature sum to 0 over the ranks.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or data frame, optional
-            Rows to average over. Default: the training rows, with their weights and
-            offsets.
-        level : float in (0, 1), default 0.95
-            Of the intervals.
-        offset : (n,) array-like, default 0
-        sample_weight : (n,) array-like >= 0, optional
-            Both go with `X`.
-
-        Returns
-        -------
-        Table
-            A dict of arrays, with an entry for each feature and rank that has training
-            rows: "name", "rank", "effect", "standard_error" (delta method), "z",
-            "p_value", "lower", "upper".
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `decision_function` and `standard_errors`; offsets or weights without
-            `X`, or no `X` and a model without its training rows; a formula with a
-            comparison, which has no slope.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
-        >>> effects = model.marginal_effects()
-        >>> effects["name"][:3], effects["rank"][:3]
-        (array(['x1', 'x1', 'x1'], dtype='<U2'), array([1, 2, 3]))
-        >>> effects["effect"][:3].round(4)
-        array([-0.2192,  0.0022,  0.217 ])
-        """
-        z = normal_margin(check_share("level", level))
-        covariance = covariance_for(self, "marginal_effects")
-        rows = rows_to_average(self, "marginal_effects", X, offset, sample_weight)
-        return effects_table(self, rows, covariance, z)
-
-    def average_proba(
-        self,
-        X: MatrixLike | None = None,
-        *,
-        cumulative: bool = False,
-        level: float = 0.95,
-        offset: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Table:
-        """Return the mean of `predict_proba` over rows, with standard errors and
-        intervals.
-
-        One row gives its probabilities. The errors are those of the estimates (delta
-        method); the rows are taken as they are.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or data frame, optional
-            Rows to average over. Default: the training rows, with their weights and
-            offsets.
-        cumulative : bool, default False
-            Give the mean of P(y <= j), at every threshold, in place of P(y = j).
-        level : float in (0, 1), default 0.95
-            Of the intervals, which are symmetric on the scale of log p / (1 - p), as
-            those of R's `predict.clm`, and so lie within 0 and 1.
-        offset : (n,) array-like, default 0
-        sample_weight : (n,) array-like >= 0, optional
-            Both go with `X`.
-
-        Returns
-        -------
-        Table
-            A dict of arrays, with an entry for each of the r ranks or r - 1 thresholds:
-            "rank" or "threshold", "probability", "standard_error", "lower", "upper".
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `decision_function` and `standard_errors`; offsets or weights without
-            `X`, or no `X` and a model without its training rows.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
-        >>> model.average_proba(cumulative=True)
-        threshold probability standard_error    lower    upper
-        1|2          0.373492      0.0928077 0.215071 0.564661
-        2|3          0.630519        0.10474 0.414172 0.804653
-        """
-        z = normal_margin(check_share("level", level))
-        check_flag("cumulative", cumulative)
-        covariance = covariance_for(self, "average_proba")
-        rows = rows_to_average(self, "average_proba", X, offset, sample_weight)
-        return averages_table(self, rows, covariance, z, cumulative)
 
     def _features(self) -> dict[str, np.ndarray]:
         """Columns that have a coefficient by the term they are of."""

@@ -434,7 +434,7 @@ def rows_to_average(
 
 
 def averages_table(
-    model: Estimates,
+    means: Means,
     rows: MatrixRows | TableRows,
     covariance: np.ndarray,
     z: float,
@@ -443,7 +443,7 @@ def averages_table(
     """Mean probabilities of the ranks, or at the thresholds, with intervals of z
     errors to either side.
     """
-    both, gradient = Means(model).evaluate(rows)
+    model, (both, gradient) = means.model, means.evaluate(rows)
     G = for_all_ranks(model.observed, gradient.T, 0.0, 0.0).T
     below = for_all_ranks(model.observed, both[0], 0.0, 1.0)
     above = for_all_ranks(model.observed, both[1], 1.0, 0.0)
@@ -466,10 +466,10 @@ def averages_table(
 
 
 def effects_table(
-    model: Estimates, rows: MatrixRows | TableRows, covariance: np.ndarray, z: float
+    means: Means, rows: MatrixRows | TableRows, covariance: np.ndarray, z: float
 ) -> Table:
     """Marginal effects of the features on the probabilities of the ranks."""
-    means, features = Means(model), rows.features
+    model, features = means.model, rows.features
     found = [means.effects(rows, feature) for feature in features]
     effect = np.array([of_ranks(value) for value, _ in found]).ravel()
     error = np.array([errors_of(of_ranks(G), covariance) for _, G in found]).ravel()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
 from .._cumulative.likelihood import Link
 from .._cumulative.newton import Minimum, minimize
-from .._input.checks import check_choice, check_count, check_flag, shown
+from .._input.checks import check_choice, check_count, check_flag
 from .._input.labels import (
     classes_in_rank_order,
     declared_categories,
@@ -21,74 +21,27 @@ from .._input.labels import (
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
-from .._model.threshold_model import by_probabilities
 from .._watch.convergence import Status, warn_of_separation
-from .estimates import predictors, refit, score
-from .inference import Wald
+from .estimates import Remembered, predictors, refit, remember
+from .inference import Effects, WaldOnly
 from .monotone import constrained
 from .prepared import PreparedPom, prepare_pom
-from .ratio_loss import Family, RatioLikelihood, log_probabilities
+from .ratio_loss import (
+    Family,
+    RatioLikelihood,
+    RatioMeans,
+    log_probabilities,
+    row_terms,
+)
+from .residuals import read_rows
 from .sandwich import covariance_of_hessian
 from .training import Missing
 
 _MOVES = 0.1  # of a predictor by the last step: only without a finite minimum
 
 
-class WaldOnly(Wald):
-    """A model that has probabilities and the inference of `Wald`, and no more."""
-
-    __slots__ = ()
-
-    def decision_function(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
-        return score(self, *self._read(X, offset))
-
-    def predict_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Probabilities of the ranks, (n, r).
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-        offset : (n,) array-like, default 0
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or an offset not
-            between -1e100 and 1e100.
-        """
-        eta, _ = predictors(self, *self._read(X, offset))
-        P = self._of_predictors(eta)
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
-
-    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the ranks, (n, r), before rounding is undone."""
-        raise NotImplementedError
-
-    def predict(
-        self,
-        X: MatrixLike,
-        *,
-        rule: Literal["median", "mode", "cost"] = "median",
-        cost: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`, as those of `PomModel`."""
-        rules = "median", "mode", "cost"
-        return by_probabilities(self, X, rule, rules, cost, offset=offset)
-
-    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
-        raise ValueError(
-            'confint(method="profile") is of models of fit_pom: take method="wald"'
-        )
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RatioModel(WaldOnly):
+class RatioModel(WaldOnly, Effects):
     """Stopping ratio or adjacent categories model, which `fit_ratio` returns.
 
     Attributes
@@ -116,6 +69,59 @@ class RatioModel(WaldOnly):
         P = np.zeros((len(eta), self.classes.size))
         P[:, self.observed] = np.exp(log_probabilities(self.family, self.link, eta))
         return P
+
+    def _means(self) -> RatioMeans:
+        return RatioMeans(self, self.family)
+
+    def residuals(
+        self,
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        kind: Literal["probability", "score", "deviance"] = "probability",
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Return one residual per row, (n,), as those of `PomModel`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame, optional
+            By default the training rows that the fit has used.
+        y : (n,) array-like, optional
+            Labels of the rows of `X`.
+        kind : {"probability", "score", "deviance"}, default "probability"
+            P(rank < y) - P(rank > y); the slope of log P(y) by x'beta; or sqrt(-2 log
+            P(y)) with the sign of the first. There are no "surrogate" ones, since these
+            families have no latent variable.
+        offset : (n,) array-like, default 0
+            Offset of the rows of `X`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `PomModel.residuals`.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> from ordinal.linear import fit_ratio
+        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+        >>> fit_ratio(X, y).residuals()[:2].round(2).tolist()
+        [-0.12, -0.3]
+        """
+        check_choice("kind", kind, ("probability", "score", "deviance"))
+        rows = read_rows(self, "residuals", X, y, offset)
+        eta, _ = predictors(self, *rows.source.at(slice(0, rows.rank.size)))
+        log_p, slope, _ = row_terms(self.family, self.link, eta, rows.rank)
+        if kind == "score":
+            return np.asarray(-slope.sum(axis=1))
+        P = np.exp(log_probabilities(self.family, self.link, eta))
+        below = np.arange(P.shape[1]) < rows.rank[:, None]
+        above = np.arange(P.shape[1]) > rows.rank[:, None]
+        balance = (P * below).sum(axis=1) - (P * above).sum(axis=1)
+        if kind == "probability":
+            return np.asarray(balance)
+        return np.asarray(np.copysign(np.sqrt(np.maximum(-2 * log_p, 0.0)), balance))
 
 
 class Stages(NamedTuple):
@@ -223,7 +229,7 @@ def fit_ratio(
         ratio; "backward" begins at the highest rank, P(y <= j | y <= j + 1); "adjacent"
         has P(y = j | y is j or j + 1).
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
-        F; only "logit" for "adjacent".
+        F. The likelihood of "adjacent" is concave for "logit" only.
     nominal : names or numbers of columns, default none
         Features with a slope at each threshold.
     offset, sample_weight, class_weight, classes, reference, missing : optional
@@ -270,10 +276,6 @@ def fit_ratio(
     """
     check_choice("family", family, get_args(Family))
     check_choice("link", link, get_args(Link))
-    if family == "adjacent" and link != "logit":
-        raise ValueError(
-            f"link must be 'logit' for family='adjacent', got {shown(link)}"
-        )
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare_pom(
         *("fit_ratio", X, y, False),
@@ -341,7 +343,7 @@ def _model(prepared: PreparedPom, loss: RatioLikelihood, found: Minimum) -> Rati
         replace(D, location=nothing, nominal=nothing), loss.family, loss.link
     )
     null = refit(bare, bare.start(), "fit_ratio").point.value
-    return RatioModel(
+    model = RatioModel(
         **prepared.fields(D, point.x, in_order=False),
         covariance=covariance_of_hessian(D, point),
         covariance_type="observed",
@@ -355,3 +357,5 @@ def _model(prepared: PreparedPom, loss: RatioLikelihood, found: Minimum) -> Rati
         ),
         family=loss.family,
     )
+    remember(model, Remembered(cast(Any, loss), point.x, prepared.training.frame))
+    return model

@@ -6,12 +6,13 @@ and v = log(1 - F(eta)), the families are
     stopping  P(y = j | y >= j) = F(eta_j):    log P(y) = sum_(j < y) v_j + u_y
     backward  P(y <= j | y <= j + 1) = F(eta_j):
                                                log P(y) = v_(y-1) + sum_(j >= y) u_j
-    adjacent  P(y = j | y in {j, j + 1}) = F(eta_j), with F logistic:
-                                               log P(y) = sum_(j >= y) eta_j - log sum
+    adjacent  P(y = j | y in {j, j + 1}) = F(eta_j):
+                                               log P(y) = sum_(j >= y) g_j - log sum
 
-without u_T and v_(-1). A larger x with a positive coefficient makes higher ranks more
-probable in all of them. Probabilities are positive whatever the thresholds and slopes,
-so that nominal effects need no order.
+without u_T and v_(-1), and with the log odds g = u - v, which are eta for the logit.
+A larger x with a positive coefficient makes higher ranks more probable in all of them.
+Probabilities are positive whatever the thresholds and slopes, so that nominal effects
+need no order.
 
 A. Agresti, "Analysis of Ordinal Categorical Data", Wiley, 2010, chapter 4. G. Tutz,
 "Sequential models in categorical regression", Computational Statistics & Data Analysis
@@ -21,6 +22,7 @@ A. Agresti, "Analysis of Ordinal Categorical Data", Wiley, 2010, chapter 4. G. T
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -28,6 +30,9 @@ import numpy as np
 from .._cumulative.bordered import NONE, Bordered
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Link, Point, quantile
+from .._input.types import Index
+from .estimates import Estimates, predictors
+from .margins import At, Means, Slope
 from .residuals import terms_of
 
 Family = Literal["stopping", "backward", "adjacent"]
@@ -57,7 +62,8 @@ class RatioLikelihood:
     @property
     def is_convex(self) -> bool:
         """Return whether every local minimum is the global one."""
-        return self.link != "cauchit"
+        by_odds = self.family == "adjacent" and self.link != "logit"
+        return self.link != "cauchit" and not by_odds
 
     def start(self) -> np.ndarray:
         """Return the parameters of no effects."""
@@ -148,6 +154,11 @@ def row_terms(
         least = np.minimum(below[:, :, None], below[:, None, :])
         curvature = below[:, :, None] * below[:, None, :] - least
         slope = (j >= rank[:, None]) - below
+        if link != "logit":
+            _, rise, bend = log_odds(link, eta)
+            curvature *= rise[:, :, None] * rise[:, None, :]
+            curvature[:, j, j] += slope * bend
+            slope *= rise
         return each[np.arange(len(eta)), rank], slope, curvature
     if family == "stopping":
         is_u, is_v = j == rank[:, None], j < rank[:, None]
@@ -165,7 +176,8 @@ def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
     """Log P(y = j) at all ranks, (n, T + 1)."""
     zero = np.zeros((len(eta), 1))
     if family == "adjacent":
-        sums = np.hstack([np.cumsum(eta[:, ::-1], axis=1)[:, ::-1], zero])
+        odds = log_odds(link, eta)[0]
+        sums = np.hstack([np.cumsum(odds[:, ::-1], axis=1)[:, ::-1], zero])
         most = sums.max(axis=1, keepdims=True)
         return np.asarray(
             sums - most - np.log(np.exp(sums - most).sum(axis=1, keepdims=True))
@@ -176,6 +188,69 @@ def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
         return np.asarray(before + np.hstack([u, zero]))
     after = np.hstack([np.cumsum(u[:, ::-1], axis=1)[:, ::-1], zero])
     return np.asarray(after + np.hstack([zero, v]))
+
+
+class RatioMeans(Means):
+    """Mean probabilities and marginal effects, with P' = P l' and P'' = P (l'l' + l'')
+    for the derivatives of l = log P by the predictors.
+    """
+
+    def __init__(self, model: Estimates, family: Family):
+        super().__init__(model)
+        self.family = family
+
+    def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
+        yield slice(None), slice(None)  # thresholds need not rise
+
+    def _terms(self, part: At | Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        m = self.model
+        here = part.here if isinstance(part, Slope) else part
+        eta, _ = predictors(m, *here)
+        if isinstance(part, Slope):
+            by = part.by
+            along = by.Z[:, m.location] @ m.coef + by.offset
+            along = -along[:, None] - by.Z[:, m.nominal] @ self.nu.T
+        values, gradients = [], []
+        for k in range(eta.shape[1] + 1):
+            rank = np.full(len(eta), k)
+            log_p, slope, curvature = row_terms(self.family, m.link, eta, rank)
+            first = v * np.exp(log_p)[:, None] * slope
+            if not isinstance(part, Slope):
+                values.append(v[:, 0] @ np.exp(log_p))
+                gradients.append(self._by_parameters(here, first, 1.0))
+                continue
+            values.append((first * along).sum())
+            if curvature.ndim == 2:
+                bend = curvature * along
+            else:
+                bend = np.einsum("ijk,ik->ij", curvature, along)
+            through = first * (slope * along).sum(axis=1, keepdims=True)
+            through += v * np.exp(log_p)[:, None] * bend
+            gradients.append(
+                self._by_parameters(here, through, 1.0)
+                + self._by_parameters(part.by, first, 0.0)
+            )
+        below, G = np.cumsum(values), np.cumsum(gradients, axis=0)
+        return np.stack([below[:-1], below[-1] - below[:-1]]), G[:-1]
+
+    def _by_parameters(self, at: At, by_eta: np.ndarray, theta: float) -> np.ndarray:
+        """Return sum_ij by_eta_ij deta_ij / dparameters, without a scale, (p,)."""
+        m = self.model
+        return np.concatenate(
+            [
+                theta * by_eta.sum(axis=0),
+                -(by_eta.T @ at.Z[:, m.nominal]).ravel(),
+                -by_eta.sum(axis=1) @ at.Z[:, m.location],
+            ]
+        )
+
+
+def log_odds(link: str, eta: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return log F / (1 - F) with its first and second derivatives, each (n, T)."""
+    if link == "logit":
+        return eta, np.ones_like(eta), np.zeros_like(eta)
+    u, v = _both_sides(link, eta)
+    return tuple(above - below for above, below in zip(u, v, strict=True))
 
 
 def _both_sides(
