@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sources import Cut
 
 import ordinal
-from ordinal.xofm import chunked
+from ordinal.xofm import fit as xofm_fit
 
 N = CHUNK + 777
 FEW = {"max_iter": 12, "n_factors": 2, "tol": 1e-12}
@@ -79,7 +79,7 @@ def test_samples_begin_a_fit_of_many_rows(rows, monkeypatch):
     plain_source, source = (Cut([99], X[few], y[few]) for _ in range(2))
     plain = ordinal.fit_xofm(plain_source, None, cache_mb=1e-3)
     rare = ordinal.fit_xofm(X, y)
-    monkeypatch.setattr(chunked, "_LEAST", 200)  # samples of every 16th row
+    monkeypatch.setattr(xofm_fit, "_LEAST", 200)  # samples of every 16th row
     seen = []
     model = ordinal.fit_xofm(X[few], y[few], callback=lambda s: seen.append(s.n_iter))
     assert seen == sorted(seen)

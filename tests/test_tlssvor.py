@@ -25,9 +25,14 @@ from ordinal import (
 from ordinal._input.weights import absolute_cost
 from ordinal._rows.chunks import LocalState
 from ordinal._solvers import _truncated_loss
-from ordinal.tlssvor.columns import Columns, kernel_values
 from ordinal.tlssvor.newton import Descent
-from ordinal.tlssvor.objective import LossSums, Terms, TruncatedObjective
+from ordinal.tlssvor.objective import (
+    Columns,
+    LossSums,
+    Terms,
+    TruncatedObjective,
+    kernel_values,
+)
 
 PRECOMPUTED = {"kernel": "precomputed"}
 RBF = kernels.RBF(0.3)

@@ -51,10 +51,9 @@ otherwise than one of weight 2.
 
 The modules of this package:
 
-    fit       the function that users call
-    training  the dual (D), its solution, and fits on all rows or on a basis
-    scatter   the scatter of the training rows
-    model     what the fit returns
+    fit      the function that users call; the dual (D) and its solution
+    scatter  the scatter of the training rows
+    model    what the fit returns
 """
 
 from .fit import fit_kdlor

@@ -16,7 +16,7 @@ The penalty is the plain norm of the coefficients, not w'Kw, so k need not be po
 semi-definite. The basis is every row, a few of them (the reduced kernel), or rows of
 one's own. A row of weight v is v rows: among them the basis would share out its w_h,
 which then costs w_h^2 / v. With a linear kernel and every row in the basis, (P) is one
-of as many unknowns as there are features (`tlssvor.columns`).
+of as many unknowns as there are features (`tlssvor.objective`).
 
 u = inf is np-SVOR. psi is then strongly convex: its minimum is unique, its thresholds
 increase, and
@@ -45,8 +45,7 @@ kernel.
 The modules of this package:
 
     fit           the model and the function that users call
-    columns       kernel values of the rows, which coefficients multiply
-    objective     psi with its gradient and Hessian
+    objective     columns that coefficients multiply; psi, its gradient and Hessian
     newton        Newton's method for indefinite Hessians, and descent from u = inf
 """
 

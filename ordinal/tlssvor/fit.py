@@ -47,9 +47,19 @@ from ..kernels.basis_rows import chosen_rows
 from ..kernels.features import ColumnFeatures
 from ..kernels.functions import on_basis
 from ..preprocessing.joined import Preprocess, preprocessed
-from .columns import Columns, Fill, Squares, kernel_values, mixed, root_of
 from .newton import minimize
-from .objective import LossSums, Terms, TlsPoint, TruncatedObjective
+from .objective import (
+    Columns,
+    Fill,
+    LossSums,
+    Squares,
+    Terms,
+    TlsPoint,
+    TruncatedObjective,
+    kernel_values,
+    mixed,
+    root_of,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

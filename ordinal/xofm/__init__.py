@@ -36,13 +36,12 @@ The paper calls (P) convex, and its Proposition 1, L <= R, holds for rows in ord
 
 The modules of this package:
 
-    fit           the function that users call
+    fit           the function that users call, and its rows in chunks
     model         the model, and the scores that new rows are compared with
     layout        position of a value among the pieces
     objective     pairwise loss, penalties and bounds
     solvers       quasi-Newton and stochastic minimisation, early stopping
     explanations  curves, interactions and contributions
-    chunked       rows in chunks
 """
 
 from .._model.explanation import Named

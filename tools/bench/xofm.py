@@ -27,7 +27,7 @@ from _common import Table, best_time, parser, resident, run
 from scale import made
 
 import ordinal
-from ordinal.xofm import chunked
+from ordinal.xofm import fit as xofm_fit
 
 
 def sample(n, d, r=5, seed=0):
@@ -111,12 +111,12 @@ def million(args):
     )  # fmt: skip
     for name, (X, y) in {"uniform": sample(n, 20), "normal": made(n, 0)}.items():
         for threads, samples in ((1, True), (2, True), (1, False), (2, False)):
-            least = chunked._LEAST
-            chunked._LEAST = least if samples else n
+            least = xofm_fit._LEAST
+            xofm_fit._LEAST = least if samples else n
             cpu, clock = time.process_time(), time.perf_counter()
             c = ordinal.fit_xofm(X, y, n_threads=threads).convergence
             cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
-            chunked._LEAST = least
+            xofm_fit._LEAST = least
             shown = "yes" if samples else "no"
             table.row(
                 name, threads, shown, cpu, clock, c.n_iter, c.primal, c.violation
