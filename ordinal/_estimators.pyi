@@ -10,7 +10,7 @@ from .linear.training import Missing
 from .networks.models import CodeLoss
 from .npsvor.fit import _Solver
 from .sklearn import _Estimator, _GroupedEstimator
-from .svor.model import SvorModel
+from .svor.family import SvorModel
 from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
 from typing import Any, Literal

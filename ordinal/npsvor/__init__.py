@@ -30,10 +30,9 @@ paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
 
 The modules of this package:
 
-    fit     the functions that users call
-    family  the program of every rank
-    admm    the paper's solver, for all ranks and points at once
-    model   what every fit returns
+    fit    the functions that users call
+    admm   the program of every rank; the paper's solver, for all ranks at once
+    model  what every fit returns
 """
 
 from .fit import fit_npsvor, fit_npsvor_path

@@ -34,8 +34,7 @@ from .._model.preparation import Callback
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import fit, fit_path, path_function
 from ..preprocessing.joined import Preprocess, preprocessed
-from .admm import NpsvorAdmm
-from .family import Npsvor, Parameters
+from .admm import Npsvor, NpsvorAdmm, Parameters
 from .model import NpsvorModel
 
 _Solver: TypeAlias = Literal["smo", "admm"]

@@ -32,9 +32,8 @@ combining by sums; it is left out here, as (F) is a product of probabilities wit
 
 The modules of this package:
 
-    fit     the function that users call
-    family  the program of every rank: before, here or after
-    model   what the fit returns, which fuses the projections of the ranks
+    fit    the function that users call, and the program of every rank
+    model  what the fit returns, which fuses the projections of the ranks
 """
 
 from .fit import fit_opbe

@@ -38,12 +38,11 @@ the weight of a threshold not to fall with the distance from the rank: convex ro
 The modules of this package:
 
     fit     the functions that users call
-    family  what tells the four methods apart: programs, losses, thresholds, starts
-    model   what every fit returns
+    family  the model, and what tells the four methods apart: programs, losses, starts
 """
 
+from .family import SvorModel
 from .fit import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
-from .model import SvorModel
 
 __all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_svorim"]
 

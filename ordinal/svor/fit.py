@@ -24,8 +24,7 @@ from .._model.preparation import Callback
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import checked_cost, fit, path_function
 from ..preprocessing.joined import Preprocess, preprocessed
-from .family import Svor
-from .model import SvorMethod, SvorModel
+from .family import Svor, SvorMethod, SvorModel
 
 
 @preprocessed
