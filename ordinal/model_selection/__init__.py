@@ -14,18 +14,23 @@ distances in each.
 The modules of this package:
 
     splits              splits of the rows, and of whole groups
-    spaces, designs     points that a search tries
+    spaces              points that a search tries, uniform designs among them
     selection, nesting  `select` and `nested`
-    search, scheduler   a search as tasks, their order, and finished ones
-    work, workers       tasks, and their way to workers
-    tables              the caller's table as a search keeps it
+    search, scheduler   a search as tasks, their order, and their way to workers
+    work                tasks, and the caller's table as a search keeps it
     scoring             metrics
 """
 
-from .designs import centred_discrepancy, uniform_design
 from .nesting import Nested, nested
 from .selection import Failure, Selection, select
-from .spaces import CoarseToFine, Grid, UniformDesign, gamma_range
+from .spaces import (
+    CoarseToFine,
+    Grid,
+    UniformDesign,
+    centred_discrepancy,
+    gamma_range,
+    uniform_design,
+)
 from .splits import learning_splits, stratified_holdout, stratified_kfold
 
 __all__ = [

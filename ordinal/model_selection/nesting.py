@@ -20,7 +20,7 @@ from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
 from ..preprocessing.joined import Preprocess
-from .scheduler import run
+from .scheduler import Executor, run
 from .scoring import Scoring, scorers_of
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
@@ -33,7 +33,6 @@ from .splits import (
     drawn_holdouts,
 )
 from .work import Outcome, Task, Work
-from .workers import Executor
 
 Choice = Literal["best", "one_se"]
 

@@ -28,7 +28,7 @@ from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
 from ..preprocessing.joined import Preprocess
-from .scheduler import run
+from .scheduler import Executor, run
 from .scoring import Scoring, scorers_of
 from .search import (
     Search,
@@ -41,7 +41,6 @@ from .search import (
 from .spaces import Point, Space, columns_of, described, resolve_space
 from .splits import Splits, SplitsLike, drawn_folds
 from .work import Work
-from .workers import Executor
 
 _BEST_SHOWN = 10  # points in a notebook
 
