@@ -24,33 +24,31 @@ log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R packa
 The modules of this package:
 
     fit                    the functions that users call
-    training               training rows: formulas, categories, missing values
+    training               formulas; training rows, categories, missing values
     prepared               checked arguments and the design of a fit
-    formula, expressions   formulas and the arithmetic in them
+    expressions            arithmetic in formulas
     contrasts              columns of categories as numbers
     splines, monotone      smooth terms; increments of one sign
-    estimates, model       fields, remembered rows and methods of what `fit_pom` returns
-    path                   what `fit_pom_path` returns
+    estimates              fields and remembered rows of what `fit_pom` returns
+    model                  what `fit_pom` and `fit_pom_path` return
     inference, sandwich    standard errors and tests
-    odds, nested, profile  tests of proportional odds, of nested models; profiles
+    odds, profile          tests of proportional odds; profiles
     margins                average probabilities and marginal effects
     residuals, diagnostics  residuals, goodness of fit, influence of rows
     ratio_loss, ratio      stopping ratio and adjacent categories models
     log_gamma, flexible    the log-gamma link with an estimated shape
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
-    mixed_search, mixed_profile  its search, and profiles of its parameters
+    mixed_profile          its search, and profiles of its parameters
     random_terms           random effects in formulas and arrays
-    steps, comparisons     fits of some of the terms, tests and contrasts of terms
+    steps, comparisons     fits of some of the terms; tests of terms and of models
 """
 
-from .comparisons import Steps
+from .comparisons import LikelihoodRatio, Steps, anova, lr_test
 from .fit import fit_pom, fit_pom_path
 from .flexible import FlexibleModel, fit_flexible
 from .mixed_fit import fit_clmm
 from .mixed_model import ClmmModel
-from .model import PomModel
-from .nested import LikelihoodRatio, anova, lr_test
-from .path import PomPath
+from .model import PomModel, PomPath
 from .random_terms import RandomEffects
 from .ratio import RatioModel, Stages, fit_ratio, stages
 from .residuals import GoodnessOfFit, Influence

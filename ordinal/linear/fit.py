@@ -45,9 +45,8 @@ from .._watch.convergence import (
 )
 from ..preprocessing.joined import Preprocess, preprocessed
 from .estimates import Remembered, null_loglik, remember
-from .model import PomModel
+from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
-from .path import ConcaveLink, PomPath, geometric, read_lambdas
 from .prepared import PreparedPom, check_concave, prepare_pom
 from .sandwich import Middle, covariance_of
 from .training import Missing

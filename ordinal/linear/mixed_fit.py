@@ -39,8 +39,7 @@ from .._watch.monitor import Monitor
 from ..preprocessing.joined import Preprocess, preprocessed
 from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
-from .mixed_profile import RememberedMixed
-from .mixed_search import Search
+from .mixed_profile import RememberedMixed, Search
 from .prepared import PreparedPom, prepare_pom
 from .random_terms import (
     Asked,

@@ -1,4 +1,5 @@
-"""Profile likelihood intervals of a cumulative link mixed model.
+"""Search for the optimum of a cumulative link mixed model, its certificate, and profile
+likelihood intervals.
 
 As in `profile`, each end is the root of sqrt(D(c)) = z, where D is twice the fall of
 the log likelihood if the parameter is held at c. The standard deviation of an effect is
@@ -15,9 +16,154 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._cumulative.mixed import MixedLikelihood
+from .._numerics import lbfgs
 from .._watch.convergence import ConvergenceWarning, Status, warn
 from .._watch.monitor import Monitor
-from .mixed_search import Search, semidefinite_factor
+
+_COARSE = 1e-4  # largest slope in standard errors where Newton's method takes over
+_STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of rounding
+_POLISH = 20
+_SMALL = 0.1  # deviations of the noise, below which a deviation may be 0
+_NEAR_0 = 1e-3  # where the slope in the variance is looked at
+_PIVOT = 1e-10
+
+
+class Search:
+    """Search for the optimum; entries of theta that are 0 at the boundary stay so."""
+
+    def __init__(
+        self, loss: MixedLikelihood, units: np.ndarray, max_iter: int, monitor: Monitor
+    ):
+        self.loss, self.units, self.monitor = loss, units, monitor
+        self.max_iter, self.n_iter = max_iter, 0
+        self.status = Status.CONVERGED
+        self.free = np.ones(len(units), dtype=bool)
+
+    def minimum(self, x: np.ndarray) -> np.ndarray:
+        """Return the optimum over the free parameters, coarsely."""
+        C = self.units[np.ix_(self.free, self.free)]
+
+        def function(v: np.ndarray) -> tuple[float, np.ndarray]:
+            there = x.copy()
+            there[self.free] += C @ v
+            value, gradient = self.loss.value_and_gradient(there)
+            return value, C.T @ gradient[self.free]
+
+        found = lbfgs.minimize(
+            function,
+            np.zeros(int(self.free.sum())),
+            tol=_COARSE,
+            max_iter=max(self.max_iter - self.n_iter, 0),
+            monitor=self.monitor.to_tol(_COARSE).after(self.n_iter),
+            max_step=20.0,
+        )
+        self.n_iter += found.n_iter
+        self.status = found.status
+        out = x.copy()
+        out[self.free] += C @ found.x
+        return out
+
+    @property
+    def ended(self) -> bool:
+        return self.status in (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED)
+
+    def without_zeros(self, x: np.ndarray, noise: float) -> tuple[np.ndarray, bool]:
+        """Set deviations to 0 at which the likelihood falls with the variance."""
+        p, at, is_singular = self.loss.design.n_parameters, 0, False
+        for t in self.loss.terms:
+            places = np.full((t.q, t.q), -1)
+            places[t.free] = p + at + np.arange(int(t.free.sum()))
+            at += int(t.free.sum())
+            for j in range(t.q):
+                if self.ended or abs(x[places[j, j]]) > _SMALL * noise:
+                    continue
+                own = np.zeros((t.q, t.q))
+                own[t.free] = x[places[t.free]]
+                own[j, j] = 0.0
+                own = semidefinite_factor(own @ own.T)
+                there = x.copy()
+                there[places[t.free]] = own[t.free]
+                free = self.free.copy()
+                column = places[:, j]
+                self.free[column[column >= 0]] = False
+                there = self.minimum(there)
+                near = there.copy()
+                near[places[j, j]] = _NEAR_0 * noise
+                slope = self.loss.value_and_gradient(near)[1][places[j, j]]
+                value = self.loss.value_and_gradient(there)[0]
+                if slope >= 0 and value <= self.loss.value_and_gradient(x)[0] + 1e-4:
+                    x, is_singular = there, True
+                else:
+                    self.free = free
+        return x, is_singular
+
+    def certified(
+        self, x: np.ndarray
+    ) -> tuple[np.ndarray, Status, float, np.ndarray | None]:
+        """Newton steps by the Hessian of differences; point, status, violation, and the
+        covariance of the free parameters.
+        """
+        value, gradient = self.loss.value_and_gradient(x)
+        if self.ended:
+            C = self.units[np.ix_(self.free, self.free)]
+            return x, self.status, float(np.abs(C.T @ gradient[self.free]).max()), None
+        V, violation = None, math.inf
+        scale = np.sqrt((self.units**2).sum(axis=1))
+        for k in range(_POLISH):
+            if self.monitor.late():
+                return x, Status.MAX_TIME, violation, None
+            if k % 4 == 0:
+                V = self.covariance(x, scale)
+                if V is None:
+                    break
+                scale[self.free] = np.sqrt(np.diagonal(V))
+            assert V is not None
+            step = -V @ gradient[self.free]
+            violation = math.sqrt(max(-float(step @ gradient[self.free]), 0.0))
+            if violation <= self.monitor.tol:
+                V = self.covariance(x, scale) if k % 4 else V
+                return x, Status.CONVERGED, violation, V
+            there = x.copy()
+            there[self.free] += step
+            new, slope = self.loss.value_and_gradient(there)
+            if not new <= value + 1e-9 * (1 + abs(value)):
+                break
+            x, value, gradient = there, new, slope
+            self.n_iter += 1
+        return x, Status.STALLED, violation, V
+
+    def covariance(self, x: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
+        """Return the inverse Hessian, or None where it is not positive definite."""
+        which = np.flatnonzero(self.free)
+        H = np.empty((which.size, which.size))
+        for i, j in enumerate(which):
+            h = _STEP * scale[j]
+            ends = []
+            for sign in (1, -1):
+                there = x.copy()
+                there[j] += sign * h
+                ends.append(self.loss.value_and_gradient(there)[1][which])
+            H[i] = (ends[0] - ends[1]) / (2 * h)
+        H = (H + H.T) / 2
+        try:
+            np.linalg.cholesky(H)
+        except np.linalg.LinAlgError:
+            return None
+        return np.linalg.inv(H)
+
+
+def semidefinite_factor(S: np.ndarray) -> np.ndarray:
+    """Return the lower triangular factor of a singular covariance, whose columns are 0
+    where a pivot is.
+    """
+    S, L = S.copy(), np.zeros_like(S)
+    least = _PIVOT * max(float(np.diagonal(S).max(initial=0.0)), 1e-300)
+    for j in range(len(S)):
+        if S[j, j] > least:
+            L[j:, j] = S[j:, j] / math.sqrt(S[j, j])
+            S -= np.outer(L[:, j], L[:, j])
+    return L
+
 
 _CLOSE = 1e-6  # of sqrt(D) to z, relative to it
 _MAX_FITS = 40  # for one end
