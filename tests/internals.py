@@ -9,7 +9,6 @@ from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import Likelihood
 from ordinal._cumulative.rowwise import RowwiseLikelihood
 from ordinal._files import readers
-from ordinal._files.archive import checksum
 from ordinal._files.readers import Layout
 from ordinal._files.table import read_table
 from ordinal._input.columns import read_frame
@@ -25,15 +24,15 @@ from ordinal._model import folds
 from ordinal._model.folds import fold_shares
 from ordinal._model.links import CumulativeLink, falling
 from ordinal._model.registry import method_of, methods, path_of
+from ordinal._model.storage import checksum
 from ordinal._numerics import cholesky
 from ordinal._numerics.cholesky import pivoted_cholesky
 from ordinal._numerics.pool import at_work
 from ordinal._numerics.tails import normal_margin
 from ordinal._programs import driver, on_basis
 from ordinal._programs.driver import least_rows, solve
-from ordinal._programs.gram import Gram
-from ordinal._programs.program import Points, Program
-from ordinal._programs.rows import RowsOnBasis
+from ordinal._programs.on_basis import RowsOnBasis
+from ordinal._programs.program import Gram, Points, Program
 from ordinal._rows import chunks, source
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.moments import Moments

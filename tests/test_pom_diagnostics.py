@@ -16,7 +16,7 @@ from pom_data import SETS
 
 import ordinal
 from ordinal import plot
-from ordinal.plot.residuals import smooth
+from ordinal.plot.coefficients import smooth
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"

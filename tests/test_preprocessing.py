@@ -17,7 +17,7 @@ from ordinal.preprocessing import (
     Standardizer,
     impute_low_rank,
 )
-from ordinal.preprocessing.imputing import low_rank
+from ordinal.preprocessing.scaling import low_rank
 
 EPS = np.finfo(float).eps
 HUGE = np.finfo(float).max

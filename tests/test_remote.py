@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from internals import RowFeatures, RowsOnBasis, pairwise, stratified
 from test_proximal import fit, made, svor_losses
 
-from ordinal._programs.rows import (
+from ordinal._programs.on_basis import (
     BasisPart,
     BlockState,
     RemoteSums,

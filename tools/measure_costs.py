@@ -21,8 +21,8 @@ import numpy as np
 
 from ordinal import fit_npsvor, fit_svorim, kernels
 from ordinal._programs import driver
-from ordinal._programs.gram import Gram
 from ordinal._programs.newton import clamped_step
+from ordinal._programs.program import Gram
 from ordinal._solvers import _kernel_values
 from ordinal._solvers._active_set import ActiveSet
 from ordinal._solvers._pair_smo import Smo, Workspace, advance

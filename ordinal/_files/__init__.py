@@ -1,9 +1,8 @@
-"""Files: tables that are read, archives of models, and safe writing.
+"""Files: tables that are read, and safe writing.
 
 table    tables in CSV and Parquet files
 readers  cells of text as numbers and categories; optional readers of CSV and Parquet
 chunks   tables of files that are larger than memory
-archive  arrays and records in one file
 writing  files that are written whole or not at all
 
 Imports `_input`. Every package above may import it.

@@ -8,18 +8,16 @@ fit          arguments, solutions by the whole kernel matrix or a basis, calibra
 
 Programs over one kernel matrix:
 
-program      problem, optimality conditions, and the symbols, feasible starts
+program      problem, kernel matrix, optimality conditions, symbols, feasible starts
 driver       `solve`: SMO by blocks, Newton steps, and pivots; paths of programs
 newton       Newton steps on the free variables
 many_groups  proximal points for problems of very many groups
-gram         kernel matrix of the training rows in single precision
 admm         alternating direction method of multipliers for NPSVOR, with (K + rho I)^-1
 
 Programs over the features of a basis, for very many rows:
 
-on_basis     solutions of all points of a path, from samples of the rows to all of them
+on_basis     rows and their features, here or at workers; solutions of all points
 losses       piecewise linear losses, and best thresholds for given scores
 sums         everything that the solver asks of the rows
 proximal     the solver: proximal points with semismooth Newton steps; its end in double
-rows         rows and their features, in this process or at workers
 """

@@ -36,9 +36,8 @@ from .._solvers._pair_smo import Phase, Smo, Workspace, advance, groups_of_block
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime, ended_by
 from . import many_groups
-from .gram import Gram
 from .newton import newton_step
-from .program import Points, Program, ahead, near
+from .program import Gram, Points, Program, ahead, near
 
 INNER_TOL = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 _PIVOTS = 500  # of an active set before the monitor is asked again

@@ -26,9 +26,8 @@ from ..kernels.functions import on_basis
 from ..kernels.tiles import Evaluator, Products
 from .driver import Solution, along, least_rows, records, values
 from .family import Family, KernelOptions, M, P, Solved
-from .gram import gram_in_time
 from .on_basis import BasisFit, record
-from .program import Program
+from .program import Program, gram_in_time
 from .proximal import Solution as ProximalSolution
 
 _NEWTON_STEPS = 200  # for each sample of the rows; some 20 are usual

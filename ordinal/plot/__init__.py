@@ -15,19 +15,17 @@ The modules of this package:
 
     comparison                methods compared
     predictions               predictions and prediction sets
-    dependence, coefficients  features
-    residuals                 residuals of cumulative models
+    dependence, coefficients  features; residuals of cumulative models
     searches                  searches
     xofm                      XOFM explained
     models                    what figures ask of models
     style                     axes, colours and ticks
 """
 
-from .coefficients import coefficients, importance, random_effects
+from .coefficients import coefficients, importance, random_effects, residuals
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, prediction_sets, reliability, scores
-from .residuals import residuals
 from .searches import learning_curve, search
 from .xofm import contributions, interaction, score_functions
 

@@ -7,17 +7,16 @@ with a fit  PreprocessedModel, which takes the table as it was
 
 The modules of this package:
 
-    coding             tables
-    scaling, imputing  numbers
-    binning            targets
-    joined             preprocessing together with a fit
+    coding   tables
+    scaling  numbers: standardisation and imputation
+    binning  targets
+    joined   preprocessing together with a fit
 """
 
 from .binning import Binning
 from .coding import TableCoding, TablePreprocessor
-from .imputing import impute_low_rank
 from .joined import PreprocessedModel
-from .scaling import Standardizer
+from .scaling import Standardizer, impute_low_rank
 
 __all__ = [
     "Binning",

@@ -8,7 +8,7 @@ import json
 
 from subjects import *
 
-from ordinal._files.archive import checksum
+from ordinal._model.storage import checksum
 
 Change = Callable[[Any], Any]
 _NAMES = ["low", "mid", "high", "never"]
