@@ -27,6 +27,7 @@ class Boosting(_Estimator):
     l2: float
     monotone: Mapping[str, int] | Sequence[int] | None
     categorical: Sequence[str | int]
+    interactions: Sequence[Sequence[str | int]] | None
     class_weight: ClassWeight | None
     rng: Rng
     n_threads: int | None
@@ -49,6 +50,7 @@ class Boosting(_Estimator):
         l2: float = 1.0,
         monotone: Mapping[str, int] | Sequence[int] | None = None,
         categorical: Sequence[str | int] = ...,
+        interactions: Sequence[Sequence[str | int]] | None = None,
         class_weight: ClassWeight | None = None,
         classes: Sequence[Any] | None = None,
         rng: Rng = 0,

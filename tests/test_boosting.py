@@ -104,7 +104,20 @@ def test_threads_change_no_bit_of_the_derivatives():
 
 def settings_of(d, **changes):
     plain = Settings(
-        "logit", "score", 0.1, 8, 5, 1.0, 1.0, 1.0, np.zeros(d, np.int8), [], 0, 1, 1
+        "logit",
+        "score",
+        0.1,
+        8,
+        5,
+        1.0,
+        1.0,
+        1.0,
+        np.zeros(d, np.int8),
+        [],
+        [],
+        0,
+        1,
+        1,
     )
     return dataclasses.replace(plain, **changes)
 
@@ -207,6 +220,56 @@ def test_monotone_features_act_in_one_direction(structure):
         free.append(worst)
     assert free[0] == 0.0
     assert free[1] < 0  # and without the constraint it does not
+
+
+def paths(trees):
+    """Sets of the features on the ways from the roots to the leaves."""
+
+    def below(first, node, seen):
+        if node < 0:
+            yield seen
+            return
+        seen = seen | {int(trees.feature[first + node])}
+        for child in (trees.left[first + node], trees.right[first + node]):
+            yield from below(first, int(child), seen)
+
+    for first, after in pairwise(trees.first.tolist()):
+        if after > first:
+            yield from below(first, 0, frozenset())
+
+
+@pytest.mark.parametrize("structure", ["score", "scores"])
+def test_no_path_has_features_of_two_groups(structure):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 5))
+    f = 4 * X[:, 0] * X[:, 1] + 4 * X[:, 2] * X[:, 3] + 4 * X[:, 1] * X[:, 4]
+    y = np.digitize(f + 0.3 * rng.logistic(size=400), [-1, 1])
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    options = {"n_rounds": 40, "structure": structure}
+    free = ordinal.fit_boosting(frame, y, **options)
+    held = ordinal.fit_boosting(frame, y, interactions=[["a", "b"], ["c"]], **options)
+    numbered = ordinal.fit_boosting(X, y, interactions=[[0, 1], [2], [3, 4]], **options)
+    groups = {0, 1}, {2}, {3, 4}  # d and e are in none, which makes one more
+    inside = [any(path <= group for group in groups) for path in paths(held.trees)]
+    assert len(inside) == held.trees.value.size
+    assert all(inside)
+    assert {frozenset({0, 1}), frozenset({3, 4})} <= set(paths(held.trees))
+    assert not all(any(p <= group for group in groups) for p in paths(free.trees))
+    assert_array_equal(held.predict_proba(frame), numbered.predict_proba(X))
+
+
+def test_no_rank_is_impossible_where_scores_are_put_in_order():
+    X, y = sample(60, 4, seed=3)
+    model = ordinal.fit_boosting(X, y, structure="scores", n_rounds=300)
+    P, above = model.predict_proba(X), 1 / (1 + np.exp(-model.decision_function(X)))
+    assert (np.diff(above, axis=1) > 0).any()  # out of order, and equal afterwards
+    q = model.observed.sum()
+    assert_allclose(P.min(), 1 / q / (model.n_rows + 1), rtol=1e-6)
+    assert_allclose(P.sum(axis=1), 1)
+    ordered = (np.diff(above, axis=1) <= 0).all(axis=1)
+    plain = -np.diff(np.c_[np.ones(60), above, np.zeros(60)], axis=1)
+    expected = (60 * plain + 1 / q) / 61
+    assert_allclose(P[ordered], expected[ordered], rtol=1e-9)
 
 
 # The number of rounds
@@ -496,6 +559,10 @@ def test_many_categories_are_told_apart():
         ({"feature_share": 2.0}, "^feature_share must be a number above 0"),
         ({"l2": -1.0}, "^l2 must be a finite number >= 0"),
         ({"monotone": [2, 0, 0]}, "^monotone of 'x1' must be -1, 0 or 1"),
+        ({"interactions": "x1"}, "^interactions must be a sequence of sequences"),
+        ({"interactions": ["x1"]}, "^interactions must .*, got 'x1' as a group"),
+        ({"interactions": [[]]}, "^interactions must .* an empty group: leave it out"),
+        ({"interactions": [["x9"]]}, "^interactions names 'x9', which is not among"),
         ({"max_iter": 0}, "^max_iter must be a positive integer"),
         ({"groups": [1, 2]}, r"^groups has shape \(2,\), expected \(40,\)"),
     ],
@@ -624,6 +691,10 @@ FORGED = {
     "an observed rank less": (
         {"observed": put(1, False)},
         "equal on both sides|finite",
+    ),
+    "no training rows": (
+        {"header": lambda text: text.replace('"n_rows": 60', '"n_rows": 0')},
+        "n_rows must be positive",
     ),
     "a signless column": ({"monotone": put(0, 5)}, "be -1, 0 or 1"),
 }

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import columns as col
-from .checks import as_real, shortened, shown
+from .checks import as_real, can_be_listed, shortened, shown
 from .frame import Frame, number_kind
 from .sparse import CSR, is_sparse
 
@@ -160,3 +160,26 @@ def signs_of(
             )
         sign[j] = value
     return sign
+
+
+def column_groups(
+    argument: str, groups: Any, names: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """Return groups of columns by number, with one more of those that are in none.
+
+    The list is empty if groups is None.
+    """
+    if groups is None:
+        return []
+    rule = f"{argument} must be a sequence of sequences of columns by name or number"
+    if not can_be_listed(groups):
+        raise ValueError(f"{rule}, got {shown(groups)}")
+    found = []
+    for group in groups:
+        if not can_be_listed(group):
+            raise ValueError(f"{rule}, got {shown(group)} as a group")
+        found.append(tuple(col.column_number(c, names, argument) for c in group))
+        if not found[-1]:
+            raise ValueError(f"{rule}, got an empty group: leave it out")
+    rest = set(range(len(names))).difference(*found)
+    return [*found, tuple(sorted(rest))] if rest else found

@@ -18,7 +18,7 @@ from .._input.checks import (
     shown,
 )
 from .._input.columns import Categories, column_categories
-from .._input.features import signs_of
+from .._input.features import column_groups, signs_of
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
@@ -64,6 +64,7 @@ def fit_boosting(
     l2: float = 1.0,
     monotone: Mapping[str, int] | Sequence[int] | None = None,
     categorical: Sequence[str | int] = (),
+    interactions: Sequence[Sequence[str | int]] | None = None,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
@@ -121,6 +122,11 @@ def fit_boosting(
     categorical : names or numbers of columns, optional
         Whose values are categories, besides those of words and categorical types. A
         category that the training rows lack is missing when predicting.
+    interactions : sequence of sequences of names or numbers of columns, optional
+        Groups of features that may interact: those on the way from the root of a tree
+        to a leaf are of one group. Features that are in none make one more group. With
+        groups of one feature each, the score is a sum of functions of one feature. By
+        default all may interact.
     groups : (n,) array-like, optional
         Labels of groups, such as patients, whose rows are held out together.
     sample_weight : (n,) array-like >= 0, optional
@@ -195,7 +201,7 @@ def fit_boosting(
     return _fit(
         X, y, [n_rounds], max_iter, groups,
         _Options(structure, link, learning_rate, n_leaves, min_rows, row_share,
-                 feature_share, l2, monotone, categorical),
+                 feature_share, l2, monotone, categorical, interactions),
         tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -216,6 +222,7 @@ class _Options:
     l2: Any = 1.0
     monotone: Any = None
     categorical: Any = ()
+    interactions: Any = None
 
     def check(self) -> None:
         """Raise ValueError for an option that is unusable, whatever the rows."""
@@ -229,6 +236,7 @@ class _Options:
         tree_threads: int,
         n_threads: int,
         columns: Sequence[int] = (),
+        interactions: Sequence[Sequence[int]] = (),
     ) -> Settings:
         """Return the options for n rows of d features, with defaults by both."""
         n, d = shape
@@ -263,7 +271,7 @@ class _Options:
             shares["row_share"], shares["feature_share"],
             check_factor_or_zero("l2", self.l2),
             np.zeros(0, np.int8) if monotone is None else monotone,
-            list(columns), seed, tree_threads, n_threads,
+            list(columns), interactions, seed, tree_threads, n_threads,
         )  # fmt: skip
 
 
@@ -305,6 +313,7 @@ def _fit(
         prepared.n_threads if explicit else 1,
         prepared.n_threads,
         [j for j, labels in enumerate(categories) if labels is not None],
+        column_groups("interactions", options.interactions, problem.shown_names),
     )
     with prepared.monitor as monitor:
         fit = _BoostingFit(prepared, group, categories, settings)
@@ -436,6 +445,7 @@ class _BoostingFit:
             structure=settings.structure,
             link=settings.link,
             observed=read_only(problem.present),
+            n_rows=self._rank.size,
             n_rounds=ended.rounds,
             learning_rate=settings.learning_rate,
             n_leaves=settings.n_leaves,

@@ -57,6 +57,8 @@ class Settings:
     monotone : (d,) int8 array
     categorical : list of int
         Columns of categories.
+    interactions : sequence of groups of columns
+        All columns, in groups that may interact; empty if all may.
     seed : int
         Of the rows and features that are drawn.
     tree_threads, n_threads : int
@@ -73,6 +75,7 @@ class Settings:
     l2: float
     monotone: np.ndarray
     categorical: list[int]
+    interactions: Sequence[Sequence[int]]
     seed: int
     tree_threads: int
     n_threads: int
@@ -107,6 +110,8 @@ class Settings:
             "monotone_constraints": self.monotone.tolist()
             if self.monotone.any()
             else None,
+            "interaction_constraints": [list(group) for group in self.interactions]
+            or None,
             **_BINS,
         }
 

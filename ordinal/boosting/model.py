@@ -66,6 +66,8 @@ class BoostingModel(Thresholds):
     link : str
     observed : (r,) bool array
         Which ranks have training rows of positive weight.
+    n_rows : int
+        Training rows of positive weight.
     n_rounds : int
         Rounds that the model holds.
     learning_rate : float
@@ -95,6 +97,7 @@ class BoostingModel(Thresholds):
     structure: Structure
     link: Link
     observed: Annotated[np.ndarray, Array("b", "r")]
+    n_rows: Annotated[int, POSITIVE]
     n_rounds: Annotated[int, NONNEGATIVE]
     learning_rate: Annotated[float, FINITE, POSITIVE]
     n_leaves: Annotated[int, POSITIVE]
@@ -182,7 +185,12 @@ class BoostingModel(Thresholds):
         """Probabilities of the ranks, (n, r).
 
         Those of several scores may be out of order at a row: P(y > k) is then replaced
-        by the nearest numbers, by least squares, that do not rise with k.
+        by the nearest numbers, by least squares, that do not rise with k. These are
+        often equal for neighbours, and the rank between them would be impossible. As
+        n rows are no evidence of that, one more row is spread evenly over the q ranks
+        that have training rows (W. Perks, Journal of the Institute of Actuaries
+        73:285-334, 1947): P becomes (n P + 1 / q) / (n + 1), so that their log loss is
+        finite.
 
         Parameters
         ----------
@@ -201,7 +209,11 @@ class BoostingModel(Thresholds):
         below = for_all_ranks(self.observed, below, 0.0, 1.0)
         above = for_all_ranks(self.observed, above, 1.0, 0.0)
         P = np.maximum(rank_probabilities(below, above), 0.0)
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        if self.structure == "scores":
+            n = self.n_rows
+            P = (n * P + self.observed / self.observed.sum()) / (n + 1)
+        return np.asarray(P)
 
     def predict(
         self,
