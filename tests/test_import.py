@@ -181,7 +181,7 @@ def test_models_are_read_in_a_fresh_process(read, stored):
         "print(type(model.model).__module__, model.predict([[10.0, 10.0]]))",
         str(stored),
     )
-    assert out == "ordinal.kdlor.model [1]\n"
+    assert out == "ordinal.kdlor.fit [1]\n"
 
 
 def test_threads_that_use_names_first_get_the_same_objects():

@@ -51,13 +51,11 @@ otherwise than one of weight 2.
 
 The modules of this package:
 
-    fit      the function that users call; the dual (D) and its solution
+    fit      the model and the function that users call; the dual (D) and its solution
     scatter  the scatter of the training rows
-    model    what the fit returns
 """
 
-from .fit import fit_kdlor
-from .model import KdlorModel
+from .fit import KdlorModel, fit_kdlor
 
 __all__ = ["KdlorModel", "fit_kdlor"]
 

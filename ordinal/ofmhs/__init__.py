@@ -44,13 +44,11 @@ R. Tibshirani, "A lasso for hierarchical interactions", Annals of Statistics
 
 The modules of this package:
 
-    fit        the function that users call
+    fit        the model and the function that users call
     hierarchy  minimum of (P) on a path of penalties; scores of rows by pairs
-    model      what the fit returns
 """
 
-from .fit import fit_ofmhs
-from .model import OfmhsModel
+from .fit import OfmhsModel, fit_ofmhs
 
 __all__ = [
     "OfmhsModel",
