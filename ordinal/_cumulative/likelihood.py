@@ -199,6 +199,16 @@ class _Sums:
         return rows, cls(*(np.zeros((shares, *shape)) for shape in shapes))
 
 
+def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Log p and its derivatives, (6, n), as `_cumulative.row_terms` has them."""
+    out = np.empty((6, a.size))
+    with np.errstate(all="ignore"):
+        width = np.where(np.isinf(a) | np.isinf(b), np.inf, a - b)
+    a, b, width = (np.ascontiguousarray(v) for v in (a, b, width))
+    _cumulative.row_terms(_cumulative.LINKS.index(link), a, b, width, out, 1)
+    return out
+
+
 def cumulative(link: str, t: np.ndarray) -> np.ndarray:
     """Return the distribution function F."""
     with np.errstate(over="ignore", under="ignore"):  # it tends to 0 or 1

@@ -29,11 +29,10 @@ import numpy as np
 
 from .._cumulative.bordered import NONE, Bordered
 from .._cumulative.design import Design
-from .._cumulative.likelihood import Link, Point, quantile
+from .._cumulative.likelihood import Link, Point, quantile, terms_of
 from .._input.types import Index
 from .estimates import Estimates, predictors
 from .margins import At, Means, Slope
-from .residuals import terms_of
 
 Family = Literal["stopping", "backward", "adjacent"]
 _BLOCK = 1 << 18  # entries of the rows held at a time

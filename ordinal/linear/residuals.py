@@ -37,11 +37,11 @@ from .._cumulative.likelihood import (
     exceeding,
     quantile,
     rank_probabilities,
+    terms_of,
 )
 from .._input.labels import ranks_of, read_labels
 from .._numerics.rows import strips
 from .._numerics.tails import chi2_tail
-from .._solvers import _cumulative
 from .estimates import Estimates, predictors, remembered
 from .margins import At, MatrixRows, TableRows, rows_to_average
 
@@ -132,16 +132,6 @@ def ends_of(model: Estimates, at: At, rank: np.ndarray) -> tuple[np.ndarray, ...
     end = np.full((len(eta), 1), np.inf)
     ends, row = np.hstack([-end, eta, end]), np.arange(len(eta))
     return ends[row, rank + 1], ends[row, rank], unit[:, 0]
-
-
-def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Log p and its derivatives, (6, n), as `_cumulative.row_terms` has them."""
-    out = np.empty((6, a.size))
-    with np.errstate(all="ignore"):
-        width = np.where(np.isinf(a) | np.isinf(b), np.inf, a - b)
-    a, b, width = (np.ascontiguousarray(v) for v in (a, b, width))
-    _cumulative.row_terms(_cumulative.LINKS.index(link), a, b, width, out, 1)
-    return out
 
 
 def residuals_of(

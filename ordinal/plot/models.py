@@ -8,7 +8,6 @@ from .._input.checks import shown
 from .._input.labels import ranks_of, read_labels
 from .._input.weights import check_spread, sample_weights
 from .._model.model import Model, innermost
-from ..gpor import GporModel
 from ..linear import PomModel
 from ..model_selection import Selection
 from ..model_selection.selection import model_in
@@ -35,7 +34,7 @@ def fitted(model: Any) -> Model:
 
 def is_process(model: Model) -> bool:
     """Return whether a model is a Gaussian process with a latent function."""
-    return isinstance(innermost(model), GporModel)
+    return hasattr(innermost(model), "predict_latent")
 
 
 def has_errors(model: Model) -> bool:
