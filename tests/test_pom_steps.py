@@ -311,6 +311,30 @@ def test_simultaneous_intervals_agree_with_multcomp(model):
         housing("Cont", nominal=["Cont"]).simultaneous_intervals()
 
 
+def test_a_band_along_a_spline_agrees_with_r():
+    # clm(y ~ ns(x, df = 3)); the quantile is of mvtnorm::qmvnorm for cov2cor of the
+    # contrasts of predict(ns(x, df = 3), seq(0.3, 10, length.out = 12)) with the first
+    x = [0.3, 1.1, 1.9, 2.2, 3, 3.7, 4.1, 4.8, 5.5, 6.3, 7, 7.4, 8.2, 8.8, 9.1, 10]
+    y = "1121232332312112121233323322112121132333232212111122323332212111"
+    data = pd.DataFrame({"x": x * 4, "y": [int(rank) for rank in y]})
+    model = ordinal.fit_pom("y ~ ns(x, df=3)", data, tol=1e-10)
+    assert model.loglik == pytest.approx(-46.3246258, abs=1e-7)
+    grid = pd.DataFrame({"x": np.linspace(0.3, 10, 12)})
+    band = model.simultaneous_band(grid)
+    found = [band[name][[1, 5, 11]] for name in ("estimate", "standard_error")]
+    assert_allclose(found[0], [2.35243001, 7.03708074, 0.82854192], rtol=1e-6)
+    assert_allclose(found[1], [0.59613149, 1.67111052, 1.69463092], rtol=1e-6)
+    half = (band["upper"] - band["lower"])[1:] / 2
+    # the correlations have rank 3: two digits
+    assert_allclose(half / band["standard_error"][1:], 2.3230, rtol=1e-2)
+    assert band["lower"][0] == band["upper"][0] == 0
+    line = ordinal.fit_pom("y ~ x", data)  # of rank 1: the interval of the slope
+    straight, low = line.simultaneous_band(grid), line.simultaneous_intervals()["lower"]
+    assert_allclose(straight["lower"], low[0] * (grid["x"] - 0.3), atol=1e-6)
+    with pytest.raises(ValueError, match="got 1 and 1"):
+        line.simultaneous_band(grid.head(1))
+
+
 def test_quantiles_of_the_largest_z():
     for p in (1, 3, 12):  # independent: a product
         expected = normal_margin(0.9 ** (1 / p))

@@ -33,6 +33,7 @@ def coding_of(term, values, name="x"):
     return Coding.of_terms(parsed.text, read_frame(frame, parsed.columns), parsed.terms)
 
 
+@pytest.mark.filterwarnings("ignore:.*beyond its boundary knots")
 @pytest.mark.parametrize("term", REFERENCE)
 def test_columns_are_those_of_R_also_beyond_the_training_rows(term):
     name = term[term.index("(") + 1 :].split(",")[0].rstrip(")")
@@ -43,6 +44,7 @@ def test_columns_are_those_of_R_also_beyond_the_training_rows(term):
     assert_allclose(made, expected, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:.*beyond its boundary knots")
 def test_knots_are_those_of_the_training_rows():
     """Columns of a row do not depend on the rows predicted with it, nor on a file."""
     for term in REFERENCE:
@@ -292,3 +294,15 @@ def test_scale_and_nominal_effects_may_be_of_columns_that_the_formula_does_not_n
     assert_allclose(beside.parameters, named.parameters, atol=1e-8)
     with pytest.raises(ValueError, match="which is in an interaction"):
         ordinal.fit_pom("y ~ z:k", data, scale=["k"])
+
+
+def test_bs_warns_beyond_its_boundary_knots_as_in_r():
+    data = levels()
+    model = ordinal.fit_pom("y ~ bs(z, df=4)", data)
+    inside = data[["z"]].head(3)
+    model.predict_proba(inside)
+    far = pd.DataFrame({"z": [data["z"].mean(), 2 * data["z"].max() + 1]})
+    with pytest.warns(UserWarning, match=r"beyond its boundary knots.* in row 1"):
+        model.predict_proba(far)
+    ordinal.fit_pom("y ~ ns(z, df=3)", data).predict_proba(far)  # a straight line there
+    model.marginal_effects()  # whose differences step over the ends

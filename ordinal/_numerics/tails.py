@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 _LATTICE = 4093  # points of an integral, whose error then is below 5e-4
+_OWN = 1e-9  # added to variances, since correlations may be singular
 
 
 def chi2_tail(x: float, df: int) -> float:
@@ -85,11 +86,14 @@ def largest_quantile(level: float, R: np.ndarray) -> float:
     """Return c with P(max |z_i| < c) = level for normal z of correlations R, (p, p).
 
     The probability is an integral over p - 1 uniform variables by separation of
-    variables, here a mean over a lattice, and c has some three digits (A. Genz,
-    "Numerical computation of multivariate normal probabilities", Journal of
-    Computational and Graphical Statistics 1:141-149, 1992). By the secant rule.
+    variables, here a mean over a lattice (A. Genz, "Numerical computation of
+    multivariate normal probabilities", Journal of Computational and Graphical
+    Statistics 1:141-149, 1992), and c has some three digits, two where R is singular.
+    By the secant rule.
     """
-    L, p = np.linalg.cholesky(R), len(R)
+    p = len(R)
+    # variables that others determine get a spread of their own, of 3e-5
+    L = np.linalg.cholesky(R + _OWN * np.eye(p))
     steps = np.sqrt(_primes(max(p - 1, 1)))
     place = np.arange(1, _LATTICE + 1)[:, None] * steps
     u = np.abs(2 * (place % 1) - 1)  # a periodic integrand converges faster

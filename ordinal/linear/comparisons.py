@@ -14,7 +14,9 @@ import numpy as np
 
 from .._cumulative.fitting import likelihood_of
 from .._input.checks import check_choice, check_share, listed, shown
+from .._input.types import MatrixLike
 from .._model.printing import Table, html_record
+from .._numerics.rows import dense
 from .._numerics.tails import (
     chi2_tail,
     largest_quantile,
@@ -380,6 +382,70 @@ class Comparisons(Diagnostics):
                 "p_value": p_value,
                 "lower": estimate - margin * error,
                 "upper": estimate + margin * error,
+            }
+        )
+
+    def simultaneous_band(self, X: MatrixLike, level: float = 0.95) -> Table:
+        """Return a band around the score along rows that holds together at all of them.
+
+        The curve is x'beta less its value at the first row, which is the reference: a
+        log odds ratio for the logit. Let one feature rise from row to row, with all
+        others fixed, and it is the effect of that feature, through all of its terms.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame
+            At least 2 rows; some dozens draw a curve.
+        level : float in (0, 1), default 0.95
+            Probability that the curve lies within the band at all rows.
+
+        Returns
+        -------
+        Table
+            A dict of (n,) arrays: "row", "estimate", "standard_error", "lower",
+            "upper". All are 0 where a row does not differ from the first.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A bad level; fewer than 2 rows; as for `decision_function` and
+            `standard_errors`; a model without `coef`.
+
+        References
+        ----------
+        As of `simultaneous_intervals`.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+        >>> model = ordinal.fit_pom(X, y)
+        >>> model.simultaneous_band([[10.0, 10.0], [15.0, 10.0]])["row"]
+        array([0, 1])
+        """
+        level = check_share("level", level)
+        b, V = self._location("simultaneous_band")
+        Z, _ = self._read(X, None)
+        if not b.size or len(Z) < 2:
+            raise ValueError(
+                "simultaneous_band needs features with one slope for all thresholds, "
+                f"and 2 rows of X or more, got {b.size} and {len(Z)}"
+            )
+        rows = dense(Z)[:, self.location]
+        moved = rows - rows[0]
+        estimate = moved @ b
+        error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", moved, V, moved), 0.0))
+        c, at = 0.0, error > 0
+        if at.any():
+            unit = moved[at] / error[at][:, None]
+            c = largest_quantile(level, unit @ V @ unit.T)
+        return Table(
+            {
+                "row": np.arange(len(rows)),
+                "estimate": estimate,
+                "standard_error": error,
+                "lower": estimate - c * error,
+                "upper": estimate + c * error,
             }
         )
 

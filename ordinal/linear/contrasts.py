@@ -30,7 +30,7 @@ from .._input.fields import DISTINCT, FINITE, LABELS, Array
 from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, MatrixLike
 from .._model.storage import Storable
-from .._watch.convergence import warn_of_unnamed
+from .._watch.convergence import warn, warn_of_unnamed
 from .expressions import columns_of, evaluate
 from .splines import Basis, Kind
 
@@ -110,6 +110,14 @@ class Variable(Storable):
         ValueError if a basis is infinite at a number.
         """
         if self.basis is not None:
+            far = self.basis.first_beyond(values)
+            if far is not None:
+                warn(
+                    f"{self.name} goes on as a polynomial beyond its boundary knots, "
+                    f"as at {values[far]:g} in row {far}, where it may be steep: fit "
+                    "with lower_bound= and upper_bound= that hold all rows, or take ns",
+                    UserWarning,
+                )
             with np.errstate(all="ignore"):  # reported below
                 made = self.basis.transform(values)
             if not np.isfinite(made).all():

@@ -175,7 +175,7 @@ def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
     """Log P(y = j) at all ranks, (n, T + 1)."""
     zero = np.zeros((len(eta), 1))
     if family == "adjacent":
-        odds = log_odds(link, eta)[0]
+        odds = eta if link == "logit" else log_odds(link, eta)[0]
         sums = np.hstack([np.cumsum(odds[:, ::-1], axis=1)[:, ::-1], zero])
         most = sums.max(axis=1, keepdims=True)
         return np.asarray(
@@ -246,8 +246,6 @@ class RatioMeans(Means):
 
 def log_odds(link: str, eta: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return log F / (1 - F) with its first and second derivatives, each (n, T)."""
-    if link == "logit":
-        return eta, np.ones_like(eta), np.zeros_like(eta)
     u, v = _both_sides(link, eta)
     return tuple(above - below for above, below in zip(u, v, strict=True))
 

@@ -40,6 +40,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "poly": ("degree",),
 }
 _HIGHEST = 20  # degree; orthogonal polynomials lose their digits beyond
+_SLACK = 1e-3  # share of the range beyond the ends that nobody is warned of
 _TIED = 0.05  # share of an end, from which on Hmisc takes the next value for a knot
 
 
@@ -101,6 +102,18 @@ class Basis(Storable):
         if self.kind == "poly":
             return self.degree
         return self.knots.size - 1 + (self.degree - 1 if self.kind == "bs" else 0)
+
+    def first_beyond(self, x: np.ndarray) -> int | None:
+        """Return the first row beyond the ends of `bs`, of which R's `bs` warns.
+
+        A thousandth of the range is allowed, since slopes are central differences.
+        """
+        if self.kind != "bs":
+            return None
+        low, high = self.knots[[0, -1]]
+        slack = _SLACK * (high - low)
+        beyond = (x < low - slack) | (x > high + slack)
+        return int(beyond.argmax()) if beyond.any() else None
 
     def transform(self, x: np.ndarray) -> np.ndarray:
         """Return the columns of some values, (n, size)."""
