@@ -308,7 +308,7 @@ def test_weights_count_as_rows_in_the_choice_of_rounds():
 
 
 def test_groups_are_held_out_together():
-    """What tells the group tells nothing of the rows of other groups."""
+    """A feature that identifies the group does not help to predict other groups."""
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(40), 5)
     y = rng.integers(0, 3, 40)[group]

@@ -38,50 +38,50 @@ _HALF = 1e-12  # of the whole weight: what rounding moves its half by
 class TablePreprocessor(Immutable):
     """Transform a table of numbers, categories and missing values to a numeric one.
 
-    `fit` measures the training rows and returns the `TableCoding` that does it.
+    `fit` learns statistics of the training rows and returns a `TableCoding`, which
+    transforms tables.
 
-    * Numbers stay numbers, and booleans are 0 and 1. Gaps are filled in; `indicator`
-      adds a column of 0 and 1 that says where they were.
-    * Columns of words, or of a categorical type, get a column of 0 and 1 a category,
-      for some methods but the first (`drop_first`). A gap counts as the most frequent
-      category.
-    * Categories with an order are numbered in it from 0, and are numbers from there on.
-      It is `order`'s, else that of an ordered categorical of pandas or an Enum of
-      polars.
-    * Numbers get mean 0 and deviation 1, gaps filled in; columns of 0 and 1 get mean 0
-      alone. Two rows of different categories are then at a squared distance of 2, as
-      two rows are by a number on average.
+    * Numeric columns stay numeric, and booleans become 0 and 1. Missing values are
+      imputed; `indicator` adds a column of 0 and 1 that marks them.
+    * Columns of strings or of a categorical type get one column of 0 and 1 per
+      category; some methods omit the first category (`drop_first`). A missing value
+      counts as the most frequent category.
+    * Ordered categories are numbered from 0 and then treated as numbers. The order is
+      that of `order`, of an ordered categorical of pandas, or of an Enum of polars.
+    * Numeric columns are standardised to mean 0 and standard deviation 1 after
+      imputation; columns of 0 and 1 are only centred. Two rows of different categories
+      then have a squared distance of 2, which is the average squared distance of two
+      rows in a numeric column.
 
     Parameters
     ----------
     impute : {"median", "mean", "most_frequent"}, default "median"
-        What fills the gaps of numbers: of the training rows that have one. The median
-        does not go astray by a few large values.
+        Statistic of the training rows that replaces missing numbers. The default is
+        the median because a few large values do not distort it.
     indicator : bool, default True
-        For columns of which some training rows lack the value, as it may say something
-        that it is lacking.
+        Whether to add an indicator for each column that has missing values in the
+        training rows. The default is True because missingness may be informative.
     order : mapping of columns to sequences of categories, optional
-        By name or number of a column: its categories, from the least on.
+        Categories of a column in increasing order, by its name or number.
     categorical : names or numbers of columns, optional
-        Columns of numbers, such as codes of places, whose values are categories.
+        Numeric columns whose values are categories, such as postal codes.
     unseen : {"missing", "error"}, default "missing"
-        What a category that the training rows lack is in `transform`: a gap, as for
-        `fit_xofm`, or an error that names it.
+        Treatment in `transform` of a category that is not in the training rows:
+        as a missing value, as in `fit_xofm`, or as an error that names the category.
     standardize : bool, default True
-        False leaves numbers in their units, and columns of 0 and 1 as they are.
+        Whether to standardise numeric columns and to centre columns of 0 and 1.
     drop_first : bool, optional
-        True leaves out the column of the first of two or more categories, which the
-        others determine, so that the columns have full rank beside an intercept or
-        thresholds: coefficients then compare with that category. False keeps all of
-        them, so that any two categories are equally far apart, as kernels and
-        penalties want. The default is what the method needs where a fit or a search is
-        given the preprocessor: True for `fit_pom`, as in its own coding of tables, and
-        False for all others. By itself `fit` keeps all.
+        Whether to omit the column of the first category. Without it the columns have
+        full rank beside an intercept or thresholds, and coefficients compare with the
+        first category. With all columns any two categories are equally far apart,
+        which suits kernels and penalties. By default, a fit or search that is given
+        the preprocessor chooses what the method needs: True for `fit_pom`, as in its
+        own coding of tables, and False for all others. `fit` alone keeps all columns.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is none of these.
+        If an argument has a value or type that is not listed above.
 
     Examples
     --------

@@ -311,7 +311,7 @@ def shown(found: list[float]) -> str:
 
 
 def tables(done: dict, png: Path | None) -> str:
-    """The tables of the page."""
+    """Return the tables of the page on accuracy as Markdown."""
     rows = [row for row in done.values() if "scores" in row]
     plain = [row for row in rows if row["protocol"] == "hold-outs"]
     methods = [m for m in METHODS if any(row["method"] == m for row in plain)]

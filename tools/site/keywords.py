@@ -1,4 +1,4 @@
-"""What people type into the search field, as entries of the index.
+"""Index entries for common searches.
 
 `searches.json` maps searches to pages. The search of the site finds an entry of the
 index before words of a text, and `look.mjs` checks that each finds its page first.
