@@ -176,6 +176,15 @@ def test_a_column_without_use_has_no_importance():
     assert found.importance[-1] == found.standard_error[-1] == 0
 
 
+def test_importances_have_no_rounding_noise():
+    """Changes are whole ranks, so those that cancel give exactly 0, not 1e-18."""
+    n_repeats = 5  # a fifth is not a binary fraction
+    found = ordinal.fit_svorim(X, y).explain(X, y, n_repeats=n_repeats, rng=0)
+    total = np.round(found.importance * len(X) * n_repeats)
+    assert (total != 0).any()
+    assert_array_equal(found.importance, total / len(X) / n_repeats)
+
+
 def test_raw_columns_of_a_table_are_explained():
     table = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 1] > 0, "u", "v")})
     table.loc[::9, "a"] = np.nan

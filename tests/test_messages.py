@@ -450,7 +450,7 @@ FOLDS = "must have a row or more and a column for each of 2 methods, got shape"
         (
             lambda rows: ordinal.fit_xofm(WORDS, [0, 1]).predict(rows),
             scipy.sparse.csr_matrix(np.eye(2)),
-            "X is sparse, and zeros are values: pass an array",
+            "X is sparse, and zeros are values: pass X.toarray()",
         ),
     ],
 )

@@ -249,10 +249,15 @@ def read_frame(
     return Frame(np.column_stack(values), own, labels, kinds)
 
 
-def check_zeros_are_values(X: Any) -> None:
+def check_zeros_are_values(X: Any, name: str = "X") -> None:
     """Raise TypeError for sparse rows where a zero is a value like any other."""
     if is_sparse(X):
-        raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
+        raise zeros_are_values(name)
+
+
+def zeros_are_values(name: str = "X") -> TypeError:
+    """Return the error of sparse rows where a zero is a value like any other."""
+    return TypeError(f"{name} is sparse, and zeros are values: pass {name}.toarray()")
 
 
 def _named_columns(

@@ -44,7 +44,7 @@ def read_features(
     """
     if is_sparse(X):
         if categories is not None:
-            raise TypeError(f"{name} is sparse, and zeros are values: pass an array")
+            raise col.zeros_are_values(name)
         sparse = CSR.from_any(X, name)
         col.check_shape(sparse.shape, n_features, name, empty)
         return sparse

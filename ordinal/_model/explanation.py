@@ -109,11 +109,15 @@ def explain(
         )
     frame = _permutable(model, X)
     changes = _permuted(model, frame, y, n_repeats, rng)
-    error = changes.std(axis=1) / np.sqrt(max(len(frame), 1))
+    error = changes.std(axis=1) / np.sqrt(max(len(frame), 1)) / n_repeats
     names = frame.names or model.feature_names or default_names(frame.shape[1])
     what = "change of the prediction" if y is None else "increase of the MAE"
     return _sorted(
-        "permutation", tuple(names), changes.mean(axis=1), error, f"{what} in ranks"
+        "permutation",
+        tuple(names),
+        changes.mean(axis=1) / n_repeats,
+        error,
+        f"{what} in ranks",
     )
 
 
@@ -185,9 +189,10 @@ def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _permuted(
     model: Any, frame: Frame, y: Any, n_repeats: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """(d, n) mean change of every row's prediction when a column is shuffled: its
-    distance in ranks from the prediction before or, with labels, from the label, less
-    that of before.
+    """Return (d, n) changes of the predictions, summed over shuffles of each column.
+
+    A change is the increase of the distance in ranks from the label or, without labels,
+    the distance from the unshuffled prediction.
     """
     classes = np.asarray(model.classes)
 
@@ -210,5 +215,5 @@ def _permuted(
             values = frame.values.copy()
             values[:, j] = rng.permutation(values[:, j])
             shuffled = predict(replace(frame, values=values))
-            changes[j] += (abs(shuffled - goal) - base) / n_repeats
+            changes[j] += abs(shuffled - goal) - base  # whole numbers add up exactly
     return changes

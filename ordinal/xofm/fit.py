@@ -27,7 +27,7 @@ from .._input.checks import (
     check_positive,
     check_spans,
 )
-from .._input.columns import Categories, column_categories
+from .._input.columns import Categories, column_categories, zeros_are_values
 from .._input.features import signs_of
 from .._input.problem import Problem
 from .._input.sparse import read_only
@@ -95,13 +95,15 @@ def check_blocks(
 
 
 def numbers_of(problem: Problem) -> Categories:
-    """Return the categories of columns that are read in chunks, which hold numbers
-    alone;
+    """Return no categories, because columns read in chunks hold only numbers.
 
-    TypeError for sparse blocks.
+    Raises
+    ------
+    TypeError
+        If the chunks are sparse.
     """
     if isinstance(problem, ChunkedProblem) and problem.X.reader.is_sparse:
-        raise TypeError("X is sparse, and zeros are values: pass arrays")
+        raise zeros_are_values()
     return (None,) * problem.n_features
 
 
