@@ -150,8 +150,10 @@ def row_terms(
     if family == "adjacent":
         each = log_probabilities(family, link, eta)
         below = np.cumsum(np.exp(each[:, :-1]), axis=1)
-        least = np.minimum(below[:, :, None], below[:, None, :])
-        curvature = below[:, :, None] * below[:, None, :] - least
+        # below_j below_k - min(below_j, below_k), which is below_j for j <= k
+        curvature = below[:, :, None] * (below - 1)[:, None, :]
+        for k in range(1, eta.shape[1]):
+            curvature[:, k, :k] = curvature[:, :k, k]
         slope = (j >= rank[:, None]) - below
         if link != "logit":
             _, rise, bend = log_odds(link, eta)
