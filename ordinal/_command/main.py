@@ -135,7 +135,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="columns of categories, though they hold numbers; words always are",
+        help="numeric columns to treat as categories; strings always are",
     )
     command.add_argument(
         "--order",
