@@ -14,7 +14,9 @@ import matplotlib
 import ordinal
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tools/site"))
+sys.path[:0] = [str(ROOT / "tools/site"), str(ROOT / "tools")]
+
+from pictures import use_style  # noqa: E402
 
 project = "ordinal"
 version = release = ordinal.__version__
@@ -30,12 +32,12 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "docstrings",  # these are files of tools/site
+    "figures",
     "keywords",
     "mathml",
     "names",
     "outside",
     "overview",
-    "pictures",
 ]
 exclude_patterns = ["_build", "gallery"]
 templates_path = ["_templates"]
@@ -75,6 +77,12 @@ matplotlib.use("agg")
 for name in ordinal.__all__:
     if name.endswith("Warning"):
         warnings.filterwarnings("error", category=getattr(ordinal, name))
+
+
+def draw_in_one_style(gallery_conf, file):
+    use_style()
+
+
 sphinx_gallery_conf = {
     "examples_dirs": ["gallery"],
     "gallery_dirs": ["examples"],
@@ -83,6 +91,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "image_srcset": ["2x"],
+    "reset_modules": ("matplotlib", draw_in_one_style),
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 1e9,  # times differ from build to build

@@ -7,7 +7,7 @@ between them, in a folder for temporary files. A picture that the page shows aft
 block is the figure which that block has made. Needs matplotlib and pandas.
 
 `use_style` and `save` are for all programs that draw pictures of the documentation. A
-file has two pixels for each that the site shows (tools/site/pictures.py), because
+file has two pixels for each that the site shows (tools/site/figures.py), because
 screens of high resolution have as many, and 128 colours, which takes two thirds off its
 size without a visible difference.
 """
