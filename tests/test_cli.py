@@ -65,7 +65,7 @@ def data(tmp_path, rows):
 
 @pytest.fixture
 def text_data(tmp_path, rows):
-    """The same with ranks that are words."""
+    """Write a CSV file whose ranks are strings."""
     X, y = rows
     return write(tmp_path / "words.csv", X, np.array([NAMES[k] for k in y]))
 
@@ -960,7 +960,7 @@ def test_config(run):
         (["compare", "DATA", "--classes", "1", "--bins", 2], "--bins makes ranks"),
         (
             ["compare", "WORDS"],
-            "line 2, column 'grade': 'low' is not a finite number; labels that",
+            "line 2, column 'grade': 'low' is not a finite number; string labels",
         ),
         (
             ["compare", "WORDS", "--classes", "low,high"],

@@ -265,7 +265,7 @@ def _ranked_labels(
             table.numbers([target])  # for its error: one slip among numbers is found
         except ValueError as error:
             raise ValueError(
-                f"{error}; labels that are words need --classes, in rank order"
+                f"{error}; string labels need --classes, in rank order"
             ) from None
     if y.dtype.kind != "i":
         row = next(i for i, v in enumerate(y) if v % 1 or abs(v) >= 2**53)
