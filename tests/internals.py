@@ -5,6 +5,7 @@ and kernels are tested by themselves, too; the names that more than one file nee
 that are imported here, so that a module of the package moves by a change of one line.
 """
 
+from ordinal._cumulative import likelihood
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import Likelihood
 from ordinal._cumulative.rowwise import RowwiseLikelihood
@@ -45,6 +46,7 @@ from ordinal._watch.progress import Line
 from ordinal.kernels import tiles
 from ordinal.kernels.basis_rows import drawn, stratified
 from ordinal.kernels.features import ColumnFeatures, RowFeatures, row_features
+from ordinal.networks import training
 
 __all__ = [
     "CHUNK",
@@ -85,6 +87,7 @@ __all__ = [
     "fold_shares",
     "folds",
     "least_rows",
+    "likelihood",
     "method_of",
     "methods",
     "normal_margin",
@@ -104,5 +107,6 @@ __all__ = [
     "stratified",
     "structure_of",
     "tiles",
+    "training",
     "values_of",
 ]

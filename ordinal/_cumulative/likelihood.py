@@ -20,7 +20,9 @@ from .design import Design, prices
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
 _CHAIN = 100  # thresholds, from which on their Hessian is made and solved by blocks
-_MANY = 4096  # rows, below which starting threads costs more than the work
+# Rows with which a fit takes longer than a thread may wait for its processor on a busy
+# machine (tools/bench/busy.py)
+_MANY = 16_384
 _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # the others are symmetric
 
 

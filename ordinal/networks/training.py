@@ -18,6 +18,10 @@ from .layers import ROWS, LayerRows, Loss, Spaces, random_layer
 
 _SPACE = 2_000_000  # doubles that a thread works in, of as many rows as have room
 _FEWEST = 32  # rows that it takes anyhow
+# Multiplications of a chunk, and those that its tanh counts for: with fewer, which take
+# less than half a millisecond, threads wait for each other and for the interpreter
+# (tools/bench/busy.py)
+_WORTH_A_THREAD, _TANH = 4_000_000, 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +72,9 @@ class Objective:
         # Chunks whose outputs stay in the cache; a matter of sizes alone, so that the
         # sum has the same bytes on every machine.
         self.size = min(n, ROWS, max(_FEWEST, _SPACE // width))  # of a chunk
-        self.n_threads = min(n_threads, -(-n // self.size))
+        work = self.size * start.U.shape[1] * (len(start.U) + loss.n_outputs + _TANH)
+        several = n > self.size and work >= _WORTH_A_THREAD
+        self.n_threads = n_threads if several else 1
         self._spaces = Spaces(self.size * width)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
