@@ -236,16 +236,35 @@ def test_a_fit_begins_at_a_model(fit):
         fit(X, y, start=cold)
 
 
-@pytest.mark.parametrize("cache_mb", [1000.0, 0.7, 1e-3])
+@pytest.mark.parametrize("cache_mb", [1000.0, 1.0, 0.7, 1e-3])
 def test_features_are_kept_or_made_again(cache_mb):
-    """All of them, one chunk, none: the rows beyond are made at every step."""
-    X, y = sample(2 * CHUNK + 100, 3, noise=1.0)
+    """Cache all features in 32 bits, all or one chunk of them in 16 bits, or none."""
+    X, y = sample(3 * CHUNK + 100, 3, noise=1.0)
     options = {"gamma": 0.3, "basis": np.arange(0, 200, 10)}
     whole = ordinal.fit_svorim(X, y, **options)
     model = ordinal.fit_svorim(X, y, **options, cache_mb=cache_mb)
     assert model.convergence.converged
     gaps = whole.convergence.gap + model.convergence.gap
     assert abs(model.convergence.primal - whole.convergence.primal) <= gaps
+    threads = ordinal.fit_svorim(X, y, **options, cache_mb=cache_mb, n_threads=2)
+    assert np.array_equal(threads.coef, model.coef)
+
+
+@pytest.mark.parametrize("gamma", [0.3, 100.0])
+def test_features_in_16_bits_are_near_those_in_32(gamma):
+    """At the larger gamma, most values are zeros."""
+    X, _ = sample(CHUNK + 100, 3, noise=1.0)
+    features = RowFeatures(RBF(gamma), X[:20])
+    keep = np.array([True, False])
+    exact = RowsOnBasis(features, X, keep, 1)
+    packed = RowsOnBasis(features, X, keep, 1, packed=True)
+    for rows in (slice(0, 700), slice(CHUNK, CHUNK + 100)):
+        Z, near = exact.block(rows), packed.block(rows)
+        largest = np.abs(exact.block(slice(0, CHUNK))).max(axis=0)
+        assert np.all(np.abs(near - Z) <= 1.6e-5 * largest)
+        places = np.array([3, 50, 99])
+        picked = packed.picked(rows, places, np.empty((3, Z.shape[1]), np.float32))
+        assert np.array_equal(picked, near[places])
 
 
 def test_room_for_samples_changes_no_byte(monkeypatch):

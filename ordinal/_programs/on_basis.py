@@ -24,6 +24,7 @@ from .._rows.remote import RemoteRows
 from .._rows.source import CHUNK
 from .._rows.sums import Parts, merged, whole
 from .._rows.transport import Event, Part, RemoteState
+from .._solvers import _kernel_values
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.basis_rows import sizes, stratified
@@ -32,6 +33,9 @@ from .losses import Losses
 from .proximal import Solution, Start, Values, finished, is_to_finish, look_ahead, solve
 from .sums import Asked, Kept, LocalSums, Nodes, RowSums, Sums, taken
 from .sums import Features as FeaturesOfRows
+
+_LARGEST = 32767  # largest absolute value of a feature stored in 16 bits
+_TINY = np.finfo(np.float32).tiny
 
 
 def needed(events: Sequence[Event]) -> tuple[Event, ...]:
@@ -159,7 +163,10 @@ def cached_chunks(n: int, room: int) -> np.ndarray:
 class RowsOnBasis:
     """Features of rows in single precision, cached for some chunks.
 
-    The features of the other chunks are computed at each use.
+    The features of the other chunks are computed at each use. Cached features take 4
+    bytes each, or 2 where they are packed: whole numbers times a scale for each column
+    of a chunk, which leaves an error of at most 1.5e-5 of the largest entry of the
+    column. Fits end in double precision, where such errors show in the gap.
 
     Parameters
     ----------
@@ -172,6 +179,8 @@ class RowsOnBasis:
         Whether some rows of the same sums have no cached features, here or at other
         workers; sums are then organised to use features less often. By default, whether
         some of these rows have none.
+    packed : bool, default False
+        Whether cached features take 16 bits.
     """
 
     def __init__(
@@ -181,6 +190,7 @@ class RowsOnBasis:
         keep: np.ndarray,
         n_threads: int,
         costly: bool | None = None,
+        packed: bool = False,
     ):
         self._features, self._X, self._n_threads = features, X, n_threads
         self.n, self.m = len(X), features.m
@@ -188,27 +198,49 @@ class RowsOnBasis:
             rows for rows, kept in zip(strips(self.n, CHUNK), keep, strict=True) if kept
         ]
         n_kept = sum(rows.stop - rows.start for rows in chunks)
-        self.kept = np.empty((n_kept, self.m), np.float32)
+        self.kept = np.empty((n_kept, self.m), np.int16 if packed else np.float32)
+        self._scale = np.empty((len(keep) if packed else 0, self.m), np.float32)
         self._lag = np.cumsum(~keep) * CHUNK  # rows before a chunk that are not cached
         self._keep = keep
         self.costly = n_kept < self.n if costly is None else costly
 
         def fill(rows: slice) -> None:
-            features.single(take(X, rows), self.kept[self._places(rows)])
+            kept = self.kept[self._places(rows)]
+            if not packed:
+                features.single(take(X, rows), kept)
+                return
+            Z = features.single(take(X, rows), np.empty(kept.shape, np.float32))
+            scale = np.maximum(Z.max(axis=0), -Z.min(axis=0)) / _LARGEST
+            # A subnormal scale has few digits, and quotients by it could exceed 16
+            # bits; entries of such a column, below 1e-33, become zeros.
+            scale[scale < _TINY] = 1
+            self._scale[rows.start // CHUNK] = scale
+            np.rint(np.divide(Z, scale, out=Z), out=kept, casting="unsafe")
 
         with Pool(n_threads, brief=True) as pool:
             pool.run(fill, chunks)
 
     def block(self, rows: slice) -> np.ndarray:
-        if self._keep[rows.start // CHUNK]:
+        kept = self._keep[rows.start // CHUNK]
+        if kept and not self._scale.size:
             return self.kept[self._places(rows)]
         Z = np.empty((rows.stop - rows.start, self.m), np.float32)
+        if kept:
+            return self._unpacked(rows, self.kept[self._places(rows)], Z)
         return self._features.single(take(self._X, rows), Z)
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self._keep[rows.start // CHUNK]:
-            return taken(self.kept, self._places(rows).start + places, out)
+            places = self._places(rows).start + places
+            if self._scale.size:
+                return self._unpacked(rows, self.kept[places], out)
+            return taken(self.kept, places, out)
         return self._features.single(take(self._X, rows.start + places), out)
+
+    def _unpacked(self, rows: slice, some: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Return packed features of a chunk in single precision, in `out`."""
+        _kernel_values.unpack(some, self._scale[rows.start // CHUNK], out)
+        return out
 
     def _places(self, rows: slice) -> slice:
         """Return the place of rows of one chunk in the cache."""
@@ -222,7 +254,7 @@ class RowsOnBasis:
         each use.
         """
         # All features are there: those of some rows are a matter of numbers.
-        if len(self.kept) == self.n:
+        if len(self.kept) == self.n and not self._scale.size:
             if numbers.size <= room:
                 return Kept(self.kept.take(numbers, axis=0))
             return Kept(self.kept, numbers)
@@ -292,8 +324,11 @@ class LocalBasisRows:
 
     def _made(self, X: Matrix, room: int) -> RowsOnBasis:
         with self._monitor.stage("features"), self._monitor.limited():
-            keep = cached_chunks(len(X), room)
-            return RowsOnBasis(self._features, X, keep, self._n_threads)
+            # Computing the features of a row takes m times as long as reading them, so
+            # twice the rows are cached in 16 bits where memory is short.
+            packed = len(X) > room
+            keep = cached_chunks(len(X), 2 * room if packed else room)
+            return RowsOnBasis(self._features, X, keep, self._n_threads, packed=packed)
 
 
 class RemoteBasisRows:

@@ -30,6 +30,11 @@ def csr_times_csr(
     value: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None: ...
+def unpack(
+    packed: NDArray[Any],
+    scale: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None: ...
 def add_rows(
     K: NDArray[np.float32],
     rows: NDArray[np.int32],

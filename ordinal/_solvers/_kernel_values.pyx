@@ -2,7 +2,7 @@
 
 Tiles are shared out to threads by the callers; nothing here needs the interpreter.
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 
 from ._simd cimport simd, simd_loops
 
@@ -134,6 +134,28 @@ def csr_times_csr(
                     o[row[q]] += v * value[q]
         for q in range(indptr_b[m]):
             start[indices_b[q]] = size[indices_b[q]] = 0
+
+
+def unpack(
+    const int16_t[:, ::1] packed not None,   # (n, m)
+    const float[::1] scale not None,         # (m,)
+    float[:, ::1] out not None,              # OUT (n, m)
+):
+    """Multiply each column of `packed` by its scale, in single precision."""
+    cdef Py_ssize_t n = packed.shape[0], m = packed.shape[1], i, j
+    cdef const int16_t* row
+    cdef float* to
+    cdef const float* by
+    if not (out.shape[0] == n and out.shape[1] == scale.shape[0] == m):
+        raise ValueError("unpack: inconsistent array shapes")
+    if n == 0 or m == 0:
+        return
+    with nogil:
+        by = &scale[0]
+        for i in range(n):
+            row, to = &packed[i, 0], &out[i, 0]
+            for j in range(m):
+                to[j] = by[j] * row[j]
 
 
 def add_rows(

@@ -161,7 +161,8 @@ def fit_npsvor(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, optional
         Pair steps of a rank (SMO, default 10^7), Newton steps of a rank for each sample
         of the rows (on a basis, default 200), or iterations (ADMM, default 1000).
@@ -347,7 +348,8 @@ def fit_npsvor_path(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, optional
         Pair steps of a rank (SMO, default 10^7), Newton steps of a rank for each sample
         of the rows (on a basis, default 200), or iterations (ADMM, default 1000).

@@ -112,7 +112,8 @@ def fit_svc(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps of a problem; on a basis its Newton steps for each sample of the
         rows, default 200.
@@ -262,7 +263,8 @@ def fit_svr(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps of a problem; on a basis its Newton steps for each sample of the
         rows, default 200.
@@ -401,7 +403,8 @@ def fit_cssvc(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps of a problem; on a basis its Newton steps for each sample of the
         rows, default 200.
@@ -534,7 +537,8 @@ def fit_svmop(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps of a problem; on a basis its Newton steps for each sample of the
         rows, default 200.

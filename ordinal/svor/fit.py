@@ -122,7 +122,8 @@ def fit_svorim(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps; on a basis Newton steps for each sample of the rows, default 200.
     max_time : float > 0, optional
@@ -281,7 +282,8 @@ def fit_svorex(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps; on a basis Newton steps for each sample of the rows, default 200.
     max_time : float > 0, optional
@@ -429,7 +431,8 @@ def fit_shashua_levin(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps; on a basis Newton steps for each sample of the rows, default 200.
     max_time : float > 0, optional
@@ -575,7 +578,8 @@ def fit_redsvm(
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for float32 features: those of rows beyond it are made at every step.
+        basis for features of 32 bits, or of 16 where those of all rows do not fit;
+        others are computed at every step.
     max_iter : int, default 10^7
         Pair steps; on a basis Newton steps for each sample of the rows, default 200.
     max_time : float > 0, optional

@@ -9,6 +9,8 @@
   california  16 000 rows of California housing: Newton steps and gaps over C and gamma
   linear      the linear kernel at two sizes and costs, LinearSVC beside it
   rows        the cost by the number of rows; the most of them are in a file
+  bases       160 000 rows on 1000, 2000 and 5000 basis rows, two threads, with the
+              default cache and one that holds all features
   stopped     fits with `max_time`: how far they come, and their error with its
               standard error, beside the largest sample of the rows that is fitted
               exactly in that time, and the largest basis, of sizes that grow by half
@@ -295,6 +297,20 @@ def rows(args) -> None:
         print_row(table, found, n, "file" if disk else "memory", with_steps=True)
 
 
+def bases(args) -> None:
+    n, sizes = (20_000, (500,)) if args.quick else (160_000, (1000, 2000, 5000))
+    table = Table(
+        args, f"{n} made rows x {D} by the number of basis rows, SVORIM, C 1", "m:5d",
+        "cache_mb:8g", "ours:7.2f", "clock:7.2f", "MB:5.0f", "gap:8.1e", "steps:5d",
+        "MAE:6.4f", "wrong:6.4f",
+    )  # fmt: skip
+    for m, cache in product(sizes, (1000.0, 8000.0)):
+        found = measured(
+            args, "ours", n, basis=m, gamma=GAMMA, C=1.0, cache_mb=cache, n_threads=2
+        )
+        print_row(table, found, m, cache, with_steps=True)
+
+
 def stopped(args) -> None:
     table = Table(
         args, "Exact SVORIM with max_time, C 1; what else there is time for", "n:6d",
@@ -375,6 +391,7 @@ PARTS = {
     "california": grid,
     "linear": linear,
     "rows": rows,
+    "bases": bases,
     "stopped": stopped,
     "workers": workers,
 }
