@@ -179,9 +179,9 @@ def test_points_of_a_path_are_the_fits_of_their_costs():
 def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch):
     made, init = [], RowsOnBasis.__init__
 
-    def counted(self, features, X, *args):
+    def counted(self, features, X, *args, **options):
         made.append(len(X))
-        init(self, features, X, *args)
+        init(self, features, X, *args, **options)
 
     monkeypatch.setattr(RowsOnBasis, "__init__", counted)
     X, y = sample(300, 3, noise=1.0)
