@@ -232,7 +232,7 @@ def exceeding(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def density(link: str, t: np.ndarray) -> np.ndarray:
-    """Return the density F'."""
+    """Return the density F' of the distribution of a link."""
     if link == "logit":
         return np.asarray(cumulative(link, t) * cumulative(link, -t))
     if link == "probit":

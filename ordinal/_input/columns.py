@@ -249,10 +249,10 @@ def read_frame(
     return Frame(np.column_stack(values), own, labels, kinds)
 
 
-def check_zeros_are_values(X: Any, name: str = "X") -> None:
+def check_zeros_are_values(X: Any) -> None:
     """Raise TypeError for sparse rows where a zero is a value like any other."""
     if is_sparse(X):
-        raise zeros_are_values(name)
+        raise zeros_are_values()
 
 
 def zeros_are_values(name: str = "X") -> TypeError:

@@ -214,8 +214,6 @@ class _Fit:
         self.brief = n < _SHARED_AT_ONCE  # as far as is known: one thread is enough
         # A kernel function of the caller's may not be safe in two threads.
         self.n_workers = n_threads if gram.concurrent else 1
-        # a problem on its own has nothing to do beside its Newton step
-        self.n_threads_a_step = n_threads if P == 1 else 1
         parts = [program.stretches(k) for k in range(P)]
         rows = [int((a[:, 1] - a[:, 0]).sum()) for a in parts]
         self.n_rows = sum(rows)
@@ -283,6 +281,11 @@ class _Fit:
                 if violation is not None:
                     return violation, None if self.certain else Status.MAX_TIME
 
+    @property
+    def n_threads_now(self) -> int:
+        """Return the number of threads that share what is to be done next."""
+        return 1 if self.brief else self.n_threads
+
     def steps(self) -> int:
         """Return the number of pair steps of all problems."""
         return sum(task.steps for task in self.tasks)
@@ -328,8 +331,8 @@ class _Fit:
             # Shorter turns while Newton steps are under way, whose ends SMO would not
             # see.
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
-            n_threads = 1 if self.brief else self.n_threads - len(self.under_way)
-            advance(self.tasks, self.space, seconds, max(1, n_threads))
+            n_threads = max(1, self.n_threads_now - len(self.under_way))
+            advance(self.tasks, self.space, seconds, n_threads)
         elif self.under_way:
             pool.listen(Monitor.SLICE)
 
@@ -393,9 +396,9 @@ class _Fit:
         if task.pivots and not points.mu[k].any():
             steps = self.pivoting[k].minimise(task, points, k, self.tol, self.max_iter)
         else:
-            steps = int(
-                newton_step(points, k, 1 if self.brief else self.n_threads_a_step)
-            )
+            # a problem on its own has nothing to do beside its Newton step
+            n_threads = self.n_threads_now if len(self.tasks) == 1 else 1
+            steps = int(newton_step(points, k, n_threads))
         # where it did not move, it is not worth trying again soon
         task.resume(_PATIENCE if steps else 2 * task.patience, steps)
         return steps > 0

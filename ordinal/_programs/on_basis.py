@@ -201,7 +201,7 @@ class RowsOnBasis:
         self.kept = np.empty((n_kept, self.m), np.int16 if packed else np.float32)
         self._scale = np.empty((len(keep) if packed else 0, self.m), np.float32)
         self._lag = np.cumsum(~keep) * CHUNK  # rows before a chunk that are not cached
-        self._keep = keep
+        self._keep, self._packed = keep, packed
         self.costly = n_kept < self.n if costly is None else costly
 
         def fill(rows: slice) -> None:
@@ -222,7 +222,7 @@ class RowsOnBasis:
 
     def block(self, rows: slice) -> np.ndarray:
         kept = self._keep[rows.start // CHUNK]
-        if kept and not self._scale.size:
+        if kept and not self._packed:
             return self.kept[self._places(rows)]
         Z = np.empty((rows.stop - rows.start, self.m), np.float32)
         if kept:
@@ -232,7 +232,7 @@ class RowsOnBasis:
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self._keep[rows.start // CHUNK]:
             places = self._places(rows).start + places
-            if self._scale.size:
+            if self._packed:
                 return self._unpacked(rows, self.kept[places], out)
             return taken(self.kept, places, out)
         return self._features.single(take(self._X, rows.start + places), out)
@@ -254,7 +254,7 @@ class RowsOnBasis:
         each use.
         """
         # All features are there: those of some rows are a matter of numbers.
-        if len(self.kept) == self.n and not self._scale.size:
+        if len(self.kept) == self.n and not self._packed:
             if numbers.size <= room:
                 return Kept(self.kept.take(numbers, axis=0))
             return Kept(self.kept, numbers)

@@ -421,10 +421,15 @@ class Dense:
         self._inner, self._active = np.empty((active.size, active.size)), active
         return np.ascontiguousarray(self.Sigma[np.ix_(active, active)])
 
-    @property
-    def _every(self) -> bool:
-        """Return whether the factor is one of all rows."""
-        return self._inner is self._B
+    def _of_all_rows(self, inner: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+        """Return a matrix of the rows of the factor with the other rows, for which it
+        is diagonal; `inner` itself where there are none.
+        """
+        if self._inner is self._B:
+            return inner
+        out = np.diag(diagonal)
+        out[np.ix_(self._active, self._active)] = inner
+        return out
 
     def solve(
         self, v: np.ndarray, W: np.ndarray | None = None
@@ -514,11 +519,7 @@ class Dense:
         R *= -0.5 * root[:, None]
         # Rows and columns are scaled in place: M is the largest array of a fit.
         R *= root
-        if self._every:
-            R += np.outer(0.5 * a + u, a)
-            return R
-        M = np.diag(-0.5 * self.W)
-        M[np.ix_(self._active, self._active)] = R
+        M = self._of_all_rows(R, -0.5 * self.W)
         M += np.outer(0.5 * a + u, a)
         return M
 
@@ -531,11 +532,7 @@ class Dense:
             return a, np.zeros(self._B.shape)  # whose memory is not touched as yet
         root = np.tril(self._inner)
         root *= self.root[self._active]
-        if self._every:
-            return a, root
-        out = np.diag(self.root)
-        out[np.ix_(self._active, self._active)] = root
-        return a, out
+        return a, self._of_all_rows(root, self.root)
 
 
 Covariance = Dense | LowRank

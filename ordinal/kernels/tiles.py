@@ -198,11 +198,8 @@ class Evaluator:
         (m, n), d = self.shape, 1
         if not isinstance(self.kernel, Precomputed):
             d = self.A.shape[1]
-        brief = m * n * (d + _COST_OF_VALUE) < _WORTH_A_THREAD
-        n_threads = (
-            1 if brief or not self.concurrent else min(self.n_threads, len(rows))
-        )
-        with Pool(n_threads) as pool:
+        shared = self.concurrent and m * n * (d + _COST_OF_VALUE) >= _WORTH_A_THREAD
+        with Pool(min(self.n_threads, len(rows)) if shared else 1) as pool:
             pool.run(call, rows)
 
 

@@ -375,7 +375,7 @@ class Wald(Estimates):
 
 
 class WaldOnly(Wald):
-    """A model that has probabilities and the inference of `Wald`, and no more."""
+    """Predictions of a model whose intervals are those of Wald alone."""
 
     __slots__ = ()
 

@@ -21,17 +21,19 @@ from .._input.labels import (
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
+from .._numerics.rows import strips
 from .._watch.convergence import Status, warn_of_separation
 from .estimates import Remembered, predictors, refit, remember
 from .inference import Effects, WaldOnly
 from .monotone import constrained
 from .prepared import PreparedPom, prepare_pom
 from .ratio_loss import (
+    BLOCK,
     Family,
     RatioLikelihood,
     RatioMeans,
     log_probabilities,
-    row_terms,
+    residuals_at,
 )
 from .residuals import read_rows
 from .sandwich import covariance_of_hessian
@@ -111,17 +113,11 @@ class RatioModel(WaldOnly, Effects):
         """
         check_choice("kind", kind, ("probability", "score", "deviance"))
         rows = read_rows(self, "residuals", X, y, offset)
-        eta, _ = predictors(self, *rows.source.at(slice(0, rows.rank.size)))
-        log_p, slope, _ = row_terms(self.family, self.link, eta, rows.rank)
-        if kind == "score":
-            return np.asarray(-slope.sum(axis=1))
-        P = np.exp(log_probabilities(self.family, self.link, eta))
-        below = np.arange(P.shape[1]) < rows.rank[:, None]
-        above = np.arange(P.shape[1]) > rows.rank[:, None]
-        balance = (P * below).sum(axis=1) - (P * above).sum(axis=1)
-        if kind == "probability":
-            return np.asarray(balance)
-        return np.asarray(np.copysign(np.sqrt(np.maximum(-2 * log_p, 0.0)), balance))
+        out = np.empty(rows.rank.size)
+        for part in strips(out.size, max(1, BLOCK // self.observed.size**2)):
+            eta, _ = predictors(self, *rows.source.at(part))
+            out[part] = residuals_at(self.family, self.link, eta, rows.rank[part], kind)
+        return out
 
 
 class Stages(NamedTuple):

@@ -35,7 +35,7 @@ from .estimates import Estimates, predictors
 from .margins import At, Means, Slope
 
 Family = Literal["stopping", "backward", "adjacent"]
-_BLOCK = 1 << 18  # entries of the rows held at a time
+BLOCK = 1 << 18  # entries of the rows held at a time
 
 
 class RatioLikelihood:
@@ -96,7 +96,7 @@ class RatioLikelihood:
         p = x.size
         value, gradient, H = 0.0, np.zeros(p), np.zeros((p, p))
         with np.errstate(all="ignore"):  # what is no number counts as out of reach
-            for rows in D.strips(max(1, _BLOCK // (T * T + p))):
+            for rows in D.strips(max(1, BLOCK // (T * T + p))):
                 w, eta = D.weight[rows], self.predictors(x, rows)
                 log_p, G, curvature = row_terms(
                     self.family, self.link, eta, D.rank[rows]
@@ -189,6 +189,21 @@ def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
         return np.asarray(before + np.hstack([u, zero]))
     after = np.hstack([np.cumsum(u[:, ::-1], axis=1)[:, ::-1], zero])
     return np.asarray(after + np.hstack([zero, v]))
+
+
+def residuals_at(
+    family: Family, link: str, eta: np.ndarray, rank: np.ndarray, kind: str
+) -> np.ndarray:
+    """Return the residuals of rows, (n,), from their predictors (n, T)."""
+    if kind == "score":
+        return np.asarray(-row_terms(family, link, eta, rank)[1].sum(axis=1))
+    log_p, at = log_probabilities(family, link, eta), rank[:, None]
+    P, j = np.exp(log_p), np.arange(eta.shape[1] + 1)
+    balance = (P * (j < at)).sum(axis=1) - (P * (j > at)).sum(axis=1)
+    if kind == "probability":
+        return np.asarray(balance)
+    own = np.take_along_axis(log_p, at, axis=1)[:, 0]
+    return np.asarray(np.copysign(np.sqrt(np.maximum(-2 * own, 0.0)), balance))
 
 
 class RatioMeans(Means):

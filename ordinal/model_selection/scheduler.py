@@ -559,7 +559,7 @@ class Schedule(Generic[R]):
             future.cancel()
 
     def _submit(self, submit: Callable[..., Future[Any]]) -> None:
-        """Submit what is to do.
+        """Submit the tasks that wait, in their order.
 
         A task that has run in this thread is seen to before the next one, so that
         Ctrl-C loses no more than one.

@@ -143,7 +143,7 @@ class Selection(Storable):
 
     @property
     def params(self) -> Point:
-        """Return the best point."""
+        """Return the arguments of the best point by their names."""
         return dict(self.points[self.best])
 
     @property
@@ -353,12 +353,12 @@ def select(
         Fit all rows at the best point, or at `one_se`; False fits none.
     halving : bool, optional
         Successive halving: all points are fitted to a sample of the training rows of
-        each fold, the better half of them to three times as many (after 4000 rows the
-        better third), and so on until the rows are all; samples have 300 rows at least,
-        are scored on their share of the test rows, or on 5000 if that is more, and of
-        support vector methods leave out a `basis` until they have more than five rows
-        per basis row. By default the grids of methods
-        are halved from 1500 training rows on, and a `search` that is given is not.
+        each fold, the better half of them to three times as many (the better third,
+        after samples of 4000 rows), and so on until all rows are used. Samples have at
+        least 300 rows. Fits to them are scored on the same share of the test rows, or
+        on 5000 if that is more, and those of support vector methods leave out a `basis`
+        for up to five rows per basis row. By default the grids of methods are halved
+        from 1500 training rows on, and a `search` that is given is not.
         On five splits of each of five sets, with 3200 training rows in a fold, it took
         a quarter of the time at an error that was .0002 higher on average and .005 at
         most.

@@ -152,7 +152,7 @@ _FIRST_STEPS = 20  # of it on the table to begin with: enough that where EM ends
 def low_rank(
     X: np.ndarray, W: np.ndarray, rank: int, tol: float, max_iter: int
 ) -> tuple[np.ndarray, list[float], float]:
-    """Complete a table.
+    """Replace the missing entries of a table by those of one of low rank.
 
     Find A of (E) by EM, for a finite X and weights W in [0, 1]. O(n d rank) per step.
 

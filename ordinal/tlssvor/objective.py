@@ -92,7 +92,7 @@ def _values(
 
 
 def mixed(features: Callable[[Matrix], np.ndarray], R: np.ndarray) -> Fill:
-    """Make the columns Z R."""
+    """Return what fills an array with Z R, the features of rows times R."""
     return partial(_mixed, features, R)
 
 
