@@ -135,10 +135,11 @@ def fit_boosting(
     class_weight : mapping of labels to weights, or "balanced", optional
         Factors of the weights of the rows.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
         Draws folds, and the rows and features of each tree.
     n_threads : int, optional
@@ -160,8 +161,9 @@ def fit_boosting(
         for the bins of the columns, which take about a second for a million rows of 20
         columns.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

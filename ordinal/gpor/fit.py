@@ -333,7 +333,7 @@ def fit_gpor(
         goes with `kernels.Pearson` only. With `basis` also a numpy.memmap, or an object
         with `blocks()` (docs/input.md): these are read again at every evaluation.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     inference : {"ep", "laplace"}, default "ep"
         How the posterior is made Gaussian. Laplace's method takes the curvature at the
@@ -394,12 +394,12 @@ def fit_gpor(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, whose probability is 0.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory in 10^6 bytes for features on a basis, which are n m doubles; those for
         which there is no room are made anew at every pass. No bit of the result
@@ -409,8 +409,9 @@ def fit_gpor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

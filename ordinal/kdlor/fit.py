@@ -407,13 +407,14 @@ def fit_kdlor(
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     ridge : float > 0, default 3e-3
         Ridge, as a part of the trace of the scatter of all rows. Larger ones give
@@ -421,11 +422,12 @@ def fit_kdlor(
     C : float > 0, default 1.0
         Of (P): the unit of the score, which changes no prediction.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         The rows that w is a sum of, for very many: a number of rows, drawn at random,
         of each rank its share, or chosen in a way that is named with it: ("kmeans++",
@@ -446,20 +448,22 @@ def fit_kdlor(
         "balanced" every rank counts alike, however few its rows are, and the thresholds
         lie in the middle between the mean scores of neighbouring ranks.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths, and the rows of a basis. Unused without both.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 10 000
         Steps of the active set for (D); it takes about as many as there are ranks.
     max_time : float > 0, optional
@@ -469,8 +473,9 @@ def fit_kdlor(
         Called with an `ordinal.State` before the factorisation and between the steps of
         the active set; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

@@ -143,10 +143,11 @@ def fit_pom(
         is the sandwich of groups, with the factor G / (G - 1) for G of them. It needs
         many groups, some 30 or more.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     reference : mapping of columns to levels, optional
         Levels that others are compared with, instead of the first ones: of words by the
         alphabet, of a categorical type in its order.
@@ -164,14 +165,15 @@ def fit_pom(
     max_time : float > 0, optional
         Seconds, looked at before every step, which of rows in chunks is a pass or more.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -324,7 +326,8 @@ def fit_pom_path(
         Factors of the weights of the rows, whose products are limited alike. Standard
         errors are right for them with `robust` only: they are no frequencies.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     reference : mapping of columns to levels, optional
         Levels that others are compared with, instead of the first ones: of words by the
         alphabet, of a categorical type in its order.
@@ -341,14 +344,15 @@ def fit_pom_path(
         Seconds. The path ends early then, or where the callback ends it, with the last
         penalty that was begun.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

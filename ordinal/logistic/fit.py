@@ -55,7 +55,7 @@ def fit_lit(
         by their names. Or a source of blocks (`ordinal.data`), or a numpy.memmap, whose
         rows are read at every pass and need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     l2 : float >= 0, default 1e-3
         Of (P2), in the units of the features; the loss is a mean, so that a penalty
@@ -67,15 +67,19 @@ def fit_lit(
         (P2) is then within tol^2 / (2 W) of its minimum. With L-BFGS the largest slope
         of (P2) by the coefficient of a feature of unit spread.
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; of rows that are read in chunks a
@@ -83,9 +87,9 @@ def fit_lit(
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of Newton's method, or of L-BFGS.
     max_time : float > 0, optional
@@ -93,8 +97,9 @@ def fit_lit(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -171,7 +176,7 @@ def fit_lat(
         by their names. Or a source of blocks (`ordinal.data`), or a numpy.memmap, whose
         rows are read at every pass and need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     l2 : float >= 0, default 1e-3
         Of (P2), in the units of the features; the loss is a mean, so that a penalty
@@ -183,15 +188,19 @@ def fit_lat(
         (P2) is then within tol^2 / (2 W) of its minimum. With L-BFGS the largest slope
         of (P2) by the coefficient of a feature of unit spread.
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; of rows that are read in chunks a
@@ -199,9 +208,9 @@ def fit_lat(
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of Newton's method, or of L-BFGS.
     max_time : float > 0, optional
@@ -209,8 +218,9 @@ def fit_lat(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

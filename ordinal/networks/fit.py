@@ -89,21 +89,25 @@ def fit_nnor(
         Largest slope of (P) by a weight or a bias of a converged fit. A smaller one
         takes longer and predicted no better (docs/decisions.md).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
         Draws the hidden layers at the start.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of L-BFGS from each start.
     max_time : float > 0, optional
@@ -111,8 +115,9 @@ def fit_nnor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -213,21 +218,25 @@ def fit_nnpom(
         Largest slope of (P) by a weight or a bias of a converged fit. A smaller one
         takes longer and predicted no better (docs/decisions.md).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
         Draws the hidden layers at the start.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of L-BFGS from each start.
     max_time : float > 0, optional
@@ -235,8 +244,9 @@ def fit_nnpom(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -341,15 +351,19 @@ def fit_elmor(
         ridge is given, the largest amount by which the normal equations may be missed,
         as a share of their largest right side.
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the outputs of rows that are
         left out, 50 000 of them at most. It takes no other fits.
@@ -359,9 +373,9 @@ def fit_elmor(
         paper's, uniform from -1 to 1, make units that hardly bend where d is small and
         do little else where it is large.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 100
         Passes over the rows that look for the ridge; some five are usual.
     max_time : float > 0, optional
@@ -369,8 +383,9 @@ def fit_elmor(
     callback : callable, optional
         Called with an `ordinal.State` before every pass; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -522,18 +537,21 @@ def fit_cnnor(
         are drawn. The sum must lie between 1e-50 and 1e50, and positive weights differ
         by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
         Draws the weights at the start, the triplets, and the pairs to compare with.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of L-BFGS.
     max_time : float > 0, optional
@@ -541,8 +559,9 @@ def fit_cnnor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

@@ -82,107 +82,122 @@ def fit_npsvor(
 ) -> NpsvorModel:
     """Fit NPSVOR: one hyperplane per rank.
 
-    The module's docstring states (P), (D) and (GAP).
+    A row is predicted to have the rank of the nearest hyperplane. The docstring of
+    `ordinal.npsvor` states the problem (P), its dual (D) and the bound (GAP).
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     C2 : float > 0, default C
-        Weight of a margin violation on the other ranks' hyperplanes. One parameter
-        is what the paper searches.
+        Weight of margin violations of the rows of other ranks. The default is that of
+        the paper, which searches one parameter for both.
     epsilon : float >= 0, default 0.2
-        Half width of the band around a hyperplane, in units of its margin. The paper
-        finds 0.1 to 0.3 good and fixes 0.2.
+        Half the width of the band around a hyperplane in which errors are free, in
+        units of the margin. The paper recommends 0.1 to 0.3 and uses 0.2.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     solver : {"smo", "admm"}, default "smo"
-        "smo" reaches the optimum to `tol`, on a basis by proximal points. "admm" is
-        the paper's algorithm with the paper's tolerances: at large C it ends far from
-        the optimum, which regularises and can predict better. The two are then two
-        models; choose by validation.
+        "smo" reaches the optimum to the tolerance `tol`. "admm" is the algorithm of the
+        paper with its tolerances: at large C it stops far from the optimum, which acts
+        as a regularisation and can improve predictions. The two then give different
+        models; choose between them by cross-validation.
     tol : float > 0, default 1e-3
-        Of SMO: largest violation of (KKT), in units of f. The duality gap of a rank
-        is then at most tol / 2 * sum (hi_i - lo_i). On a basis the largest duality gap
-        of a rank, relative to the value of (P).
+        Tolerance of solver="smo" on the violation of the optimality conditions, in
+        units of f. The duality gap of a rank is then at most tol / 2 * sum (hi_i -
+        lo_i). With `basis`, tolerance on the duality gap of a rank relative to the
+        value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
-        from it. Scales C2; None is 1 everywhere off the diagonal.
+        cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
+        diagonal and not decreasing away from it. C2 is multiplied by it. Default: 1 off
+        the diagonal.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks: they keep their column in
-        `decision_function` (+inf) and are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these
+        have +inf in `decision_function` and are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     normalize : bool, default False
-        Compare |f_k| / |w_k| instead of |f_k|. Matters where the ranks' margins differ
-        much, as with class weights or ranks of very unequal spread; the paper
-        compares |f_k|, as the training problem does.
+        Whether to predict by the distances |f_k| / |w_k| instead of the values |f_k|,
+        which the paper and the training problem compare. This makes a difference if the
+        margins of the ranks differ much, for example with class weights or ranks of
+        very unequal spread.
     rho : float > 0, default 1.0, ADMM only
-        Penalty parameter. It changes the path, and so where the solver stops.
+        Penalty parameter of ADMM. Because ADMM stops early, the result depends on it.
     e_abs, e_rel : float >= 0, default 1e-2, ADMM only
-        The tolerances of (19) and (20).
+        Absolute and relative tolerances of the stopping rules (19) and (20) of the
+        paper.
     polish : bool, default False, ADMM only
-        Continue with SMO from ADMM's point to `tol`.
+        Whether to continue with SMO from the result of ADMM until the tolerance `tol`
+        is reached.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: replace K by a matrix of low rank that is exact at the basis
-        rows, which are chosen as for `fit_svorim`, whose default it is, too. ADMM takes
-        so many, or as many as leave this part of the trace of K, by a pivoted
-        incomplete Cholesky factorisation, or rows of these numbers; its memory is n
-        doubles a basis row.
+        Approximation for many rows: K is replaced by a matrix of low rank that is exact
+        at the basis rows. Values and default are those of `fit_svorim`. ADMM takes a
+        number, a share of the trace of K or row numbers, chooses rows by a pivoted
+        incomplete Cholesky factorisation, and needs 8 n bytes per basis row.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, optional
-        Pair steps of a rank (SMO, default 10^7), Newton steps of a rank for each sample
-        of the rows (on a basis, default 200), or iterations (ADMM, default 1000).
+        Limit per rank: on steps of SMO (default 10^7), on Newton steps per sample of
+        the rows (with `basis`, default 200), or on iterations of ADMM (default 1000).
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K or its
-        factor: a fit that is late before it has these ends where it begins. A fit by
-        SMO to the whole kernel that needs far more time warns, as in `fit_svorim`.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning. A fit by SMO to the whole
+        kernel matrix warns early if the budget will not suffice, as in `fit_svorim`.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
     NpsvorModel
-        The `parts` of its `convergence` are one a rank. For SMO `violation` is that of
-        (KKT). For ADMM without polish it is the larger residual of (19) and (20) over
-        its allowance, so that `tol` is 1, while `gap` tells how far the optimum is.
+        Its `convergence` has one entry of `parts` per rank. For SMO, `violation` is
+        that of the optimality conditions. For ADMM without `polish`, it is the larger
+        of the residuals of (19) and (20), each divided by its tolerance, so that `tol`
+        is 1; `gap` then bounds the distance to the optimum.
 
     Raises
     ------
@@ -192,7 +207,8 @@ def fit_npsvor(
     Warns
     -----
     ConvergenceWarning
-        The fit ended short of the tolerance; the message says why and what helps.
+        If the fit stopped before it reached the tolerance. The message names the reason
+        and the remedy.
 
     See Also
     --------
@@ -275,103 +291,116 @@ def fit_npsvor_path(
 ) -> list[NpsvorModel]:
     """Fit NPSVOR at several values of C, C2 and epsilon.
 
-    ADMM factorises K + rho I once and carries every point and rank as one more column
-    of the same product. SMO computes K once and starts each point from the last one.
-    `max_time` and `callback` are for the whole path.
+    The kernel matrix is computed once. ADMM factorises K + rho I once and iterates for
+    all points and ranks together; SMO starts each point from the previous one.
+    `max_time` and `callback` apply to the whole path.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     points : sequence of mappings
-        Each with some of the keys "C", "C2", "epsilon"; the defaults are those of
-        `fit_npsvor`. Neighbours in the sequence should be near in value.
+        Each has some of the keys "C", "C2" and "epsilon", with the defaults of
+        `fit_npsvor`. Order them so that consecutive points are similar: the warm starts
+        are then better.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     solver : {"smo", "admm"}, default "smo"
-        "smo" reaches the optimum to `tol`, on a basis by proximal points. "admm" is
-        the paper's algorithm with the paper's tolerances: at large C it ends far from
-        the optimum, which regularises and can predict better. The two are then two
-        models; choose by validation.
+        "smo" reaches the optimum to the tolerance `tol`. "admm" is the algorithm of the
+        paper with its tolerances: at large C it stops far from the optimum, which acts
+        as a regularisation and can improve predictions. The two then give different
+        models; choose between them by cross-validation.
     tol : float > 0, default 1e-3
-        Of SMO: largest violation of (KKT), in units of f. The duality gap of a rank
-        is then at most tol / 2 * sum (hi_i - lo_i). On a basis the largest duality gap
-        of a rank, relative to the value of (P).
+        Tolerance of solver="smo" on the violation of the optimality conditions, in
+        units of f. The duality gap of a rank is then at most tol / 2 * sum (hi_i -
+        lo_i). With `basis`, tolerance on the duality gap of a rank relative to the
+        value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
-        from it. Scales C2; None is 1 everywhere off the diagonal.
+        cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
+        diagonal and not decreasing away from it. C2 is multiplied by it. Default: 1 off
+        the diagonal.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks: they keep their column in
-        `decision_function` (+inf) and are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these
+        have +inf in `decision_function` and are never predicted.
     normalize : bool, default False
-        Compare |f_k| / |w_k| instead of |f_k|. Matters where the ranks' margins differ
-        much, as with class weights or ranks of very unequal spread; the paper
-        compares |f_k|, as the training problem does.
+        Whether to predict by the distances |f_k| / |w_k| instead of the values |f_k|,
+        which the paper and the training problem compare. This makes a difference if the
+        margins of the ranks differ much, for example with class weights or ranks of
+        very unequal spread.
     rho : float > 0, default 1.0, ADMM only
-        Penalty parameter. It changes the path, and so where the solver stops.
+        Penalty parameter of ADMM. Because ADMM stops early, the result depends on it.
     e_abs, e_rel : float >= 0, default 1e-2, ADMM only
-        The tolerances of (19) and (20).
+        Absolute and relative tolerances of the stopping rules (19) and (20) of the
+        paper.
     polish : bool, default False, ADMM only
-        Continue with SMO from ADMM's point to `tol`.
+        Whether to continue with SMO from the result of ADMM until the tolerance `tol`
+        is reached.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: replace K by a matrix of low rank that is exact at the basis
-        rows, which are chosen as for `fit_svorim`, whose default it is, too. ADMM takes
-        so many, or as many as leave this part of the trace of K, by a pivoted
-        incomplete Cholesky factorisation, or rows of these numbers; its memory is n
-        doubles a basis row.
+        Approximation for many rows: K is replaced by a matrix of low rank that is exact
+        at the basis rows. Values and default are those of `fit_svorim`. ADMM takes a
+        number, a share of the trace of K or row numbers, chooses rows by a pivoted
+        incomplete Cholesky factorisation, and needs 8 n bytes per basis row.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, optional
-        Pair steps of a rank (SMO, default 10^7), Newton steps of a rank for each sample
-        of the rows (on a basis, default 200), or iterations (ADMM, default 1000).
+        Limit per rank: on steps of SMO (default 10^7), on Newton steps per sample of
+        the rows (with `basis`, default 200), or on iterations of ADMM (default 1000).
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K or its
-        factor: a fit that is late before it has these ends where it begins. A fit by
-        SMO to the whole kernel that needs far more time warns, as in `fit_svorim`.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning. A fit by SMO to the whole
+        kernel matrix warns early if the budget will not suffice, as in `fit_svorim`.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
-    list of NpsvorModel, one a point
+    list of NpsvorModel, one per point
 
     Raises
     ------
     ValueError, TypeError
-        As `fit_npsvor`, before anything is computed.
+        As in `fit_npsvor`.
 
     See Also
     --------

@@ -23,18 +23,19 @@ Rule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NpsvorModel(Hyperplanes):
-    """One hyperplane a rank: f_k(x) = sum_i coef[i, k] k(support_i, x) + intercept[k].
+    """Hyperplanes f_k(x) = sum_i coef[i, k] k(support_i, x) + intercept[k] of the
+    ranks.
 
     Attributes
     ----------
     support : (m, n_features) array or CSR
-        The training rows that some hyperplane uses. For a precomputed kernel the
-        (m,) numbers of those rows; for a fit with a basis its rows.
+        Training rows that have a coefficient other than 0, or the basis rows of a fit
+        with `basis`. For a precomputed kernel, the (m,) numbers of those rows.
     coef : (m, r) array
     intercept : (r,) array
         +inf for a rank of `classes` without training rows, which is never predicted.
     norms : (r,) array
-        |w_k|, by which `normalize` divides.
+        Norms |w_k|; with `normalize` the values of the hyperplanes are divided by them.
     normalize : bool
     classes : (r,) array
         Labels in rank order.
@@ -42,13 +43,13 @@ class NpsvorModel(Hyperplanes):
     n_features : int
     feature_names : tuple of str, or None
     cost : (r, r) array, or None
-        The caller's, if there was one.
+        Cost matrix, if one was passed to the fit.
     link : SoftmaxLink or None
-        Probabilities from the distances |f_k(x)|: of two ranks with equal `offsets`,
-        the nearer is more probable. The offsets are what calibration on rows that the
-        hyperplanes were not fitted to adds. None unless fitted with `probability`.
+        Link from the distances |f_k(x)| to probabilities, calibrated on hold-out rows.
+        Of two ranks with equal `offsets`, the nearer one is more probable. None unless
+        fitted with `probability=True`.
     convergence : Convergence
-        Its `parts` are those of the ranks of `classes`.
+        Record of the fit; `parts` has one entry per rank of `classes`.
     """
 
     coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
@@ -60,25 +61,27 @@ class NpsvorModel(Hyperplanes):
     link_type = SoftmaxLink
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Signed distances f_k(x) to the r hyperplanes.
+        """Return signed distances f_k(x) to the r hyperplanes.
 
         Parameters
         ----------
         X : (n, n_features) array or CSR
-            Rows to judge; for a precomputed kernel k(rows, training rows).
+            Rows to predict; for a precomputed kernel, the values k(rows, training
+            rows).
 
         Returns
         -------
         (n, r) array
-            In units of the margin: the hyperplane's own rows lie within epsilon of
-            0, lower ranks below -1 and higher ones above 1, up to slack. Divided by
-            |w_k|, so in units of feature space, if the model has `normalize`.
+            In units of the margin: up to slack, rows of rank k lie within epsilon of 0,
+            rows of lower ranks below -1 and rows of higher ranks above 1. If the model
+            has `normalize`, the values are divided by |w_k|, so that they are distances
+            in feature space.
 
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns; the Pearson
-            kernel takes NaN.
+            If X is not a finite real matrix of `n_features` columns. The Pearson kernel
+            accepts NaN.
         """
         return decision(self, X)
 
@@ -117,12 +120,12 @@ class NpsvorModel(Hyperplanes):
         X : (n, n_features) array or CSR
             As for `decision_function`.
         rule : {"nearest", "mode", "median", "cost"}, default "nearest"
-            "nearest" takes the nearest hyperplane, of the lowest rank where two tie.
-            The others use `predict_proba`: its most probable rank, its median, or the
-            rank of least expected cost.
+            "nearest" predicts the rank of the nearest hyperplane, the lower one of a
+            tie. The others use `predict_proba`: the most probable rank, the median, or
+            the rank of least expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
-            model, or |j - k| if it has none.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default:
+            the `cost` of the model or, without one, |j - k|.
 
         Returns
         -------
@@ -131,8 +134,8 @@ class NpsvorModel(Hyperplanes):
         Raises
         ------
         ValueError
-            If a rule on probabilities is asked of a model without them, or `cost` is
-            not as in `fit_npsvor`.
+            If the rule needs probabilities and the model has none, or if `cost` is not
+            as described for `fit_npsvor`.
         """
         return predicted(self, X, rule, "nearest", cost)
 

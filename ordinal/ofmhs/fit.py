@@ -243,19 +243,23 @@ def fit_ofmhs(
         Duality gap of (P), by the loss without features, at which the fit has
         converged: the objective is so near to the minimum, or nearer.
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
         Newton steps, each solved by block coordinate descent; of every penalty on the
         way to a small one.
@@ -264,8 +268,9 @@ def fit_ofmhs(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

@@ -150,69 +150,82 @@ def fit_opbe(
 ) -> OpbeModel:
     """Fit OPBE: an ensemble of three-class SVORIM models, one per rank.
 
-    The module's docstring states (P), (D) and (F). The r fits share one kernel matrix
-    and run side by side. Probabilities are part of the method.
+    The docstring of `ordinal.opbe` states the problem (P), its dual (D) and the fusion
+    of the r models (F). The fits share one kernel matrix and run in parallel.
+    Probabilities are part of the method.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of the optimality conditions of a problem, in units of f. On a
-        basis the largest duality gap, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f. With
+        `basis`, tolerance on the duality gap relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: every f_k is a sum over basis rows only, as in `fit_svorim`.
-        The default is the whole kernel; of a linear one, for 2000 rows or more and
-        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+        Approximation for many rows: every f_k is a sum over basis rows. Values and
+        default are those of `fit_svorim`.
     rng : int or numpy.random.Generator, default 0
-        Draws the rows of a basis, and samples for a fit on it. Unused without.
+        Source of the random numbers that draw the rows of `basis`. Unused without it.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps of one problem; on a basis Newton steps, default 200.
+        Limit on the number of steps per problem, each of which changes two dual
+        variables. With `basis`, limit on the number of Newton steps per sample of the
+        rows, 200 by default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -226,7 +239,8 @@ def fit_opbe(
     Warns
     -----
     ConvergenceWarning
-        A problem ended short of the tolerance; the message says why and what helps.
+        If a problem stopped before it reached the tolerance. The message names the
+        reason and the remedy.
 
     See Also
     --------

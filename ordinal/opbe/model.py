@@ -24,18 +24,18 @@ _LARGEST = 1e100  # distance from a threshold that counts
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OpbeModel(KernelModel):
-    """A projection a rank: f_k(x) = sum_i coef[i, k] k(support_i, x).
+    """One projection per rank: f_k(x) = sum_i coef[i, k] k(support_i, x).
 
     Attributes
     ----------
     support : (m, n_features) array or CSR
-        The training rows that some projection uses. For a precomputed kernel the (m,)
-        numbers of those rows; for a fit with a basis its rows.
+        Training rows that have a coefficient other than 0, or the basis rows of a fit
+        with `basis`. For a precomputed kernel, the (m,) numbers of those rows.
     coef : (m, r) array
     cuts : (r, 2) array
-        Thresholds b and c of each rank, in the unit of the margin. -inf and +inf where
-        no rank with training rows is before or after it; both +inf for a rank without
-        training rows, which is never predicted.
+        Thresholds b and c of each rank, in units of the margin. They are -inf or +inf
+        where no rank with training rows lies before or after it. Both are +inf for a
+        rank without training rows, which is never predicted.
     C : float
     classes : (r,) array
         Labels in rank order.
@@ -43,7 +43,7 @@ class OpbeModel(KernelModel):
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
-        Its `parts` are those of the ranks of `classes`.
+        Record of the fit; `parts` has one entry per rank of `classes`.
     """
 
     coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
@@ -51,7 +51,7 @@ class OpbeModel(KernelModel):
     C: Annotated[float, FINITE, POSITIVE]
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Projections f_k(x) of rows, which increase with the rank.
+        """Return the projections f_k(x), which increase with the rank.
 
         Parameters
         ----------
@@ -93,14 +93,16 @@ class OpbeModel(KernelModel):
         return f
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, fused from the projections as (F) of
-        `ordinal.opbe` says. They are part of the method and not calibrated: the r
-        opinions are taken for independent, so that they are too sure.
+        """Return the probabilities of the ranks.
+
+        They are fused from the projections by (F) of `ordinal.opbe`. They are part of
+        the method and not calibrated: they treat the r projections as independent, and
+        are therefore too close to 0 and 1.
 
         Parameters
         ----------
         X : (n, n_features) array or CSR
-            As for `decision_function`, which says what is raised.
+            As for `decision_function`, with the same errors.
 
         Returns
         -------
@@ -128,15 +130,15 @@ class OpbeModel(KernelModel):
     def predict(
         self, X: MatrixLike, *, rule: Rule = "mode", cost: ArrayLike | None = None
     ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`.
+        """Predict labels by a rule on `predict_proba`.
 
         Parameters
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`.
         rule : {"mode", "median", "cost"}, default "mode"
-            The most probable rank, as the paper has it; the median; or the rank of
-            least expected cost.
+            The most probable rank, as in the paper; the median; or the rank of least
+            expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default |j - k|.
 
@@ -147,8 +149,8 @@ class OpbeModel(KernelModel):
         Raises
         ------
         ValueError
-            For an unknown rule, or for a cost that is not asked for, or not as in
-            `fit_svorim`.
+            If the rule is unknown, or if `cost` is passed with another rule or is not
+            as described for `fit_svorim`.
         """
         rules = "mode", "median", "cost"
         return by_probabilities(self, X, rule, rules, cost)

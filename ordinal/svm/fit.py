@@ -59,81 +59,97 @@ def fit_svc(
     """Fit a support vector classifier, which ignores the order of the ranks.
 
     It predicts by the votes of one-vs-one classifiers, or by the largest value of
-    one-vs-rest classifiers. The module's docstring states (P), (D) and (GAP).
+    one-vs-rest classifiers. The docstring of `ordinal.svm` states the problem (P), its
+    dual (D) and the bound (GAP).
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     decomposition : {"one_vs_one", "one_vs_all"}, default "one_vs_one"
-        A problem for each pair of ranks, on their rows alone, or one for each rank, on
-        all rows. The former are smaller, and LIBSVM's choice.
+        One problem per pair of ranks, on the rows of these two, or one problem per
+        rank, on all rows. The default has the smaller problems and is the choice of
+        LIBSVM.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
-        basis the largest duality gap of a problem, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; epsilon
+        in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a
+        problem relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: replace K by a matrix of low rank that is exact at the basis
-        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+        Approximation for many rows: K is replaced by a matrix of low rank that is exact
+        at the basis rows. Values and default are those of `fit_svorim`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps of a problem; on a basis its Newton steps for each sample of the
-        rows, default 200.
+        Limit on the number of steps per problem, each of which changes two dual
+        variables. With `basis`, limit on the number of Newton steps per sample of the
+        rows, 200 by default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
     SvmModel
-        The `parts` of its `convergence` are one a hyperplane.
+        Its `convergence` has one entry of `parts` per hyperplane.
 
     Raises
     ------
@@ -143,8 +159,8 @@ def fit_svc(
     Warns
     -----
     ConvergenceWarning
-        The fit, or one of those for `probability`, ended short of the tolerance; the
-        message says why and what helps.
+        If the fit, or one of the fits for `probability`, stopped before it reached the
+        tolerance. The message names the reason and the remedy.
 
     See Also
     --------
@@ -202,99 +218,116 @@ def fit_svr(
 ) -> SvrModel:
     """Fit support vector regression to the ranks as numbers.
 
-    The module's docstring states (R), (RD) and (GAP).
+    The docstring of `ordinal.svm` states the problem (R), its dual (RD) and the bound
+    (GAP).
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     epsilon : float >= 0, default 0.1
-        Half width of the band around a rank in which errors are free, in units of
-        ranks. The papers fix 0.1.
+        Half the width of the band around a rank in which errors are free, in units of
+        ranks. The papers use 0.1.
     thresholds : {"rounded", "fitted"}, default "rounded"
         "rounded" predicts the nearest of the ranks that have training rows. "fitted"
-        cuts the scores where the mean absolute error of the ranks of the training rows,
-        or their mean cost, is least.
+        places the thresholds where the mean absolute error of the training rows, or
+        their mean cost, is least.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
-        basis the largest duality gap of a problem, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; epsilon
+        in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a
+        problem relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
-        from it. Fitted thresholds minimise it, and the rule "cost" of `predict` takes
-        it; the score is without. Default |j - k|.
+        cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
+        diagonal and not decreasing away from it. thresholds="fitted" minimises it, and
+        rule="cost" of `predict` uses it; the score f does not depend on it. Default |j
+        - k|.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: replace K by a matrix of low rank that is exact at the basis
-        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+        Approximation for many rows: K is replaced by a matrix of low rank that is exact
+        at the basis rows. Values and default are those of `fit_svorim`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps of a problem; on a basis its Newton steps for each sample of the
-        rows, default 200.
+        Limit on the number of steps per problem, each of which changes two dual
+        variables. With `basis`, limit on the number of Newton steps per sample of the
+        rows, 200 by default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
     SvrModel
-        `decision_function` is a rank as a number, 0 for the lowest of `classes`.
+        Its `decision_function` returns ranks as real numbers, 0 for the lowest of
+        `classes`.
 
     Raises
     ------
     ValueError, TypeError
-        As `fit_svc`.
+        As in `fit_svc`.
 
     Warns
     -----
     ConvergenceWarning
-        As `fit_svc`.
+        As in `fit_svc`.
 
     See Also
     --------
@@ -348,78 +381,92 @@ def fit_cssvc(
 ) -> SvmModel:
     """Fit CSSVC: one cost-sensitive support vector classifier per rank.
 
-    Rows of other ranks are weighted by their distance from the rank. The module's
-    docstring states (P), (D) and (GAP).
+    Rows of other ranks are weighted by their distance from the rank. The docstring of
+    `ordinal.svm` states the problem (P), its dual (D) and the bound (GAP).
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
-        basis the largest duality gap of a problem, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; epsilon
+        in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a
+        problem relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
-        from it. Rows of rank j weigh in proportion to it in the problem of rank k,
-        where only its ratios matter. Default |j - k|.
+        cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
+        diagonal and not decreasing away from it. In the problem of rank k, the weights
+        of rows of rank j are proportional to it; only ratios matter. Default |j - k|.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: replace K by a matrix of low rank that is exact at the basis
-        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+        Approximation for many rows: K is replaced by a matrix of low rank that is exact
+        at the basis rows. Values and default are those of `fit_svorim`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps of a problem; on a basis its Newton steps for each sample of the
-        rows, default 200.
+        Limit on the number of steps per problem, each of which changes two dual
+        variables. With `basis`, limit on the number of Newton steps per sample of the
+        rows, 200 by default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -428,12 +475,12 @@ def fit_cssvc(
     Raises
     ------
     ValueError, TypeError
-        As `fit_svc`.
+        As in `fit_svc`.
 
     Warns
     -----
     ConvergenceWarning
-        As `fit_svc`.
+        As in `fit_svc`.
 
     See Also
     --------
@@ -484,76 +531,91 @@ def fit_svmop(
 ) -> SvmModel:
     """Fit SVMOP: one weighted support vector classifier per threshold.
 
-    The module's docstring states (P), (D) and (GAP).
+    The docstring of `ordinal.svm` states the problem (P), its dual (D) and the bound
+    (GAP).
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
-        basis the largest duality gap of a problem, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; epsilon
+        in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a
+        problem relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        As in `fit_cssvc`; rows of rank j weigh in proportion to the cost of the nearest
-        rank of the other side. Default |j - k|.
+        As in `fit_cssvc`, but the weights of rows of rank j are proportional to the
+        cost of the nearest rank on the other side of the threshold. Default |j - k|.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: replace K by a matrix of low rank that is exact at the basis
-        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+        Approximation for many rows: K is replaced by a matrix of low rank that is exact
+        at the basis rows. Values and default are those of `fit_svorim`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps of a problem; on a basis its Newton steps for each sample of the
-        rows, default 200.
+        Limit on the number of steps per problem, each of which changes two dual
+        variables. With `basis`, limit on the number of Newton steps per sample of the
+        rows, 200 by default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -562,12 +624,12 @@ def fit_svmop(
     Raises
     ------
     ValueError, TypeError
-        As `fit_svc`.
+        As in `fit_svc`.
 
     Warns
     -----
     ConvergenceWarning
-        As `fit_svc`.
+        As in `fit_svc`.
 
     See Also
     --------

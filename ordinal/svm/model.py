@@ -48,17 +48,18 @@ class SvmModel(Hyperplanes):
     method : str
         "svc", "cssvc" or "svmop".
     decomposition : str
-        What the hyperplanes divide. "one_vs_one": the lower of two ranks from the
-        higher one, for the pairs (0, 1), (0, 2), ..., (q - 2, q - 1); "one_vs_all":
-        each rank, which is above, from the others; "ordered": the ranks up to each but
-        the last from those beyond. Of the q ranks that are `present`.
+        Division of the q ranks with training rows by the hyperplanes. "one_vs_one": the
+        lower from the higher one of two ranks, for the pairs (0, 1), (0, 2), ..., (q -
+        2, q - 1). "one_vs_all": each rank, on the positive side, from the others.
+        "ordered": the ranks up to k from those above k, for each k but the last.
     support : (m, n_features) array or CSR
-        The training rows that some hyperplane uses. For a precomputed kernel the
-        (m,) numbers of those rows; for a fit with a basis its rows.
+        Training rows that have a coefficient other than 0, or the basis rows of a fit
+        with `basis`. For a precomputed kernel, the (m,) numbers of those rows.
     coef : (m, P) array
     intercept : (P,) array
     present : (r,) array of bool
-        Which of the `classes` had training rows. The others are never predicted.
+        Whether each of the `classes` had training rows. Ranks without are never
+        predicted.
     C : float
     classes : (r,) array
         Labels in rank order.
@@ -66,16 +67,16 @@ class SvmModel(Hyperplanes):
     n_features : int
     feature_names : tuple of str, or None
     cost : (r, r) array, or None
-        The caller's, if there was one.
+        Cost matrix, if one was passed to the fit.
     link : SoftmaxLink or PartitionLink or None
-        Probabilities from the values of the hyperplanes. "ordered": each hyperplane has
-        a logistic curve of its own for the probability of the ranks beyond it; where
-        such probabilities rise with the rank they are replaced by the nearest ones that
-        do not (isotonic regression), and a rank has the difference of two. The others:
-        a softmax of the values of the ranks; "one_vs_one": of the means of their values
-        against the others. None unless fitted with `probability`.
+        Link from the values of the hyperplanes to probabilities; None unless fitted
+        with `probability=True`. For "ordered", each hyperplane has its own logistic
+        curve for the probability of the ranks above it; isotonic regression makes these
+        probabilities decrease with the rank, and the probability of a rank is the
+        difference of two. For "one_vs_all", a softmax of the values of the ranks; for
+        "one_vs_one", a softmax of their mean values against the others.
     convergence : Convergence
-        Its `parts` are those of the hyperplanes.
+        Record of the fit; `parts` has one entry per hyperplane.
     """
 
     method: Literal["svc", "cssvc", "svmop"]
@@ -103,9 +104,9 @@ class SvmModel(Hyperplanes):
         Returns
         -------
         (n, P) array
-            In units of the margin: up to slack, training rows of the upper side have 1
-            or more, those of the lower side -1 or less. `decomposition` says which
-            ranks these are.
+            In units of the margin: up to slack, training rows on the upper side have
+            values of at least 1, those on the lower side of at most -1. `decomposition`
+            defines the sides.
 
         Raises
         ------
@@ -124,8 +125,7 @@ class SvmModel(Hyperplanes):
             return finite_scores(sums + self.intercept)
 
     def rank_values(self, f: np.ndarray) -> np.ndarray:
-        """Return one number per rank, the largest of which is that of the predicted
-        one.
+        """Return one value per rank; the rank of the largest is predicted.
 
         Parameters
         ----------
@@ -135,14 +135,14 @@ class SvmModel(Hyperplanes):
         Returns
         -------
         (n, r) array
-            -inf for a rank without training rows. "one_vs_one": the votes of a rank,
-            and less than half a vote more by the sum of its values against all others,
-            s / (3 (|s| + 1)) with s divided by the number of pairs; "one_vs_all": its
-            value; "ordered": the sum of the values of the hyperplanes that it is
-            beyond, divided by their number. The largest sum is that of the rank with so
-            many positive values, if these fall with the rank, and if they do not, after
-            neighbours that rise have got their common mean until they no longer do
-            (isotonic regression).
+            -inf for a rank without training rows. "one_vs_one": the votes of a rank;
+            ties are broken by adding s / (3 (|s| + 1)), which is less than half a vote,
+            where s is the sum of the values of the rank against all others divided by
+            the number of pairs. "one_vs_all": the value of its hyperplane. "ordered":
+            the sum of the values of the hyperplanes below the rank, divided by the
+            number of hyperplanes. If the values decrease with the rank, the largest sum
+            is that of the rank whose number is the number of positive values; if they
+            do not, the same holds after isotonic regression.
 
         Raises
         ------
@@ -196,8 +196,8 @@ class SvmModel(Hyperplanes):
         X : (n, n_features) array or CSR
             As for `decision_function`.
         rule : {"largest", "mode", "median", "cost"}, default "largest"
-            "largest" takes the rank of the largest of `rank_values`, the lowest of
-            several. The others use `predict_proba`: its most probable rank, its
+            "largest" predicts the rank of the largest of `rank_values`, the lowest one
+            of a tie. The others use `predict_proba`: the most probable rank, the
             median, or the rank of least expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default the `cost` of the
@@ -210,8 +210,8 @@ class SvmModel(Hyperplanes):
         Raises
         ------
         ValueError
-            If a rule on probabilities is asked of a model without them, or `cost` is
-            not as in `fit_cssvc`.
+            If the rule needs probabilities and the model has none, or if `cost` is not
+            as described for `fit_cssvc`.
         """
         return predicted(self, X, rule, "largest", cost)
 
@@ -240,8 +240,9 @@ class SvmModel(Hyperplanes):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SvrModel(ScoreModel):
-    """A score f(x) = sum_i coef[i] k(support_i, x) + intercept in units of ranks, and
-    the thresholds that cut it.
+    """Score f(x) = sum_i coef[i] k(support_i, x) + intercept, and thresholds on it.
+
+    The score is in units of ranks.
 
     Attributes
     ----------
@@ -251,13 +252,13 @@ class SvrModel(ScoreModel):
     coef : (m,) array
     intercept : float
     thresholds : (r - 1,) array
-        -inf and +inf where no training rows lie beyond, and equal on both sides of a
-        rank between that has none: it is never predicted.
+        They are -inf or +inf where no training rows lie beyond them, and equal on both
+        sides of an inner rank without training rows, which is then never predicted.
     fitted : bool
-        Whether the thresholds are those of least cost in the training rows.
+        Whether the thresholds were fitted to minimise the cost of the training rows.
     C, epsilon : float
     cost : (r, r) array, or None
-        The caller's, if there was one.
+        Cost matrix, if one was passed to the fit.
     classes : (r,) array
         Labels in rank order.
     kernel : callable

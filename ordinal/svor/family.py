@@ -30,33 +30,35 @@ SvorMethod: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SvorModel(ScoreModel):
-    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
+    """Score f(x) = sum_i coef[i] k(support_i, x), and thresholds on it.
 
     Attributes
     ----------
     method : str
         "svorim", "svorex", "shashua_levin" or "redsvm".
     support : (m, n_features) array or CSR
-        The training rows with a dual other than 0, or the rows of the basis; for a
-        precomputed kernel the (m,) numbers of those rows.
+        Training rows whose dual variables are not 0, or the basis rows of a fit with
+        `basis`. For a precomputed kernel, the (m,) numbers of those rows.
     coef : (m,) array
     dual : (m, r - 1) array, or None
-        s_ij a_ij of (D), whose sum over the thresholds is `coef`. The thresholds around
-        ranks without training rows are one, whose duals are in the first column. None
-        of a fit on a basis, where every training row has some.
+        Dual variables s_ij a_ij of (D), whose sum over the thresholds is `coef`.
+        Thresholds with no training rows between them share their variables, which are
+        in the first of their columns. None for a fit with `basis`, where all training
+        rows have such variables.
     thresholds : (r - 1,) array
-        In the unit of the margin. -inf and +inf where no training rows lie beyond, and
-        equal on both sides of a rank between that has none: it is never predicted.
+        Thresholds in units of the margin. They are -inf or +inf where no training rows
+        lie beyond them, and equal on both sides of an inner rank without training rows,
+        which is then never predicted.
     C : float
     cost : (r, r) array, or None
-        The caller's, if there was one, from which the weights of (P) then came.
+        Cost matrix, if one was passed to the fit; it gives the weights of (P).
     classes : (r,) array
         Labels in rank order.
     kernel : callable
     n_features : int
     feature_names : tuple of str, or None
     link : CumulativeLink or None
-        Probabilities from scores; None unless fitted with `probability`.
+        Link from scores to probabilities; None unless fitted with `probability=True`.
     convergence : Convergence
     """
 

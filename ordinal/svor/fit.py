@@ -54,90 +54,113 @@ def fit_svorim(
 ) -> SvorModel:
     """Fit SVORIM: every row has a margin at every threshold.
 
-    The package's docstring states (P), (D) and (GAP); gamma is half of the paper's
-    kappa.
+    The docstring of `ordinal.svor` states the problem (P), its dual (D) and the bound
+    (GAP). `gamma` of the RBF kernel is half of kappa in the paper.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
-        basis the largest duality gap, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; tau in
+        the paper, with the same value. With `basis`, tolerance on the duality gap
+        relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
-        from it. Default |j - k|. The thresholds come out in order if its rows are
-        convex; if not, and they do not, a `DisorderedThresholdsWarning` says so.
+        cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
+        diagonal and not decreasing away from it. Default |j - k|. If its rows are
+        convex, the thresholds are in order. Otherwise they may not be; a
+        `DisorderedThresholdsWarning` then says so.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: f is a sum over basis rows only, so that (P) is solved among
-        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
-        random, of each rank its share, or chosen in a way that is named with it:
-        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
-        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
-        until the error of rows held out falls no more, or up to 4000 or a 16th of the
-        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
-        wants a smaller gamma and a larger C than the whole kernel: search with it. The
-        default is the whole kernel; of a linear one, for 2000 rows or more and
-        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+        Approximation for many rows: f becomes a sum over m basis rows, and a step of
+        the solver takes O(n m^2) operations instead of using the (n, n) kernel matrix.
+
+        * int: this many rows, drawn at random and stratified by rank.
+        * (way, int): this many rows, chosen by the way "random", "kmeans++" or
+          "cholesky".
+        * float: as many rows as needed to leave out at most this share of the trace of
+          the kernel matrix of a sample.
+        * "auto": 100 rows, doubled while the hold-out error decreases, up to the
+          smaller of 4000 and max(n / 16, 1000).
+        * row numbers, or the (m, d) rows themselves.
+
+        With a basis the best gamma is smaller and the best C larger than with the whole
+        kernel, so tune both with the basis that you use. Default: the whole kernel
+        matrix; for a linear kernel with n >= 2000 and d <= min(n / 4, 1000) the d unit
+        vectors, which is exact.
     start : SvorModel, optional
-        Begin at the duals of this model: of another C (they are scaled by the ratio),
-        or of fewer rows (a row is known by its features, by its number if the kernel is
-        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
-        result within `tol`.
+        Warm start from the dual variables of this model, which may have been fitted
+        with another C (the variables are scaled by the ratio) or on fewer rows (matched
+        by their features, or by their numbers if the kernel is precomputed). With
+        `basis`, from its scores. This changes the time of the fit, and the result only
+        within `tol`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
+        Limit on the number of steps, each of which changes two dual variables. With
+        `basis`, limit on the number of Newton steps per sample of the rows, 200 by
+        default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -146,15 +169,17 @@ def fit_svorim(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        The fit, or one of those for `probability`, ended short of the tolerance; the
-        message says why and what helps.
+        If the fit, or one of the fits for `probability`, stopped before it reached the
+        tolerance. The message names the reason and the remedy.
     DisorderedThresholdsWarning
-        The thresholds are out of order: `disorder` of the model lists them.
+        If thresholds are out of order; the attribute `disorder` of the model lists
+        them.
 
     See Also
     --------
@@ -215,89 +240,113 @@ def fit_svorex(
 ) -> SvorModel:
     """Fit SVOREX: margins at the two nearest thresholds, which are kept in order.
 
-    Twice as many margins as rows whatever the number of ranks, where SVORIM has r - 1
-    times as many. Where a constraint on the order is active, two thresholds are equal
-    and the rank between them is never predicted by them.
+    A row has at most two margins, whatever the number of ranks, whereas it has r - 1 in
+    SVORIM. Where a constraint on the order is active, two thresholds are equal, and the
+    rank between them is never predicted. The docstring of `ordinal.svor` states the
+    problem.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
-        basis the largest duality gap, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; tau in
+        the paper, with the same value. With `basis`, tolerance on the duality gap
+        relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        As in `fit_svorim`; default 1 off the diagonal. The order holds for any.
+        As in `fit_svorim`, but 1 off the diagonal by default. The thresholds are in
+        order for any cost.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: f is a sum over basis rows only, so that (P) is solved among
-        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
-        random, of each rank its share, or chosen in a way that is named with it:
-        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
-        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
-        until the error of rows held out falls no more, or up to 4000 or a 16th of the
-        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
-        wants a smaller gamma and a larger C than the whole kernel: search with it. The
-        default is the whole kernel; of a linear one, for 2000 rows or more and
-        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+        Approximation for many rows: f becomes a sum over m basis rows, and a step of
+        the solver takes O(n m^2) operations instead of using the (n, n) kernel matrix.
+
+        * int: this many rows, drawn at random and stratified by rank.
+        * (way, int): this many rows, chosen by the way "random", "kmeans++" or
+          "cholesky".
+        * float: as many rows as needed to leave out at most this share of the trace of
+          the kernel matrix of a sample.
+        * "auto": 100 rows, doubled while the hold-out error decreases, up to the
+          smaller of 4000 and max(n / 16, 1000).
+        * row numbers, or the (m, d) rows themselves.
+
+        With a basis the best gamma is smaller and the best C larger than with the whole
+        kernel, so tune both with the basis that you use. Default: the whole kernel
+        matrix; for a linear kernel with n >= 2000 and d <= min(n / 4, 1000) the d unit
+        vectors, which is exact.
     start : SvorModel, optional
-        Begin at the duals of this model: of another C (they are scaled by the ratio),
-        or of fewer rows (a row is known by its features, by its number if the kernel is
-        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
-        result within `tol`.
+        Warm start from the dual variables of this model, which may have been fitted
+        with another C (the variables are scaled by the ratio) or on fewer rows (matched
+        by their features, or by their numbers if the kernel is precomputed). With
+        `basis`, from its scores. This changes the time of the fit, and the result only
+        within `tol`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
+        Limit on the number of steps, each of which changes two dual variables. With
+        `basis`, limit on the number of Newton steps per sample of the rows, 200 by
+        default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -306,12 +355,12 @@ def fit_svorex(
     Raises
     ------
     ValueError, TypeError
-        As `fit_svorim`.
+        As in `fit_svorim`.
 
     Warns
     -----
     ConvergenceWarning
-        As `fit_svorim`.
+        As in `fit_svorim`.
 
     See Also
     --------
@@ -364,89 +413,112 @@ def fit_shashua_levin(
 ) -> SvorModel:
     """Fit the sum-of-margins method of Shashua and Levin.
 
-    SVOREX without the constraints: the thresholds may come out in disorder, which the
-    model's `disorder` and a warning report. `predict` then still counts the thresholds
-    that a score reaches. `fit_svorim` with the cost 1 off the diagonal is the same.
+    The method is SVOREX without constraints on the order of the thresholds. They may be
+    out of order, which a warning and the attribute `disorder` of the model report;
+    `predict` then still counts the thresholds that a score reaches. `fit_svorim` with a
+    cost of 1 off the diagonal gives the same model.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
-        basis the largest duality gap, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; tau in
+        the paper, with the same value. With `basis`, tolerance on the duality gap
+        relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        As in `fit_svorim`; default 1 off the diagonal.
+        As in `fit_svorim`, but 1 off the diagonal by default.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: f is a sum over basis rows only, so that (P) is solved among
-        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
-        random, of each rank its share, or chosen in a way that is named with it:
-        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
-        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
-        until the error of rows held out falls no more, or up to 4000 or a 16th of the
-        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
-        wants a smaller gamma and a larger C than the whole kernel: search with it. The
-        default is the whole kernel; of a linear one, for 2000 rows or more and
-        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+        Approximation for many rows: f becomes a sum over m basis rows, and a step of
+        the solver takes O(n m^2) operations instead of using the (n, n) kernel matrix.
+
+        * int: this many rows, drawn at random and stratified by rank.
+        * (way, int): this many rows, chosen by the way "random", "kmeans++" or
+          "cholesky".
+        * float: as many rows as needed to leave out at most this share of the trace of
+          the kernel matrix of a sample.
+        * "auto": 100 rows, doubled while the hold-out error decreases, up to the
+          smaller of 4000 and max(n / 16, 1000).
+        * row numbers, or the (m, d) rows themselves.
+
+        With a basis the best gamma is smaller and the best C larger than with the whole
+        kernel, so tune both with the basis that you use. Default: the whole kernel
+        matrix; for a linear kernel with n >= 2000 and d <= min(n / 4, 1000) the d unit
+        vectors, which is exact.
     start : SvorModel, optional
-        Begin at the duals of this model: of another C (they are scaled by the ratio),
-        or of fewer rows (a row is known by its features, by its number if the kernel is
-        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
-        result within `tol`.
+        Warm start from the dual variables of this model, which may have been fitted
+        with another C (the variables are scaled by the ratio) or on fewer rows (matched
+        by their features, or by their numbers if the kernel is precomputed). With
+        `basis`, from its scores. This changes the time of the fit, and the result only
+        within `tol`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
+        Limit on the number of steps, each of which changes two dual variables. With
+        `basis`, limit on the number of Newton steps per sample of the rows, 200 by
+        default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -455,12 +527,12 @@ def fit_shashua_levin(
     Raises
     ------
     ValueError, TypeError
-        As `fit_svorim`.
+        As in `fit_svorim`.
 
     Warns
     -----
     ConvergenceWarning, DisorderedThresholdsWarning
-        As `fit_svorim`.
+        As in `fit_svorim`.
 
     See Also
     --------
@@ -511,89 +583,112 @@ def fit_redsvm(
 ) -> SvorModel:
     """Fit REDSVM: SVORIM with the thresholds regularised as well.
 
-    The reduction of Li and Lin to one SVM on pairs (row, threshold), whose kernel is
-    k(x, x') + [j = j']. With a cost of one's own it is SVM-EBC. The thresholds are
-    unique, and in order where the rows of the cost are convex.
+    This is the reduction of Li and Lin to one SVM on pairs (row, threshold) with the
+    kernel k(x, x') + [j = j']. With another `cost` it is known as SVM-EBC. The
+    thresholds are unique, and in order if the rows of the cost are convex. The
+    docstring of `ordinal.svor` states the problem.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
-        finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
-        are read in every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a source of chunks (`ordinal.data`) or a numpy.memmap:
+        every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; the papers search 1e-3 to 1e3.
+        Weight of margin violations: a small C regularises more. The papers search 1e-3
+        to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
-        basis the largest duality gap, relative to the value of (P).
+        Tolerance on the violation of the optimality conditions, in units of f; tau in
+        the paper, with the same value. With `basis`, tolerance on the duality gap
+        relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice. The sum must lie between
-        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice.
+        Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
+        must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     cost : (r, r) array-like, optional
-        As in `fit_svorim`; default |j - k|.
+        As in `fit_svorim`.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        For very many rows: f is a sum over basis rows only, so that (P) is solved among
-        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
-        random, of each rank its share, or chosen in a way that is named with it:
-        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
-        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
-        until the error of rows held out falls no more, or up to 4000 or a 16th of the
-        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
-        wants a smaller gamma and a larger C than the whole kernel: search with it. The
-        default is the whole kernel; of a linear one, for 2000 rows or more and
-        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+        Approximation for many rows: f becomes a sum over m basis rows, and a step of
+        the solver takes O(n m^2) operations instead of using the (n, n) kernel matrix.
+
+        * int: this many rows, drawn at random and stratified by rank.
+        * (way, int): this many rows, chosen by the way "random", "kmeans++" or
+          "cholesky".
+        * float: as many rows as needed to leave out at most this share of the trace of
+          the kernel matrix of a sample.
+        * "auto": 100 rows, doubled while the hold-out error decreases, up to the
+          smaller of 4000 and max(n / 16, 1000).
+        * row numbers, or the (m, d) rows themselves.
+
+        With a basis the best gamma is smaller and the best C larger than with the whole
+        kernel, so tune both with the basis that you use. Default: the whole kernel
+        matrix; for a linear kernel with n >= 2000 and d <= min(n / 4, 1000) the d unit
+        vectors, which is exact.
     start : SvorModel, optional
-        Begin at the duals of this model: of another C (they are scaled by the ratio),
-        or of fewer rows (a row is known by its features, by its number if the kernel is
-        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
-        result within `tol`.
+        Warm start from the dual variables of this model, which may have been fitted
+        with another C (the variables are scaled by the ratio) or on fewer rows (matched
+        by their features, or by their numbers if the kernel is precomputed). With
+        `basis`, from its scores. This changes the time of the fit, and the result only
+        within `tol`.
     probability : bool, default False
-        Also calibrate the link that `predict_proba` needs, on the scores of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
-        as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis` it takes one more fit, or as many as are needed to leave out rows
+        of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and samples of the rows for a fit on a basis. Unused
-        without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
-        basis for features of 32 bits, or of 16 where those of all rows do not fit;
-        others are computed at every step.
+        Memory for cached rows of the kernel matrix in single precision, in 10^6 bytes;
+        the default holds the whole matrix of 15 800 rows. With `basis`, memory for
+        cached features, which are stored in 16 instead of 32 bits if those of all rows
+        do not fit otherwise. What is not cached is computed again at every step.
     max_iter : int, default 10^7
-        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
+        Limit on the number of steps, each of which changes two dual variables. With
+        `basis`, limit on the number of Newton steps per sample of the rows, 200 by
+        default.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
-        whole kernel that the rate of its first second shows to need far more time
-        warns then, and goes on; `basis="auto"` is for such problems.
+        Time budget in seconds, checked some 25 times per second. When it is exhausted,
+        the fit returns its best point so far, with a warning; if that happens while the
+        kernel matrix is being computed, this is the starting point. A fit to the whole
+        kernel matrix estimates its total time after the first second and warns at once
+        if the budget will not suffice; use `basis="auto"` for such problems. With
+        `basis`, a fit that is interrupted early returns the model of a sample of the
+        rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times a second; a true
-        value stops the fit.
+        Function that is called with an `ordinal.State` several times per second. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
@@ -602,12 +697,12 @@ def fit_redsvm(
     Raises
     ------
     ValueError, TypeError
-        As `fit_svorim`.
+        As in `fit_svorim`.
 
     Warns
     -----
     ConvergenceWarning, DisorderedThresholdsWarning
-        As `fit_svorim`.
+        As in `fit_svorim`.
 
     See Also
     --------

@@ -133,7 +133,7 @@ def fit_tlssvor(
         kernel, also a numpy.memmap, an object with `blocks()` (docs/input.md), or a
         dask array or data frame (docs/big_data.md).
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
         Weight of the slacks. The paper searches 1e-3 to 1e3, with a basis of a few rows
@@ -146,11 +146,12 @@ def fit_tlssvor(
         Half the width of p's two bends; the error it makes is below 0.0526 eta^2 a
         slack that is not cut off.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
-        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+        A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
+        `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
-        1 / d on standardised features, where rows count by `sample_weight` but not by
-        `class_weight`; "auto" is 1 / d.
+        which is 1 / d on standardised features; the variance uses `sample_weight` but
+        not `class_weight`. "auto" is 1 / d.
     basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
         The rows that `coef` belongs to: so many, or this share of the rows (the paper's
         Ratio is its inverse), drawn so that every rank has its share, or chosen in a
@@ -169,12 +170,15 @@ def fit_tlssvor(
         only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
         weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows; the products have the same limits.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight. The limits of `sample_weight` hold for
+        the products.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; with `basis`, or a linear kernel
@@ -182,9 +186,9 @@ def fit_tlssvor(
     rng : int or numpy.random.Generator, default 0
         Draws the basis, if it is to be chosen, and those fifths.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         With `basis`, memory for kernel values, in 10^6 bytes: those of rows beyond it
         are made in every pass, of which a step takes two or more. Changes no bit.
@@ -197,8 +201,9 @@ def fit_tlssvor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------

@@ -322,7 +322,7 @@ def fit_xofm(
         are read twice in every step and need not fit in memory; `early_stopping` and
         `categorical` do without.
     y : (n,) array-like, or None if X is a source of chunks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_intervals : int, or one a feature, default 8
         Pieces of the range of a feature. The paper chooses them by cross-validation;
@@ -373,10 +373,11 @@ def fit_xofm(
         must lie between 1e-50 and 1e50, and positive weights differ by a factor of at
         most 1e15.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, which are never predicted.
+        Required if y holds strings. It may list ranks that do not occur in y; these are
+        never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
-        `PreprocessedModel`.
+        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
+        `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; of rows that are read in chunks a
@@ -384,9 +385,9 @@ def fit_xofm(
     rng : int or numpy.random.Generator, default 0
         Draws V, the folds of `probability`, the rows held out and the order of pairs.
     n_threads : int, optional
-        Number of threads for the fit's own loops and matrix products. Default:
-        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
-        No bit of the result depends on it (docs/guides/threads.md).
+        Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
+        without it, the number of processors that this process may use. The result does
+        not depend on it, to the last bit (docs/guides/threads.md).
     tol : float > 0, default 1e-3, for "sgd" 1e-2
         Largest slope of (P) by a u_a or v_af (by its root, where bounded) of a
         converged fit. A smaller one takes longer and predicted no better.
@@ -399,8 +400,9 @@ def fit_xofm(
         Called with an `ordinal.State` once a step, or several times a second; a true
         value stops.
     verbose : bool, default False
-        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
-        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+        Whether to report progress on stderr: on a terminal one line that is updated in
+        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
+        every ten seconds.
 
     Returns
     -------
