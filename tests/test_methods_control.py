@@ -358,7 +358,8 @@ def pressed_in(method: Method, n_threads):
 def test_ctrl_c_ends_a_fit(method, n_threads):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     threads = threading.active_count()
-    # Python ignores an exception of a callback of the collector, and hypothesis adds one
+    # Python ignores an exception of a callback of the collector, and hypothesis adds
+    # one
     gc.disable()
     try:
         with pytest.raises(KeyboardInterrupt):
