@@ -18,7 +18,7 @@ import ordinal
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="no fork on this system"
 )
-SECONDS = 120  # after which a child hangs
+SECONDS = 300  # after which a child hangs
 
 
 def forked(call) -> int:

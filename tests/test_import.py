@@ -23,7 +23,7 @@ def fresh(code: str, *words: str) -> str:
     """Run this in a process that has imported nothing; return what it prints."""
     done = subprocess.run(
         [sys.executable, "-P", "-W", "error", "-c", code, *words],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
