@@ -259,48 +259,6 @@ def svor_interval(K, g, s, width, price, tied=None):
     return np.array(all_low), np.array(all_up)
 
 
-def svor_optimum(K, s, width, price, method):
-    """Value of (D) by a general-purpose solver, over a.
-
-    What it finds is feasible, so that its value can be too low, never too high.
-    """
-    T, n = s.shape
-    signs = s.ravel()
-    sums = np.kron(np.eye(T), np.ones(n)) * signs  # (T, T n): sum_i s_ij a_ij
-
-    def value(a):
-        beta, total = (signs * a).reshape(T, n).sum(axis=0), sums @ a
-        f = K @ beta
-        out, slope = 0.5 * beta @ f - a.sum(), (s * f).ravel() - 1
-        if method == "redsvm":
-            z = -total / price
-            out, slope = out + 0.5 * price @ z**2, slope - sums.T @ z
-        return out, slope
-
-    def linear(kind, A):
-        return {"type": kind, "fun": lambda a: A @ a, "jac": lambda a: A}
-
-    below = np.cumsum(sums, axis=0)  # of these, -mu
-    constraints = {
-        "svorim": [linear("eq", sums)],
-        "shashua_levin": [linear("eq", sums)],
-        "svorex": [linear("ineq", -below[:-1]), linear("eq", below[-1:])],
-        "redsvm": [],
-    }[method]
-    out = optimize.minimize(
-        value,
-        np.zeros(T * n),
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, C) for C in width.ravel()],
-        constraints=constraints,
-        options={"ftol": 1e-12, "maxiter": 1000},
-    )
-    # 8: no descent left to be found, the usual end on a flat optimum
-    assert out.success or out.status == 8, out.message
-    return -out.fun
-
-
 def svor_rounding(K, g, width, b):
     """Return the rounding error of the sums of (P) and (D)."""
     beta = np.abs(g).sum(axis=0)
@@ -446,77 +404,6 @@ def exact_evidence(K, y, b, v):
     ends = probit_ends(z @ np.linalg.cholesky(K).T, y, b, v)
     density = n * math.log(h / math.sqrt(2 * math.pi)) - 0.5 * (z**2).sum(axis=1)
     return np.exp(density + normal_log_mass(*ends).sum(axis=1)).sum()
-
-
-def sampled_evidence(K, y, b, v, h, A, n_samples, rng):
-    """ln P(D) by importance sampling from N(h, 1.2 A), and its standard error."""
-    spread = 1.2 * A
-    q = stats.multivariate_normal(h, spread)
-    f = q.rvs(n_samples, random_state=rng)
-    prior = stats.multivariate_normal(np.zeros(len(y)), K)
-    log_w = prior.logpdf(f) - q.logpdf(f)
-    log_w += np.array([probit_terms(row, y, b, v)[0].sum() for row in f])
-    w = np.exp(log_w - log_w.max())
-    return log_w.max() + math.log(w.mean()), w.std() / w.mean() / math.sqrt(n_samples)
-
-
-def classifier_ep(K, sign, mean, sweeps=200):
-    """Binary GP classification, f ~ N(mean, K), P = Phi(sign f): EP's log evidence and
-    posterior mean and variance of f - mean.
-
-    C. E. Rasmussen, C. K. I. Williams, 2006: Algorithm 3.5 and (3.65), in the natural
-    parameters of the sites, with the prior mean moved into the likelihood.
-    """
-    n = len(sign)
-    tau, nu = np.zeros(n), np.zeros(n)
-    Sigma, mu = K.copy(), np.zeros(n)
-    for _ in range(sweeps):
-        for i in range(n):
-            tau_i = 1 / Sigma[i, i] - tau[i]
-            nu_i = mu[i] / Sigma[i, i] - nu[i]
-            cavity, var = nu_i / tau_i, 1 / tau_i
-            z = sign[i] * (cavity + mean) / math.sqrt(1 + var)
-            ratio = math.exp(stats.norm.logpdf(z) - log_ndtr(z))
-            hat = cavity + sign[i] * var * ratio / math.sqrt(1 + var)
-            hat_var = var - var**2 * ratio / (1 + var) * (z + ratio)
-            delta = 1 / hat_var - tau_i - tau[i]
-            tau[i] += delta
-            nu[i] = hat / hat_var - nu_i
-            column = Sigma[:, i]
-            Sigma = Sigma - np.outer(column, column) * delta / (1 + delta * column[i])
-            mu = Sigma @ nu
-        root = np.sqrt(tau)
-        B = np.eye(n) + root[:, None] * K * root
-        V = np.linalg.solve(np.linalg.cholesky(B), root[:, None] * K)
-        Sigma = K - V.T @ V
-        mu = Sigma @ nu
-    var = 1 / (1 / np.diagonal(Sigma) - tau)
-    cavity = var * (mu / np.diagonal(Sigma) - nu)
-    site = nu / tau
-    z = sign * (cavity + mean) / np.sqrt(1 + var)
-    both = K + np.diag(1 / tau)
-    log_Z = -0.5 * np.linalg.slogdet(both)[1] - 0.5 * site @ np.linalg.solve(both, site)
-    log_Z += log_ndtr(z).sum() + 0.5 * np.log(var + 1 / tau).sum()
-    log_Z += ((cavity - site) ** 2 / (2 * (var + 1 / tau))).sum()
-    return log_Z, mu, np.diagonal(Sigma)
-
-
-def classifier_laplace(K, sign, mean):
-    """The same by Laplace's method, Algorithms 3.1 and (3.16), (3.32)."""
-    n = len(sign)
-    f = np.zeros(n)
-    for _ in range(200):
-        z = sign * (f + mean)
-        ratio = np.exp(stats.norm.logpdf(z) - log_ndtr(z))
-        W = ratio**2 + z * ratio
-        root = np.sqrt(W)
-        B = np.eye(n) + root[:, None] * K * root
-        rhs = W * f + sign * ratio
-        a = rhs - root * np.linalg.solve(B, root * (K @ rhs))
-        f = K @ a
-    log_q = -0.5 * a @ f + log_ndtr(sign * (f + mean)).sum()
-    log_q -= 0.5 * np.linalg.slogdet(B)[1]
-    return log_q, f, np.diagonal(K - K @ np.linalg.inv(K + np.diag(1 / W)) @ K)
 
 
 def predicted_variance(K, k, kappa, W):

@@ -171,31 +171,6 @@ def test_doubled_until_the_loss_stops_falling():
 
 
 @pytest.mark.parametrize(
-    ("basis", "message"),
-    [
-        (0, "basis must be a positive integer, got 0"),
-        (True, "'auto', .way, count., row numbers or rows, got True"),
-        (1.0, "basis as a part of the trace must be a number between 0 and 1, got 1.0"),
-        (float("nan"), "part of the trace must be a number between 0 and 1, got nan"),
-        ("many", "basis as a word must be one of 'auto', got 'many'"),
-        (("best", 5), "'random', 'kmeans..', 'cholesky', got 'best'"),
-        (("random", 0.5), r"basis\[1\] must be a positive integer, got 0.5"),
-        ([], "row numbers or rows, got"),
-        ([1, 2, 2], "names row 2 more than once"),
-        ([1, 400], "names row 400, X has 400 rows"),
-        ([[1.0, 2.0]], "basis has 2 columns, X has 3"),
-        ([[1.0], [2.0, 3.0]], "basis is not an array"),
-        ([[1.0, 2.0, np.inf]], "basis must be finite"),
-        (None, "row numbers or rows, got None"),
-    ],
-    ids=str,
-)
-def test_what_is_no_basis(basis, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        read_choice(basis, 400, 3)
-
-
-@pytest.mark.parametrize(
     ("given", "share_of", "way", "m", "left"),
     [
         ("auto", None, "auto", 0, None),

@@ -10,7 +10,6 @@ from internals import (
     RowsOnBasis,
     basis_of_fits,
     folds,
-    method_of,
     on_basis,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -101,34 +100,6 @@ def test_the_values_of_hyperplanes_are_those_of_their_distances():
 
 
 @each_fit
-def test_a_model_on_a_basis_is_a_file_and_scores_as_before(fit, tmp_path):
-    X, y = sample(200, 3)
-    model = fit(X, y, basis=15)
-    assert len(model.support) == 15
-    if fit is not npsvor:
-        assert model.dual is None
-    model.save(tmp_path / "model")
-    again = ordinal.load(tmp_path / "model")
-    assert_array_equal(again.decision_function(X), model.decision_function(X))
-
-
-@each_fit
-def test_a_precomputed_kernel_is_the_kernel(fit):
-    X, y = sample(300, 3, noise=1.0)
-    numbers = np.arange(5, 300, 12)
-    options = {"C": 10.0, "basis": numbers}
-    a = fit(X, y, kernel=RBF(0.3), **options)
-    K = RBF(0.3)(X, X)
-    b = fit(K, y, kernel="precomputed", **options)
-    assert set(b.support.tolist()) <= set(numbers.tolist())
-    assert_array_equal(a.support, X[b.support])
-    gaps = a.convergence.gap + b.convergence.gap
-    assert abs(a.convergence.primal - b.convergence.primal) <= gaps
-    p = fit(K, y, kernel="precomputed", **options, probability=True)
-    assert_allclose(p.predict_proba(K).sum(axis=1), 1)
-
-
-@each_fit
 def test_a_row_of_weight_two_is_the_row_written_twice(fit):
     X, y = sample(200, 3, noise=1.0)
     twice = np.r_[np.arange(200), np.arange(0, 200, 3)]
@@ -155,23 +126,6 @@ def test_ranks_without_rows_change_nothing(fit):
         b = fit(X, 2 * y, classes=range(6), **options)
         assert_array_equal(b.predict(X), 2 * a.predict(X))
     assert a.convergence.primal == b.convergence.primal
-
-
-def test_points_of_a_path_are_the_fits_of_their_costs():
-    X, y = sample(600, 3, noise=1.0)
-    X_test = X[:50] + 0.1
-    method = method_of(ordinal.fit_svorim)
-    points = [{"C": C} for C in (0.1, 1.0, 10.0)]
-    options = {"gamma": 0.3, "basis": 25}
-    models, values = method.path.fit(X, y, points, None, X_test, **options)
-    for point, model, f in zip(points, models, values, strict=True):
-        alone = ordinal.fit_svorim(X, y, **point, **options).convergence
-        assert_allclose(f, model.decision_function(X_test), rtol=1e-9, atol=1e-9)
-        found = model.convergence
-        assert found.converged
-        assert abs(found.primal - alone.primal) <= found.gap + alone.gap
-    # each but the first begins where the last one ended
-    assert models[1].convergence.n_iter < models[0].convergence.n_iter * 2
 
 
 @pytest.mark.slow
@@ -356,25 +310,6 @@ def test_a_linear_kernel_needs_no_more_rows_than_columns():
     assert exact.dual <= model.convergence.primal + exact.gap
 
 
-@each_fit
-def test_every_way_to_choose_a_basis(fit):
-    X, y = sample(400, 3, noise=1.0)
-    own = X[:12] + 0.5
-    model = fit(X, y, gamma=0.3, basis=own)
-    assert_array_equal(
-        model.support[np.lexsort(model.support.T)], own[np.lexsort(own.T)]
-    )
-    for basis in (("kmeans++", 20), ("cholesky", 20), ("random", 20), 20):
-        assert len(fit(X, y, gamma=0.3, basis=basis).support) == 20
-    assert 3 < len(fit(X, y, gamma=0.3, basis=0.1).support) < 200
-    found = fit(X, y, gamma=3.0, basis="auto")
-    assert len(found.support) in (100, 200)  # of the 320 that are not held out
-    assert found.convergence.converged
-    # all rows have been fitted to, on as many as were found enough
-    again = fit(X, y, gamma=3.0, basis=len(found.support))
-    assert_array_equal(again.decision_function(X), found.decision_function(X))
-
-
 @pytest.mark.slow
 @each_fit
 def test_auto_tries_no_more_rows_than_pay(fit, monkeypatch):
@@ -437,22 +372,3 @@ def _by_columns(model, X):
     if hasattr(model, "intercept"):
         return X @ model.coef + model.intercept
     return X @ model.coef
-
-
-@pytest.mark.parametrize(
-    ("basis", "message"),
-    [
-        (0, "^basis must be a positive integer, got 0"),
-        (1.5, r"^basis as a part of the trace must be .*, got 1.5"),
-        ("many", "^basis as a word must be .*'auto', got 'many'"),
-        (np.zeros((5, 2)), "^basis has 2 columns, X has 3"),
-        ([3, 3], "^basis names row 3 more than once"),
-        ([200], "^basis names row 200, X has 200 rows"),
-        (1.0, r"^basis as a part of the trace must be .*, got 1.0"),
-    ],
-)
-@each_fit
-def test_a_basis_that_cannot_be_is_refused(fit, basis, message):
-    X, y = sample(200, 3)
-    with pytest.raises(ValueError, match=message):
-        fit(X, y, basis=basis)

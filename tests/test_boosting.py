@@ -91,14 +91,6 @@ def test_scores_far_out_have_finite_derivatives(link):
         assert (bend >= 0).all()
 
 
-def test_threads_change_no_bit_of_the_derivatives():
-    rng = np.random.default_rng(1)
-    f, rank, weight = rng.normal(size=5000), rng.integers(0, 3, 5000), rng.random(5000)
-    a, b = (evaluated("logit", f, rank, weight, np.arange(2.0), k) for k in (1, 3))
-    for x, y in zip(a, b, strict=True):
-        assert_array_equal(x, y)
-
-
 # Rounds
 
 

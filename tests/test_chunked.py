@@ -1,7 +1,6 @@
 """Fits of rows that are read in chunks have the bytes of those of rows in memory."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas
@@ -35,6 +34,7 @@ FITS = {
     "shashua_levin": ordinal.fit_shashua_levin,
     "npsvor": ordinal.fit_npsvor,
     "opbe": ordinal.fit_opbe,
+    "tlssvor": ordinal.fit_tlssvor,
 }
 OPTIONS = {"basis": 20, "gamma": 0.3, "tol": 1e-2}
 
@@ -136,19 +136,16 @@ def test_the_size_of_a_basis_can_be_found(rows):
     assert len(whole.support) >= 100
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kernel": "precomputed"}, "kernel must not be 'precomputed' where X is read"),
-    ],
-)
-def test_what_needs_all_rows(rows, options, message):
-    options = {"basis": 20} | options
+@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_gpor])
+def test_a_precomputed_kernel_needs_all_rows(rows, fit):
+    message = "kernel must not be 'precomputed' where X is read"
     with pytest.raises(ValueError, match=message):
-        ordinal.fit_svorim(Cut([99], *rows), None, **options)
+        fit(Cut([99], *rows), None, basis=20, kernel="precomputed")
 
 
-@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_tlssvor])
+@pytest.mark.parametrize(
+    "fit", [ordinal.fit_svorim, ordinal.fit_tlssvor, ordinal.fit_gpor]
+)
 def test_other_fits_say_so(rows, fit):
     with pytest.raises(TypeError, match="X comes in chunks, which a fit reads for a"):
         fit(Cut([99], *rows), None)
@@ -202,45 +199,11 @@ def test_a_linear_kernel_needs_no_basis(name, rows):
         FITS[name](Cut([100], X, y), None)
 
 
-# TLS-SVOR
-
-TLS = {"C": 0.1, "gamma": 0.3, "tol": 1e-3, "u": 1.5, "rng": 5}
-EACH_BASIS = [20, ("kmeans++", 20), ("cholesky", 20), np.arange(0, N, 900), "own", None]
-
-
-def tlssvor(*args, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
-        return ordinal.fit_tlssvor(*args, **options)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("basis", EACH_BASIS, ids=str)
-def test_tlssvor_of_blocks_has_the_bytes_of_arrays(basis, rows, tmp_path):
-    X, y = rows
-    options = TLS | {"basis": X[:9] if isinstance(basis, str) else basis}
-    if basis is None:  # every row, as unit vectors
-        options |= {"kernel": "linear", "gamma": "scale"}
-    whole = tlssvor(X, y, **options)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
-    source = Cut(range(1000, N, 1777), X, y)
-    for cache_mb, n_threads, args in (
-        (1000.0, 2, (stored, y)), (0.5, 1, (X, y)), (0.5, 2, (source, None))
-    ):  # fmt: skip
-        model = tlssvor(*args, cache_mb=cache_mb, n_threads=n_threads, **options)
-        assert bytes_of(model) == bytes_of(whole)
-        assert model.convergence.n_iter == whole.convergence.n_iter
-        assert model.convergence.violation == whole.convergence.violation
-        assert model.convergence.primal == whole.convergence.primal
-    assert source.open == 0
-    assert source.passes > 1
-
-
+@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
 def test_tlssvor_finds_the_size_of_a_basis_of_blocks(rows):
     noise = np.random.default_rng(0).integers(1, 4, N)
-    options = TLS | {"basis": "auto", "u": np.inf}
-    model = tlssvor(Cut([9999], rows[0], noise), None, **options)
+    options = {"C": 0.1, "gamma": 0.3, "tol": 1e-3, "basis": "auto", "u": np.inf}
+    model = ordinal.fit_tlssvor(Cut([9999], rows[0], noise), None, **options)
     assert 100 <= len(model.support) <= 400
 
 

@@ -157,18 +157,6 @@ def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
         fit(Cut([100], X, y), None, basis=3)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "X comes in chunks"),
-        ({"basis": 5, "kernel": "precomputed"}, "kernel must not be 'precomputed'"),
-    ],
-)
-def test_what_blocks_cannot_be_used_for(options, message, rows):
-    with pytest.raises((TypeError, ValueError), match=message):
-        fit(Cut([5], *rows), None, **options)
-
-
 def test_a_map_of_a_kernel_matrix_is_read_whole(rows, tmp_path):
     X, y = rows[0][:60], rows[1][:60]
     K = ordinal.kernels.RBF(0.2)(X, X)

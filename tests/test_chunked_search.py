@@ -21,7 +21,7 @@ from ordinal.model_selection import (
     select,
     stratified_holdout,
 )
-from ordinal.preprocessing import Standardizer, TablePreprocessor
+from ordinal.preprocessing import TablePreprocessor
 
 N = CHUNK + 2000
 OPTIONS = {"basis": 12, "gamma": 0.3, "tol": 0.1}
@@ -282,15 +282,6 @@ def test_a_source_that_fails_later_is_closed(fail, rows):
             ordinal.fit_svorim, source, None, search=GRID, cv=2, cache_mb=0.1, **OPTIONS
         )
     assert source.open == 0
-
-
-def test_standardizers_do_not_depend_on_how_rows_come(rows):
-    X, _ = rows
-    w = 1.0 + np.arange(N) % 3
-    whole = Standardizer.fit(X, w)
-    np.testing.assert_allclose(whole.mean, np.average(X, axis=0, weights=w), rtol=1e-12)
-    deviation = np.sqrt(np.average((X - whole.mean) ** 2, axis=0, weights=w))
-    np.testing.assert_allclose(whole.scale, deviation, rtol=1e-12)
 
 
 def test_a_fit_that_needs_no_basis(rows, mapped):

@@ -757,33 +757,6 @@ def test_compare_learns_from_the_training_rows_what_becomes_of_words(run, wines)
     assert json.loads(out)["methods"][0]["mae"] == errors
 
 
-@pytest.mark.parametrize("method", ["svorim", "xofm"])
-def test_another_table_gives_the_same_labels_or_an_error(run, tmp_path, wines, method):
-    path, frame = wines
-    model, other = tmp_path / "m.npz", tmp_path / "other.csv"
-    run("fit", path, "--method", method, "--out", model, *WINES)
-    expected = run("predict", model, path)
-
-    def predict(table, code=0, **options):
-        table.to_csv(other, index=False, **options)
-        return run("predict", model, other, code=code)
-
-    assert predict(frame[frame.columns[::-1]]) == expected
-    assert predict(frame.drop(columns="stars").assign(extra="x")) == expected
-    numbers = frame.assign(region=frame["region"].astype(float))
-    assert predict(numbers) == expected
-    assert "no column 'sugar'" in predict(frame.drop(columns="sugar"), 2)
-    words = frame.assign(alcohol=["x", *frame["alcohol"][1:]])
-    assert "line 2, column 'alcohol': 'x' is not a finite" in predict(words, 2)
-    # what no training row had is a gap
-    new = predict(frame.assign(colour=["orange"] * 60))
-    assert new == predict(frame.assign(colour=[None] * 60))
-    bare = frame.drop(columns="stars").iloc[1:]
-    assert predict(bare, header=False).split() == [
-        "prediction", *expected.split()[2:]
-    ]  # fmt: skip
-
-
 def test_numbers_may_be_categories_and_words_may_be_ordered(run, tmp_path, wines):
     path, frame = wines
     fit = ["fit", path, "--method", "svorim", "--out", tmp_path / "m.npz", *WINES]
@@ -858,14 +831,6 @@ def test_a_table_of_standard_input(run, monkeypatch, tmp_path, data):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
     out = run("compare", "-", "--methods", "npsvor", "--splits", 1)
     assert out.startswith("standard input: 60 rows")
-
-
-def test_a_parquet_table(run, tmp_path, data):
-    pandas.read_csv(data).to_parquet(tmp_path / "t.parquet")
-    compare = ["--methods", "npsvor", "--splits", 2]
-    assert scores(run("compare", tmp_path / "t.parquet", *compare)) == scores(
-        run("compare", data, *compare)
-    )
 
 
 def test_a_truth_value_is_a_feature_and_a_target_in_either_file(run, tmp_path, rows):

@@ -24,6 +24,7 @@ MADE = {
     "nominal": lambda: ordinal.fit_pom(X, Y, nominal=["x1"]),
     "path": lambda: ordinal.fit_pom_path(X, Y, n_lambdas=3),
     "svorim": lambda: ordinal.fit_svorim(X, Y),
+    "gpor": lambda: ordinal.fit_gpor(X, Y, optimize=False),
     "svc": lambda: ordinal.fit_svc(X, Y, probability=True),
     "cssvc": lambda: ordinal.fit_cssvc(X, Y, probability=True),
     "opbe": lambda: ordinal.fit_opbe(X, Y),
@@ -146,6 +147,14 @@ def link(**changes):
                 "support": CSR.from_any(csr_array(m.support), "X"),
             },
             "a LinearARD kernel takes no CSR support",
+        ),
+        ("gpor", lambda m: {"thresholds": -m.thresholds}, "thresholds must not fall"),
+        ("gpor", lambda m: {"noise": 0.0}, "GporModel.noise must be positive"),
+        ("gpor", lambda m: {"noise": np.inf}, "GporModel.noise must be finite"),
+        (
+            "gpor",
+            lambda m: {"kernel": LinearARD(np.ones(2))},
+            "the kernel must have 3 relevances",
         ),
         (
             "svc",

@@ -267,20 +267,6 @@ def test_what_fitc_cannot_hold_back_is_not_negative():
     assert_array_equal(cov.rest > 0, values.c)
 
 
-@pytest.mark.parametrize("n_threads", [2, 3])
-def test_every_number_of_threads_gives_the_same_bits(n_threads):
-    rng = np.random.default_rng(0)
-    n = 1003
-    Sigma, root = rng.normal(size=(n, n)), rng.uniform(0, 2, n)
-    one, other = np.full((n, n), np.nan), np.full((n, n), np.nan)
-    _gp_products.scaled(Sigma, root, 0, n, one, 1)
-    _gp_products.scaled(Sigma, root, 400, n, other, n_threads)
-    assert np.isnan(other[:400]).all()
-    _gp_products.scaled(Sigma, root, 0, 400, other, n_threads)
-    assert_array_equal(one, other)
-    assert_allclose(one, np.tril(np.eye(n) + root[:, None] * Sigma * root), rtol=1e-15)
-
-
 @pytest.mark.parametrize("n", [1, 2, 130])
 def test_column_norms_look_below_the_diagonal_only(n):
     A = np.random.default_rng(0).normal(size=(n, n))

@@ -123,17 +123,6 @@ def test_derivatives_agree_with_differences(link, b, width):
     assert_allclose(by_b[UPPER], here[H12], rtol=1e-8, atol=size)
 
 
-@pytest.mark.parametrize("n_threads", [2, 3])
-def test_every_number_of_threads_gives_the_same_bits(n_threads):
-    rng = np.random.default_rng(0)
-    b, width = rng.normal(size=(2, 1501))
-    width = np.exp(width)
-    for link in LINKS:
-        one = row_terms(link, b + width, b, width)
-        assert np.isfinite(one).all()
-        assert_array_equal(one, row_terms(link, b + width, b, width, n_threads))
-
-
 def test_inconsistent_shapes_are_refused():
     x, out = np.ones(3), np.empty((6, 3))
     for args in [

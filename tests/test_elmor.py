@@ -165,13 +165,6 @@ def test_ranks_without_rows_change_no_bit():
     assert np.isinf(b.rank_values(o)[:, [0, 3, 4, 7]]).all()
 
 
-def test_reversed_ranks_mirror_outputs_and_probabilities():
-    a, b = (ordinal.fit_elmor(X60, s * Y60, probability=True) for s in (1, -1))
-    f, g = a.decision_function(X60), b.decision_function(X60)
-    assert_allclose(f, -g[:, ::-1], atol=1e-8)
-    assert_allclose(a.predict_proba(X60), b.predict_proba(X60)[:, ::-1], atol=1e-6)
-
-
 def test_the_link_is_fitted_to_what_is_left_out():
     """Ranks at random: outputs of training rows would tell them, those left out do
     not."""

@@ -206,18 +206,6 @@ def test_ranks_that_overlap_are_not_predicted_more_often_than_they_occur():
     assert np.abs(new - predicted).mean() < constant
 
 
-def test_a_path_is_the_fits_one_by_one():
-    ridges, new = [1e-4, 1e-2, 1.0], X[::3] + 0.1
-    models, values = path_of(fit_kdlor).fit(
-        X, Y, [{"ridge": u} for u in ridges], None, new, gamma=0.3
-    )
-    for u, model, f in zip(ridges, models, values, strict=True):
-        alone = fit_kdlor(X, Y, ridge=u, gamma=0.3)
-        assert_array_equal(model.coef, alone.coef)
-        assert_array_equal(model.thresholds, alone.thresholds)
-        assert_allclose(f, alone.decision_function(new), rtol=1e-10)
-
-
 def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
     ridges = np.geomspace(1e-5, 1.0, 8).tolist()
     weight = np.arange(60) % 3 + 0.5 * (np.arange(60) % 2)  # of some rows 0

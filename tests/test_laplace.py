@@ -111,21 +111,6 @@ def test_one_row(y, weight):
     assert_allclose(got.objective, -found.fun - 0.5 * np.log1p(k * W), rtol=1e-7)
 
 
-@given(gpor_cases(decades=1.5))
-def test_a_row_of_weight_two_is_the_row_written_twice(case):
-    got = laplace(Dense(gram(case)), case.likelihood, None)
-    twice = case.repeated
-    other = laplace(Dense(gram(twice)), twice.likelihood, None)
-    size = 1 + abs(got.objective)
-    assert_allclose(got.objective, other.objective, atol=1e-9 * size)
-    like, like_twice = case.likelihood, twice.likelihood
-    slopes = like.slopes(got.by_row), like_twice.slopes(other.by_row)
-    assert_allclose(*slopes, rtol=1e-6, atol=1e-6 * np.abs(slopes[0]).max())
-    rows = np.repeat(np.arange(len(case.y)), case.weight)
-    a = np.bincount(rows, other.a)
-    assert_allclose(got.a, a, rtol=1e-6, atol=1e-7 * (1 + np.abs(a).max()))
-
-
 @given(
     gpor_cases(decades=0.7, kernel=["rbf"], distinct=True), st.integers(0, 2**32 - 1)
 )

@@ -55,15 +55,6 @@ def test_any_small_matrix_is_factorised(n, seed, log_condition):
     assert_factorises(positive_definite(n, seed, condition), 1e-11 * condition**0.5)
 
 
-@pytest.mark.parametrize("n_threads", [2, 5])
-def test_threads_factorise_to_the_same_bytes(n_threads):
-    A = positive_definite(1100)  # three strips of rows
-    assert Cholesky(A.copy(), n_threads).A.tobytes() == Cholesky(A.copy()).A.tobytes()
-    A[900, 900] = -1.0
-    with pytest.raises(np.linalg.LinAlgError):
-        Cholesky(A, n_threads)
-
-
 @pytest.mark.parametrize("n", SIZES)
 def test_inverse(n):
     A = positive_definite(n, n)

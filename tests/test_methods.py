@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from files import solution
-from internals import method_of, methods
+from internals import method_of, methods, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import (
     METHODS,
@@ -533,6 +533,40 @@ def test_a_basis_is_found_large_enough(method):
     assert_array_equal(method.numbers(model, X), method.numbers(again, X))
 
 
+def assert_same_within_certificates(method, a, b, X, other_X):
+    """Either dual value bounds the objective of the other model, if they have any."""
+    of_a, of_b = a.convergence, b.convergence
+    if of_a.dual is None:
+        f = method.numbers(a, X)
+        assert_allclose(method.numbers(b, other_X), f, atol=1e-4)
+    else:
+        assert of_a.dual <= of_b.primal + 1e-6 * abs(of_b.primal)
+        assert of_b.dual <= of_a.primal + 1e-6 * abs(of_a.primal)
+
+
+@pytest.mark.parametrize("basis", [("random", 12), ("kmeans++", 12), ("cholesky", 12)])
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(method, id=method.name, marks=marks_of(method))
+        for method in WITH_BASIS
+        if method.name != "npsvor-admm"  # whose basis is the pivots
+    ],
+)
+def test_a_basis_that_is_drawn_is_that_of_its_rows(method, basis):
+    X, y = sample(90, 3, noise=1.0)
+    options = {"kernel": kernels.RBF(0.3), "sample_weight": np.arange(90) % 3}
+    if method.decision == "predict_latent":
+        options["tol"] = 1e-5
+    model = method(X, y, basis=basis, **options)
+    rows = (model.support[:, None] == X).all(axis=2).argmax(axis=1)
+    assert_array_equal(X[rows], model.support)
+    assert len(set(rows)) == 12
+    assert (rows % 3).all()  # of positive weight
+    named = method(X, y, basis=np.sort(rows), **options)
+    assert_same_within_certificates(method, model, named, X, X)
+
+
 @pytest.mark.parametrize(
     "method", [m for m in WITH_BASIS if m.can("probability")], ids=str
 )
@@ -542,15 +576,47 @@ def test_a_basis_of_a_precomputed_matrix_is_that_of_its_rows(method):
     of_rows = method.cut_short(X, y, kernel=kernels.RBF(0.3), basis=rows)
     options = PRECOMPUTED | {"basis": rows, "probability": True}
     model = method.cut_short(K, y, **options)
-    a, b = of_rows.convergence, model.convergence
-    if a.dual is None:
-        assert_allclose(method.numbers(model, K), method.numbers(of_rows, X), atol=1e-4)
-    else:  # either certificate is one for the other model
-        assert a.dual <= b.primal + 1e-6 * abs(b.primal)
-        assert b.dual <= a.primal + 1e-6 * abs(a.primal)
+    assert_same_within_certificates(method, of_rows, model, X, K)
     assert_allclose(model.predict_proba(K).sum(axis=1), 1)
     if method.name != "tlssvor":  # which takes thresholds alone where it has no rows
         with pytest.raises(
             ValueError, match="basis must have rows in two folds of pro"
         ):
             method(K, y, **options | {"basis": [0]})
+
+
+# Paths
+
+VALUES = {  # of what may vary along a path: what the others have at their defaults
+    "C": [0.1, 1.0, 30.0], "C2": [0.3], "epsilon": [0.4], "ridge": [1e-4, 1e-2, 1.0],
+    "l1": [1e-2, 0.1], "l2": [1e-2], "pair_ratio": [1.0, np.inf], "n_rounds": [9, 3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(method, id=method.name, marks=marks_of(method))
+        for method in METHODS
+        if path_of(method.fit) is not None
+    ],
+)
+def test_points_of_a_path_are_fits_one_by_one(method):
+    X, y = sample(90, 3, noise=1.0)
+    new, path = X[::3] + 0.1, path_of(method.fit)
+    points = [{name: value} for name in path.varying for value in VALUES[name]]
+    precise = method.precise or {}
+    options = {"n_threads": 1, **method.variant, **precise}
+    models, values = path.fit(X, y, points, None, new, **options)
+    for point, model, f in zip(points, models, values, strict=True):
+        assert all(
+            getattr(model, name, value) == value for name, value in point.items()
+        )
+        alone = method(X, y, **{**precise, **point})
+        if method.precise is not None:
+            assert_same(method, alone, model, new)
+        else:
+            assert_same_within_certificates(method, alone, model, new, new)
+        if f is not None:  # what a search judges its test rows by
+            assert_allclose(f, model.decision_function(new), rtol=1e-9, atol=1e-9)
+            assert_array_equal(model._labels(f), model.predict(new))

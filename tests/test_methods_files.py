@@ -8,7 +8,6 @@ import itertools
 import json
 import pickle
 import typing
-import zipfile
 
 import numpy as np
 import pytest
@@ -312,56 +311,6 @@ def test_a_model_of_any_size_is_refused_or_predicts_finitely(method, form, tmp_p
 
 
 @every_method
-def test_a_file_cut_short_is_refused(method, tmp_path):
-    model, _, _ = example(method, "dense")
-    model.save(tmp_path / "m")
-    whole = (tmp_path / "m").read_bytes()
-    named = whole.index(b'"ordinal-model"') + len(b'"ordinal-model"')
-    for length in (0, *np.linspace(named, len(whole) - 1, 8).astype(int)):
-        (tmp_path / "m").write_bytes(whole[:length])
-        what = "is a damaged" if length else "is not an"
-        with pytest.raises(ValueError, match=f"{what} ordinal model file"):
-            ordinal.load(tmp_path / "m")
-
-
-@every_method
-def test_a_missing_member_is_refused(method, tmp_path):
-    model, _, _ = example(method, "dense")
-    model.save(tmp_path / "m")
-    with np.load(tmp_path / "m") as members:
-        arrays = dict(members)
-    for name in arrays:
-        np.savez(tmp_path / "n.npz", **{k: a for k, a in arrays.items() if k != name})
-        what = "is not an" if name == "header" else "is a damaged"
-        with pytest.raises(ValueError, match=f"{what} ordinal model file"):
-            ordinal.load(tmp_path / "n.npz")
-
-
-class Touch:
-    """Unpickling one makes a file."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
-@every_method
-def test_nothing_in_a_file_is_run(method, tmp_path):
-    model, _, _ = example(method, "dense")
-    model.save(tmp_path / "m")
-    for name in arrays_of(model):
-        with np.load(tmp_path / "m") as members:
-            arrays = dict(members)
-        arrays[f"model.{name}"] = np.array([Touch(tmp_path / "ran")], dtype=object)
-        np.savez(tmp_path / "n.npz", **arrays)
-        with pytest.raises(ValueError, match="is a damaged ordinal model file"):
-            ordinal.load(tmp_path / "n.npz")
-    assert not (tmp_path / "ran").exists()
-
-
-@every_method
 def test_fields_of_the_header_are_checked(method, tmp_path):
     """A field less, a field more, another class, another version."""
     model, _, _ = example(method, "dense")
@@ -376,16 +325,6 @@ def test_fields_of_the_header_are_checked(method, tmp_path):
     ]:
         with pytest.raises(ValueError, match="is not an ordinal model file"):
             load_edited(model, tmp_path, {"header": lambda t: t.replace(old, new)})  # noqa: B023
-
-
-@every_method
-def test_a_file_is_a_plain_archive_of_arrays(method, tmp_path):
-    model, _, _ = example(method, "dense")
-    model.save(tmp_path / "m")
-    with zipfile.ZipFile(tmp_path / "m") as archive:
-        assert all(i.compress_type == zipfile.ZIP_STORED for i in archive.infolist())
-    with np.load(tmp_path / "m", allow_pickle=False) as members:
-        assert_array_equal(members["model.classes"], model.classes)
 
 
 # What a reader sees

@@ -174,18 +174,6 @@ def test_rps_is_the_integral_of_the_squared_difference_of_distributions(case):
 # Other implementations
 
 
-@given(predictions())
-def test_agree_with_scikit_learn_on_ranks(case):
-    labels, a, p, w = case
-    for ours, theirs in (
-        (mze, sklearn.metrics.zero_one_loss),
-        (mae, sklearn.metrics.mean_absolute_error),
-    ):
-        assert ours(labels[a], labels[p], labels=labels) == same(theirs(a, p))
-        weighted = ours(labels[a], labels[p], labels=labels, sample_weight=w)
-        assert weighted == same(theirs(a, p, sample_weight=w))
-
-
 @given(predictions(), st.sampled_from([1, 0.25]))
 def test_agree_with_scikit_learn_on_numbers(case, unit):
     _, a, p, w = case

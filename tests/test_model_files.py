@@ -22,9 +22,8 @@ from hypothesis.extra import numpy as hnp
 from internals import CSR, checksum, read_features
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from strategies import sample
 
-from ordinal import fit_gpor, kernels
+from ordinal import kernels
 from ordinal._model.model import load
 from ordinal._model.storage import Storable
 from ordinal._watch.convergence import Convergence, Status
@@ -220,12 +219,6 @@ def test_the_path_is_used_as_given(tmp_path):
     for path in (tmp_path / "plain", str(tmp_path / "dotted.model")):
         assert_equal(through_file(toy(), path), toy())
     assert sorted(os.listdir(tmp_path)) == ["dotted.model", "plain"]
-
-
-def test_the_same_model_gives_the_same_bytes(tmp_path):
-    toy().save(tmp_path / "a")
-    toy().save(tmp_path / "b")
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_numpy_reads_the_file_without_pickle(tmp_path):
@@ -666,32 +659,6 @@ def test_any_header_gives_a_model_or_a_refusal(node, path):
         assert_equal(load(path), model)
 
 
-# GPOR
-
-
-GPOR = {
-    "rbf": {},
-    "ard": {"kernel": "ard", "inference": "laplace"},
-    "linear": {"kernel": "linear", "classes": [0, 7, 1, 2, 8]},
-    "ard_linear": {"kernel": "ard_linear"},
-    "basis": {"basis": 5},
-    "precomputed": {"kernel": "precomputed"},
-    "csr": {},
-}
-
-
-def gpor(name):
-    """(model, rows to predict and their options)"""
-    X, y = sample(20, 3)
-    rows, options = X[:6] + 0.1, {}
-    if name == "precomputed":
-        rows, options = kernels.RBF(0.3)(rows, X), {"diagonal": np.ones(6)}
-        X = kernels.RBF(0.3)(X, X)
-    if name == "csr":
-        X = sparse.csr_array(X)
-    return fit_gpor(X, y, optimize=False, **GPOR[name]), rows, options
-
-
 @pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
 def test_kernels_with_a_relevance_come_back(kernel, path):
     got = through_file(Box(kernel([0.1, 1 / 3])), path).anything
@@ -718,50 +685,3 @@ def test_kernels_with_other_relevances_are_refused(name, gamma, reason, path):
         load(write(path, box(kernel(name, gamma={"array": "gamma"})), gamma=gamma))
     with refused(f"{name}.gamma cannot be of type float"):
         load(write(path, box(kernel(name, gamma=1.0))))
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        (
-            {"coef": np.ones(19)},
-            "GporModel.coef has the shape .* makes m 19, elsewhere",
-        ),
-        ({"coef": np.ones(20, np.float32)}, "GporModel.coef must have dtype 'f8'"),
-        ({"coef": np.full(20, np.nan)}, "GporModel.coef must be finite"),
-        ({"root": np.eye(19)}, "GporModel.root has the shape .* makes m 19, elsewhere"),
-        ({"root": np.full((20, 20), np.inf)}, "GporModel.root must be finite"),
-        ({"thresholds": np.zeros(3)}, "GporModel.* makes r 4, elsewhere 3|.* 3, .* 4"),
-        ({"thresholds": np.array([1.0, 0.0])}, "GporModel.thresholds must not fall"),
-        (
-            {"thresholds": np.array([0.0, np.nan])},
-            "GporModel.thresholds must be finite",
-        ),
-        ({"thresholds": np.full(2, np.inf)}, "GporModel.thresholds must be finite but"),
-        ({"thresholds": np.array([-np.inf, np.inf])}, "GporModel.thresholds must be "),
-        ({"noise": 0.0}, "GporModel.noise must be positive"),
-        ({"noise": math.inf}, "GporModel.noise must be finite"),
-        ({"noise": math.nan}, "GporModel.noise must be finite"),
-        ({"classes": np.ones((3, 1))}, r"GporModel.classes must have the shape \(r\)"),
-        ({"classes": np.array([1, 2, 1])}, "GporModel.classes must be distinct"),
-        ({"support": np.zeros((20, 2))}, "support must have 3 columns, as n_features"),
-        ({"support": np.zeros((20, 3), np.float32)}, "support must be finite float64"),
-        ({"support": np.full((20, 3), np.nan)}, "support must be finite float64 rows"),
-        ({"kernel": kernels.Precomputed()}, "support must number training rows"),
-        ({"kernel": kernels.ARD(np.ones(2))}, "the kernel must have 3 relevances"),
-        ({"n_features": 4}, "support must have 4 columns, as n_features says"),
-    ],
-)
-def test_gpor_models_that_contradict_themselves_are_refused(
-    changes, reason, path, monkeypatch
-):
-    model, _, _ = gpor("rbf")
-    model.save(path)  # as it is, it is good
-    tampered = replace(model, **changes)
-    with pytest.raises(ValueError, match=f"^{reason}"):
-        tampered.save(path)
-    with monkeypatch.context() as unchecked:
-        unchecked.setattr("ordinal._model.storage._decode_model", lambda *_: None)
-        tampered.save(path)
-    with refused(reason):
-        load(path)

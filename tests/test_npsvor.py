@@ -11,7 +11,7 @@ import pytest
 from files import load_edited, replaced_once, solution
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from internals import CSR, Gram, Monitor, Program, pivoted_cholesky, solve
+from internals import CSR, Gram, Monitor, pivoted_cholesky
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     kernel_matrix,
@@ -21,12 +21,11 @@ from oracles import (
     npsvor_dual,
     npsvor_primal,
     qp_gap,
-    qp_optimum,
     qp_rounding,
     qp_slopes,
 )
 from scipy import sparse
-from strategies import cases, moderate, sample, with_gaps
+from strategies import cases, moderate, sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
@@ -171,35 +170,6 @@ def test_the_model_is_optimal(case, form):
     assert_certified(case, model, g)
 
 
-@given(cases(C=st.sampled_from([0.03, 1.7]), kernel=rbf), forms)
-def test_a_tight_tolerance_is_reached(case, form):
-    model, g = fitted(case, form, tol=1e-8)
-    assert model.convergence.converged
-    assert_certified(case, model, g)
-
-
-@given(cases(), st.integers(1, 15))
-def test_a_fit_stopped_early_is_certified_too(case, max_iter):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model, g = fitted(case, "precomputed", tol=1e-3, max_iter=max_iter)
-    c = by_rank(model)
-    assert c.n_iter.max() <= max_iter
-    assert c.converged == (c.violation.max() <= c.tol)
-    assert c.converged or c.status is Status.MAX_ITER
-    assert_certified(case, model, g, c.converged)
-
-
-@given(cases(max_n=8, C=moderate))
-def test_agrees_with_a_general_purpose_solver(case):
-    c = by_rank(fit(case))
-    K = kernel_matrix(case.kernel, case.X, case.X)
-    for k in held(case):
-        expected = -qp_optimum(K, *npsvor_boxes(case.y, k, *case.terms))
-        atol = c.gap[k] + 1e-6 * (1 + abs(expected))
-        assert_allclose([c.dual[k], c.primal[k]], expected, atol=atol)
-
-
 @given(cases())
 def test_the_primal_value_is_that_of_the_decision_function(case):
     """Recompute it from what a user can see of a model, for the named kernels."""
@@ -214,23 +184,6 @@ def test_the_primal_value_is_that_of_the_decision_function(case):
         primal = npsvor_primal(f[:, k], squared, case.y, k, *case.terms)
         atol = 1e-12 * (1 + abs(primal) + size[k])
         assert_allclose(by_rank(model).primal[k], primal, atol=atol)
-
-
-@given(cases(weighted=False))
-def test_solve_and_the_model_are_one(case):
-    """The general solver on the boxes of the formulas gives the model's bytes."""
-    model, g = fitted(case, "precomputed", tol=1e-3)
-    K = kernel_matrix(case.kernel, case.X, case.X)
-    boxes = [npsvor_boxes(case.y, k, *case.terms) for k in range(case.r)]
-    program = Program(*(np.array(a)[:, None] for a in zip(*boxes, strict=True)))
-    gram = Gram(kernels.Precomputed(), K, 10.0, 1, len(K))
-    s = solve(
-        gram, program, np.zeros(program.lo.shape), tol=1e-3, max_iter=10**6,
-        n_threads=1, monitor=Monitor("solve", 1e-3),
-    )  # fmt: skip
-    assert_array_equal(s.g[:, 0], g)
-    assert_array_equal(-s.b[:, 0], model.intercept)
-    assert_array_equal(s.violation, by_rank(model).violation)
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
@@ -295,14 +248,6 @@ def test_ranks_that_are_absent_are_never_predicted(case):
         assert not values[::2].any()
 
 
-@pytest.mark.parametrize("solver", ["smo", "admm"])
-def test_a_class_without_weight_is_absent(solver):
-    X, y = sample(40, 3)
-    model = fit_npsvor(X, y, solver=solver, class_weight={1: 0.0})
-    assert_array_equal(np.isinf(model.intercept), [False, True, False])
-    assert set(model.predict(X)) == {0, 2}
-
-
 def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
     model = fit_npsvor([[-1.0], [1.0]], [0, 1], kernel="linear")
     model = dataclasses.replace(
@@ -339,27 +284,6 @@ def test_normalize_divides_by_the_norms_of_the_hyperplanes():
 # The same kernel in other clothes
 
 
-def test_rows_with_missing_entries_come_back_to_a_small_cache():
-    X, y = sample(80, 3, d=60)
-    X = with_gaps(X)
-    rows, new, y = X[::2], X[1::2], y[::2]
-    pearson = kernels.Pearson()
-    options = {"C": 3.0, "tol": 1e-6, "cache_mb": 1e-3}
-    model = fit_npsvor(rows, y, kernel=pearson, **options)
-    expected = fit_npsvor(pearson(rows, rows), y, **PRECOMPUTED, **options)
-    f = expected.decision_function(pearson(new, rows))
-    assert_allclose(model.decision_function(new), f, atol=1e-4)
-
-
-def test_a_low_rank_fit_takes_missing_entries():
-    X, y = sample(80, 3, d=60)
-    X = with_gaps(X)
-    options = {"kernel": kernels.Pearson(), "solver": "admm"}
-    full, low = (fit_npsvor(X, y, **options, basis=m) for m in (None, 60))
-    f = full.decision_function(X)
-    assert_allclose(low.decision_function(X), f, atol=1e-6 * np.abs(f).max())
-
-
 def test_sparse_features_that_are_mostly_zero():
     rng = np.random.default_rng(5)
     X = sparse.random_array((120, 300), density=0.03, format="csr", rng=rng)
@@ -371,17 +295,6 @@ def test_sparse_features_that_are_mostly_zero():
             assert_allclose(a.kernel.gamma, b.kernel.gamma, rtol=1e-12)
         expected = b.decision_function(X.toarray())
         assert_allclose(a.decision_function(X), expected, atol=1e-5)
-
-
-def test_a_precomputed_model_names_training_rows():
-    X, y = sample(50, 3)
-    kernel = kernels.RBF(0.5)
-    model = fit_npsvor(kernel(X, X), y, **PRECOMPUTED)
-    assert model.support.dtype == np.int64
-    assert np.all(np.diff(model.support) > 0)
-    assert model.n_features == 50
-    f = kernel(X[:7], X[model.support]) @ model.coef + model.intercept
-    assert_allclose(model.decision_function(kernel(X[:7], X)), f, rtol=1e-12)
 
 
 def test_the_default_gamma_is_the_scale_of_the_features():
@@ -586,15 +499,6 @@ def test_basis_rows_may_be_named(kernel):
     assert_allclose(by_rank(named).primal, by_rank(chosen).primal, rtol=1e-6)
 
 
-def test_a_fold_must_leave_basis_rows_to_its_fit():
-    X, y = sample(60, 2)
-    options = {"solver": "admm", "probability": True, "rng": 0}
-    with pytest.raises(ValueError, match="basis must have rows in two folds"):
-        fit_npsvor(X, y, basis=[3], **options)
-    P = fit_npsvor(X, y, basis=np.arange(0, 60, 6), **options).predict_proba(X)
-    assert_allclose(P.sum(axis=1), 1)
-
-
 def test_basis_rows_that_depend_on_the_others_are_left_out():
     X, y = sample(60, 3)  # of two features, which as many rows span
     options = {"solver": "admm", "kernel": "linear", "probability": True}
@@ -718,18 +622,6 @@ def test_a_factor_stops_where_duplicate_rows_leave_nothing():
 # Stopping and reporting
 
 
-def test_admm_calls_back_every_iteration_and_can_be_stopped():
-    X, y = sample(100, 3)
-    states = []
-    model = fit_npsvor(X, y, solver="admm", callback=states.append)
-    assert [s.n_iter for s in states] == list(range(1, len(states) + 1))
-    assert by_rank(model).n_iter.max() == len(states)
-    assert states[-1].violation <= states[-1].tol == 1.0
-    with pytest.warns(ConvergenceWarning, match="stopped after 9 steps"):
-        model = fit_npsvor(X, y, solver="admm", callback=lambda s: s.n_iter == 3)
-    assert model.convergence.status is Status.STOPPED
-
-
 def test_every_part_of_a_fit_is_watched_against_its_own_tolerance():
     # ADMM's residuals are relative to what they may be, those of the polish to `tol`
     X, y = sample(40, 3)
@@ -762,15 +654,6 @@ def test_a_tiny_cache_reaches_the_same_optimum():
     assert_same_optimum(small, full, X)
     again = fit_npsvor(X, y, C=10.0, cache_mb=0.01, n_threads=1)
     assert solution(small) == solution(again)
-
-
-def test_an_unreachable_tolerance_stalls():
-    X, y = sample(100, 3)
-    with pytest.warns(ConvergenceWarning, match="stalled after .*scale the data"):
-        c = by_rank(fit_npsvor(X, y, kernel="linear", tol=1e-300))
-    assert c.status is Status.STALLED
-    assert np.all(c.violation < 1e-12)
-    assert np.all(np.abs(c.gap) < 1e-9)
 
 
 DEPENDENT_ROWS = np.full((14, 3), -1.1416015625)
@@ -813,39 +696,6 @@ def test_newton_steps_keep_the_sum_at_zero():
 # Kernels that are not positive semi-definite
 
 
-@given(cases(C=moderate), st.integers(0, 2**32 - 1))
-def test_an_indefinite_matrix_ends_with_an_honest_status(case, seed):
-    n = len(case.y)
-    K = np.random.default_rng(seed).integers(-4, 5, (n, n)).astype(float)
-    K += K.T
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fit(case, K, max_time=600.0, **PRECOMPUTED)
-    c = by_rank(model)
-    assert c.status is not Status.MAX_TIME
-    g = np.zeros((case.r, n))
-    g[:, model.support] = model.coef.T
-    for k in held(case):
-        lo, hi, pn, pp = npsvor_boxes(case.y, k, *case.terms)
-        assert np.all((lo <= g[k]) & (g[k] <= hi))
-        assert abs(g[k].sum()) <= 1e-12 * (1 + hi.sum())
-        R_min, L_max = qp_slopes(K, g[k], lo, hi, pn, pp)
-        assert_allclose(c.violation[k], L_max - R_min, atol=1e-9)
-        if g[k] @ K @ g[k] < -1e-9:
-            assert c.status is Status.INDEFINITE
-    if c.converged:  # a stationary point, at least
-        assert np.all(c.violation <= c.tol)
-
-
-def test_a_negative_kernel_is_called_indefinite():
-    X, y = sample(60, 3)
-    with pytest.warns(ConvergenceWarning, match="indefinite after .* use a positive"):
-        model = fit_npsvor(X, y, kernel=lambda A, B: -(A @ B.T))
-    assert model.convergence.status is Status.INDEFINITE
-    with pytest.warns(ConvergenceWarning, match="indefinite"):
-        fit_npsvor(-(X @ X.T), y, **PRECOMPUTED)
-
-
 def test_admm_refuses_an_indefinite_kernel():
     X, y = sample(60, 3)
     message = r"^kernel must be positive semi-definite: K \+ 0.5 I is not"
@@ -858,13 +708,6 @@ def test_admm_refuses_an_indefinite_kernel():
 
 
 # Models as values
-
-
-def test_a_model_keeps_only_rows_that_it_uses():
-    X, y = sample(200, 3, noise=0.1)
-    model = fit_npsvor(X, y, C=10.0)
-    assert 0 < len(model.support) < 200
-    assert np.all((model.coef != 0).any(axis=1))
 
 
 def test_a_flag_that_is_none_is_refused_in_a_file(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Monitor, Problem, path_of
+from internals import Monitor, Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import at_most, sample
 
@@ -402,22 +402,10 @@ def test_scores_are_sums_over_features_and_pairs(seed, n, d):
     assert_allclose(scores(Z, main, pairs), expected, atol=1e-12)
 
 
-def test_a_path_gives_the_models_of_single_fits_in_any_order():
+def test_select_finds_the_penalty():
     X, y = crossed()
-    points = [
-        {"l1": l1, "pair_ratio": ratio}
-        for l1, ratio in [(0.01, 1.0), (0.1, np.inf), (0.01, np.inf), (0.03, 0.5)]
-    ]
-    fit = ordinal.fit_ofmhs
-    models, values = path_of(fit).fit(X, y, points, tol=1e-11)
-    assert values == [None] * 4
-    for point, model in zip(points, models, strict=True):
-        alone = fit(X, y, tol=1e-11, **point)
-        assert (model.l1, model.pair_ratio) == (point["l1"], point["pair_ratio"])
-        assert_allclose(model.main, alone.main, atol=1e-4)
-        assert_allclose(model.pairs, alone.pairs, atol=1e-4)
-        assert model.largest == alone.largest
-    found = select(fit, X, y, search=Grid(l1=[0.3, 0.01], pair_ratio=[1.0]), rng=0)
+    grid = Grid(l1=[0.3, 0.01], pair_ratio=[1.0])
+    found = select(ordinal.fit_ofmhs, X, y, search=grid, rng=0)
     assert found.params == {"l1": 0.01, "pair_ratio": 1.0}
 
 

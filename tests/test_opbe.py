@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from internals import path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
@@ -113,20 +112,6 @@ def test_thresholds_that_are_one_leave_no_room_for_here():
     assert np.isfinite(P).all()
     z = model.decision_function(X)[:, 2]
     assert (P[np.abs(z - cuts[2, 0]) > 1e-4, 2] < 1e-9).all()
-
-
-def test_a_path_ends_where_the_fits_do():
-    costs = [0.1, 1.0, 30.0]
-    models, values = path_of(fit_opbe).fit(
-        X, Y, [{"C": C} for C in costs], None, X, tol=1e-7
-    )
-    for C, model, F in zip(costs, models, values, strict=True):
-        alone = fit_opbe(X, Y, C=C, tol=1e-7)
-        assert model.C == C
-        assert_allclose(F, alone.decision_function(X), atol=1e-4)
-        gap = model.convergence.gap + alone.convergence.gap
-        apart = model.convergence.primal - alone.convergence.primal
-        assert abs(apart) <= gap + 1e-9
 
 
 @pytest.mark.slow

@@ -349,30 +349,6 @@ def test_slopes_by_hyperparameters_agree_with_differences(r, log_noise, first, s
 # Threads and shapes
 
 
-@pytest.mark.parametrize("n_threads", [2, 3])
-def test_every_number_of_threads_gives_the_same_bits(n_threads):
-    rng = np.random.default_rng(0)
-    n, b = 1501, np.array([-1.0, 0.0, 2.5])
-    h, v = rng.normal(size=n), rng.uniform(0.1, 2, n)
-    rank = rng.integers(0, 4, n).astype(np.int32)
-    for fun in (loss, derivatives):
-        one = fun(h, v, rank, b, gaps(b))
-        assert np.isfinite(one).all()
-        assert_array_equal(one, fun(h, v, rank, b, gaps(b), n_threads=n_threads))
-    A, p = rng.uniform(0.1, 1, n), rng.uniform(0, 1, n)
-    results = []
-    for threads in (1, n_threads):
-        site, out = np.array([p, p * h]), np.full((5, n), np.nan)
-        args = h, A, 1 - A * p, p * 0.3, v, rank, b, gaps(b), site, out, 0.7, threads
-        _ordinal_probit.sites(*args)
-        proba = np.full((n, 4), np.nan)
-        _ordinal_probit.log_probability(h, v, b, gaps(b), proba, threads)
-        results.append((site, out, proba))
-    for one, other in zip(*results, strict=True):
-        assert np.isfinite(one).all()
-        assert_array_equal(one, other)
-
-
 def test_inconsistent_shapes_are_refused():
     b, h, v = np.zeros(2), np.zeros(3), np.ones(3)
     gap, rank = gaps(b), np.array([0, 1, 2], np.int32)

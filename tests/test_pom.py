@@ -173,46 +173,6 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     assert_allclose(errors, a.standard_errors, rtol=1e-6)
 
 
-@given(seeds, links, thresholds)
-def test_affine_maps_of_features_change_nothing(seed, link, threshold):
-    X, y, weight, offset = drawn(seed)
-    rng = np.random.default_rng(seed)
-    A = np.linalg.qr(rng.normal(size=(3, 3)))[0] @ np.diag([0.3, 1.0, 20.0])
-    c = rng.normal(size=3)
-    options = {
-        "link": link, "threshold": threshold, "sample_weight": weight,
-        "offset": offset, "tol": TIGHT,
-    }  # fmt: skip
-    one, other = fit_pom(X, y, **options), fit_pom(X @ A + c, y, **options)
-    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
-    assert_allclose(one.coef, A @ other.coef, rtol=1e-6, atol=1e-8)
-    moved = one.thresholds + c @ other.coef
-    assert_allclose(other.thresholds, moved, rtol=1e-6, atol=1e-7)
-    assert_allclose(
-        one.predict_proba(X, offset=offset),
-        other.predict_proba(X @ A + c, offset=offset),
-        rtol=1e-6,
-    )
-
-
-@pytest.mark.slow
-@may_cross
-@at_most(30)
-@given(seeds, links)
-def test_units_of_nominal_and_scale_features_change_nothing(seed, link):
-    X, y, weight, _ = drawn(seed, n=200)
-    options = {"link": link, "nominal": [1], "scale": [2], "sample_weight": weight}
-    one = fit_pom(X, y, tol=TIGHT, **options)
-    unit, origin = np.array([100.0, 0.01, 5.0]), np.array([3.0, -1.0, 0.0])
-    other = fit_pom(X * unit + origin, y, tol=TIGHT, **options)
-    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
-    assert_allclose(one.coef, other.coef * unit[[0, 2]], rtol=1e-5, atol=1e-7)
-    assert_allclose(
-        one.nominal_coef, other.nominal_coef * unit[1], rtol=1e-5, atol=1e-7
-    )
-    assert_allclose(one.scale_coef, other.scale_coef * unit[2], rtol=1e-5, atol=1e-7)
-
-
 @pytest.mark.slow
 @may_cross
 @at_most(30)

@@ -151,13 +151,6 @@ def test_rows_of_weight_0_make_no_cluster():
     assert_allclose(there.covariance, gone.covariance, rtol=1e-9)
 
 
-def test_every_row_its_own_cluster_is_the_robust_covariance():
-    n = len(WINE.y)
-    clustered = fitted(WINE, cluster=np.arange(n)).covariance
-    robust = fitted(WINE, robust=True).covariance
-    assert_allclose(clustered, robust * n / (n - 1), rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("cluster", "message"),
     [
@@ -376,18 +369,6 @@ def test_profiles_of_the_scale_are_roots_of_the_likelihood():
     )
 
 
-def test_profile_intervals_go_with_a_monotone_map_of_the_feature():
-    scaled = WINE._replace(X=WINE.X * [1e-3, -20.0] + [7.0, 100.0])
-    ends = fitted(WINE).confint(method="profile")
-    there = fitted(scaled).confint(method="profile")
-    assert_allclose(
-        there["lower"], [ends["lower"][0] * 1e3, ends["upper"][1] / -20], 1e-6
-    )
-    assert_allclose(
-        there["upper"], [ends["upper"][0] * 1e3, ends["lower"][1] / -20], 1e-6
-    )
-
-
 def test_an_end_that_no_value_reaches_is_infinite():
     """In the second group x says next to nothing: a spread without bounds, at which
     both ranks have a half, is as good."""
@@ -509,19 +490,6 @@ def test_a_larger_model_that_is_worse_is_said_to_be():
     with pytest.warns(ordinal.ConvergenceWarning, match="below that of the smaller"):
         test = lr_test(better, worse)
     assert (test.chi2, test.p_value) == (0.0, 1.0)
-
-
-def test_brants_test_of_housing_is_that_of_R():
-    test = same().proportional_odds_test()
-    assert test["name"].tolist() == ["all", "x1", "x2", "x3", "x4", "x5", "x6"]
-    assert test["dof"].tolist() == [6, 1, 1, 1, 1, 1, 1]
-    assert_allclose(
-        test["chi2"],
-        [8.5344940012691, 0.3173382642880, 0.1965044744820, 0.4681518543279,
-         2.8047523418553, 0.0312259755377, 1.2859403353521],
-        rtol=1e-6,
-    )  # fmt: skip
-    assert_allclose(test["p_value"][[0, 6]], [0.2014993900434, 0.2567974452103], 1e-6)
 
 
 def test_brants_test_by_its_formula():

@@ -481,17 +481,6 @@ def test_a_tolerance_below_rounding_ends_soon_and_near():
     assert max(path.gaps) < 1e-11
 
 
-def test_no_byte_depends_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr("ordinal._cumulative.likelihood._MANY", 0)
-    X, y = rows(300, 30)
-    for kind in (np.asarray, sp.csr_matrix):
-        one, three = (
-            ordinal.fit_pom_path(kind(X), y, n_lambdas=4, n_threads=k) for k in (1, 3)
-        )
-        assert_array_equal(one.coefs, three.coefs)
-        assert_array_equal(one.gaps, three.gaps)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -196,17 +196,6 @@ def test_distances_to_the_interval_of_a_rank():
     assert_array_equal(high, model.classes[np.searchsorted(b, f + step, side="right")])
 
 
-def test_distances_of_npsvor_are_to_the_farthest_hyperplane_on_the_way():
-    X, y = sample(80, 3, noise=1.0)
-    model = ordinal.fit_npsvor(X[:40], y[:40])
-    sets = conformal(model, X[40:], y[40:], 0.5)
-    D = np.abs(model.decision_function(X[40:]))
-    for s, d, k in zip(sets.scores, D, y[40:], strict=True):
-        nearest = int(d.argmin())
-        way = d[min(k, nearest) : max(k, nearest) + 1]
-        assert s == way.max() - d.min()
-
-
 # (G) on made data
 
 

@@ -1,7 +1,6 @@
 """Probabilities: links against their formulas, rules by brute force, honest folds."""
 
 import functools
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -274,23 +273,6 @@ def test_a_link_minimises_its_loss(softmax, data):
         assert slope >= -objective.slack(p)[0] - 1e-5 * (1 + case.weight.sum())
 
 
-@kinds
-def test_a_general_purpose_optimiser_finds_the_same_link(softmax):
-    X, y = sample(60, 4, noise=1.0)
-    score = X.sum(axis=1)
-    if softmax:
-        score = np.abs(score[:, None] - np.linspace(-2, 2, 4))
-    case = Scored(score, y, np.ones(60), 4)
-    objective = Objective(case, softmax)
-    p = objective.parameters(case.fit(LINKS[softmax]))
-    best = optimize.minimize(objective, np.zeros(p.size), method="BFGS")
-    x = best.x
-    if softmax:
-        x[1:] -= x[1:].mean()  # a shift of all offsets changes nothing
-    assert_allclose(p, x, atol=1e-4)  # gradient 1e-5 over a curvature of 1 at the least
-    assert objective(p) <= best.fun + 1e-11 * (1 + best.fun)
-
-
 @given(scored())
 def test_events_are_as_probable_as_they_are_frequent(case):
     """The mean probability of y <= j is the mean target; the offsets increase."""
@@ -435,22 +417,6 @@ def test_the_cost_of_a_rule(default):
     own = cost_of_rule("cost", RULES, None, default, 3)
     absolute = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     assert_array_equal(own, absolute if default is None else default)
-
-
-@pytest.mark.parametrize(
-    ("rule", "cost", "message"),
-    [
-        ("mean", None, "^rule must be one of 'mode', 'median', 'cost', got 'mean'"),
-        (None, None, "^rule must be one of 'mode', 'median', 'cost', got None"),
-        ("mode", COST, "^cost: for rule='cost' only, got rule='mode'"),
-        ("median", COST, "^cost: for rule='cost' only, got rule='median'"),
-        ("cost", COST[:2], r"^cost has shape \(2, 3\), expected \(3, 3\)"),
-        ("cost", -COST, "^every row of cost must be positive off the diagonal"),
-    ],
-)
-def test_unusable_rules_and_costs_are_refused(rule, cost, message):
-    with pytest.raises(ValueError, match=message):
-        cost_of_rule(rule, RULES, cost, None, 3)
 
 
 # Folds
@@ -757,39 +723,6 @@ def test_the_links_scores_are_of_fits_on_the_other_folds(name):
     assert_allclose(model.link.offsets, link.offsets, atol=1e-4 * (1 + link.slope))
 
 
-@every_fit
-def test_rows_are_absent_from_the_fit_that_scores_them(name, monkeypatch):
-    parts = []
-
-    def spy(*arguments):
-        for part in out_of_fold(*arguments):
-            problem = part.problem
-            parts.append((problem.X.copy(), problem.rank, part.X_test.copy()))
-            yield part
-
-    monkeypatch.setattr(folds, "out_of_fold", spy)
-    X, y = sample(60, 3)
-    FITS[name](X, y, probability=True)
-    assert len(parts) == N_FOLDS
-    for train, rank, scored_rows in parts:
-        together = {row.tobytes() for row in train} | {r.tobytes() for r in scored_rows}
-        assert len(together) == 60 == len(train) + len(scored_rows)
-        assert_array_equal(np.unique(rank), [0, 1, 2])
-    every = np.concatenate([scored_rows for _, _, scored_rows in parts])
-    assert_array_equal(np.sort(every[:, 0]), np.sort(X[:, 0]))
-
-
-@every_fit
-def test_a_kernel_that_only_remembers_tells_nothing(name):
-    """Under the identity a row's own label is all that its score knows: were a row in
-    the fit that scores it, labels without any sense would look certain."""
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(100, 2)), np.arange(100) % 4
-    model = FITS[name](X, y, kernel=kernels.RBF(1e6), probability=True)
-    P = model.predict_proba(rng.normal(size=(9, 2)))
-    assert_allclose(P, 0.25, atol=0.05)
-
-
 def truth(n, seed):
     """Rows whose ranks follow a cumulative logit model in the first feature."""
     rng = np.random.default_rng(seed)
@@ -928,14 +861,3 @@ def test_every_point_of_a_path_has_the_link_of_its_own_fit(solver):
     ):
         alone = fit_npsvor(X, y, **point, **options)
         assert_allclose(model.predict_proba(new), alone.predict_proba(new), atol=1e-6)
-
-
-def test_a_median_is_where_the_link_passes_one_half():
-    model = fitted("svorim")
-    link = CumulativeLink(2.0, np.array([-1.0, 0.5, np.inf]))
-    P = link(np.array([-0.5, 0.25, 1e9]))
-    assert_allclose(np.cumsum(P, axis=1)[[0, 1], [0, 1]], 0.5)
-    assert math.isinf(link.offsets[-1])
-    assert P[2, 3] == 0 == P[2, 0]
-    assert_array_equal(P[2], [0, 0, 1, 0])
-    assert np.all(np.diff(model.link.offsets) > 0)

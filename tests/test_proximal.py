@@ -193,20 +193,6 @@ def test_pairs_of_pairs():
     assert sum_of(range(1, 12)) == 66
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_change_no_byte(dtype):
-    Z, y = made(5 * CHUNK + 100, m=10)
-    fits = [
-        fit(sums_of(Z, y, svor_losses("svorim", 4, 1.0), None, dtype, threads), 1e-3)
-        for threads in (1, 2, 3)
-    ]
-    for other in fits[1:]:
-        assert_array_equal(fits[0].w, other.w)
-        assert_array_equal(fits[0].b, other.b)
-        assert (fits[0].primal, fits[0].dual) == (other.primal, other.dual)
-
-
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_thresholds_are_the_best(seed, ordered):
@@ -526,21 +512,6 @@ def test_time_is_up_anywhere(up_after, asked):
     if np.isfinite(found.primal):
         primal = Dense(Z, y, losses, np.ones(len(y))).primal(found.w, found.b)
         assert_allclose(found.primal, primal, rtol=1e-9)
-
-
-def test_a_callback_ends_a_fit_between_two_steps():
-    Z, y = made()
-    sums, seen = sums_of(Z, y, svor_losses("svorim", 4, 1.0)), []
-
-    def callback(state):
-        seen.append((state.n_iter, state.violation))
-        return state.n_iter == 4
-
-    monitor = Monitor("test", 1e-6, callback)
-    found = solve(sums, cold(sums.m, sums.losses, np.zeros(3)), 1e-6, monitor)
-    assert (found.status, found.n_iter) == (Status.STOPPED, 4)
-    assert [n for n, _ in seen if n] == sorted(n for n, _ in seen if n)
-    assert {n for n, _ in seen} == {0, 1, 2, 3, 4}
 
 
 def test_samples_hold_every_rank():

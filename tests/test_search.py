@@ -168,24 +168,6 @@ def test_arguments_with_an_entry_a_row_are_not_split():
             select(ordinal.fit_pom, X, y, search=Grid(l2=[0.1]), **{name: X[:, 0]})
 
 
-@pytest.mark.parametrize("fit", SVOR)
-def test_a_path_is_a_row_of_fits(fit):
-    costs = [0.1, 1.0, 5.0, 1000.0]
-    work = Standardizer.fit(X).transform(X)
-    products = Products(work)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
-        points = [{"C": C} for C in costs]
-        path, _ = path_of(fit).fit(work, y, points, products, None, gamma=0.3)
-        separate = [fit(work, y, C=C, gamma=0.3) for C in costs]
-    for C, model, alone in zip(costs, path, separate, strict=True):
-        assert model.C == C
-        assert model.convergence.converged
-        # both optima lie between the primal and the dual value of either
-        gap = model.convergence.gap + alone.convergence.gap
-        assert abs(model.convergence.primal - alone.convergence.primal) <= gap + 1e-9
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"normalize": True}, {"solver": "admm"}, {"solver": "admm", "basis": 20}],
@@ -197,15 +179,6 @@ def test_npsvor_judges_the_test_rows_of_a_path_as_its_models_do(options):
     models, f = path_of(ordinal.fit_npsvor).fit(
         work, y[:70], points, None, test, gamma=0.3, classes=[0, 1, 2, 3, 4], **options
     )
-    judged_alike(models, f, test)
-
-
-@pytest.mark.parametrize("fit", SVOR)
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
-def test_the_test_rows_of_a_path_are_judged_as_by_its_models(fit):
-    work, test = Standardizer.fit(X).transform(X)[:70], X[70:] - X.mean(axis=0)
-    points = [{"C": 0.1}, {"C": 1.0}]
-    models, f = path_of(fit).fit(work, y[:70], points, None, test, gamma=0.3)
     judged_alike(models, f, test)
 
 
@@ -338,26 +311,6 @@ def test_a_method_joins_by_registering_its_path(monkeypatch):
 
 
 # Frames
-
-
-def test_columns_are_found_by_name():
-    pd = pytest.importorskip("pandas")
-    Z = X[:, :3] / X[:, :3].std(axis=0)
-    frame = pd.DataFrame(Z, columns=["east", "north", "up"])
-    frame["even"] = y % 2 == 0  # a column of another type
-    options = {"search": Grid(C=[1.0], gamma=[0.5]), "cv": 3}
-    shuffled = frame[["up", "even", "north", "east"]].assign(more="text")
-    for standardize in (True, False):
-        found = select(ordinal.fit_svorim, frame, y, standardize=standardize, **options)
-        assert found.feature_names == ("east", "north", "up", "even")
-        expected = found.predict(frame)
-        assert len(set(expected)) > 1
-        assert_array_equal(found.predict(shuffled), expected)
-        assert_array_equal(found.predict(frame.to_numpy(dtype=float)), expected)
-        with pytest.raises(ValueError, match="no column 'north'"):
-            found.predict(frame.drop(columns="north"))
-    result = nested(ordinal.fit_svorim, frame, y, outer=2, **options)
-    assert result.failures == {}
 
 
 # Probabilities

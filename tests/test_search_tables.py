@@ -266,25 +266,6 @@ def test_weights_reach_the_preprocessor():
     assert_array_equal(found.preprocessor.transform(FRAME), alone.transform(FRAME))
 
 
-def test_a_selection_finds_columns_by_name_from_a_file(found, tmp_path):
-    grid = Grid(C=[1.0])
-    behind = select(
-        ordinal.fit_svorim, FRAME, Y, search=grid, preprocess=TablePreprocessor()
-    )
-    moved = FRAME[FRAME.columns[::-1]].assign(more="words")
-    for selection in (found, behind):
-        selection.save(tmp_path / "found.npz")
-        loaded = ordinal.load(tmp_path / "found.npz")
-        assert loaded.feature_names == tuple(FRAME.columns)
-        assert_array_equal(loaded.predict(moved), selection.predict(FRAME))
-        assert_array_equal(
-            loaded.predict(FRAME.assign(colour="orange")),
-            selection.predict(FRAME.assign(colour=None)),
-        )
-        with pytest.raises(ValueError, match="X has no column 'colour'"):
-            loaded.predict(FRAME.drop(columns="colour"))
-
-
 def test_hold_outs_are_searched_as_well():
     options = {"search": TAU, "cv": 2, "outer": 2, "rng": 3, "max_iter": 30}
     tested = nested(ordinal.fit_xofm, FRAME, Y, **options)

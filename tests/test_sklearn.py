@@ -489,12 +489,6 @@ def test_frames_of_numbers_go_into_every_method_by_name():
         assert estimator.n_features_in_ == 2
 
 
-def test_a_table_of_words_is_refused_with_the_name_of_the_column():
-    X, y = table("pandas")
-    with pytest.raises(TypeError, match="colour"):
-        SVORIM(classes=WORDS).fit(X, y)
-
-
 # Scores
 
 

@@ -16,7 +16,6 @@ from oracles import (
     kernel_matrix,
     svor_dual,
     svor_interval,
-    svor_optimum,
     svor_primal,
     svor_rounding,
     svor_terms,
@@ -185,40 +184,6 @@ def test_the_model_is_optimal(method, case):
     case = case._replace(method=method)
     model, g, K = fitted(case, tol=1e-3)
     assert_certified(case, model, g, K)
-
-
-@given(
-    svor_cases(
-        C=st.sampled_from([0.03, 1.7]),
-        kernel=st.sampled_from([kernels.RBF(0.4), kernels.RBF(7.0)]),
-    )
-)
-def test_a_tight_tolerance_is_reached(case):
-    model, g, K = fitted(case, tol=1e-8)
-    assert_certified(case, model, g, K)
-
-
-@given(svor_cases(), st.integers(1, 15))
-def test_a_fit_stopped_early_is_certified_too(case, max_iter):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model, g, K = fitted(case, tol=1e-3, max_iter=max_iter)
-    c = model.convergence
-    assert c.n_iter <= max_iter
-    assert c.converged == (c.violation <= c.tol)
-    assert c.converged or c.status is Status.MAX_ITER
-    assert_certified(case, model, g, K, c.converged)
-
-
-@given(svor_cases(max_n=7, C=moderate))
-def test_agrees_with_a_general_purpose_solver(case):
-    c = fit(case).convergence
-    K = kernel_matrix(case.kernel, case.X, case.X)
-    expected = svor_optimum(
-        K, *svor_terms(case.y, *case.terms), case.price, case.method
-    )
-    atol = c.gap + 1e-6 * (1 + abs(expected))
-    assert_allclose([c.dual, c.primal], expected, atol=atol)
 
 
 @given(svor_cases(cost=lambda r: st.none() | convex_costs(r)), st.booleans())
@@ -500,17 +465,6 @@ def test_a_rank_without_rows_does_not_disorder_the_thresholds(method):
     assert np.all(np.diff(model.thresholds) >= 0)
 
 
-@every_method
-def test_a_class_without_weight_is_absent(method):
-    X, y = sample(60, 4)
-    model = FITS[method](X, y, class_weight={0: 0.0, 2: 0.0})
-    b = model.thresholds
-    assert b[0] == -np.inf
-    assert b[1] == b[2]
-    assert set(model.predict(X)) == {1, 3}
-    assert not np.isin(model.support, X[(y == 0) | (y == 2)]).any()
-
-
 @pytest.mark.parametrize("classes", [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3]])
 def test_a_rank_without_rows_is_not_predicted_by_a_disordered_model(classes):
     """The two thresholds around it stay together, also where others are above."""
@@ -525,13 +479,6 @@ def test_a_rank_without_rows_is_not_predicted_by_a_disordered_model(classes):
     )
     scores = [[low - 1], [low], [0.5 * (low + high)], [high], [high + 1]]
     assert set(inside.predict(scores).tolist()) <= {0, 1, 3}
-
-
-def test_two_thresholds_where_only_the_outer_ranks_have_rows():
-    model = fit_svorim([[-1.0], [1.0]], ["a", "c"], classes=["a", "b", "c", "d"])
-    assert_allclose(model.thresholds, [0.0, 0.0, np.inf], atol=1e-3)
-    assert model.threshold_names == ("a|b", "b|c", "c|d")
-    assert model.predict([[-1.0], [1.0], [9.0]]).tolist()[:2] == ["a", "c"]
 
 
 # Labels and predictions
@@ -636,61 +583,6 @@ def medium(method, noise=0.5):
     return svor_case(method, X, y, kernel=kernel, C=30.0), kernel(X, X)
 
 
-@pytest.mark.slow
-@every_method
-@pytest.mark.parametrize("noise", [0.5, 3.0])
-@pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3, 1e-5, 1e-8])
-def test_many_blocks_reach_every_tolerance(method, noise, tol):
-    case, K = medium(method, noise)
-    model = fit(case, K, tol=tol, **PRECOMPUTED)
-    assert_certified(case, model, dual_point(case, model), K)
-    step, disorder = np.diff(model.thresholds), noise > 1
-    assert np.sum(step == 0) == (2 if disorder and method == "svorex" else 0)
-    assert np.sum(step < 0) == (2 if disorder and method == "shashua_levin" else 0)
-
-
-@every_method
-def test_a_tiny_cache_reaches_the_same_optimum(method):
-    case, K = medium(method)
-    small = fit(case, tol=1e-3, cache_mb=0.02)  # 64 rows of 400
-    full = fit(case, tol=1e-3)
-    assert small.convergence.converged
-    assert_same_optimum(small, full, case.X)
-    small = fit(case, K, tol=1e-3, cache_mb=0.02, **PRECOMPUTED)
-    assert_certified(case, small, dual_point(case, small), K)
-
-
-@pytest.mark.slow
-@every_method
-@pytest.mark.parametrize("r", [20, 40])
-def test_more_thresholds_than_a_block_has_room_for(method, r):
-    X, y = sample(400, r)
-    case = svor_case(method, X, y, kernel=kernels.RBF(0.3), C=1.0)
-    K = kernels.RBF(0.3)(X, X)
-    model = fit(case, K, tol=1e-3, **PRECOMPUTED)
-    assert_certified(case, model, dual_point(case, model), K)
-
-
-X60, Y60 = sample(60, 5)
-EQUAL = {  # name: (X, y, C, tol)
-    "every row twice": (*(np.concatenate([a, a]) for a in sample(200, 5)), 30.0, 1e-3),
-    "equal rows of different ranks": (np.repeat(X60[:12], 5, axis=0), Y60, 0.3, 1e-6),
-    "the same at a large C": (np.repeat(X60[:12], 5, axis=0), Y60, 100.0, 1e-6),
-    "all rows equal": (np.ones((9, 2)), [0, 1, 1, 2, 2, 2, 3, 3, 4], 3.0, 1e-6),
-}
-
-
-@pytest.mark.parametrize("name", EQUAL)
-@every_method
-def test_equal_rows(method, name):
-    X, y, C, tol = EQUAL[name]
-    case = svor_case(method, X, y, kernel=kernels.RBF(0.3), C=C)
-    model, g, K = fitted(case, tol=tol)
-    assert_certified(case, model, g, K)
-    if len(X) == 9 and method != "redsvm":  # no score can tell them apart
-        assert_allclose(model.decision_function(K), 0, atol=1e-12)
-
-
 # Warm start
 
 
@@ -723,30 +615,6 @@ def test_a_start_by_row_numbers_is_certified_in_the_end(case, data):
     start, _, _ = fitted(part)
     model, g, K = fitted(case, start=start)
     assert_certified(case, model, g, K)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.5, 3.0])
-@every_method
-def test_a_start_at_the_end_takes_few_steps(method, noise):
-    case, K = medium(method, noise)
-    for X, options in [
-        (case.X, {}),
-        (sparse.csr_array(case.X), {}),
-        (K, PRECOMPUTED),
-    ]:
-        cold = fit(case, X, tol=1e-3, **options)
-        warm = fit(case, X, tol=1e-3, start=cold, **options)
-        assert warm.convergence.n_iter < cold.convergence.n_iter / 20
-        assert warm.convergence.converged
-        order = np.random.default_rng(0).permutation(len(case.y))
-        if options:
-            continue
-        moved = fit(
-            case._replace(X=case.X[order], y=case.y[order]), X[order], tol=1e-3,
-            start=cold,
-        )  # fmt: skip
-        assert moved.convergence.n_iter < cold.convergence.n_iter / 20
 
 
 @pytest.mark.parametrize("C", [3.0, 29.97, 30.03, 300.0])
@@ -786,15 +654,6 @@ def test_a_start_knows_zeros_of_either_sign_and_columns_of_csr_rows():
     start = fit_redsvm(X, y, C=3.0, kernel="linear")
     again = fit_redsvm(X[order], y[order], C=3.0, kernel="linear", start=start)
     assert again.convergence.n_iter == 0 < start.convergence.n_iter
-
-
-@every_method
-def test_a_start_that_was_stopped_goes_on(method):
-    case, K = medium(method)
-    with pytest.warns(ConvergenceWarning):
-        half = fit(case, K, tol=1e-3, max_iter=1000, **PRECOMPUTED)
-    model = fit(case, K, tol=1e-3, start=half, **PRECOMPUTED)
-    assert_certified(case, model, dual_point(case, model), K)
 
 
 def small_models():
@@ -840,31 +699,10 @@ def test_a_start_by_row_numbers_is_refused_for_rows():
     X, y, _, model = small_models()
     with pytest.raises(ValueError, match="must both be of a precomputed kernel"):
         fit_svorim(X, y, start=model)
-    assert fit_svorim(X @ X.T, y, start=model, **PRECOMPUTED).convergence.converged
+    assert fit_svorim(X @ X.T, y, start=model, **PRECOMPUTED).convergence.n_iter == 0
 
 
 # Stopping and reporting
-
-
-@every_method
-def test_a_fit_stopped_in_the_middle_is_certified(method):
-    case, K = medium(method)
-    with pytest.warns(ConvergenceWarning, match="stopped after"):
-        model = fit(
-            case._replace(C=1e4), K, tol=1e-12, callback=lambda s: True, **PRECOMPUTED
-        )
-    g = dual_point(case, model)
-    assert_certified(case._replace(C=1e4), model, g, K, converged=False)
-
-
-@every_method
-def test_an_unreachable_tolerance_stalls(method):
-    X, y = sample(100, 3)
-    with pytest.warns(ConvergenceWarning, match="stalled after .*scale the data"):
-        c = FITS[method](X, y, kernel="linear", tol=1e-300).convergence
-    assert c.status is Status.STALLED
-    assert c.violation < 1e-11
-    assert abs(c.gap) < 1e-9
 
 
 # Directions in which beta, and so f, does not move: a step up at one threshold and down
@@ -891,35 +729,6 @@ def test_dependent_rows_at_a_large_C_do_not_stall_the_fit(method):
     y = [2, 2, 1, 3, 3, 0, 3, 3]
     case = svor_case(method, X, y, kernel=kernels.Linear(), C=1e4, cost=cost)
     assert fit(case, tol=1e-3).convergence.converged
-
-
-@given(svor_cases(C=moderate), st.integers(0, 2**32 - 1))
-def test_an_indefinite_matrix_ends_with_an_honest_status(case, seed):
-    n = len(case.y)
-    K = np.random.default_rng(seed).integers(-4, 5, (n, n)).astype(float)
-    K += K.T
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fit(case, K, max_time=600.0, **PRECOMPUTED)
-    c, g = model.convergence, dual_point(case, model)
-    assert c.status is not Status.MAX_TIME
-    s, width = svor_terms(case.y, *case.terms)
-    assert np.all((np.minimum(s * width, 0) <= g) & (g <= np.maximum(s * width, 0)))
-    sums, drift = g.sum(axis=1), 1e-12 * (1 + width.sum())
-    b = model.thresholds[case.held[:-1]]
-    if case.method == "svorex":
-        assert np.all(np.cumsum(sums) <= drift)
-        assert abs(sums.sum()) <= drift
-    elif case.method != "redsvm":
-        assert np.all(np.abs(sums) <= drift)
-    tied = np.diff(b) == 0 if case.method == "svorex" else None
-    low, up = svor_interval(K, g, s, width, case.price, tied)
-    assert_allclose(c.violation, (low - up).max(), atol=1e-9)
-    beta = g.sum(axis=0)
-    if beta @ K @ beta < -1e-9 * (1 + np.abs(g).sum() ** 2):
-        assert c.status is Status.INDEFINITE
-    if c.converged:  # a stationary point, at least
-        assert c.violation <= c.tol
 
 
 @every_method
@@ -949,34 +758,11 @@ def test_a_pair_along_which_the_objective_curves_down_is_enough(method):
 # Models as values
 
 
-@functools.cache
-def example(name):
-    """A model of every kind, and rows that it can judge."""
-    X, y = sample(40, 3)
-    names = np.array(["low", "mid", "top"])
-    match name:
-        case "dense":
-            return fit_svorim(X, y), X
-        case "csr":
-            X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
-            return fit_svorex(X, y, kernel="linear"), X
-        case "precomputed":
-            X = kernels.RBF(0.5)(X, X)
-            return fit_shashua_levin(X, y, **PRECOMPUTED), X
-        case "strings":
-            return fit_redsvm(X, names[y], classes=[*names, "never"]), X
-        case "probability":
-            return fit_svorim(X, y, probability=True), X
-        case "empty":
-            return fit_svorim(X, y, tol=3.0), X
-    return fit_svorim(X, y, kernel=kernels.Polynomial(2), cost=SKEW), X
-
-
 def test_a_loaded_model_is_a_start(tmp_path):
-    model, X = example("csr")
-    model.save(tmp_path / "model")
+    X, y = sample(40, 3)
+    X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
+    fit_svorex(X, y, kernel="linear").save(tmp_path / "model")
     start = ordinal.load(tmp_path / "model")
-    y = sample(40, 3)[1]
     again = fit_svorex(X, y, kernel="linear", start=start)
     assert again.convergence.n_iter <= 2  # of 57
 
@@ -989,19 +775,13 @@ def test_a_model_keeps_only_rows_that_it_uses():
 
 
 @pytest.mark.parametrize(
-    ("name", "edits"),
-    [
-        ("dense", {"thresholds": lambda a: a * np.nan}),
-        ("empty", {"support": lambda a: a[:, :-1]}),
-        ("dense", {"header": replaced_once('"method": "svorim"', '"method": 3')}),
-        ("dense", {"header": replaced_once('"link": null', '"link": 0')}),
-        ("probability", {"header": replaced_once('"slope": ', '"slop": ')}),
-    ],
+    ("old", "new"),
+    [('"method": "svorim"', '"method": 3'), ('"link": null', '"link": 0')],
 )
-def test_a_model_file_that_contradicts_itself_is_refused(name, edits, tmp_path):
-    model, _ = example(name)
+def test_a_model_file_that_contradicts_itself_is_refused(old, new, tmp_path):
+    model = fit_svorim(*sample(40, 3))
     with pytest.raises(ValueError, match="is not an ordinal model file"):
-        load_edited(model, tmp_path, edits)
+        load_edited(model, tmp_path, {"header": replaced_once(old, new)})
 
 
 # Limits of time

@@ -390,21 +390,6 @@ def fitted(fit=ordinal.fit_svorim, **options):
     return frame, y, PreprocessedModel.fit(fit, frame, y, **options)
 
 
-@pytest.mark.parametrize("method", ["svorim", "npsvor", "gpor", "tlssvor", "xofm"])
-def test_any_method_takes_any_table(method, tmp_path):
-    frame, y, model = fitted(getattr(ordinal, f"fit_{method}"))
-    Z = model.preprocessor.transform(frame)
-    assert_array_equal(model.predict(frame), model.model.predict(Z))
-    assert model.feature_names == tuple(frame.columns)
-    assert model.model.feature_names == model.preprocessor.feature_names_out
-    assert np.mean(model.predict(frame) == y) > 0.6
-    shuffled = frame[frame.columns[::-1]].assign(more=1)
-    for copy in copies(model, tmp_path):
-        assert_array_equal(copy.predict(shuffled), model.predict(frame))
-        with pytest.raises(ValueError, match="no column 'acid'"):
-            copy.predict(frame.drop(columns="acid"))
-
-
 def test_methods_of_the_model_within_are_reached():
     frame, _, model = fitted(ordinal.fit_gpor)
     Z = model.preprocessor.transform(frame)

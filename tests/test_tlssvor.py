@@ -1,6 +1,5 @@
 """TLS-SVOR: the loss, its derivatives, optimality, symmetries, the basis, reports."""
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -253,40 +252,6 @@ def test_np_svor_agrees_with_a_general_purpose_solver(case):
     assert value <= psi(found.x) + 1e-9 * (1 + value)
 
 
-@given(tlssvor_cases(u=(0.7, 1.5, 3.0), max_n=7))
-def test_a_general_purpose_solver_finds_nothing_below(case):
-    """Descend from the point of the model; that is the best it could do from elsewhere,
-    too, but for another local minimum."""
-    model = fit(case)
-    _, x = oracle(case, model)
-    inner, _ = objective(case)
-
-    def value(x):
-        point = inner.at(x, case.u)
-        return point.value, point.gradient
-
-    found = optimize.minimize(value, x, jac=True, method="L-BFGS-B")
-    primal = model.convergence.primal
-    assert primal - found.fun <= 1e-6 * (1 + primal)
-
-
-@pytest.mark.parametrize("u", [np.inf, 3.0, 2.0])
-def test_newton_ends_where_another_method_does_from_the_same_start(u):
-    X, y = sample(60, 4, noise=0.5)
-    case = plain_case(X, y, u=u, C=0.5)
-    model = fit(case)
-    inner, _ = objective(case)
-    _, start = oracle(case, fit(case._replace(u=np.inf)))
-    found = optimize.minimize(
-        lambda x: (inner.at(x, u).value, inner.at(x, u).gradient),
-        0 * start if u == np.inf else start,
-        jac=True, method="BFGS", options={"gtol": 1e-7},
-    )  # fmt: skip
-    assert_allclose(model.convergence.primal, found.fun, rtol=1e-9)
-    _, x = oracle(case, model)
-    assert_allclose(x, found.x, atol=1e-5)
-
-
 @given(tlssvor_cases(u=CONVEX), st.integers(1, 4))
 def test_the_gap_of_np_svor_is_bounded_by_the_gradient(case, max_iter):
     """(GAP), at whatever point the fit ends."""
@@ -398,46 +363,6 @@ def test_wrong_rows_move_the_model_less_than_np_svor():
 # Symmetries and identities
 
 
-def assert_same(a, b, order=slice(None), atol=1e-5):
-    """The same minimum: convex problems, or fixed ones that are far from a fork."""
-    assert_allclose(a.convergence.primal, b.convergence.primal, rtol=1e-8)
-    assert_allclose(a.thresholds, b.thresholds, atol=atol)
-    assert_allclose(a.coef[order], b.coef, atol=atol)
-
-
-@pytest.mark.parametrize("u", [np.inf, 2.0, 1.5])
-def test_order_and_direction_do_not_matter_for_any_u(u):
-    X, y = sample(80, 4)
-    options = {"u": u, "C": 0.5, "tol": 1e-9}
-    a = fit_tlssvor(X, y, **options)
-    order = np.random.default_rng(0).permutation(80)
-    assert_same(a, fit_tlssvor(X[order], y[order], **options), order)
-    b = fit_tlssvor(X, -y, **options)
-    mirrored = dataclasses.replace(b, coef=-b.coef, thresholds=-b.thresholds[::-1])
-    assert_same(a, mirrored)
-    away = np.abs(a.decision_function(X)[:, None] - a.thresholds).min(axis=1) > 1e-5
-    assert_array_equal(a.predict(X)[away], -b.predict(X)[away])
-
-
-@pytest.mark.parametrize("basis", [None, [0, 3, 11, 30]])
-@pytest.mark.parametrize("u", [np.inf, 1.5])
-def test_weights_are_rows_for_any_u_and_basis(u, basis):
-    X, y = sample(40, 3)
-    times = np.random.default_rng(1).integers(1, 4, 40)
-    options = {"u": u, "gamma": 0.3, "C": 0.5, "tol": 1e-9}
-    weighted = fit_tlssvor(X, y, sample_weight=times, basis=basis, **options)
-    first = np.concatenate([[0], np.cumsum(times)[:-1]])
-    repeated = fit_tlssvor(
-        np.repeat(X, times, axis=0), np.repeat(y, times),
-        basis=None if basis is None else first[basis], **options,
-    )  # fmt: skip
-    f = weighted.decision_function(X)
-    assert_allclose(repeated.decision_function(X), f, atol=1e-6)
-    assert_allclose(repeated.thresholds, weighted.thresholds, atol=1e-6)
-    primal = weighted.convergence.primal
-    assert_allclose(repeated.convergence.primal, primal, rtol=1e-9)
-
-
 # Ranks without rows
 
 
@@ -502,26 +427,6 @@ def test_a_reduced_kernel_is_the_problem_of_fewer_columns():
     )
     assert_allclose(model.convergence.primal, value, rtol=1e-12)
     assert_allclose(model.decision_function(X), K @ model.coef, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "basis", [("kmeans++", 12), ("cholesky", 12), ("random", 12), "auto"], ids=str
-)
-@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_a_basis_may_be_chosen_in_other_ways(basis, kernel):
-    """The model is that of the rows chosen, named by their numbers."""
-    X, y = sample(250, 3)
-    gamma = {"gamma": 0.3} if kernel == "rbf" else {}
-    Z = X if kernel == "rbf" else RBF(X, X)
-    options = {"kernel": kernel, "u": np.inf, **gamma}
-    model = fit_tlssvor(Z, y, basis=basis, **options)
-    assert model.coef.size == (100 if basis == "auto" else 12)
-    rows = model.support
-    if kernel == "rbf":
-        rows = [np.flatnonzero((X == row).all(axis=1))[0] for row in rows]
-    named = fit_tlssvor(Z, y, basis=rows, **options)
-    of_named = dict(zip(np.sort(rows), named.coef, strict=True))
-    assert_allclose(model.coef, [of_named[i] for i in rows], rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("u", [np.inf, 1.5])
@@ -615,14 +520,6 @@ def test_predict_is_the_papers_rule():
 
 
 # How a fit ends
-
-
-def test_the_last_state_is_where_the_fit_ended():
-    X, y = sample(60, 3)
-    states = []
-    model = fit_tlssvor(X, y, u=1.0, callback=states.append)
-    assert states[-1].n_iter == model.convergence.n_iter
-    assert states[-1].violation == model.convergence.violation
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 9])
