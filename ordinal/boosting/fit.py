@@ -80,60 +80,69 @@ def fit_boosting(
 ) -> BoostingModel:
     """Fit a cumulative link model whose score is a sum of boosted trees.
 
-    The module's docstring states the model. Trees suit ordinary tables, of columns in
-    all units, with categories, missing values and effects that depend on each other.
-    They are grown by LightGBM (`pip install 'ordinal-regression[trees]'`); what the
-    model does afterwards needs numpy alone.
+    The docstring of `ordinal.boosting` states the model. Trees suit tables with columns
+    in different units, categories, missing values and interactions. LightGBM grows them
+    (`pip install 'ordinal-regression[trees]'`); predictions, files and explanations of
+    the model need numpy alone.
 
     Parameters
     ----------
     X : (n, d) array-like or data frame
-        Rows of features in their own units. NaN, and None in a data frame, is missing.
-        Columns of words, or of a categorical type, hold categories.
+        Features, one row per observation, in any units. NaN, and None in a data frame,
+        marks a missing value. Columns of strings or of a categorical type hold
+        categories.
     y : (n,) array-like
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_rounds : int or "auto", default "auto"
-        Trees per score. "auto" boosts 5 folds beside all rows, or one fifth of 20 000
-        rows and more, and takes the number that is best for the rows held out. Folds
-        hold every rank in its share.
+        Number of boosting rounds, each of which adds one tree per score. "auto" uses
+        the number with the smallest hold-out loss in 5-fold cross-validation, or on a
+        hold-out set of a fifth of the rows if there are 20 000 or more. Folds are
+        stratified by rank.
     structure : {"score", "scores"}, default "score"
-        One score, or one per threshold, for ranks that do not lie along one direction:
-        r - 1 times the trees.
+        "score" fits one score, with one tree per round. "scores" fits one score per
+        threshold, with r - 1 trees per round, for ranks that do not lie along one
+        direction.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
-        The distribution function F.
+        Name of the distribution function F.
     learning_rate : float in (0, 1], optional
-        Factor of the values of each tree. Smaller ones need more rounds and generalise
-        better. Default 0.05, and 0.1 from 20 000 rows on.
+        Factor by which the values of each tree are multiplied. Smaller rates need more
+        rounds and generalise better. Default: 0.05, or 0.1 for 20 000 rows or more.
     n_leaves : int from 2 to 1024, optional
-        Of a tree. Default 8, from 2000 rows on 16, and from 20 000 rows on 63.
+        Largest number of leaves per tree. Default: 8, 16 for 2000 rows or more, 63 for
+        20 000 rows or more.
     min_rows : int, optional
-        Fewest training rows of a leaf, whatever their weights; LightGBM estimates
-        their number. Default 5, or a twentieth of less than 100 rows; from 20 000 rows
-        on 20.
+        Smallest number of training rows per leaf, whatever their weights; LightGBM
+        estimates this number. Default: 5, n / 20 for less than 100 rows, 20 for 20 000
+        rows or more.
     row_share, feature_share : float in (0, 1], optional
-        Shares that are drawn for every tree. Default 0.7 of both. All rows from 20 000
-        on, and then all features, as well as up to 7 features: a tree of some of a few
-        features misses how they depend on each other.
+        Shares of the rows and features that are drawn for each tree. Default: 0.7 of
+        both, but 1 of both for 20 000 rows or more, and all of up to 7 features,
+        because trees on a part of few features miss interactions.
     l2 : float >= 0, default 1
-        Added to the curvature of each leaf, for weights of mean 1.
+        Penalty added to the second derivative of each leaf in (3), for weights scaled
+        to mean 1.
     monotone : mapping of columns to -1, 0, 1, or a sequence of these, optional
-        Features with which the score may not fall (1) or rise (-1).
+        1 for a feature in which the score must not decrease, -1 for one in which it
+        must not increase.
     categorical : names or numbers of columns, optional
-        Whose values are categories, besides those of words and categorical types. A
-        category that the training rows lack is missing when predicting.
+        Columns whose values are categories, in addition to those of strings and
+        categorical types. Predictions treat a category that does not occur in the
+        training rows as missing.
     interactions : sequence of sequences of names or numbers of columns, optional
-        Groups of features that may interact: those on the way from the root of a tree
-        to a leaf are of one group. Features that are in none make one more group. With
-        groups of one feature each, the score is a sum of functions of one feature. By
-        default all may interact.
+        Groups of features that may interact: all splits on the path from the root of a
+        tree to a leaf use features of one group. Features that are in no group form one
+        more group. With one group per feature, the score is a sum of functions of one
+        feature each. By default all features may interact.
     groups : (n,) array-like, optional
-        Labels of groups, such as patients, whose rows are held out together.
+        Group of each row, such as a patient. Rows of a group are held out together.
     sample_weight : (n,) array-like >= 0, optional
-        Of the loss, whose weights are scaled to mean 1. Trees are the one exception to
-        the rule that weight 2 is the row written twice: bins and `min_rows` count rows.
+        Weights of the rows in the loss; they are scaled to mean 1. Unlike in other
+        methods, weight 2 is not quite the same as writing the row twice, because bins
+        and `min_rows` count rows.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows.
+        Factors by which the weights of the rows are multiplied, per label; "balanced"
+        gives all ranks the same total weight.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -141,25 +150,26 @@ def fit_boosting(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
-        Draws folds, and the rows and features of each tree.
+        Source of the random numbers that draw the folds, and the rows and features of
+        each tree.
     n_threads : int, optional
-        Number of threads. By default trees are grown by one, for the threads of
-        LightGBM wait for each other after each step and make a fit slower on a busy
-        machine; loops of this package have the threads of other fits. No bit of the
-        result depends on it.
+        Number of threads. By default LightGBM uses one, because its threads wait for
+        each other after each step, which makes fits slower on a busy machine; other
+        computations use as many as other fits. The result does not depend on it, to the
+        last bit.
     tol : float > 0, default 1e-4
-        "auto" ends where the last 2.5 / learning_rate rounds lowered the held-out loss
-        by no more than this share of it.
+        Tolerance of n_rounds="auto": boosting ends when the last 2.5 / learning_rate
+        rounds have lowered the hold-out loss by no more than this share of it.
     max_iter : int, default 2000
-        Most rounds of "auto".
+        Limit on the number of rounds of n_rounds="auto".
     max_time : float > 0, optional
-        Seconds, looked at after every round. The model then has the rounds that were
-        best so far.
+        Time budget in seconds, checked after every round. When it is exhausted, the fit
+        returns the model with the best number of rounds so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` after every round; a true value stops. Ctrl-C,
-        too, ends a fit between two rounds: it waits for one tree per score and fold, or
-        for the bins of the columns, which take about a second for a million rows of 20
-        columns.
+        Function that is called with an `ordinal.State` after every round. If it returns
+        a true value, the fit stops. Ctrl-C also takes effect between two rounds: it
+        waits for one tree per score and fold, or for LightGBM to bin the columns, which
+        takes about a second for a million rows of 20 columns.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -172,15 +182,17 @@ def fit_boosting(
     Raises
     ------
     ImportError
-        LightGBM is not installed.
+        If LightGBM is not installed.
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        The fit was cut short: the held-out loss still fell after `max_iter` rounds,
-        time was up, or the callback stopped it. Boosting has no optimum to converge to.
+        If the hold-out loss still decreased after `max_iter` rounds, the time budget
+        was exhausted, or the callback stopped the fit. Boosting has no optimum to
+        converge to.
 
     See Also
     --------

@@ -54,40 +54,42 @@ class BoostingModel(Thresholds):
     trees : Trees
         Trees of all scores, as arrays.
     start : (s + 1,) array
-        The first tree of each score; one score, or one per threshold between ranks
-        that have training rows.
+        Position of the first tree of each score. There is one score, or one per
+        threshold between ranks that have training rows.
     centre : (s,) array
-        Mean of each sum of trees over the training rows, by weight, which is taken
-        away from it.
+        Weighted mean of each sum of trees over the training rows, which is subtracted
+        from it.
     thresholds : (r - 1,) array
-        b. -inf and +inf where no training rows lie beyond, and equal on both sides of a
-        rank between that has none. In order for one score.
+        Thresholds b. They are -inf or +inf where no training rows lie beyond them, and
+        equal on both sides of an inner rank without training rows. With one score they
+        are in order.
     structure : {"score", "scores"}
     link : str
     observed : (r,) bool array
-        Which ranks have training rows of positive weight.
+        Whether each rank has training rows of positive weight.
     n_rows : int
-        Training rows of positive weight.
+        Number of training rows of positive weight.
     n_rounds : int
-        Rounds that the model holds.
+        Number of rounds of the model.
     learning_rate : float
     n_leaves : int
     held_out : (m,) array
-        Mean loss of the rows held out after each round that was tried; empty if
-        `n_rounds` was given.
+        Mean hold-out loss after each round that was tried; empty if `n_rounds` was
+        given.
     categories : tuple of (d,) arrays or None
     fill : (d,) array
-        Median of the training rows, for a missing value where `filled`.
+        Medians of the training rows, which replace missing values where `filled`.
     filled : (d,) bool array
-        Columns of numbers that had no missing value in training.
+        Whether each column is numeric and had no missing value in the training rows.
     monotone : (d,) array of -1, 0, 1
     feature_names : tuple of (d,) str, or None
     classes : (r,) array
         Labels in rank order.
     convergence : Convergence
-        `primal` is the mean loss of the training rows; `n_iter` counts the rounds that
-        were tried, and `violation` is what `tol` of `fit_boosting` limits. There is no
-        optimum of the trees that a fit could be away from.
+        Record of the fit. `primal` is the mean loss of the training rows, `n_iter` the
+        number of rounds that were tried, and `violation` the quantity that `tol` of
+        `fit_boosting` limits. It says nothing about a distance to an optimum, which
+        boosting does not have.
     """
 
     trees: Trees
@@ -112,7 +114,7 @@ class BoostingModel(Thresholds):
 
     @property
     def n_features(self) -> int:
-        """Columns of the training rows."""
+        """Number of columns of the training rows."""
         return len(self.categories)
 
     @property
@@ -146,17 +148,19 @@ class BoostingModel(Thresholds):
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            NaN, and None in a data frame, is missing: trees send it to the side that is
-            better for the training rows, or it is the median of a column that had no
-            missing value there. A category that the training rows lack is missing.
-            Columns of a data frame are found by their names.
+            Rows to predict. NaN, and None in a data frame, marks a missing value: trees
+            send it to the side that is better for the training rows; in a column that
+            had no missing value there, it is replaced by the median. A category that
+            does not occur in the training rows counts as missing. Columns of a data
+            frame are found by their names.
 
         Returns
         -------
         (n,) array
-            f, of mean 0 over the training rows. For structure="scores" (n, r - 1):
-            f_k less its threshold, which increases with the probability of a rank above
-            k; infinite where that is certain, because ranks have no training rows.
+            Scores f, whose mean over the training rows is 0. For structure="scores",
+            the array has shape (n, r - 1) and holds f_k minus its threshold, which
+            increases with the probability of a rank above k. It is infinite if there
+            are no training rows on one side of the threshold.
 
         Raises
         ------
@@ -182,15 +186,15 @@ class BoostingModel(Thresholds):
         return np.asarray(self.thresholds[first])
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, (n, r).
+        """Return the probabilities of the ranks, (n, r).
 
-        Those of several scores may be out of order at a row: P(y > k) is then replaced
-        by the nearest numbers, by least squares, that do not rise with k. These are
-        often equal for neighbours, and the rank between them would be impossible. As
-        n rows are no evidence of that, one more row is spread evenly over the q ranks
-        that have training rows (W. Perks, Journal of the Institute of Actuaries
-        73:285-334, 1947): P becomes (n P + 1 / q) / (n + 1), so that their log loss is
-        finite.
+        With structure="scores", the values of P(y > k) may increase with k at a row.
+        They are then replaced by the nearest values, by least squares, that do not.
+        These are often equal for neighbouring k, which gives the rank between them a
+        probability of 0. Because n rows are no evidence of that, one more row is spread
+        evenly over the q ranks that have training rows (W. Perks, Journal of the
+        Institute of Actuaries 73:285-334, 1947): P becomes (n P + 1 / q) / (n + 1), so
+        that the log loss is finite.
 
         Parameters
         ----------
@@ -241,8 +245,8 @@ class BoostingModel(Thresholds):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, for an unknown rule, or for a cost that is not
-            asked for or not one of r ranks.
+            As in `decision_function`; also if the rule is unknown, or if `cost` is
+            passed with another rule or does not have shape (r, r).
         """
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost)
@@ -250,9 +254,9 @@ class BoostingModel(Thresholds):
     def importance(self) -> Named:
         """Return the share of each feature in the gain of all splits.
 
-        The gain of a split is the fall of the training loss that it promises to second
-        order. It favours features of many values; `explain` measures what features do
-        to predictions.
+        The gain of a split is the decrease of the training loss, approximated to second
+        order. It favours features with many distinct values; `explain` measures the
+        effect of features on predictions instead.
 
         Returns
         -------
@@ -267,12 +271,13 @@ class BoostingModel(Thresholds):
     def contributions(self, X: MatrixLike) -> Named:
         """Return the contributions of the features to the score of each row.
 
-        They are Shapley values: what a feature adds to the mean score when it becomes
-        known, on average over all orders of the features. Those that are not known yet
-        take both ways down a tree, by the shares of the training rows ("path-dependent
-        TreeSHAP": S. M. Lundberg et al., "From local explanations to global
-        understanding with explainable AI for trees", Nature Machine Intelligence
-        2:56-67, 2020). O(leaves depth^2) for a row and a tree.
+        They are Shapley values: the change of the mean score when the value of a
+        feature becomes known, averaged over all orders of the features. At a split on a
+        feature that is not yet known, both branches are averaged with the shares of the
+        training rows (path-dependent TreeSHAP; S. M. Lundberg et al., "From local
+        explanations to global understanding with explainable AI for trees", Nature
+        Machine Intelligence 2:56-67, 2020). This takes O(leaves depth^2) operations per
+        row and tree.
 
         Parameters
         ----------
@@ -282,8 +287,8 @@ class BoostingModel(Thresholds):
         Returns
         -------
         Named
-            `values` (n, 1 + d), rows that add up to the score, for structure="scores"
-            to the mean of the f_k; `names` are "base" and those of the features.
+            `values` (n, 1 + d), whose rows sum to the score (for structure="scores", to
+            the mean of the f_k); `names` are "base" and those of the features.
         """
         Z, n_threads = self._rows(X), resolve_n_threads(None)
         values = np.zeros((len(Z), 1 + self.n_features))

@@ -65,37 +65,39 @@ _SAMPLE = 8000  # rows of a source, at least, among which a basis is chosen
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GporModel(ThresholdModel):
-    """A posterior of the latent function and the thresholds that cut it.
+    """Posterior of a latent function f, and thresholds on it.
 
     Attributes
     ----------
     inference : str
         "laplace" or "ep".
     support : (m, n_features) array or CSR
-        The training rows, or those of the basis; for a precomputed kernel the (m,)
-        numbers of those rows.
+        Training rows, or basis rows of a fit with `basis`. For a precomputed kernel,
+        the (m,) numbers of those rows.
     coef : (m,) array
         The latent mean at x is k(x, support) coef.
     root : (m, m) array
         The latent variance at x is k(x, x) - |root k(support, x)|^2.
     thresholds : (r - 1,) array
-        In the unit of f. -inf and +inf where no training rows lie beyond, and equal on
-        both sides of a rank between that has none: its probability is 0.
+        Thresholds in units of f. They are -inf or +inf where no training rows lie
+        beyond them, and equal on both sides of an inner rank without training rows,
+        whose probability is 0.
     noise : float
-        sigma, in the same unit.
+        Standard deviation sigma of the noise, in units of f.
     log_evidence : float
-        The objective, in nats, at these hyperparameters and without the prior.
+        Objective in nats at the hyperparameters of the model, without the prior.
     classes : (r,) array
         Labels in rank order.
     kernel : callable
-        With what was learned of it.
+        Kernel with its learned parameters.
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
-        `primal` is minus the objective, less the log density of the prior up to its
-        constants; `violation` its largest slope by an entry of theta (b_1 in units of
-        c); `n_iter` counts evaluations, over all starts. With optimize=False, and
-        where the inference itself falls short, `violation` and `tol` are its own.
+        Record of the fit. `primal` is minus the objective minus the log density of the
+        prior, up to constants; `violation` is the largest partial derivative of
+        `primal` by an entry of theta (with b_1 in units of c); `n_iter` counts
+        evaluations over all starts. With optimize=False, or if the inference itself
+        does not converge, `violation` and `tol` are those of the inference.
     """
 
     inference: Literal["ep", "laplace"]
@@ -105,16 +107,16 @@ class GporModel(ThresholdModel):
     log_evidence: Annotated[float, NOT_NAN]
 
     def relevance(self) -> np.ndarray:
-        """Return the kernel's weight gamma of every feature, (d,), in 1 / (its unit)^2.
+        """Weight gamma of each feature in the kernel, (d,), in 1 / (unit)^2.
 
-        The larger, the faster the latent function changes along the feature. On
-        standardised features they can be compared.
+        The larger the weight, the faster the latent function changes along the feature.
+        Weights of standardised features can be compared.
 
         Raises
         ------
         ValueError
-            If the kernel has no weight a feature: fit with kernel="ard" or
-            "ard_linear".
+            If the kernel has no weight per feature. Fit with kernel="ard" or
+            "ard_linear" instead.
         """
         if not isinstance(self.kernel, ARD | LinearARD):
             raise ValueError(
@@ -126,14 +128,14 @@ class GporModel(ThresholdModel):
     def predict_latent(
         self, X: MatrixLike, *, diagonal: ArrayLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f(x), (16) or (17), without the noise.
+        """Return mean and variance of f(x), (16) or (17), without the noise.
 
         Parameters
         ----------
         X : (n, n_features) array or CSR
             Rows to judge; for a precomputed kernel k(rows, training rows).
         diagonal : (n,) array, for a precomputed kernel only
-            k(x, x) of the rows, which a precomputed kernel cannot know.
+            Values k(x, x) of the rows, which are not in the matrix X.
 
         Returns
         -------
@@ -143,7 +145,8 @@ class GporModel(ThresholdModel):
         ------
         ValueError, TypeError
             If X is not a finite real matrix of `n_features` columns (the Pearson kernel
-            takes NaN), or `diagonal` is missing or not asked for.
+            accepts NaN), or if `diagonal` is missing, or passed without a precomputed
+            kernel.
         """
         X = read_for(self, X, missing=takes_missing(self.kernel))
         prior = self._prior_variance(X, diagonal)
@@ -161,15 +164,15 @@ class GporModel(ThresholdModel):
         return finite_scores(mean), var
 
     def latent_covariance(self, X: MatrixLike) -> np.ndarray:
-        """Covariance of f between rows, without the noise.
+        """Return the covariance of f between rows, without the noise.
 
-        Its diagonal is the variance of `predict_latent`; off it stands how errors at
-        two rows go together, which the error of a mean or a difference depends on.
+        Its diagonal is the variance of `predict_latent`. The other entries are needed
+        for the standard error of a mean or a difference.
 
         Parameters
         ----------
         X : (n, n_features) array or CSR
-            As for `predict_latent`, which says what is raised.
+            As for `predict_latent`, with the same errors.
 
         Returns
         -------
@@ -178,7 +181,8 @@ class GporModel(ThresholdModel):
         Raises
         ------
         ValueError
-            Also if the kernel is precomputed: k between these rows is not known.
+            Also if the kernel is precomputed, because its values between these rows are
+            not known.
         """
         if isinstance(self.kernel, Precomputed):
             raise ValueError("a precomputed kernel does not know k between rows of X")
@@ -222,11 +226,11 @@ class GporModel(ThresholdModel):
     def predict_proba(
         self, X: MatrixLike, *, diagonal: ArrayLike | None = None
     ) -> np.ndarray:
-        """Probabilities of the ranks by (18).
+        """Return the probabilities of the ranks by (18).
 
         Parameters
         ----------
-        X, diagonal : as for `predict_latent`, which says what is raised
+        X, diagonal : as for `predict_latent`, with the same errors
 
         Returns
         -------
@@ -241,18 +245,18 @@ class GporModel(ThresholdModel):
     def score_samples(
         self, X: MatrixLike, y: Labels, *, diagonal: ArrayLike | None = None
     ) -> np.ndarray:
-        """Log predictive probability of given ranks, (n,), in nats.
+        """Return the log predictive probability of given labels, (n,), in nats.
 
         Parameters
         ----------
         X, diagonal : as for `predict_latent`
         y : (n,) labels among `classes`
-            -inf is the score of a rank without training rows.
+            Observed labels. The score of a rank without training rows is -inf.
 
         Raises
         ------
         ValueError, TypeError
-            As `predict_latent`, or if `y` is not so.
+            As in `predict_latent`, or if y holds other labels.
         """
         rank = ranks_of(read_labels(y, "y"), self.classes)
         log_P = self._log_proba(X, diagonal)
@@ -268,18 +272,19 @@ class GporModel(ThresholdModel):
         cost: ArrayLike | None = None,
         diagonal: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`.
+        """Predict labels by a rule on `predict_proba`.
 
         Parameters
         ----------
         X, diagonal : as for `predict_latent`
         rule : {"median", "mode", "cost"}, default "median"
-            The median has the least expected absolute error, and is the rank whose
-            thresholds hold the latent mean; on the paper's sets it misses fewer rows,
-            too, than the most probable rank, which the paper takes. "cost" is the rank
-            of least expected cost.
+            The median has the least expected absolute error and is the rank between
+            whose thresholds the latent mean lies. On the data sets of the paper it also
+            has fewer errors than the mode, the most probable rank, which the paper
+            uses. "cost" is the rank of least expected cost.
         cost : (r, r) array-like, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+            |j - k|.
 
         Returns
         -------
@@ -288,8 +293,8 @@ class GporModel(ThresholdModel):
         Raises
         ------
         ValueError, TypeError
-            As `predict_latent`, for an unknown rule, or for a cost that is not asked
-            for, or not as in `fit_svorim`.
+            As in `predict_latent`; also if the rule is unknown, or if `cost` is passed
+            with another rule or is not as described for `fit_svorim`.
         """
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost, diagonal=diagonal)
@@ -322,77 +327,100 @@ def fit_gpor(
 ) -> GporModel:
     """Fit GPOR: a Gaussian process with an ordinal likelihood.
 
-    The module's docstring states the model. O(n^3) an evaluation of the evidence, of
-    which a fit takes some tens; O(n m^2) with m basis rows.
+    The docstring of `ordinal.gpor` states the model. Each of the 20 to 100 evaluations
+    of the evidence that a fit takes costs O(n^3) operations, or O(n m^2) with m basis
+    rows.
 
     Parameters
     ----------
     X : (n, d) array-like or CSR matrix
-        Rows of features, best standardised. CSR goes with kernel="rbf" and "linear".
-        With kernel="precomputed" the (n, n) kernel matrix. NaN, an entry not known,
-        goes with `kernels.Pearson` only. With `basis` also a numpy.memmap, or an object
-        with `blocks()` (docs/input.md): these are read again at every evaluation.
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. CSR matrices are accepted with kernel="rbf" and "linear".
+        With kernel="precomputed", X is the (n, n) kernel matrix. Only the kernel
+        `kernels.Pearson` accepts missing values (NaN). With `basis`, X may also be a
+        numpy.memmap or a source of chunks (docs/input.md), which every evaluation reads
+        again.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     inference : {"ep", "laplace"}, default "ep"
-        How the posterior is made Gaussian. Laplace's method takes the curvature at the
-        mode and a third of the time; EP matches moments, and its evidence is the more
-        exact.
+        Gaussian approximation of the posterior. Expectation propagation matches
+        moments; its evidence is more accurate. Laplace's method uses the curvature at
+        the mode and takes a third of the time.
     kernel : {"rbf", "ard", "linear", "ard_linear", "precomputed"} or callable
-        Default "rbf". The gamma of "rbf", and the gamma a feature of "ard" and
-        "ard_linear", are learned. A callable k(A, B), such as a kernel of
-        `ordinal.kernels`, is taken as it is.
+        Default "rbf". gamma of "rbf" is learned, and so is gamma of each feature for
+        "ard" and "ard_linear". The parameters of a callable k(A, B), such as a kernel
+        of `ordinal.kernels`, are not changed.
     optimize : bool, default True
-        False infers the model at the starting hyperparameters.
+        Whether to optimise the hyperparameters. If False, the posterior at the starting
+        point is returned.
     objective : {"evidence", "bound"}, default "evidence"
-        What is maximised: the log evidence of the inference, (21) or EP's log Z, with
-        its exact gradient; or, for EP, the variational bound (27) of the paper. The
-        paper's gradient (28)-(30) of the bound holds the posterior still, which moves,
-        and so is not quite its gradient: a search on it may end `stalled`.
+        Objective that is maximised: the log evidence of the inference, (21) or log Z of
+        EP, with its exact gradient; or, for EP, the variational bound (27) of the
+        paper. The gradient (28)-(30) of the paper treats the posterior as constant and
+        is therefore not the exact gradient of the bound, so that the search may end
+        with status `stalled`.
     prior : "weak", mapping or None, default "weak"
-        Of the logs of hyperparameters: normal, mapping of "gamma", "noise" and "gap"
-        (Delta) to (median, standard deviation of the log); what is not named has none.
-        On a few dozen rows the evidence alone overfits. "weak" has its medians at the
-        paper's initial point: gamma 1 / (2 d variance) (1 / (d mean square) for
-        "ard_linear", each of its own feature for the two ARD kernels), noise c, gap 2 c
-        / r. Its deviations, 2, 0.5 and 2, did best on three of the paper's sets in 5
-        and 10 bins: it is the noise that must be kept from vanishing.
+        Prior of the hyperparameters, whose logs are normal and independent. A mapping
+        gives (median, standard deviation of the log) for some of "gamma", "noise" and
+        "gap" (the distances Delta of neighbouring thresholds); those that it does not
+        name have a flat prior, and None is flat for all.
+
+        The default "weak" prevents overfitting on a few dozen rows, above all a noise
+        of almost 0. Its medians are the starting point of the paper: 1 / (2 d variance)
+        for gamma, c for the noise and 2 c / r for the gaps, where c is the root of the
+        mean of k(x, x), 1 for most kernels. The two ARD kernels use the variance of
+        each feature, and "ard_linear" has 1 / (d mean square) for gamma. Its standard
+        deviations 2, 0.5 and 2 had the lowest errors on three data sets of the paper in
+        5 and 10 bins.
     basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
-        Take the FITC approximation by so many rows, or this share of them, which a
-        pivoted Cholesky factorisation of the kernel at the start chooses; or by the
-        rows of these numbers, whose weight is positive; or by (m, d) rows of your own.
-        ("random", 300), ("kmeans++", 300) and ("cholesky", 300) are rows drawn evenly
-        from every rank, each far from those before it by the kernel at the start, or in
-        proportion to what those before it leave of it. "auto" is 100 random rows,
-        doubled until the error of rows held out falls no more. For n beyond a few
-        thousand. The rows that a number or a share means are chosen among max(8000,
-        10 m) that are drawn, or all if they are fewer.
-        The memory is n m doubles for m rows, or `cache_mb`, and 4 n^2 without.
+        Basis rows of the FITC approximation, which is meant for more than a few
+        thousand rows.
+
+        * int or float: this many rows, or this share of the rows, chosen by a pivoted
+          Cholesky factorisation of the kernel at the starting point among max(8000, 10
+          m) rows drawn at random.
+        * ("random", 300): rows drawn at random and stratified by rank.
+        * ("kmeans++", 300): each row drawn with a probability proportional to its
+          squared distance, in the kernel at the starting point, from the nearest row
+          drawn before it.
+        * ("cholesky", 300): each row drawn with a probability proportional to the part
+          of its kernel value that the rows drawn before it do not explain.
+        * "auto": 100 random rows, doubled while the hold-out error decreases.
+        * row numbers, which need positive weights, or (m, d) rows.
+
+        The fit then needs memory for n m doubles, or `cache_mb` if that is less;
+        without a basis it needs 4 n^2 doubles.
     n_restarts : int >= 0, default 0
-        Further searches from random points, drawn from the prior; the best is kept.
+        Number of further searches from random starting points drawn from the prior. The
+        best result of all searches is returned.
     start : mapping, optional
-        Where the search begins: "gamma" (a number, or (d,) for ARD), "noise",
-        "thresholds" ((r - 1,), increasing). What is not named is as in the paper: the
-        medians of the weak prior, and b_1 = -c. Noise and thresholds must be within a
-        factor of 1e20 of c.
+        Starting point of the search: a mapping with some of the keys "gamma" (a number,
+        or (d,) for ARD), "noise" and "thresholds" ((r - 1,), increasing). Default: the
+        starting point of the paper, which is the medians of the weak prior and b_1 =
+        -c. Noise and thresholds must be within a factor of 1e20 of c.
     tol : float > 0, default 1e-3
-        Largest slope of the objective by an entry of theta at which a search ends, in
-        nats: along a log, a thousandth of a nat is far below what n rows can tell.
+        Tolerance on the partial derivatives of the objective by the entries of theta,
+        in nats. Because theta holds logs, 1e-3 is far below the statistical uncertainty
+        of the hyperparameters.
     max_iter : int, default 200
-        Quasi-Newton steps of a search on all rows, and on each of the samples on which
-        it begins where rows are many: halves of n down to 250 rows or, on a basis of m,
-        quarters down to 250 rows and 4 m.
+        Limit on the number of quasi-Newton steps. It applies separately to the search
+        on all rows and to those on samples, with which fits of many rows begin: samples
+        of n / 2, n / 4, ... rows down to 250 or, with m basis rows, of n / 4, n / 16,
+        ... rows down to max(250, 4 m).
     max_time : float > 0, optional
-        Seconds, looked at before every evaluation of the evidence and, half a second
-        later, within it. The model is then the best one of the search, which is kept
-        for that; with no time for one, the mean so far with the variance of the prior.
+        Time budget in seconds, checked before every evaluation of the evidence and,
+        half a second after it is exhausted, within an evaluation. The fit then returns
+        the best model of the search, with a warning. If no evaluation was completed,
+        the model has the latent mean found so far and the variance of the prior.
     sample_weight : (n,) array-like, optional
-        Weight 2 gives the model of the row written twice. EP's weights are 0, or 1 and
-        more: less than a whole site has no cavity. The sum must be at most 1e50, and
-        positive weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice. With
+        inference="ep", weights must be 0 or at least 1, because EP is not defined for a
+        fraction of a row. Their sum must not exceed 1e50, nor the ratio of two positive
+        weights 1e15.
     classes : sequence of labels in rank order, optional
-        Needed for strings. May name ranks that y lacks, whose probability is 0.
+        Required if y holds strings. It may list ranks that do not occur in y; their
+        probability is 0.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -401,13 +429,15 @@ def fit_gpor(
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        Memory in 10^6 bytes for features on a basis, which are n m doubles; those for
-        which there is no room are made anew at every pass. No bit of the result
-        depends on it.
+        With `basis`, memory for the n m features, in 10^6 bytes. Features that do not
+        fit are computed again in every pass over the rows. The result does not depend
+        on it.
     rng : int or numpy.random.Generator, default 0
-        Draws the starts of `n_restarts`, and basis rows of those ways that draw them.
+        Source of the random numbers that draw the starting points of `n_restarts` and
+        the rows of `basis`.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Function that is called with an `ordinal.State` after every step. If it returns
+        a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -420,16 +450,17 @@ def fit_gpor(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
     MemoryError
-        If this machine has not the memory that so many rows need; the message says how
-        much that is, and what a `basis` would need.
+        If the machine has less memory than the fit needs. The message says how much
+        that is, and how much a fit with `basis` needs.
 
     Warns
     -----
     ConvergenceWarning
-        The search ended short of its tolerance, or the inference did; the message says
-        why and what helps.
+        If the search or the inference stopped before it reached its tolerance. The
+        message names the reason and the remedy.
 
     See Also
     --------

@@ -29,11 +29,12 @@ class Hyperparameters:
     n_gammas : int
     c : float
     begin : (p,) array
-        Where the search begins.
+        Starting point of the first search.
     centre, spread : (p,) arrays
-        Of the normal prior of theta; inf is the spread of what has none.
+        Mean and standard deviation of the normal prior of theta; the spread of an entry
+        without a prior is inf.
     weak : two (p,) arrays
-        Mean and deviation of random starts.
+        Mean and standard deviation of random starting points.
     """
 
     n_gammas: int

@@ -49,24 +49,25 @@ from .scatter import OfRows, OnBasis, Scatter, Shares, support_of, weighty
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KdlorModel(ScoreModel):
-    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
+    """Score f(x) = sum_i coef[i] k(support_i, x), and thresholds on it.
 
     Attributes
     ----------
     support : (m, n_features) array or CSR
-        The training rows of positive weight, the rows of the basis, or unit vectors;
-        for a precomputed kernel the (m,) numbers of rows.
+        Training rows of positive weight, basis rows, or unit vectors. For a precomputed
+        kernel, the (m,) numbers of the rows.
     coef : (m,) array
     dual : (r - 1,) array
-        a of (D): how much each pair of neighbouring ranks decides the direction. Of
-        ranks without rows between the two of a pair, it is in the first of its places.
+        a of (D), one entry per pair of neighbouring ranks: how much the pair determines
+        the direction. If there are ranks without training rows between the two, the
+        first of their entries holds the value.
     thresholds : (r - 1,) array
-        Where the most likely rank changes: between the mean scores of two neighbouring
-        ranks, farther from that of the rank with more weight. -inf and +inf where no
-        training rows lie beyond, and equal on both sides of a rank that is never
-        predicted, such as one without rows.
+        Scores at which the most likely rank changes. A threshold lies between the mean
+        scores of two neighbouring ranks, farther from that of the rank with more
+        weight. Thresholds are -inf or +inf where no training rows lie beyond them, and
+        equal on both sides of a rank that is never predicted, such as one without rows.
     rho : float
-        How far the mean scores of neighbouring ranks are apart, at least.
+        Smallest difference of the mean scores of neighbouring ranks.
     C, ridge : float
     classes : (r,) array
         Labels in rank order.
@@ -76,7 +77,7 @@ class KdlorModel(ScoreModel):
     link : CumulativeLink or None
         Probabilities from scores; None unless fitted with `probability`.
     convergence : Convergence
-        Its steps are those of the active set.
+        Record of the fit; its steps are those of the active-set method.
     """
 
     dual: Annotated[np.ndarray, Array("f8", "r-1"), FINITE, NONNEGATIVE]
@@ -90,19 +91,20 @@ class KdlorModel(ScoreModel):
         Parameters
         ----------
         X : (n, n_features) array or CSR
-            Rows to judge; for a precomputed kernel k(rows, training rows).
+            Rows to predict; for a precomputed kernel, the values k(rows, training
+            rows).
 
         Returns
         -------
         (n,) array
-            In proportion to C; mean scores of neighbouring ranks are `rho` apart, or
-            more.
+            Scores, proportional to C. The mean scores of neighbouring ranks differ by
+            at least `rho`.
 
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns; the Pearson
-            kernel takes NaN.
+            If X is not a finite real matrix of `n_features` columns. The Pearson kernel
+            accepts NaN.
         """
         return decision(self, X)
 
@@ -401,8 +403,10 @@ def fit_kdlor(
 ) -> KdlorModel:
     """Fit KDLOR: kernel discriminant analysis with ordered means.
 
-    The module's docstring states (P), (D) and (GAP). O(n^3 / 3) multiplications and n^2
-    doubles; with `basis` O(n m^2) in one pass over the rows, and m^2 doubles.
+    The docstring of `ordinal.kdlor` states the problem (P), its dual (D) and the bound
+    (GAP). The fit takes n^3 / 3 multiplications and memory for n^2 doubles. With m
+    basis rows it takes one pass over the rows with O(n m^2) operations, and memory for
+    m^2 doubles.
 
     Parameters
     ----------
@@ -417,10 +421,10 @@ def fit_kdlor(
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     ridge : float > 0, default 3e-3
-        Ridge, as a part of the trace of the scatter of all rows. Larger ones give
-        smoother scores: search 1e-5 to 1e-1.
+        Regularisation strength, as a share of the trace of the scatter of all rows.
+        Larger values give smoother scores; tune it from 1e-5 to 1e-1.
     C : float > 0, default 1.0
-        Of (P): the unit of the score, which changes no prediction.
+        Parameter of (P) in the paper. It scales the score and changes no prediction.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
@@ -429,24 +433,21 @@ def fit_kdlor(
         which is 1 / d on standardised features; the variance uses `sample_weight` but
         not `class_weight`. "auto" is 1 / d.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
-        The rows that w is a sum of, for very many: a number of rows, drawn at random,
-        of each rank its share, or chosen in a way that is named with it: ("kmeans++",
-        300) or ("cholesky", 300). A share is the part of the trace of the kernel matrix
-        of a sample that may be left out. "auto" is 100 rows, doubled until the error of
-        rows held out falls no more. Or the (m, d) rows themselves. The default is every
-        row; of a linear kernel, for 2000 rows or more and d <= min(n / 4, 1000), the
-        unit vectors, which leave nothing out.
+        Approximation for many rows: w is a sum over basis rows. Values are those of
+        `fit_svorim`. Default: all rows; for a linear kernel with n >= 2000 and d <=
+        min(n / 4, 1000) the d unit vectors, which is exact.
     tol : float > 0, default 1e-6
-        Largest duality gap, relative to the objective. The method is exact: what is
-        left is rounding, which is in proportion to 1 / ridge.
+        Tolerance on the duality gap relative to the objective. The method is exact, so
+        that the gap is due to rounding, which is proportional to 1 / ridge.
     sample_weight : (n,) array-like >= 0, optional
         Weight 2 gives the model of the row written twice; with a basis that is drawn
         only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
         weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike. With
-        "balanced" every rank counts alike, however few its rows are, and the thresholds
-        lie in the middle between the mean scores of neighbouring ranks.
+        Factors by which the weights of the rows are multiplied, per label; the limits
+        of `sample_weight` hold for the products. "balanced" gives all ranks the same
+        total weight; the thresholds are then the midpoints between the mean scores of
+        neighbouring ranks.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -459,19 +460,23 @@ def fit_kdlor(
         With `basis` it takes one more fit, or as many as are needed to leave out rows
         of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths, and the rows of a basis. Unused without both.
+        Source of the random numbers that draw the folds of `probability` and the rows
+        of `basis`. Unused without these.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 10 000
-        Steps of the active set for (D); it takes about as many as there are ranks.
+        Limit on the steps of the active-set method for (D), which takes about as many
+        as there are ranks.
     max_time : float > 0, optional
-        Seconds, looked at between blocks of every matrix; a fit that is late before it
-        has its factorisation has a score of 0.
+        Time budget in seconds, checked between the blocks of every matrix. If it is
+        exhausted before the matrix is factorised, the scores of the model are 0, with a
+        warning.
     callback : callable, optional
-        Called with an `ordinal.State` before the factorisation and between the steps of
-        the active set; a true value stops.
+        Function that is called with an `ordinal.State` before the factorisation and
+        between the steps of the active-set method. If it returns a true value, the fit
+        stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -484,8 +489,8 @@ def fit_kdlor(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then. Or the
-        kernel is not positive semi-definite.
+        If the data or an argument is invalid, which is checked before anything is
+        computed, or if the kernel is not positive semi-definite.
 
     Warns
     -----

@@ -44,28 +44,31 @@ def fit_lit(
 ) -> LinearThresholdModel:
     """Fit LIT: a linear model with a logistic loss at the two nearest thresholds.
 
-    The module's docstring states (P2). Newton's method takes 3 to 8 steps of O(n d^2);
-    with more than 2000 features L-BFGS takes some 100 steps of O(n d), or of the
-    entries that a sparse X holds.
+    The docstring of `ordinal.logistic` states the problem (P2). Newton's method takes 3
+    to 8 steps of O(n d^2) operations. With more than 2000 features, L-BFGS takes about
+    100 steps of O(n d) operations, or proportional to the number of entries of a sparse
+    X.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. `predict` finds the columns of a data frame
-        by their names. Or a source of blocks (`ordinal.data`), or a numpy.memmap, whose
-        rows are read at every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because the penalty
+        depends on their units. `predict` finds the columns of a data frame by their
+        names. X may also be a source of chunks (`ordinal.data`) or a numpy.memmap,
+        whose rows are read in every pass and need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     l2 : float >= 0, default 1e-3
-        Of (P2), in the units of the features; the loss is a mean, so that a penalty
-        means the same for any number of rows. At 0 there is no finite optimum where
-        some direction separates the rows by rank, as with many features: the default
-        is small, but enough against that.
+        Penalty of (P2). The loss is a mean over rows, so that a good value does not
+        depend on their number. With l2 = 0 there is no finite optimum if some linear
+        combination of the features separates the ranks, which is likely with many
+        features; the small default prevents this.
     tol : float > 0, default 1e-6
-        Length of the next Newton step in the norm of the Hessian of the sum of losses:
-        (P2) is then within tol^2 / (2 W) of its minimum. With L-BFGS the largest slope
-        of (P2) by the coefficient of a feature of unit spread.
+        Tolerance on the length of the next Newton step in the norm of the Hessian of
+        the sum of losses; (P2) is then within tol^2 / (2 W) of its minimum. For L-BFGS,
+        tolerance on the partial derivatives of (P2) by the coefficients of features
+        scaled to unit standard deviation.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice.
         Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
@@ -81,19 +84,22 @@ def fit_lit(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; of rows that are read in chunks a
-        fifth of at most 50 000, and so many fits as it takes to leave out every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        If rows are read in chunks, a fit leaves out a fifth, at most 50 000 rows, and
+        there are as many fits as are needed to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths. Unused without `probability`.
+        Source of the random numbers that draw the folds of `probability`. Unused
+        without it.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
-        Steps of Newton's method, or of L-BFGS.
+        Limit on the number of steps of Newton's method or of L-BFGS.
     max_time : float > 0, optional
-        Seconds, looked at before every step and within it.
+        Time budget in seconds, checked before and during every step. When it is
+        exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
@@ -113,10 +119,10 @@ def fit_lit(
     Warns
     -----
     ConvergenceWarning
-        The fit, or one of those for `probability`, ended short of the tolerance; the
-        message says why and what helps. Or, with l2 = 0, features separate the ranks,
-        so that no finite coefficients are the best: they are named, and the status is
-        `Status.SEPARATED`.
+        If the fit, or one of the fits for `probability`, stopped before it reached the
+        tolerance; the message names the reason and the remedy. Also if l2 = 0 and
+        features separate the ranks, so that there is no finite optimum: the message
+        names them, and the status is `Status.SEPARATED`.
 
     See Also
     --------
@@ -164,29 +170,32 @@ def fit_lat(
 ) -> LinearThresholdModel:
     """Fit LAT: a linear model with a logistic loss at every threshold.
 
-    The module's docstring states (P2). Rennie and Srebro found it the best of their
-    losses: an error of k ranks costs k terms, so that it minimises a bound of the
-    absolute error, where LIT bounds the number of errors. It is logistic regression of
-    y > j on x for all j at once, with one direction. O(n (d^2 + r)) a step.
+    The docstring of `ordinal.logistic` states the problem (P2). Rennie and Srebro found
+    this loss to be the best of theirs: an error of k ranks costs k terms, so that the
+    loss is an upper bound of the absolute error, while that of LIT is one of the number
+    of errors. It is the logistic regression of y > j on x for all j at once with common
+    coefficients. A step takes O(n (d^2 + r)) operations.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. `predict` finds the columns of a data frame
-        by their names. Or a source of blocks (`ordinal.data`), or a numpy.memmap, whose
-        rows are read at every pass and need not fit in memory.
+        Features, one row per observation; standardise them first, because the penalty
+        depends on their units. `predict` finds the columns of a data frame by their
+        names. X may also be a source of chunks (`ordinal.data`) or a numpy.memmap,
+        whose rows are read in every pass and need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     l2 : float >= 0, default 1e-3
-        Of (P2), in the units of the features; the loss is a mean, so that a penalty
-        means the same for any number of rows. At 0 there is no finite optimum where
-        some direction separates the rows by rank, as with many features: the default
-        is small, but enough against that.
+        Penalty of (P2). The loss is a mean over rows, so that a good value does not
+        depend on their number. With l2 = 0 there is no finite optimum if some linear
+        combination of the features separates the ranks, which is likely with many
+        features; the small default prevents this.
     tol : float > 0, default 1e-6
-        Length of the next Newton step in the norm of the Hessian of the sum of losses:
-        (P2) is then within tol^2 / (2 W) of its minimum. With L-BFGS the largest slope
-        of (P2) by the coefficient of a feature of unit spread.
+        Tolerance on the length of the next Newton step in the norm of the Hessian of
+        the sum of losses; (P2) is then within tol^2 / (2 W) of its minimum. For L-BFGS,
+        tolerance on the partial derivatives of (P2) by the coefficients of features
+        scaled to unit standard deviation.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice.
         Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
@@ -202,19 +211,22 @@ def fit_lat(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; of rows that are read in chunks a
-        fifth of at most 50 000, and so many fits as it takes to leave out every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        If rows are read in chunks, a fit leaves out a fifth, at most 50 000 rows, and
+        there are as many fits as are needed to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths. Unused without `probability`.
+        Source of the random numbers that draw the folds of `probability`. Unused
+        without it.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
-        Steps of Newton's method, or of L-BFGS.
+        Limit on the number of steps of Newton's method or of L-BFGS.
     max_time : float > 0, optional
-        Seconds, looked at before every step and within it.
+        Time budget in seconds, checked before and during every step. When it is
+        exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
@@ -229,12 +241,12 @@ def fit_lat(
     Raises
     ------
     ValueError, TypeError
-        As `fit_lit`.
+        As in `fit_lit`.
 
     Warns
     -----
     ConvergenceWarning
-        As `fit_lit`.
+        As in `fit_lit`.
 
     See Also
     --------

@@ -33,31 +33,33 @@ from .._watch.convergence import Convergence
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinearThresholdModel(Scored):
-    """A score f(x) = x'coef and the thresholds that cut it.
+    """Score f(x) = x'coef, and thresholds on it.
 
     Attributes
     ----------
     method : str
         "lit" or "lat".
     coef : (n_features,) array
-        beta of (P2): a larger feature with a positive coefficient makes ranks higher.
+        Coefficients beta of (P2). Ranks increase with features whose coefficients are
+        positive.
     thresholds : (r - 1,) array
-        theta, in order. -inf and +inf where no training rows lie beyond, and equal on
-        both sides of a rank that is never predicted: one without rows or, with LIT, one
-        whose thresholds would otherwise be out of order.
+        Thresholds theta, in order. They are -inf or +inf where no training rows lie
+        beyond them, and equal on both sides of a rank that is never predicted: a rank
+        without training rows or, in LIT, one whose thresholds would otherwise be out of
+        order.
     l2 : float
     separated : int array
-        Numbers of the features that separate the ranks, which only l2 = 0 allows: their
-        coefficients have no finite best values, and are where the fit has ended. Empty
-        for all other fits.
+        Positions of the features that separate the ranks, which is possible only with
+        l2 = 0. Their coefficients have no finite optimum; those of the model are where
+        the fit ended. Empty otherwise.
     classes : (r,) array
         Labels in rank order.
     n_features : int
     feature_names : tuple of str, or None
     link : CumulativeLink or None
-        Probabilities from scores; None unless fitted with `probability`.
+        Link from scores to probabilities; None unless fitted with `probability=True`.
     convergence : Convergence
-        Its `primal` is (P2); there is no dual.
+        Record of the fit. Its `primal` is (P2). There is no dual.
     """
 
     method: Literal["lit", "lat"]
@@ -85,8 +87,9 @@ class LinearThresholdModel(Scored):
         Returns
         -------
         (n,) array
-            In the unit of the logistic losses: they are log 2 on a threshold, 0.31 one
-            unit beyond it on the right side, and 1.31 on the wrong one.
+            Scores in units of the logistic losses, which are log 2 = 0.69 on a
+            threshold, 0.31 one unit away from it on the correct side, and 1.31 on the
+            wrong side.
 
         Raises
         ------

@@ -60,34 +60,36 @@ def fit_nnor(
 ) -> NnorModel:
     """Fit NNOR: a neural network with one output per threshold.
 
-    The module's docstring states (P). Each output is a P(y > k) of its own, which share
-    the hidden layer but are not bound to be in order. O(n h (d + r)) a step.
+    The docstring of `ordinal.networks` states the problem (P). The outputs are the
+    probabilities P(y > k). They share the hidden layer, but are not constrained to
+    decrease with k. A step takes O(n h (d + r)) operations.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, which are standardised within the model. `predict` finds the
-        columns of a data frame by their names. Rows of a sparse matrix become dense
-        some at a time.
+        Features, one row per observation; the model standardises them. `predict` finds
+        the columns of a data frame by their names. Sparse matrices are converted to
+        dense ones a part of the rows at a time.
     y : (n,) array-like
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_hidden : int, default 20
-        Units of the hidden layer, h. With a penalty, what more of them bring is small:
-        50 had 1 % less error on nine sets, and take longer (docs/decisions.md).
+        Number h of hidden units. With a penalty, more units gain little: 50 had 1 %
+        less error on nine data sets and took longer (docs/decisions.md).
     loss : {"cross_entropy", "squared"}, default "cross_entropy"
-        (1) or (2). The first is the likelihood of the codes, and its slope does not
-        vanish where an output is wrong for certain.
+        Loss (1) or (2). Unlike the squared loss, cross entropy is a likelihood, and its
+        gradient does not vanish for outputs that are wrong and close to 0 or 1.
     l2 : float >= 0, default 3e-3
-        Of (P), for the weights of standardised features and of units, not for biases.
-        The loss is a mean, so that a penalty means the same for any number of rows. The
-        default did best on nine sets with genuine ranks (docs/decisions.md).
+        Penalty of (P) on the weights of standardised features and of hidden units, but
+        not on biases. The loss is a mean over rows, so that a good value does not
+        depend on their number. The default had the lowest error on nine data sets with
+        genuine ranks (docs/decisions.md).
     n_starts : int, default 1
-        Random hidden layers to begin from; the one with the least (P) in the end is
-        the model.
+        Number of random starting points. The result with the smallest value of (P) is
+        returned.
     tol : float > 0, default 1e-3
-        Largest slope of (P) by a weight or a bias of a converged fit. A smaller one
-        takes longer and predicted no better (docs/decisions.md).
+        Tolerance on the partial derivatives of (P) by weights and biases. A smaller
+        tolerance takes longer and did not improve predictions (docs/decisions.md).
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice.
         Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
@@ -103,17 +105,19 @@ def fit_nnor(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
-        Draws the hidden layers at the start.
+        Source of the random numbers that draw the starting points.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
-        Steps of L-BFGS from each start.
+        Limit on the number of L-BFGS steps from each starting point.
     max_time : float > 0, optional
-        Seconds, looked at before every evaluation of (P).
+        Time budget in seconds, checked before every evaluation of (P). When it is
+        exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Function that is called with an `ordinal.State` after every step. If it returns
+        a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -126,13 +130,15 @@ def fit_nnor(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        The search from the best start ended short of the tolerance, or time was up
-        before the last start; the message says why and what helps.
+        If the fit from the best starting point stopped before it reached the tolerance,
+        or the time budget was exhausted before the last starting point. The message
+        names the reason and the remedy.
 
     See Also
     --------
@@ -189,34 +195,35 @@ def fit_nnpom(
 ) -> NnpomModel:
     """Fit NNPOM: a neural network with a proportional odds output.
 
-    The module's docstring states (P). It is the proportional odds model (`fit_pom`)
-    with v'h(x) in place of x'beta: the thresholds are in order, and so are its
-    probabilities. O(n h d) a step.
+    It is the proportional odds model (`fit_pom`) with v'h(x) in place of x'beta, so
+    that the thresholds are in order and P(y <= j) increases with j. The docstring of
+    `ordinal.networks` states the problem (P). A step takes O(n h d) operations.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, which are standardised within the model. `predict` finds the
-        columns of a data frame by their names. Rows of a sparse matrix become dense
-        some at a time.
+        Features, one row per observation; the model standardises them. `predict` finds
+        the columns of a data frame by their names. Sparse matrices are converted to
+        dense ones a part of the rows at a time.
     y : (n,) array-like
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_hidden : int, default 20
-        Units of the hidden layer, h. With a penalty, what more of them bring is small:
-        50 had 1 % less error on nine sets, and take longer (docs/decisions.md).
+        Number h of hidden units. With a penalty, more units gain little: 50 had 1 %
+        less error on nine data sets and took longer (docs/decisions.md).
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
-        F of (3): logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or Cauchy.
+        Distribution function F of (3): logistic, normal, 1 - exp(-exp t), exp(-exp(-t))
+        or Cauchy.
     l2 : float >= 0, default 1e-2
-        Of (P). With 3e-3, the default of `fit_nnor`, the model was worse than a
-        constant on a table of noisy ranks of unequal size, and on twelve tables worse
-        on average (docs/decisions.md).
+        Penalty of (P), as in `fit_nnor`. With the default of that function, 3e-3,
+        errors were larger on average over twelve data sets, and larger than those of a
+        constant on one with noisy ranks of unequal size (docs/decisions.md).
     n_starts : int, default 1
-        Random hidden layers to begin from; the one with the least (P) in the end is
-        the model.
+        Number of random starting points. The result with the smallest value of (P) is
+        returned.
     tol : float > 0, default 1e-3
-        Largest slope of (P) by a weight or a bias of a converged fit. A smaller one
-        takes longer and predicted no better (docs/decisions.md).
+        Tolerance on the partial derivatives of (P) by weights and biases. A smaller
+        tolerance takes longer and did not improve predictions (docs/decisions.md).
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice.
         Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
@@ -232,17 +239,19 @@ def fit_nnpom(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
-        Draws the hidden layers at the start.
+        Source of the random numbers that draw the starting points.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
-        Steps of L-BFGS from each start.
+        Limit on the number of L-BFGS steps from each starting point.
     max_time : float > 0, optional
-        Seconds, looked at before every evaluation of (P).
+        Time budget in seconds, checked before every evaluation of (P). When it is
+        exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Function that is called with an `ordinal.State` after every step. If it returns
+        a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -255,12 +264,12 @@ def fit_nnpom(
     Raises
     ------
     ValueError, TypeError
-        As `fit_nnor`.
+        As in `fit_nnor`.
 
     Warns
     -----
     ConvergenceWarning
-        As `fit_nnor`.
+        As in `fit_nnor`.
 
     See Also
     --------
@@ -316,40 +325,42 @@ def fit_elmor(
 ) -> ElmorModel:
     """Fit ELMOR: an extreme learning machine with ordinal output codes.
 
-    The extreme learning machine: the hidden layer (H) is drawn and stays as it is, so
-    that the outputs are a linear problem, solved by one decomposition:
+    In an extreme learning machine the hidden layer (H) is random and not trained, so
+    that fitting the outputs is a linear problem, which one decomposition solves:
 
         min_{V,a}  (1/W) sum_i w_i |c_(y_i) - V h(x_i) - a|^2 + ridge |V|^2          (R)
 
-    The code c of rank y has 1 for each threshold k < y and -1 for the others, r - 1
-    numbers, all of which one network puts out: the paper's single multi-output
-    machine, whose constant first column is left out. A rank is predicted whose code is
-    nearest. O(n h (h + d)) in all, and O(n h r) for each ridge that is tried.
+    The code c of rank y has r - 1 entries: 1 for each threshold k < y and -1 for the
+    others. One network has all of them as outputs; this is the single multi-output
+    machine of the paper without its constant first column. The rank whose code is
+    nearest to the outputs is predicted. A fit takes O(n h (h + d)) operations, and O(n
+    h r) per ridge that is tried.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, which are standardised within the model. `predict` finds the
-        columns of a data frame by their names. Or a source of blocks (`ordinal.data`),
-        or a numpy.memmap, whose rows are read at every pass, some seven in all, and
-        need not fit in memory. Rows of a sparse matrix become dense some at a time.
-    y : (n,) array-like, or None where X is a source of blocks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Features, one row per observation; the model standardises them. `predict` finds
+        the columns of a data frame by their names. X may also be a source of chunks
+        (`ordinal.data`) or a numpy.memmap, whose rows are read in about seven passes
+        and need not fit in memory. Sparse matrices are converted to dense ones a part
+        of the rows at a time.
+    y : (n,) array-like, or None if X is a source of chunks
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_hidden : int, default 200
-        Units of the hidden layer, h. The paper searches 5 to 100 of them, for without
-        a ridge too many fit the last row; with one, more do no harm, and on sets of
-        over a thousand rows some good.
+        Number h of hidden units. The paper searches 5 to 100, because without a ridge a
+        large number overfits. With a ridge a large number does no harm, and is better
+        on data sets of more than a thousand rows.
     ridge : float > 0 or "loo", default "loo"
-        Of (R). "loo" takes the one of least leave-one-out error of the codes, in the
-        same units: PRESS, which the decomposition gives for every ridge without another
-        fit. One observation of a row is left out: weight 1, or all of a row that weighs
-        less. So weight 2 is still the row written twice, but weights that are all half
-        as large are not the same.
+        Ridge of (R). "loo" chooses the ridge with the smallest squared leave-one-out
+        error of the codes (PRESS), which the decomposition gives for every ridge
+        without another fit. What is left out of a row is weight 1, or all of its weight
+        if that is less. Weight 2 thus still has the same effect as writing the row
+        twice, but multiplying all weights by a number can change the ridge.
     tol : float > 0, default 0.05
-        How far the logarithm of the ridge may be from that of least error. Where a
-        ridge is given, the largest amount by which the normal equations may be missed,
-        as a share of their largest right side.
+        Tolerance of ridge="loo" on the logarithm of the ridge. If a ridge is given,
+        tolerance on the residual of the normal equations relative to their largest
+        right-hand side.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice.
         Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
@@ -365,23 +376,26 @@ def fit_elmor(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the outputs of rows that are
-        left out, 50 000 of them at most. It takes no other fits.
+        Whether to calibrate the probabilities of `predict_proba`. This uses the
+        leave-one-out outputs of at most 50 000 rows and takes no further fits.
     rng : int or numpy.random.Generator, default 0
-        Draws the hidden layer, as `fit_nnor` begins: normal weights of the variance
-        1/d, and biases of variance 1, so that its units bend among the rows. The
-        paper's, uniform from -1 to 1, make units that hardly bend where d is small and
-        do little else where it is large.
+        Source of the random numbers that draw the hidden layer: normal weights of
+        variance 1 / d and biases of variance 1, with which the units are nonlinear
+        within the range of the rows. The paper draws them uniformly from -1 to 1, with
+        which units are almost linear if d is small, and saturated if it is large.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 100
-        Passes over the rows that look for the ridge; some five are usual.
+        Limit on the number of passes over the rows to find the ridge, which usually
+        takes about five.
     max_time : float > 0, optional
-        Seconds, looked at before every pass.
+        Time budget in seconds, checked before every pass. When it is exhausted, the fit
+        returns its best result so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` before every pass; a true value stops.
+        Function that is called with an `ordinal.State` before every pass. If it returns
+        a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -394,13 +408,14 @@ def fit_elmor(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        The search of the ridge ended short of the tolerance; the message says why and
-        what helps.
+        If the search for the ridge stopped before it reached the tolerance. The message
+        names the reason and the remedy.
 
     See Also
     --------
@@ -481,61 +496,61 @@ def fit_cnnor(
 ) -> CnnorModel:
     """Fit CNNOR: a convolutional network trained on triplets of rows.
 
-    A tower of three layers, whose weights all rows share, gives a row its place e(x),
-    q numbers: tanh of F filters on w neighbouring features, in the order in which X has
-    them, with zeros beyond; tanh of h units; and a linear layer. A triplet at a
-    threshold has a row l of the rank below it, a row h of the rank above it, and any
-    row x, and asks on whose side that is:
+    A network of three layers maps each row to its embedding e(x) of q numbers: tanh of
+    F filters on w neighbouring features, in the order of the columns of X and padded
+    with zeros; tanh of h units; and a linear layer. A triplet at a threshold has a row
+    l of the rank below it, a row h of the rank above it, and any row x. It asks on
+    which side of the threshold x is:
 
         u = |e(x) - e(l)|^2 - |e(x) - e(h)|^2,  P(x is above) = 1 / (1 + exp(-u))    (T)
 
         min  mean of the cross entropy of the triplets + l2/2 |weights|^2            (P)
 
-    A row is predicted by the mean of P over pairs of training rows at each threshold,
-    the votes for y > k. A logistic function of their log odds, fitted to the training
-    rows at each threshold, makes good what a draw of pairs adds; ranks and
-    probabilities then follow as for `fit_nnor`.
+    For prediction, the mean of P over pairs of training rows at each threshold is the
+    vote for y > k. A logistic function of its log odds, fitted to the training rows at
+    each threshold, corrects the effect of the random pairs. Labels and probabilities
+    then follow as for `fit_nnor`.
 
-    What is known of the paper, from its abstract and from summaries: ranks become
-    binary problems, one a rank, networks of one origin learn from triplets of rows of
-    different ranks whether they are in order, which multiplies the rows of a small set,
-    and a test row forms triplets with rows of known rank, whose votes a decoder counts.
-    It is for pictures. What is chosen here: the tower for tables, one for all
-    thresholds, the relation (T), which the distances in it make antisymmetric in l and
-    h, neighbouring ranks for l and h, the penalty, and L-BFGS.
+    The paper was known to us only from its abstract and from summaries: it has one
+    binary problem per rank, whose networks learn from triplets of rows of different
+    ranks whether they are in order, which increases the number of training examples of
+    a small data set; a test row forms triplets with rows of known ranks, and a decoder
+    counts their votes. It is meant for images. Choices of this implementation are the
+    network for tables, which is the same for all thresholds, the relation (T), which is
+    antisymmetric in l and h, neighbouring ranks for l and h, the penalty, and L-BFGS.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, which are standardised within the model; their order is that
-        of the convolution. `predict` finds the columns of a data frame by their names.
-        Rows of a sparse matrix become dense some at a time.
+        Features, one row per observation, in the order of the convolution; the model
+        standardises them. `predict` finds the columns of a data frame by their names.
+        Sparse matrices are converted to dense ones a part of the rows at a time.
     y : (n,) array-like
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     width : int, default 3
-        Features under a filter, w.
+        Number w of features per filter.
     n_filters, n_hidden, n_places : int, default 8, 16 and 4
-        F, h and q. One place orders rows on a line; more let ranks bend.
+        Numbers of filters F, of hidden units h, and of entries q of the embedding. With
+        q = 1 rows are ordered along a line, with a larger q along a curve.
     l2 : float >= 0, default 1e-2
-        Of (P), for all weights but the biases. With 1e-3 the model was worse than a
-        constant on two tables of noisy ranks, and on twelve tables worse on average
-        (docs/decisions.md). Where ranks follow from a product of features alone, a
-        smaller one finds it more surely: try 1e-3.
+        Penalty of (P) on all weights but not on biases. With 1e-3, errors were larger
+        on average over twelve data sets, and larger than those of a constant on two
+        with noisy ranks (docs/decisions.md). Try 1e-3 if ranks depend on products of
+        features only.
     n_triplets : int, default 20 000
-        At most, about; ten for each row and threshold where that is less. Every rank is
-        asked of every threshold in proportion to its rows. The time is in proportion
-        to them and to n.
+        Approximate limit on the number of triplets; there are ten per row and threshold
+        if that is less. At every threshold, the triplets of a rank are proportional to
+        its rows. The time of a fit is proportional to this number and to n.
     n_compared : int, default 200
-        Pairs of training rows at each threshold, with which rows are compared to
-        predict them.
+        Number of pairs of training rows per threshold with which new rows are compared.
     tol : float > 0, default 1e-3
-        Largest slope of (P) by a weight or a bias of a converged fit.
+        Tolerance on the partial derivatives of (P) by weights and biases.
     sample_weight : (n,) array-like >= 0, optional
-        Of the loss of a row that is asked, and the chance of one to be drawn for a
-        side. Weight 2 means the row written twice, but not to the same triplets: these
-        are drawn. The sum must lie between 1e-50 and 1e50, and positive weights differ
-        by a factor of at most 1e15.
+        Weights of the rows: they multiply the loss of x, and the probability to be
+        drawn as l or h. Weight 2 has the same effect as writing the row twice, except
+        that other triplets are drawn. Their sum must lie between 1e-50 and 1e50, and
+        the ratio of two positive weights must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
         Factors by which the weights of the rows are multiplied, per label; "balanced"
         gives all ranks the same total weight. The limits of `sample_weight` hold for
@@ -547,17 +562,20 @@ def fit_cnnor(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     rng : int or numpy.random.Generator, default 0
-        Draws the weights at the start, the triplets, and the pairs to compare with.
+        Source of the random numbers that draw the initial weights, the triplets and the
+        pairs for prediction.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
-        Steps of L-BFGS.
+        Limit on the number of L-BFGS steps.
     max_time : float > 0, optional
-        Seconds, looked at before every evaluation of (P).
+        Time budget in seconds, checked before every evaluation of (P). When it is
+        exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Function that is called with an `ordinal.State` after every step. If it returns
+        a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -570,12 +588,14 @@ def fit_cnnor(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        The search ended short of the tolerance; the message says why and what helps.
+        If the fit stopped before it reached the tolerance. The message names the reason
+        and the remedy.
 
     See Also
     --------

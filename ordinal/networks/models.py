@@ -56,9 +56,9 @@ class NetworkModel(Model):
     Attributes
     ----------
     mean, scale : (n_features,) arrays
-        Mean and deviation of the training rows.
+        Means and standard deviations of the training rows.
     hidden_weights : (n_features, h) array
-        U, of the standardised features.
+        Weights U of the standardised features.
     hidden_bias : (h,) array
         a.
     classes : (r,) array
@@ -79,7 +79,7 @@ class NetworkModel(Model):
 
     @property
     def n_hidden(self) -> int:
-        """Units of the hidden layer, h."""
+        """Number h of hidden units."""
         return self.hidden_bias.size
 
     def hidden(self, X: MatrixLike) -> np.ndarray:
@@ -92,8 +92,8 @@ class NetworkModel(Model):
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or a row is so far
-            out that a unit has no value.
+            If X is not a finite real matrix of `n_features` columns, or if the values
+            of a row are so large that a unit overflows.
         """
         return self._through(X, np.eye(self.n_hidden))
 
@@ -118,11 +118,10 @@ class OrderedOutputs(Model):
         raise NotImplementedError
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, differences of the outputs.
+        """Return the probabilities of the ranks, which are differences of the outputs.
 
-        Where the outputs P(y > k) of a row rise with k, they are brought in order
-        first: to the sequence that does not rise and is nearest, in the sum of squares
-        (isotonic regression).
+        If the outputs P(y > k) of a row increase with k, they are first replaced by the
+        nearest values, by least squares, that do not (isotonic regression).
 
         Parameters
         ----------
@@ -135,7 +134,7 @@ class OrderedOutputs(Model):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`.
+                As in `decision_function`.
         """
         return self._proba(self.decision_function(X))
 
@@ -158,12 +157,13 @@ class OrderedOutputs(Model):
         ----------
         X : (n, n_features) array, CSR or data frame
         rule : {"scan", "mode", "median", "cost"}, default "scan"
-            "scan" is that of the paper of NNOR: the outputs P(y > k) are gone through
-            in order, and the first one below 1/2 tells the rank. The others use
-            `predict_proba`: its most probable rank, its median, or the rank of least
-            expected cost. Scan and median differ only where outputs are out of order.
+            "scan" is the rule of the paper of NNOR: the predicted rank is the first k
+            with an output P(y > k) below 1/2. The others use `predict_proba`: the most
+            probable rank, the median, or the rank of least expected cost. Scan and
+            median differ only where outputs are out of order.
         cost : (r, r) array-like, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+            |j - k|.
 
         Returns
         -------
@@ -172,8 +172,8 @@ class OrderedOutputs(Model):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, for an unknown rule, or for a cost that is not
-            asked for or not one of r ranks.
+            As in `decision_function`; also if the rule is unknown, or if `cost` is
+            passed with another rule or does not have shape (r, r).
         """
         return predicted(self, X, rule, "scan", cost)
 
@@ -185,18 +185,19 @@ class OrderedOutputs(Model):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NnorModel(OrderedOutputs, NetworkModel):
-    """A hidden layer and a logistic output for each threshold: P(y > k) of its own.
+    """Hidden layer with one logistic output P(y > k) per threshold.
 
     Attributes
     ----------
     mean, scale, hidden_weights, hidden_bias : arrays
-        Of the hidden layer h(x), as for every `NetworkModel`.
+        Parameters of the hidden layer h(x), as in `NetworkModel`.
     output_weights : (m, h) array
-        v_k, one a threshold between ranks that training rows have.
+        v_k, one row per threshold between ranks that have training rows.
     offsets : (m,) array
-        t_k. Output k is 1 / (1 + exp(t_k - v_k'h(x))).
+        Offsets t_k. Output k is 1 / (1 + exp(t_k - v_k'h(x))).
     observed : (r,) bool array
-        Which ranks have training rows of positive weight; m is one less.
+        Whether each rank has training rows of positive weight. m is the number of such
+        ranks minus one.
     loss : {"cross_entropy", "squared"}
     l2 : float
     classes : (r,) array
@@ -204,8 +205,8 @@ class NnorModel(OrderedOutputs, NetworkModel):
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
-        Its `primal` is (P) of `ordinal.networks`, at the best of all starts; there is
-        no dual.
+        Record of the fit. Its `primal` is (P) of `ordinal.networks` for the best
+        starting point. There is no dual.
     """
 
     output_weights: Annotated[np.ndarray, Array("f8", "m h"), FINITE]
@@ -219,11 +220,11 @@ class NnorModel(OrderedOutputs, NetworkModel):
             raise ValueError("observed must name one rank more than there are offsets")
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log odds of y > k by each output, (n, r - 1), which nothing keeps
-        in order.
+        """Return the log odds of y > k, (n, r - 1).
 
-        inf and -inf for outputs beyond the observed ranks, and the same on both sides
-        of a rank between that has no rows.
+        They are not constrained to decrease with k. They are inf or -inf where no
+        training rows lie beyond the threshold, and equal on both sides of an inner rank
+        without training rows.
 
         Parameters
         ----------
@@ -240,17 +241,17 @@ class NnorModel(OrderedOutputs, NetworkModel):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NnpomModel(Thresholds, NetworkModel):
-    """A hidden layer below a cumulative link: P(y <= j | x) = F(theta_j - v'h(x)).
+    """Hidden layer with a cumulative link: P(y <= j | x) = F(theta_j - v'h(x)).
 
     Attributes
     ----------
     mean, scale, hidden_weights, hidden_bias : arrays
-        Of the hidden layer h(x), as for every `NetworkModel`.
+        Parameters of the hidden layer h(x), as in `NetworkModel`.
     output_weights : (h,) array
         v.
     thresholds : (r - 1,) array
-        theta, in order. -inf and +inf where no training rows lie beyond, and equal on
-        both sides of a rank between that has none.
+        Thresholds theta, in order. They are -inf or +inf where no training rows lie
+        beyond them, and equal on both sides of an inner rank without training rows.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}
         F.
     l2 : float
@@ -259,8 +260,8 @@ class NnpomModel(Thresholds, NetworkModel):
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
-        Its `primal` is (P) of `ordinal.networks`, at the best of all starts; there is
-        no dual.
+        Record of the fit. Its `primal` is (P) of `ordinal.networks` for the best
+        starting point. There is no dual.
     """
 
     output_weights: Annotated[np.ndarray, Array("f8", "h"), FINITE]
@@ -283,7 +284,7 @@ class NnpomModel(Thresholds, NetworkModel):
         return self._through(X, self.output_weights[None])[:, 0]
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, F(theta_j - f) - F(theta_(j-1) - f).
+        """Return the probabilities of the ranks, F(theta_j - f) - F(theta_(j-1) - f).
 
         Parameters
         ----------
@@ -296,7 +297,7 @@ class NnpomModel(Thresholds, NetworkModel):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`.
+                As in `decision_function`.
         """
         eta = self.thresholds - self.decision_function(X)[:, None]
         P = rank_probabilities(cumulative(self.link, eta), exceeding(self.link, eta))
@@ -309,17 +310,18 @@ class NnpomModel(Thresholds, NetworkModel):
         rule: Literal["mode", "median", "cost"] = "mode",
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`.
+        """Predict labels by a rule on `predict_proba`.
 
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
         rule : {"mode", "median", "cost"}, default "mode"
-            The most probable rank, as the survey of Gutierrez et al. predicts; the
-            median, which has the least expected absolute error; or the rank of least
-            expected cost.
+            The most probable rank, as in the survey of Gutierrez et al.; the median,
+            which has the least expected absolute error; or the rank of least expected
+            cost.
         cost : (r, r) array-like, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+            |j - k|.
 
         Returns
         -------
@@ -328,8 +330,8 @@ class NnpomModel(Thresholds, NetworkModel):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, for an unknown rule, or for a cost that is not
-            asked for or not one of r ranks.
+            As in `decision_function`; also if the rule is unknown, or if `cost` is
+            passed with another rule or does not have shape (r, r).
         """
         rules = "mode", "median", "cost"
         return by_probabilities(self, X, rule, rules, cost)
@@ -337,32 +339,34 @@ class NnpomModel(Thresholds, NetworkModel):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ElmorModel(NetworkModel):
-    """A random hidden layer and an output for each threshold: o(x) = V h(x) + a.
+    """Random hidden layer with one output per threshold: o(x) = V h(x) + a.
 
     Attributes
     ----------
     mean, scale, hidden_weights, hidden_bias : arrays
-        Of the hidden layer h(x), as for every `NetworkModel`; drawn, not learned.
+        Parameters of the hidden layer h(x), as in `NetworkModel`; they are random and
+        not trained.
     output_weights : (m, h) array
-        V, a row for each threshold between ranks that training rows have.
+        V, one row per threshold between ranks that have training rows.
     intercept : (m,) array
         a.
     observed : (r,) bool array
-        Which ranks have training rows of positive weight; m is one less.
+        Whether each rank has training rows of positive weight. m is the number of such
+        ranks minus one.
     ridge : float
-        The one that was given, or found.
+        Ridge that was given or found.
     loo_error : float or None
-        |c - o|^2 of the mean training row, by the outputs without an observation of it,
-        where the ridge was found by it.
+        Mean squared leave-one-out error |c - o|^2 of the training rows; None if the
+        ridge was given.
     classes : (r,) array
         Labels in rank order.
     n_features : int
     feature_names : tuple of str, or None
     link : SoftmaxLink or None
-        Probabilities from distances to the codes; None unless fitted with
-        `probability`.
+        Link from distances to the codes to probabilities; None unless fitted with
+        `probability=True`.
     convergence : Convergence
-        Its `primal` is (R) of `ordinal.networks`; there is no dual.
+        Record of the fit. Its `primal` is (R) of `ordinal.networks`. There is no dual.
     """
 
     output_weights: Annotated[np.ndarray, Array("f8", "m h"), FINITE]
@@ -381,7 +385,7 @@ class ElmorModel(NetworkModel):
                 raise ValueError("the link must know the observed ranks")
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the outputs, one a threshold: above 0 for ranks that are higher.
+        """Return the outputs, one per threshold, which are positive for higher ranks.
 
         Parameters
         ----------
@@ -390,8 +394,9 @@ class ElmorModel(NetworkModel):
         Returns
         -------
         (n, r - 1) array
-            Near 1 or -1, which is the code of y > k. Exactly that beyond the observed
-            ranks, and the same on both sides of a rank between that has no rows.
+            Approximations of 1, the code of y > k, or of -1. They are exactly 1 or -1
+            where no training rows lie beyond the threshold, and equal on both sides of
+            an inner rank without training rows.
 
         Raises
         ------
@@ -402,7 +407,7 @@ class ElmorModel(NetworkModel):
         return for_all_ranks(self.observed, outputs, 1.0, -1.0)
 
     def rank_values(self, outputs: np.ndarray) -> np.ndarray:
-        """Return how near outputs are to the codes of the ranks.
+        """Return the proximity of outputs to the codes of the ranks.
 
         Parameters
         ----------
@@ -412,9 +417,10 @@ class ElmorModel(NetworkModel):
         Returns
         -------
         (n, r) array
-            A quarter of the squared distance to the nearest code, less that to the code
-            of the rank: 0 at most, and two neighbouring ranks differ by the output
-            between them. -inf for a rank without training rows.
+            A quarter of the difference of two squared distances: to the nearest code,
+            and to the code of the rank. Values are at most 0; those of two neighbouring
+            ranks differ by the output between them. They are -inf for a rank without
+            training rows.
 
         Raises
         ------
@@ -430,10 +436,10 @@ class ElmorModel(NetworkModel):
         return code_distances(outputs[:, between], self.observed)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, a softmax link of the distances to their codes.
+        """Return the probabilities of the ranks, a softmax of distances to their codes.
 
-        The log odds of two neighbouring ranks then rise with the output between them.
-        The link is fitted to outputs of training rows without an observation of theirs.
+        The log odds of two neighbouring ranks increase with the output between them.
+        The link is fitted to the leave-one-out outputs of the training rows.
 
         Parameters
         ----------
@@ -446,7 +452,8 @@ class ElmorModel(NetworkModel):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, or if the model was fitted without `probability`.
+            As in `decision_function`, or if the model was fitted without
+            `probability=True`.
         """
         link = require_link(self.link)
         return np.asarray(link(self._distances(self.decision_function(X))))
@@ -464,13 +471,14 @@ class ElmorModel(NetworkModel):
         ----------
         X : (n, n_features) array, CSR or data frame
         rule : {"nearest", "mode", "median", "cost"}, default "nearest"
-            "nearest" is the rank whose code is nearest to the outputs, the lower one of
-            two. That of least exponential loss, by which others decode, is the same
-            unless the outputs are out of order, and differed in a row of thousands.
-            The other rules use `predict_proba`: its most
-            probable rank, its median, or the rank of least expected cost.
+            "nearest" predicts the rank whose code is nearest to the outputs, the lower
+            one of a tie. (The rank of least exponential loss, another way of decoding,
+            is the same unless the outputs are out of order; it differed in one row of
+            thousands.) The other rules use `predict_proba`: the most probable rank, the
+            median, or the rank of least expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+            |j - k|.
 
         Returns
         -------
@@ -479,9 +487,9 @@ class ElmorModel(NetworkModel):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, for an unknown rule, for a rule on probabilities
-            that the model lacks, or for a cost that is not asked for or not one of r
-            ranks.
+            As in `decision_function`; also if the rule is unknown or needs
+            probabilities that the model does not have, or if `cost` is passed with
+            another rule or does not have shape (r, r).
         """
         return predicted(self, X, rule, "nearest", cost)
 

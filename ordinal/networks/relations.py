@@ -31,27 +31,29 @@ from .models import OrderedOutputs
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CnnorModel(OrderedOutputs):
-    """A convolutional tower, and places of training rows to compare with.
+    """Convolutional network, and embeddings of training rows for comparison.
 
     Attributes
     ----------
     mean, scale : (n_features,) arrays
-        Mean and deviation of the training rows.
+        Means and standard deviations of the training rows.
     width : int
-        w.
+        Number w of features per filter.
     filters : (w, F) array
-        On w neighbouring features.
+        Filters on w neighbouring features.
     filter_bias : (F,) array
     hidden_weights : (n_features F, h) array
-        Of the outputs of the filters, those at a feature together.
+        Weights of the outputs of the filters; the outputs at one feature are
+        consecutive.
     hidden_bias : (h,) array
     output_weights : (h, q) array
-        Of the place e(x) of a row.
+        Weights of the embedding e(x).
     low, high : (m, s, q) arrays
-        Places of training rows of the ranks below and above each threshold, in pairs.
+        Embeddings of pairs of training rows of the ranks below and above each
+        threshold.
     slopes, offsets : (m,) arrays
-        Of the votes: log odds of y > k are slopes[k] z_k - offsets[k], z those of the
-        mean vote.
+        Logistic functions of the votes: the log odds of y > k are slopes[k] z_k -
+        offsets[k], where z_k are those of the mean vote.
     observed : (r,) bool array
         Which ranks have training rows of positive weight; m is one less.
     l2 : float
@@ -60,7 +62,7 @@ class CnnorModel(OrderedOutputs):
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
-        Its `primal` is (P) of `fit_cnnor`; there is no dual.
+        Record of the fit. Its `primal` is (P) of `fit_cnnor`. There is no dual.
     """
 
     mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
@@ -92,7 +94,8 @@ class CnnorModel(OrderedOutputs):
             raise ValueError("low and filters must not be empty")
 
     def places(self, X: MatrixLike) -> np.ndarray:
-        """e(x) of rows, (n, q): near one another where ranks are.
+        """Return the embeddings e(x), (n, q); rows of similar ranks are near one
+        another.
 
         Parameters
         ----------
@@ -101,8 +104,8 @@ class CnnorModel(OrderedOutputs):
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or a row is so far
-            out that it has no place.
+            If X is not a finite real matrix of `n_features` columns, or if the values
+            of a row are so large that its embedding overflows.
         """
         rows = LayerRows(read_for(self, X), self.mean, self.scale)
         tower = Tower(
@@ -117,12 +120,13 @@ class CnnorModel(OrderedOutputs):
         return finite_scores(out)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log odds of y > k by the votes of the pairs at each threshold.
+        """Return the log odds of y > k, (n, r - 1), by the votes at each threshold.
 
-        The mean of the probabilities (T) that the row is nearer to the higher row of a
-        pair than to the lower one, in a logistic function of its own. Nothing keeps
-        them in order. inf and -inf beyond the observed ranks, and the same on both
-        sides of a rank between that has no rows. (n, r - 1).
+        A vote is the mean of the probabilities (T) that the row is nearer to the higher
+        row of a pair than to the lower one, corrected by a logistic function per
+        threshold. The log odds are not constrained to decrease with k. They are inf or
+        -inf where no training rows lie beyond the threshold, and equal on both sides of
+        an inner rank without training rows.
 
         Parameters
         ----------
@@ -131,7 +135,7 @@ class CnnorModel(OrderedOutputs):
         Raises
         ------
         ValueError, TypeError
-            As `places`.
+            As in `places`.
         """
         E = self.places(X)
         with np.errstate(over="ignore", invalid="ignore"):  # seen by the check

@@ -54,29 +54,30 @@ class OfmhsModel(Scored):
     Attributes
     ----------
     main : (d,) array
-        beta: what a deviation of a feature adds to the log odds of higher ranks where
-        all others are at their means.
+        Main effects beta: the change of the log odds of higher ranks when a feature
+        increases by one standard deviation, if all others are at their means.
     pairs : (d, d) array
-        Theta, symmetric with zeros on its diagonal: what a deviation of feature j adds
-        to the effect of feature k.
+        Interactions Theta, symmetric with zeros on the diagonal: the change of the
+        effect of feature k when feature j increases by one standard deviation.
     brought : (d, d) array
-        m: entry (j, k) is the part of main[j] that pair (j, k) has brought in; what
-        remains of main[j] came in by itself. The objective (P) is a function of these.
+        m of (P): entry (j, k) is the part of main[j] that belongs to the pair (j, k);
+        the rest of main[j] is independent of pairs.
     centre, spread : (d,) arrays
-        Means and deviations of the training rows, by weight.
+        Weighted means and standard deviations of the training rows.
     thresholds : (r - 1,) array
-        theta, in order. -inf and +inf where no training rows lie beyond, and equal on
-        both sides of a rank between that has none: it is never predicted.
+        Thresholds theta, in order. They are -inf or +inf where no training rows lie
+        beyond them, and equal on both sides of an inner rank without training rows,
+        which is then never predicted.
     l1, pair_ratio : float
     largest : float
-        The least l1 for which no effects are the solution, with this ratio.
+        Smallest l1 for which all effects are 0, with this `pair_ratio`.
     classes : (r,) array
         Labels in rank order.
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
-        Its `primal` and `dual` are of (P), `violation` their difference by the loss
-        without effects.
+        Record of the fit. `primal` and `dual` are those of (P), and `violation` is
+        their difference divided by the loss without effects.
     """
 
     main: Annotated[np.ndarray, Array("f8", "d"), FINITE]
@@ -95,12 +96,12 @@ class OfmhsModel(Scored):
 
     @property
     def link(self) -> CumulativeLink:
-        """The probabilities of a score."""
+        """Link from scores to probabilities."""
         return CumulativeLink(1.0, self.thresholds)
 
     @property
     def n_main(self) -> int:
-        """Main effects that are not 0."""
+        """Number of main effects that are not 0."""
         return int(np.count_nonzero(self.main))
 
     @property
@@ -118,7 +119,8 @@ class OfmhsModel(Scored):
         Returns
         -------
         (n,) array
-            Log odds: P(y <= j) is 1/2 where the score is thresholds[j].
+            Scores in units of log odds; P(y <= j) is 1/2 where the score is
+            thresholds[j].
 
         Raises
         ------
@@ -140,9 +142,9 @@ class OfmhsModel(Scored):
         Returns
         -------
         Table
-            `name`, such as "x1" or "x1:x2", and `effect`, on the log odds of higher
-            ranks for deviations of the features. Prints as a table, and is what
-            `pandas.DataFrame` takes.
+            `name`, such as "x1" or "x1:x2", and `effect`, the change of the log odds of
+            higher ranks per standard deviation of the features. It prints as a table
+            and can be passed to `pandas.DataFrame`.
 
         Examples
         --------
@@ -215,33 +217,35 @@ def fit_ofmhs(
 ) -> OfmhsModel:
     """Fit OFMHS: sparse main effects and interactions with strong hierarchy.
 
-    A cumulative logistic model of main effects and of products of two features, most of
-    which the penalty sets to 0; a product is in the model only with the main effects of
-    both of its features. The module's docstring states (P), and what is known of the
-    paper. Some 10 to 20 steps of O(n d^2), and of O(n m^2 + m^3) for m effects that
-    take part: hundreds of features are no trouble where most effects are 0.
+    The method fits a cumulative logit model with main effects and products of two
+    features, most of which the penalty sets to 0. A product is in the model only if
+    both of its features have main effects. The docstring of `ordinal.ofmhs` states the
+    problem (P) and the sources of the method. A fit takes about 10 to 20 steps of O(n
+    d^2) operations, and of O(n m^2 + m^3) for m nonzero effects, so that hundreds of
+    features are practical if most effects are 0.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, which are standardised here, so that results do not depend on
-        their units: a product of features says little before they are centred. A sparse
-        matrix becomes a dense one. `predict` finds the columns of a data frame by their
-        names.
+        Features, one row per observation. The fit standardises them, because products
+        of features are hard to interpret unless these are centred; results do not
+        depend on their units. A sparse matrix is converted to a dense one. `predict`
+        finds the columns of a data frame by their names.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     l1 : float > 0, default 0.01
-        Price of a main effect, of a feature of deviation 1; the loss is a mean, so that
-        it means the same for any number of rows. From `largest` of the model on all
-        effects are 0.
+        Penalty on the main effects of the standardised features. The loss is a mean
+        over rows, so that a good value does not depend on their number. If l1 is at
+        least the attribute `largest` of the model, all effects are 0.
     pair_ratio : float >= 0, default 1
-        How much more evidence pairs need: where both of its features are in the model a
-        pair comes in if the slope of the loss by it exceeds pair_ratio * l1. inf is a
-        model without pairs, the lasso of `fit_pom`.
+        Ratio of the penalty on pairs to that on main effects. If both features are in
+        the model, a pair enters it when the partial derivative of the loss by its
+        effect exceeds pair_ratio * l1. inf gives a model without pairs, which is the
+        lasso of `fit_pom`.
     tol : float > 0, default 1e-5
-        Duality gap of (P), by the loss without features, at which the fit has
-        converged: the objective is so near to the minimum, or nearer.
+        Tolerance on the duality gap of (P) relative to the loss without features. The
+        gap is an upper bound on the distance of the objective to its minimum.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice.
         Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
@@ -261,10 +265,12 @@ def fit_ofmhs(
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     max_iter : int, default 1000
-        Newton steps, each solved by block coordinate descent; of every penalty on the
-        way to a small one.
+        Limit on the number of Newton steps, each of which is solved by block coordinate
+        descent. It applies separately to each of the decreasing penalties through which
+        a fit with a small one goes.
     max_time : float > 0, optional
-        Seconds, looked at before every step and within it.
+        Time budget in seconds, checked before and during every step. When it is
+        exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
@@ -279,14 +285,16 @@ def fit_ofmhs(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
     MemoryError
-        If the machine has less memory than so many pairs need.
+        If the machine has less memory than the pairs of features need.
 
     Warns
     -----
     ConvergenceWarning
-        The fit ended short of the tolerance; the message says why and what helps.
+        If the fit stopped before it reached the tolerance. The message names the reason
+        and the remedy.
 
     See Also
     --------

@@ -265,8 +265,8 @@ def fit_svr(
     cost : (r, r) array-like, optional
         cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
         diagonal and not decreasing away from it. thresholds="fitted" minimises it, and
-        rule="cost" of `predict` uses it; the score f does not depend on it. Default |j
-        - k|.
+        rule="cost" of `predict` uses it; the score f does not depend on it. Default
+        |j - k|.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.

@@ -64,17 +64,19 @@ from .objective import (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TlsSvorModel(ScoreModel):
-    """A score f(x) = sum_h coef[h] k(support_h, x) and the thresholds that cut it.
+    """Score f(x) = sum_h coef[h] k(support_h, x), and thresholds on it.
 
     Attributes
     ----------
     support : (m, n_features) array or CSR
-        The basis rows, or unit vectors; for a precomputed kernel their (m,) numbers.
+        Basis rows, or unit vectors; for a precomputed kernel, the (m,) numbers of the
+        rows.
     coef : (m,) array
-        w of (P); of unit vectors the sums of x_h w_h.
+        w of (P); for unit vectors, the coefficients of the features, sum_h x_h w_h.
     thresholds : (r - 1,) array
-        In the unit of the margin. -inf and +inf where no training rows lie beyond, and
-        equal on both sides of a rank between that has none: it is never predicted.
+        Thresholds in units of the margin. They are -inf or +inf where no training rows
+        lie beyond them, and equal on both sides of an inner rank without training rows,
+        which is then never predicted.
     C, u, eta : float
     classes : (r,) array
         Labels in rank order.
@@ -82,9 +84,9 @@ class TlsSvorModel(ScoreModel):
     n_features : int
     feature_names : tuple of str, or None
     link : CumulativeLink or None
-        Probabilities from scores; None unless fitted with `probability`.
+        Link from scores to probabilities; None unless fitted with `probability=True`.
     convergence : Convergence
-        Its `primal` is psi; there is no dual.
+        Record of the fit; its `primal` is psi. There is no dual.
     """
 
     C: Annotated[float, FINITE, POSITIVE]
@@ -119,32 +121,35 @@ def fit_tlssvor(
 ) -> TlsSvorModel:
     """Fit TLS-SVOR: truncated squared losses, robust against wrong labels.
 
-    The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows.
-    About 10 steps are usual where u is infinite or 3, and up to 150 where it is 1.5 and
-    C large. The memory is n m + 2 m^2 doubles; with `basis` no more than `cache_mb`
-    is kept of the first, and rows may be read in chunks.
+    The docstring of `ordinal.tlssvor` states the problem (P). A step takes O(n m^2 +
+    m^3) operations for m basis rows. About 10 steps are usual if u is infinite or 3,
+    and up to 150 if u is 1.5 and C is large. The fit needs memory for n m + 2 m^2
+    doubles. With `basis`, the first term is limited by `cache_mb`, and rows may be read
+    in chunks.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
-        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
-        finds the columns of a data frame by their names. With `basis`, or a linear
-        kernel, also a numpy.memmap, an object with `blocks()` (docs/input.md), or a
+        Features, one row per observation; standardise them first, because kernels
+        compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
+        Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
+        the columns of a data frame by their names. With `basis`, or with a linear
+        kernel, X may also be a numpy.memmap, a source of chunks (docs/input.md), or a
         dask array or data frame (docs/big_data.md).
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks. The paper searches 1e-3 to 1e3, with a basis of a few rows
-        1e-2 to 1e4.
+        Weight of margin violations: a small C regularises more. The paper searches 1e-3
+        to 1e3, and 1e-2 to 1e4 with a basis of few rows.
     u : float > 2 eta, default 2.0
-        Where a slack is cut off, in the unit of the margin: a row 1 beyond a threshold
-        it should be before has a slack of 2. The paper searches 1.5 to 6. inf is
-        np-SVOR, where rows of a wrong rank count as much as they like.
+        Slack at which the loss is truncated, in units of the margin; a row that lies 1
+        on the wrong side of a threshold has a slack of 2. The paper searches 1.5 to 6.
+        With inf the loss is not truncated (np-SVOR), so that rows with wrong labels can
+        have any influence.
     eta : float in (0, 1), default 0.1
-        Half the width of p's two bends; the error it makes is below 0.0526 eta^2 a
-        slack that is not cut off.
+        Half the width of the intervals on which the loss is smoothed. The smoothing
+        changes the loss of a slack below u - eta by less than 0.0526 eta^2.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
@@ -153,22 +158,28 @@ def fit_tlssvor(
         which is 1 / d on standardised features; the variance uses `sample_weight` but
         not `class_weight`. "auto" is 1 / d.
     basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
-        The rows that `coef` belongs to: so many, or this share of the rows (the paper's
-        Ratio is its inverse), drawn so that every rank has its share, or chosen in a
-        way that is named with their number: ("kmeans++", 300) or ("cholesky", 300).
-        "auto" is 100 rows, doubled until the error of rows held out falls no more. Or
-        the rows of these numbers; or the (m, d) rows themselves. Default every row of
-        positive weight; with a linear kernel, for 2000 rows or more and d <= min(n / 4,
-        1000), `support` then holds the unit vectors, and the scores are the same.
+        Rows h of the sum f.
+
+        * int: this many rows, drawn at random and stratified by rank.
+        * (way, int): this many rows, chosen by the way "random", "kmeans++" or
+          "cholesky".
+        * float: this share of the rows, drawn in the same way as a number; it is the
+          inverse of Ratio in the paper.
+        * "auto": 100 rows, doubled while the hold-out error decreases.
+        * row numbers, or the (m, d) rows themselves.
+
+        Default: all rows of positive weight. With a linear kernel, n >= 2000 and d <=
+        min(n / 4, 1000), `support` then holds the d unit vectors, which gives the same
+        scores.
     tol : float > 0, default 1e-6
-        Largest slope of psi by a coefficient or threshold, relative to the sum of the
-        weights of its terms, which for w_h are v_i |k(x_i, h)|: a mean slope a term, in
-        the unit of the margin. Newton's method takes a step or two from 1e-3, the
-        paper's, to 1e-6.
+        Tolerance on the partial derivatives of psi by coefficients and thresholds. Each
+        is divided by the sum of the weights of its terms, which are v_i |k(x_i, h)| for
+        w_h, so that it is a mean per term in units of the margin. The paper uses 1e-3;
+        Newton's method takes only one or two steps more to reach 1e-6.
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice; with a basis that is drawn
-        only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
-        weights differ by a factor of at most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice (with
+        a random basis, if the same basis rows are drawn). Their sum must lie between
+        1e-50 and 1e50, and the ratio of two positive weights must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
         Factors by which the weights of the rows are multiplied, per label; "balanced"
         gives all ranks the same total weight. The limits of `sample_weight` hold for
@@ -180,26 +191,30 @@ def fit_tlssvor(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; with `basis`, or a linear kernel
-        of few columns, of one, or as many as it takes to leave out rows of every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        With `basis`, or a linear kernel of few columns, it takes one more fit, or as
+        many as are needed to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws the basis, if it is to be chosen, and those fifths.
+        Source of the random numbers that draw the rows of `basis` and the folds of
+        `probability`. Unused without these.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
-        With `basis`, memory for kernel values, in 10^6 bytes: those of rows beyond it
-        are made in every pass, of which a step takes two or more. Changes no bit.
+        With `basis`, memory for kernel values, in 10^6 bytes. Values that do not fit
+        are computed again in every pass over the rows, of which a step takes at least
+        two. The result does not depend on it.
     max_iter : int, default 500
-        Newton steps, over all values of u.
+        Limit on the number of Newton steps, summed over all values of u.
     max_time : float > 0, optional
-        Seconds, looked at after every step and within it, and between the blocks of K:
-        a fit that is late before it has these, and has once seen all rows, has a score
-        of 0.
+        Time budget in seconds, checked during and after every step. When it is
+        exhausted, the fit returns its best point so far, with a warning. If that
+        happens before the fit has seen all rows once, its scores are 0.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Function that is called with an `ordinal.State` after every step. If it returns
+        a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -212,16 +227,17 @@ def fit_tlssvor(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        The fit, or one of those for `probability`, ended short of the tolerance; the
-        message says why and what helps.
+        If the fit, or one of the fits for `probability`, stopped before it reached the
+        tolerance. The message names the reason and the remedy.
     DisorderedThresholdsWarning
-        The thresholds are out of order, which a finite u allows: `disorder` of the
-        model lists them.
+        If thresholds are out of order, which is possible for a finite u. The attribute
+        `disorder` of the model lists them.
 
     See Also
     --------

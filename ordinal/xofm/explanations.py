@@ -43,20 +43,22 @@ _ROUNDING = 1e-6  # of sums of shares
 
 
 class ScoreFunction(NamedTuple):
-    """The main effect of one feature: g of (E), whose mean over the training rows is 0.
+    """Main effect of one feature: g of (E), whose mean over the training rows is 0.
 
     Attributes
     ----------
     name : str
     at : (g,) array
-        Breakpoints in the unit of the feature, with lines between; or the categories.
+        Breakpoints in units of the feature, between which the effect is linear; or the
+        categories.
     score : (g,) array
-        In the unit of U, of which `tau` is the margin.
+        Effect at each entry of `at`, in units of U, in which `tau` is the margin.
     missing : float
-        Of a missing value.
+        Effect of a missing value.
     share : array
-        Shares of the training rows, by weight: in bins of equal width from the first of
-        `at` to the last, or of each category. What is left to 1 is missing.
+        Weighted shares of the training rows: in bins of equal width from the first to
+        the last entry of `at`, or of each category. The rest to 1 is the share of
+        missing values.
     """
 
     name: str
@@ -67,7 +69,7 @@ class ScoreFunction(NamedTuple):
 
 
 class Interaction(NamedTuple):
-    """The effect of two features beside their score functions: h of (E).
+    """Interaction of two features: h of (E), their joint effect without main effects.
 
     Attributes
     ----------
@@ -75,13 +77,14 @@ class Interaction(NamedTuple):
     at : (array, array)
         Breakpoints or categories of both.
     values : array, one row per value of the first, one column per value of the second
-        In the unit of U; bilinear between breakpoints.
+        Interaction in units of U; it is bilinear between breakpoints.
     missing : (array, array)
-        Where the first feature is missing, for each value of the second; and where the
-        second is, for each value of the first.
+        Interaction for a missing value of the first feature at each value of the
+        second, and for a missing value of the second at each value of the first.
     both_missing : float
     strength : float
-        Standard deviation over the product of the marginals, as in `importance`.
+        Standard deviation over the product of the marginal distributions, as in
+        `importance`.
     """
 
     names: tuple[str, str]

@@ -308,70 +308,80 @@ def fit_xofm(
 ) -> XofmModel:
     """Fit XOFM: an additive model of piecewise linear curves and surfaces.
 
-    The module's docstring states (U) and (P). Every feature gets a curve of its own,
-    every pair of features an effect beside, and labels come from the training rows that
-    score alike.
+    The docstring of `ordinal.xofm` states the score (U) and the problem (P). The score
+    is a sum of one curve per feature and one surface per pair of features; the
+    predicted label of a row depends on the training rows with similar scores.
 
     Parameters
     ----------
     X : (n, d) array-like or data frame
-        Rows of features in their own units: nothing needs to be standardised. NaN, and
-        None in a data frame, is missing. Columns of words, or of a categorical type,
-        hold categories; pandas and polars are recognised, not needed. For "lbfgs" also
-        a source of blocks of numbers (`ordinal.data`), or a numpy.memmap, whose rows
-        are read twice in every step and need not fit in memory; `early_stopping` and
-        `categorical` do without.
+        Features, one row per observation, in any units: they need not be standardised.
+        NaN, and None in a data frame, marks a missing value. Columns of strings or of a
+        categorical type hold categories; data frames of pandas and polars are accepted.
+        With solver="lbfgs", X may also be a source of chunks of numbers
+        (`ordinal.data`) or a numpy.memmap, whose rows are read twice per step and need
+        not fit in memory; `early_stopping` and `categorical` are then not available.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
-    n_intervals : int, or one a feature, default 8
-        Pieces of the range of a feature. The paper chooses them by cross-validation;
-        the default and those of the penalties did well on ten sets
-        (docs/decisions.md).
+    n_intervals : int, or one per feature, default 8
+        Number of intervals into which the range of a feature is divided. The paper
+        chooses it by cross-validation; this default and those of the penalties did well
+        on ten data sets (docs/decisions.md).
     breakpoints : {"equal", "quantile"}, default "equal"
-        Pieces of equal length, as in the paper, or of equal weight of rows: of
-        100 000 of them where there are more. Fewer where breakpoints coincide.
+        "equal" gives intervals of equal length, as in the paper. "quantile" gives
+        intervals of equal total weight, judged by at most 100 000 rows; there are fewer
+        where breakpoints coincide.
     n_factors : int >= 0, default 4
-        Of each piece. 0 for main effects alone, where (P) is convex.
+        Number of factors per interval, which describe interactions. With 0 the score
+        has main effects only, and (P) is convex.
     tau : float > 0, default 1.0
-        Margin between rows of different ranks: the unit of U. Another one makes the
-        same predictions where `l2_pair` and the square of `init_scale` are in
-        proportion, so there is nothing to search but `l2_pair`.
+        Margin between rows of different ranks, which is the unit of U. Multiplying tau,
+        `l2_pair` and the square of `init_scale` by the same number changes no
+        prediction; there is therefore no need to tune tau besides `l2_pair`.
     l2_main, l2_pair : float >= 0, default 3e-3 and 1e-2
-        A larger one flattens the curves, or fades the interactions. The paper has none;
-        without, a small training set is fitted to the last row.
+        Penalties of main effects and interactions: larger values make curves flatter
+        and interactions weaker. The paper has none, but small training sets are then
+        overfitted.
     early_stopping : float in (0, 1), optional
-        Share of the rows, of each rank alike, to hold out: the result is the iterate
-        whose pairs of them are ordered best. By default none, since penalties did as
-        well, and small sets lose by it.
+        Share of the rows, stratified by rank, to hold out. The fit returns the iterate
+        that orders most pairs of them correctly. By default all rows are used: the
+        penalties did as well, and small data sets lose too many rows.
     monotone : mapping of columns to -1, 0, 1, or a sequence of these, optional
-        Features by which U may not fall (1) or rise (-1). One such feature makes the
-        factors of all others >= 0: the paper's (16).
+        1 for a feature in which U must not decrease, -1 for one in which it must not
+        increase. With one such feature the factors of all others are constrained to be
+        >= 0, too, as in (16) of the paper.
     categorical : names or numbers of columns, optional
-        Whose values are categories, besides those of words and categorical types. A
-        category that the training rows lack is missing when predicting.
+        Columns whose values are categories, in addition to those of strings and
+        categorical types. Predictions treat a category that does not occur in the
+        training rows as missing.
     solver : {"lbfgs", "sgd"}, default "lbfgs"
-        Quasi-Newton steps on the exact gradient, O(n (d k + log n)) each, or the
-        paper's stochastic descent on pairs.
+        "lbfgs" takes quasi-Newton steps with the exact gradient, in O(n (d k + log n))
+        operations each for k factors. "sgd" is the stochastic gradient descent over
+        pairs of the paper.
     learning_rate : float > 0, for "sgd"
-        Of a step on the mean of a batch; it falls to 0 in the course of the run.
-        Default 4 over the number of pieces or 16, and over tau if that is above 1; for
-        batches of less than 16 pairs, which are noisier, in proportion to their size.
+        Initial learning rate, which decreases to 0 in the course of the fit. Default: 4
+        / max(16, number of intervals) / max(1, tau), multiplied by batch_size / 16 for
+        batches of less than 16 pairs, whose gradients are noisier.
     n_epochs : float > 0, for "sgd"
-        Passes over all pairs, of which there can be n^2 / 2: a part of one will do for
-        many rows. Default one, or more up to 2 million pairs.
+        Number of passes over all pairs. There can be n^2 / 2 of them, so that a
+        fraction of a pass suffices for many rows. Default: 1, or as many as are needed
+        to see 2 million pairs.
     batch_size : int, for "sgd", default 64
-        Pairs in a step. The paper has 1.
+        Number of pairs per step. The paper uses 1.
     init_scale : float > 0, default 0.1
-        Deviation of V at the start, and of the roots of bounded pieces.
+        Standard deviation of the random initial factors V, and of the square roots by
+        which constrained parameters are represented.
     cache_mb : float > 0, default 1000
-        Memory in 10^6 bytes for where rows lie among the pieces, 12 bytes an entry of
-        X: the others are located at every evaluation of (P). Changes no bit. "sgd" and
-        `early_stopping` keep all of them.
+        Memory for the positions of the rows in the intervals, 12 bytes per entry of X,
+        in 10^6 bytes. Positions that do not fit are computed again at every evaluation
+        of (P). The result does not depend on it. "sgd" and `early_stopping` keep the
+        positions of all rows.
     sample_weight : (n,) array-like >= 0, optional
-        A pair has the product of two. Weight 2 means the row written twice. The sum
-        must lie between 1e-50 and 1e50, and positive weights differ by a factor of at
-        most 1e15.
+        Weights of the rows; weight 2 has the same effect as writing the row twice. The
+        weight of a pair is the product of those of its rows. The sum of the weights
+        must lie between 1e-50 and 1e50, and the ratio of two positive weights must not
+        exceed 1e15.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -379,26 +389,31 @@ def fit_xofm(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; of rows that are read in chunks a
-        fifth of at most 50 000, and so many fits as it takes to leave out every rank.
+        Whether to calibrate the probabilities of `predict_proba`. This takes five more
+        fits, each of which leaves out a fifth of the rows, whose scores are then used.
+        If rows are read in chunks, a fit leaves out a fifth, at most 50 000 rows, and
+        there are as many fits as are needed to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws V, the folds of `probability`, the rows held out and the order of pairs.
+        Source of the random numbers that draw the initial V, the folds of
+        `probability`, the rows of `early_stopping` and the order of pairs.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     tol : float > 0, default 1e-3, for "sgd" 1e-2
-        Largest slope of (P) by a u_a or v_af (by its root, where bounded) of a
-        converged fit. A smaller one takes longer and predicted no better.
+        Tolerance on the partial derivatives of (P) by the main effects and factors (by
+        their square roots, where constrained). A smaller tolerance takes longer and did
+        not improve predictions.
     max_iter : int, for "lbfgs", default 1000
-        Steps on all rows, and on each of the samples with which a fit begins: of 65 536
-        rows and more every 16th row, without `early_stopping`.
+        Limit on the number of steps. It applies separately to all rows and to the
+        sample of every 16th row with which a fit of 65 536 rows or more begins, unless
+        `early_stopping` is set.
     max_time : float > 0, optional
-        Seconds, looked at before every evaluation of the objective.
+        Time budget in seconds, checked before every evaluation of the objective. When
+        it is exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` once a step, or several times a second; a true
-        value stops.
+        Function that is called with an `ordinal.State` once per step or several times
+        per second. If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -411,15 +426,15 @@ def fit_xofm(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable, or meant for the other solver; nothing
-        has been computed then. A ValueError during the fit if `learning_rate` is so
-        large that the scores overflow.
+        If the data or an argument is invalid, or meant for the other solver. This is
+        checked before anything is computed. During the fit, ValueError is raised if
+        `learning_rate` is so large that the scores overflow.
 
     Warns
     -----
     ConvergenceWarning
-        The fit ended short of the tolerance, and not by `early_stopping`; the message
-        says why and what helps.
+        If the fit stopped before it reached the tolerance, except by `early_stopping`.
+        The message names the reason and the remedy.
 
     See Also
     --------

@@ -60,7 +60,7 @@ class TrainingScores:
     mass : (m,) array
         Weights of the rows, summed up within each rank.
     start : (r + 1,) array
-        The first of `scores` of each rank.
+        Position in `scores` of the first row of each rank.
     """
 
     scores: np.ndarray
@@ -144,45 +144,50 @@ class TrainingScores:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class XofmModel(Model):
-    """A score U(x), and the scores of the training rows that it is held against.
+    """Score U(x), and the scores of the training rows with which it is compared.
 
     Attributes
     ----------
     u : (P,) array
-        Main effects of the pieces, feature after feature; the last piece of a feature
-        is that of missing values.
+        Main effects of the intervals, feature after feature. The last entry of a
+        feature is that of missing values.
     V : (P, n_factors) array
-        Factors of the pieces.
+        Factors of the intervals.
     first : (d + 1,) array
-        The first piece of each feature.
+        Position of the first interval of each feature in `u` and `V`.
     breakpoints : tuple of (d,) arrays
-        In the unit of the feature; empty for one of categories.
+        Ends of the intervals in the units of the feature; empty for a feature of
+        categories.
     categories : tuple of (d,) arrays or None
     feature_names : tuple of (d,) str, or None
-        Columns of the training data frame; without, explanations say x1..xd.
+        Columns of the training data frame. Without it, explanations call the features
+        x1..xd.
     monotone : (d,) array of -1, 0, 1
     tau : float
-        The margin, in the unit of U.
+        Margin, in units of U.
     scores : (m,) array
-        U of the training rows of positive weight by rank, increasing within each.
+        Scores U of the training rows of positive weight, sorted by rank and then by
+        score.
     mass : (m,) array
-        Their weights, summed up within each rank.
+        Cumulative weights of these rows within each rank.
     start : (r + 1,) array
-        The first of `scores` of each rank.
+        Position in `scores` of the first row of each rank.
     node_mass, node_between : (N,) arrays
-        How the training rows lie along the features, whose nodes are the breakpoints,
-        or the categories, and one for missing values: the share of the weight at each
-        node, where a row between two nodes is shared by them, and the mean of s (1 - s)
-        for rows that lie a share s of the way from the node to the next.
+        Distribution of the training rows along the features. The nodes of a feature are
+        its breakpoints or categories, and one for missing values. `node_mass` is the
+        share of the weight at each node, where a row between two nodes is divided
+        between them. `node_between` is the mean of s (1 - s) over the rows at a
+        fraction s of the way from the node to the next.
     histogram : tuple of (d,) arrays
-        Shares of the rows in bins of equal width over the range of each feature of
-        numbers; empty for one of categories.
+        Shares of the rows in bins of equal width over the range of each numeric
+        feature; empty for a feature of categories.
     classes : (r,) array
         Labels in rank order.
     link : CumulativeLink or None
-        From scores to probabilities, if fitted with `probability`.
+        Link from scores to probabilities; None unless fitted with `probability=True`.
     convergence : Convergence
-        `primal` is the value of (P), `violation` its largest slope (see `tol`).
+        Record of the fit. `primal` is the value of (P), `violation` its largest partial
+        derivative (see `tol`).
     """
 
     u: Annotated[np.ndarray, Array("f8", "P"), FINITE]
@@ -206,7 +211,7 @@ class XofmModel(Model):
 
     @property
     def n_features(self) -> int:
-        """Columns of the training rows."""
+        """Number of columns of the training rows."""
         return len(self.categories)
 
     @property
@@ -245,8 +250,9 @@ class XofmModel(Model):
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            A number beyond the training range counts as its end, an unknown category as
-            missing. Columns of a data frame are found by the names of the training one.
+            Rows to predict. A number outside the range of the training rows is replaced
+            by the nearest end of the range, an unknown category by a missing value.
+            Columns of a data frame are found by their names.
 
         Returns
         -------
@@ -255,7 +261,7 @@ class XofmModel(Model):
         Raises
         ------
         ValueError, TypeError
-            If X lacks columns, or holds anything but finite numbers, NaN and, in
+            If X lacks columns, or holds values other than finite numbers, NaN and, in
             columns of categories, labels.
         """
         return self._scores(*self._rows(X))
@@ -285,17 +291,18 @@ class XofmModel(Model):
         return self._training_scores.in_unit_of(like._training_scores, U)
 
     def predict_interval(self, X: MatrixLike) -> np.ndarray:
-        """Return the labels [L, R] between which each row lies, by Definition 4.
+        """Return the interval [L, R] of labels of each row, by Definition 4.
 
-        L is the highest rank with a training row that scores no more, R the lowest with
-        one that scores no less; the ends of the scale where there is none. L <= R is
-        certain only if all training rows score in the order of their ranks: where it
-        fails, the row lies among rows of the ranks R to L, and this is the interval.
+        L is the highest rank with a training row whose score is not larger, R the
+        lowest rank with one whose score is not smaller; without such a row, it is the
+        lowest or the highest rank. If the scores of the training rows are not in the
+        order of their ranks, L > R is possible. The row then lies among rows of the
+        ranks R to L, and the two ends are exchanged.
 
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            As for `decision_function`, which says what is raised.
+            As for `decision_function`, with the same errors.
 
         Returns
         -------
@@ -307,24 +314,25 @@ class XofmModel(Model):
     def predict_proba(
         self, X: MatrixLike, *, proba: Literal["link", "share"] = "link"
     ) -> np.ndarray:
-        """Probabilities of the ranks, or the paper's shares of them.
+        """Return the probabilities of the ranks, or the shares of the paper.
 
-        By the link P(y <= j) falls as the score rises, and passes 1/2 at the score
-        offsets[j] / slope of the `link`, a logistic regression on scores of rows that
-        their model was not fitted to.
+        proba="link" uses a logistic regression on the scores of hold-out rows: P(y <=
+        j) decreases with the score and is 1/2 at the score offsets[j] / slope of the
+        `link`.
 
-        By Definition 5 of the paper kappa_h is the share of the training rows of other
-        ranks that rank h agrees with: lower ones that score more than tau less, and
-        higher ones that score more than tau more. Over the interval of
-        `predict_interval` it is normalised to 1. Where all are 0, for no training row
-        is that far away, tau is taken as 0, and the ranks are alike if that does not
-        help. Ranks outside have 0, and so have those without training rows: the true
-        rank may be among them, so that a log loss is infinite.
+        proba="share" uses Definition 5 of the paper. kappa_h is the share of the
+        training rows of other ranks that agree with rank h: rows of lower ranks whose
+        score is lower by more than tau, and rows of higher ranks whose score is higher
+        by more than tau. The shares are normalised to sum to 1 over the interval of
+        `predict_interval`. If all are 0 because no training row is that far away, tau =
+        0 is used; if they still are, the ranks of the interval have equal shares. Ranks
+        outside the interval and ranks without training rows have share 0. The true rank
+        may be among them, so that a log loss of shares can be infinite.
 
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            As for `decision_function`, which says what else is raised.
+            As for `decision_function`, with the same errors.
         proba : {"link", "share"}, default "link"
 
         Returns
@@ -335,7 +343,7 @@ class XofmModel(Model):
         Raises
         ------
         ValueError
-            If the link is asked of a model that was fitted without `probability`.
+            If proba="link" and the model was fitted without `probability=True`.
         """
         check_choice("proba", proba, ("link", "share"))
         U = self.decision_function(X)
@@ -361,12 +369,13 @@ class XofmModel(Model):
         X : (n, d) array-like or data frame
             As for `decision_function`.
         rule : {"share", "mode", "median", "cost"}, default "share"
-            "share" takes the rank with the largest share by Definition 5, the lower one
-            of two alike. The others use the probabilities by the link: the most
-            probable rank, the median, or the rank of least expected cost. Median and
-            mode never fall as the score rises.
+            "share" predicts the rank with the largest share by Definition 5, the lower
+            one of a tie. The others use the calibrated probabilities: the most probable
+            rank, the median, or the rank of least expected cost. Median and mode never
+            decrease as the score increases.
         cost : (r, r) array-like, optional, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+            |j - k|.
 
         Returns
         -------
@@ -375,8 +384,9 @@ class XofmModel(Model):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, for a rule or cost that is not as above, and for a
-            rule on probabilities of a model that was fitted without `probability`.
+            As in `decision_function`; also if the rule or the cost is not as described
+            above, or if the rule needs probabilities and the model was fitted without
+            `probability=True`.
         """
         return predicted(self, X, rule, "share", cost)
 
@@ -390,9 +400,9 @@ class XofmModel(Model):
     def score_functions(self) -> tuple[ScoreFunction, ...]:
         """Return the main effect of every feature, in the order of the columns.
 
-        It holds all of U that depends on this feature alone, that of its pairs with
-        others as well: g of (E) in `ordinal/xofm/explanations.py`. Its mean over
-        the training rows is 0.
+        It contains everything in U that depends on this feature alone, including the
+        part of its interactions that does: g of (E) in `ordinal.xofm.explanations`. Its
+        mean over the training rows is 0.
 
         Returns
         -------
@@ -401,28 +411,27 @@ class XofmModel(Model):
         return self._explained.score_functions()
 
     def importance(self) -> Named:
-        """Return the standard deviation of every part of U.
+        """Return the standard deviation of every main effect and interaction.
 
-        Pair effects are those beside the main effects.
-
-        Over the training rows, by weight; of a pair over the product of the marginals
-        of its two features. Were the features independent, the squares would sum to
-        the variance of U.
+        It is that over the weighted training rows; for a pair, over the product of the
+        marginal distributions of its two features. If the features were independent,
+        the squares would sum to the variance of U.
 
         Returns
         -------
         Named
-            `values` (d + d (d - 1) / 2,) in the unit of U; `names` of the features, and
-            then "a:b" for each pair, in the order of `contributions`.
+            `values` (d + d (d - 1) / 2,) in units of U; `names` are those of the
+            features, followed by "a:b" for each pair, in the order of `contributions`.
         """
         return self._explained.importance()
 
     def interaction(self, a: str | int, b: str | int) -> Interaction:
-        """Return how two features act together, beside their score functions.
+        """Return the interaction of two features.
 
-        The effect at every two values of theirs: at breakpoints, between which it is
-        bilinear, categories, and where values are missing. Its mean over the training
-        rows' values of either feature is 0 at every value of the other.
+        It is their joint effect without the two score functions, given at all pairs of
+        breakpoints (it is bilinear between them), categories and missing values. Its
+        mean over the training distribution of either feature is 0 at every value of the
+        other.
 
         Parameters
         ----------
@@ -435,7 +444,7 @@ class XofmModel(Model):
         Raises
         ------
         ValueError
-            If there is no such column, or it is the same twice.
+            If there is no such column, or if a and b are the same.
         """
         i, j = (column_number(c, self._names, n) for c, n in ((a, "a"), (b, "b")))
         if i == j:
@@ -470,15 +479,15 @@ class XofmModel(Model):
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            As for `decision_function`, which says what is raised.
+            As for `decision_function`, with the same errors.
 
         Returns
         -------
         Named
-            `values` (n, 1 + d + d (d - 1) / 2), rows that add up to U: a base that all
-            rows have, which is the mean of U were the features independent, the score
-            functions, and the interactions. `names` are "base", those of the features,
-            and "a:b" for a pair.
+            `values` (n, 1 + d + d (d - 1) / 2), whose rows sum to U: a base that is the
+            same for all rows (the mean of U if the features were independent), the
+            score functions, and the interactions. `names` are "base", those of the
+            features, and "a:b" for a pair.
         """
         return self._explained.contributions(*self._rows(X))
 
