@@ -1,10 +1,10 @@
 """Data beyond memory: rows of files in chunks, and their predictions.
 
-A *source of blocks* is any object whose method `blocks()` begins anew at each call and
-gives some rows at a time: (X, y) or (X, y, weight), or X alone for predictions. X is
-what a fit takes, an array, a data frame or a sparse matrix, of the same columns each
-time. Every call must give the same rows in the same order; a fit raises ValueError if
-a later pass does not. `blocks` makes one of a file.
+A *source of chunks* is any object whose method `blocks()` returns an iterator over
+chunks of rows: (X, y) or (X, y, weight), or X alone for predictions. X is an array, a
+data frame or a sparse matrix, with the same columns in each chunk. Every call must
+return the same rows in the same order; a fit raises ValueError if a later pass does
+not. The function `blocks` makes a source from a file.
 """
 
 from __future__ import annotations
@@ -37,42 +37,41 @@ def blocks(
     separator: str | None = None,
     decimal: str = ".",
 ) -> TableBlocks:
-    """Return a source that reads a file in blocks of some megabytes.
+    """Return a source that reads a file in chunks of a few megabytes.
 
     Parameters
     ----------
     path : path of a file of CSV, plain or gzipped, or of Parquet
-        Parquet is read in parts where pyarrow is installed, and else as a whole.
+        Parquet files are read in chunks if pyarrow is installed, otherwise as a whole.
     target : str, optional
-        Column of the labels. Without it blocks are features alone, for predictions.
+        Column of the labels. Without it, chunks hold only features, for predictions.
     weight : str, optional
-        Column of the weights of rows.
+        Column of the weights of the rows.
     features : sequence of str, optional
-        Columns of the features, which must be numbers. By default all others but
-        `drop`.
+        Columns of the features, which must be numeric. Default: all other columns
+        except `drop`.
     drop : sequence of str, optional
         Columns to leave out.
     separator : str, optional
-        One character between the cells of text; by default a tab in files called .tsv,
-        else a comma or, where that is the decimal mark, a semicolon.
+        Character that separates the cells of a CSV file. Default: a tab for files named
+        .tsv, otherwise a comma, or a semicolon if the decimal mark is a comma.
     decimal : {".", ","}, default "."
 
     Returns
     -------
     object with `blocks()`
-        Which opens the file anew at each call; nothing is read before. Words that are
-        labels are words in every block if they are in the first one.
+        Each call of `blocks()` opens the file again; nothing is read before. If labels
+        are strings in the first chunk, they are strings in all chunks.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is none of these. What is wrong with the file is a ValueError
-        with the line and column, when these are read; a file that cannot be opened is
-        an OSError then.
+        If an argument is invalid. Errors in the file are raised when it is read:
+        ValueError with the line and column, or OSError if it cannot be opened.
 
     See Also
     --------
-    predictions : Predict the rows of a source block by block.
+    predictions : Predict the rows of a source chunk by chunk.
     write_predictions : Write the predictions of the rows of a source to a file.
 
     Examples
@@ -104,32 +103,33 @@ def blocks(
 
 
 def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarray]:
-    """Predict the rows of a source block by block.
+    """Predict the rows of a source chunk by chunk.
 
     Parameters
     ----------
     model : a model, also behind a preprocessor
     X : source of blocks, array such as a numpy.memmap, data frame, or path of a file
-        The labels and weights of a source are not looked at. Of a file the columns are
-        taken that the model was fitted on, by name.
+        Labels and weights of a source are ignored. The columns of a file are found by
+        the names of those that the model was fitted on.
     proba : bool, default False
+        Whether to predict probabilities instead of labels.
 
     Yields
     ------
     (k,) labels, or (k, r) probabilities with `proba`
-        Of the next k rows. When the iterator is closed or deleted, what it reads is
-        closed.
+        Predictions of the next k rows. When the iterator is closed or deleted, it
+        closes the file or source that it reads.
 
     Raises
     ------
     ValueError, TypeError
-        As `model.predict`; the message names the block. What is wrong with a file has
-        its line and column.
+        As in `model.predict`; the message names the chunk, and the line and column of
+        an error in a file.
 
     See Also
     --------
     write_predictions : Write the predictions of the rows of a source to a file.
-    blocks : Return a source that reads a file in blocks of some megabytes.
+    blocks : Return a source that reads a file in chunks of a few megabytes.
 
     Examples
     --------
@@ -153,25 +153,26 @@ def write_predictions(
     Parameters
     ----------
     path : path
-        Of Parquet if it ends in .parquet, which pyarrow writes; else of CSV. The file
-        is there whole or not at all.
+        Path of the file, which is written atomically: as Parquet by pyarrow if the path
+        ends in .parquet, otherwise as CSV.
     model, X
         As for `predictions`.
     proba : bool, default False
-        Whether a column with the probability of each rank stands beside "prediction".
+        Whether to write the probability of each rank in further columns after
+        "prediction".
 
     Raises
     ------
     OSError
-        The file cannot be written to.
+        If the file cannot be written.
     ValueError, TypeError
-        As for `predictions`, or if pyarrow is needed and not installed.
+        As for `predictions`; also if pyarrow is needed and not installed.
 
     See Also
     --------
-    predictions : Predict the rows of a source block by block.
-    blocks : Return a source that reads a file in blocks of some megabytes.
-    ordinal.load : Load a model from a file that its `save` method has written.
+    predictions : Predict the rows of a source chunk by chunk.
+    blocks : Return a source that reads a file in chunks of a few megabytes.
+    ordinal.load : Load a model from a file written by its method `save`.
 
     Examples
     --------

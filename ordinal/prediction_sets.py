@@ -108,24 +108,25 @@ _IS_SHARE = Rule("be between 0 and 1", lambda a: (a > 0) & (a < 1))
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConformalModel(Model):
-    """A model with sets of neighbouring ranks, from `conformal`, `cross_conformal`.
+    """Model with prediction sets, from `conformal` or `cross_conformal`.
 
     Attributes
     ----------
     model : any model
-        Its `predict` and `predict_proba` are found here as well.
+        Fitted model; its `predict` and `predict_proba` are available here as well.
     fold_models : tuple of models
-        Those of the folds, of `cross_conformal`; empty for `conformal`.
+        Models of the folds of `cross_conformal`; empty for `conformal`.
     nonconformity : {"rps", "distance"}
     by_class : bool
     coverage : float
-        By default; the sets of any other can be asked for as well.
+        Default coverage; methods accept any other.
     scores : (m,) array
-        Nonconformities s_i, which may be infinite, of the calibration rows.
+        Nonconformities s_i of the calibration rows, which may be infinite.
     ranks, folds : (m,) int arrays
-        Of these rows: their ranks, and which of the `fold_models` has not seen them.
+        Ranks of these rows, and positions of the `fold_models` that were not fitted to
+        them.
     weights : (m,) array
-        Of these rows, as they count in (P).
+        Weights of these rows in (P).
     """
 
     model: Any
@@ -140,18 +141,18 @@ class ConformalModel(Model):
 
     @property
     def classes(self) -> np.ndarray:
-        """(r,) labels in rank order."""
+        """Labels in rank order, (r,)."""
         return classes_of(self.model)
 
     @property
     def convergence(self) -> Convergence:
-        """The record of the model's fit."""
+        """Record of the fit of the model."""
         convergence: Convergence = self.model.convergence
         return convergence
 
     @property
     def n_features(self) -> int:
-        """Columns that `predict` expects."""
+        """Number of columns that `predict` expects."""
         return int(self.model.n_features)
 
     @property
@@ -164,11 +165,11 @@ class ConformalModel(Model):
         return self.model._score_terms(X) if isinstance(self.model, Model) else None
 
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
-        """(n,) labels by the model, which is given the `rule`."""
+        """Return the labels predicted by the model with this `rule`, (n,)."""
         return self.model.predict(X, **rule)  # type: ignore[no-any-return]
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
-        """(n, r) probabilities by the model, if it has them."""
+        """Return the probabilities by the model, (n, r), if it has them."""
         P = np.asarray(self.model.predict_proba(X, **how))
         return in_rank_order(P, self.model, self.classes)
 
@@ -178,18 +179,18 @@ class ConformalModel(Model):
         Parameters
         ----------
         X : (n, d) array-like, data frame or sparse matrix
-            Rows as the model takes them.
+            Rows to predict, as for the model.
 
         Returns
         -------
         (n, r) array
-            Of the true rank it is at most a with probability at most a; for
-            `cross_conformal` 2 a, nearly.
+            The p-value of the true rank is at most a with probability at most a, or
+            about 2 a for `cross_conformal`.
 
         Raises
         ------
         ValueError, TypeError
-            Those of the model.
+            As raised by the model.
         """
         r, X = self.classes.size, read_once(X)
         models = self.fold_models or (self.model,)
@@ -217,19 +218,19 @@ class ConformalModel(Model):
         Parameters
         ----------
         X : (n, d) array-like, data frame or sparse matrix
-            Rows as the model takes them.
+            Rows to predict, as for the model.
         coverage : float in (0, 1), default that of this model
-            The share of rows whose set is to hold their label.
+            Share of rows whose set contains their label.
 
         Returns
         -------
         (n, 2) array of labels, of the type of `classes`
-            All ranks in between are in the set, and so is that of `predict(X)`.
+            The set contains these ranks, all between them, and that of `predict(X)`.
 
         Raises
         ------
         ValueError, TypeError
-            If `coverage` is not between 0 and 1; those of the model.
+            If `coverage` is not between 0 and 1; also as raised by the model.
         """
         return np.asarray(self.classes[self._ends(X, coverage)])
 
@@ -243,7 +244,7 @@ class ConformalModel(Model):
     def evaluate(
         self, X: MatrixLike, y: Labels, *, coverage: float | None = None
     ) -> Table:
-        """Return how often the sets of some rows hold their labels, and their sizes.
+        """Return coverage and mean size of the sets of rows with known labels.
 
         Parameters
         ----------
@@ -254,14 +255,14 @@ class ConformalModel(Model):
         Returns
         -------
         Table of (r + 1,) arrays
-            "label", "rows", "coverage", and "size", the mean number of ranks in a set;
-            of the rows of each rank, nan if there are none, and last, of the label
-            "all", of all rows.
+            "label", "rows", "coverage", and "size", the mean number of ranks in a set.
+            There is one entry per rank, which is nan without rows of the rank, and a
+            last entry "all" for all rows.
 
         Raises
         ------
         ValueError, TypeError
-            If `y` holds a label that is not among `classes`; as `predict_interval`.
+            If `y` holds a label that is not among `classes`; as in `predict_interval`.
         """
         member = self.predict_set(X, coverage=coverage)
         rank = _ranks(y, self.classes, len(member))
@@ -325,55 +326,59 @@ def conformal(
 ) -> ConformalModel:
     """Calibrate prediction sets of neighbouring ranks around a fitted model.
 
-    The model predicts rows that it has not seen, and how far it is off there tells how
-    large sets have to be (split conformal prediction). The share is guaranteed in the
-    mean over such rows and new ones; `prediction_sets` states (P), (C) and (G).
+    The errors of the model on calibration rows, to which it was not fitted, determine
+    how large the sets have to be (split conformal prediction). The coverage is
+    guaranteed on average over calibration rows and new rows; the docstring of
+    `ordinal.prediction_sets` states (P), (C) and (G).
 
     Parameters
     ----------
     model : any model, `Selection`, or estimator of `ordinal.sklearn`
-        Fitted to other rows; also a pipeline or a search of scikit-learn around such
-        an estimator. Or an object with `predict`, `predict_proba`, and `classes` in
-        rank order or, as scikit-learn has them, `classes_` of numbers.
+        Model fitted to other rows; also a pipeline or a search of scikit-learn around
+        such an estimator. Or an object with `predict`, `predict_proba`, and `classes`
+        in rank order or, as in scikit-learn, numeric `classes_`.
     X : (m, d) array-like, data frame or sparse matrix
-        Calibration rows: of the kind that will be predicted, and not those of the fit,
-        nor of the search for its arguments. A few hundred make the share of new rows
-        sure to about 2 %: given the rows it has a beta distribution, of deviation
-        sqrt(coverage (1 - coverage) / (m + 2)). They may come in chunks, of which one
-        is in memory at a time: a numpy.memmap, an object with `blocks()`, such as
-        `ordinal.data.blocks` of a file, or a dask array or data frame, whose workers
-        judge them.
-    y : (m,) array-like, or None where X is an object with `blocks()`
-        Their labels.
+        Calibration rows, from the same distribution as those to be predicted. They must
+        not have been used for the fit or for its hyperparameter search. With a few
+        hundred rows, the coverage of new rows deviates by about 2 %: given the
+        calibration rows, it has a beta distribution of standard deviation sqrt(coverage
+        (1 - coverage) / (m + 2)). X may also be read in chunks, one at a time: a
+        numpy.memmap, a source of chunks such as `ordinal.data.blocks` of a file, or a
+        dask array or data frame, whose workers evaluate the rows.
+    y : (m,) array-like, or None if X is a source of chunks
+        Labels of the calibration rows.
     coverage : float in (0, 1), default 0.9
-        The share. It takes coverage / (1 - coverage) rows, 9 for 0.9, or so many
-        groups.
+        Share of rows whose set contains their label. It needs at least
+        coverage / (1 - coverage) rows or groups, 9 for the default.
     nonconformity : {"rps", "distance"}, optional
-        By the probabilities or by the scores of the model. Default "rps" where the
-        model has probabilities; "distance" is for models with thresholds or several
-        hyperplanes, and for ELMOR. Without a link, those of `fit_xofm` are its paper's.
+        Nonconformity based on the probabilities ("rps") or the scores ("distance") of
+        the model. Default: "rps" if the model has probabilities. "distance" is for
+        models with thresholds or several hyperplanes, and for ELMOR. The probabilities
+        of `fit_xofm` without calibration are the shares of its paper.
     by_class : bool, default False
-        The share holds among the rows of each rank. A rank with fewer calibration rows
-        than the coverage takes is in every set, and with it what lies in between.
+        Whether the coverage should hold among the rows of each rank. A rank with fewer
+        calibration rows than the coverage needs is in every set, together with the
+        ranks between.
     sample_weight : (m,) array-like >= 0, optional
-        Weight 2 is the row written twice. Where calibration rows are drawn otherwise
-        than new ones, how much rarer a row is here than there; (G) then holds for new
-        rows of weight up to 1.
+        Weights of the rows; weight 2 has the same effect as writing the row twice. If
+        calibration rows have another distribution than new ones, the weight is the
+        ratio of the density of new rows to that of calibration rows; (G) then holds for
+        new rows of weight up to 1.
     groups : (m,) array-like, optional
-        Groups of rows, such as patients, of which the new rows are to come from others.
-        Each then counts once, however many rows it has.
+        Group of each row, such as a patient, if new rows are from other groups. Each
+        group then counts once, however many rows it has.
 
     Returns
     -------
     ConformalModel
-        `predict_interval` and `predict_set` give the sets, of any coverage; `evaluate`
-        counts how often they are right.
+        `predict_interval` and `predict_set` return the sets for any coverage;
+        `evaluate` returns how often they contain the labels.
 
     Raises
     ------
     ValueError
-        If there are too few rows for the coverage, a label is not among the model's, or
-        an argument is bad.
+        If there are too few rows for the coverage, if a label is not among those of the
+        model, or if an argument is invalid.
     TypeError
         If the model has neither probabilities nor thresholds.
 
@@ -424,38 +429,41 @@ def cross_conformal(
 ) -> ConformalModel:
     """Fit a model and calibrate its prediction sets on the same rows.
 
-    Each row is judged by a model of the other folds (CV+). Nothing is held back, at the
-    price of one more fit for each fold, and of predictions by the models of all folds.
+    The nonconformity of each row comes from a model fitted to the other folds (CV+). No
+    rows have to be held out, at the cost of one more fit per fold and of predictions by
+    the models of all folds.
 
     Parameters
     ----------
     fit : callable
-        Any `fit_*` function, or what `select` takes for one.
+        A `fit_*` function, or another function as for `select`.
     X, y, classes, standardize, preprocess, **options
-        As for `select`, with the arguments that it chose as **options.
+        As for `select`; pass the hyperparameters as **options.
     coverage, nonconformity, by_class
         As for `conformal`.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
-        As for `select`. No row may be tested twice; sets are calibrated by those that
-        are tested. More folds make smaller sets, of models that have seen more.
+        As for `select`. No row may be in two test sets; the rows of test sets are used
+        for calibration. More folds give smaller sets, because their models are fitted
+        to more rows.
     sample_weight : (n,) array-like >= 0, optional
-        Of the fits and of the calibration.
+        Weights of the rows in fits and calibration.
     groups : (n,) array-like, optional
-        Groups of rows, which are in one fold each and count once, as in `conformal`.
+        Group of each row. The rows of a group are in the same fold and count once, as
+        in `conformal`.
     n_threads : int, optional
-        Of each fit.
+        Number of threads of each fit.
     rng : int or numpy.random.Generator, default 0
-        Draws the folds.
+        Source of the random numbers that draw the folds.
 
     Returns
     -------
     ConformalModel
-        Its `model` is fitted to all rows.
+        Its attribute `model` is fitted to all rows.
 
     Raises
     ------
     ValueError, TypeError
-        As `select` and `conformal`, and what a fit raises.
+        As in `select` and `conformal`, and as raised by a fit.
 
     See Also
     --------

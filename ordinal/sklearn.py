@@ -145,9 +145,9 @@ def scorer(metric: str = "mae") -> _Scorer:
     --------
     ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
         it.
-    ordinal.metrics.mae : Mean absolute error of the predicted labels.
-    ordinal.metrics.rps : Ranked probability score: squared error of cumulative
-        probabilities.
+    ordinal.metrics.mae : Compute the mean absolute error of the predicted labels.
+    ordinal.metrics.rps : Compute the ranked probability score: squared error of
+        cumulative probabilities.
 
     Examples
     --------

@@ -20,14 +20,15 @@ from .public import find_public
 
 
 class Named(NamedTuple):
-    """Values, a name for each along the last axis."""
+    """Values with a name per entry of the last axis."""
 
     names: tuple[str, ...]
     values: np.ndarray
 
     def table(self) -> Table:
-        """Return the columns name and value, the largest first; of the values of many
-        rows a column per name.
+        """Return the columns name and value, the largest first.
+
+        Values of several rows have one column per name.
         """
         if self.values.ndim > 1:
             return Table(dict(zip(self.names, self.values.T, strict=True)))
@@ -35,7 +36,7 @@ class Named(NamedTuple):
         return Table({"name": np.array(self.names)[order], "value": self.values[order]})
 
     def to_pandas(self) -> Any:
-        """Return `table` as a pandas DataFrame; ImportError without pandas."""
+        """Return `table` as a pandas DataFrame; raise ImportError without pandas."""
         return self.table().to_pandas()
 
     def _repr_html_(self) -> str:
@@ -49,17 +50,18 @@ class Explanation(Immutable):
     Attributes
     ----------
     method : {"contributions", "permutation"}
-        How the importances were computed.
+        Method by which importances were computed.
     names : tuple of (m,) str
-        Features, and "a:b" for a pair of a model that has effects of pairs.
+        Features, and "a:b" for an interaction of two features.
     importance, standard_error : (m,) arrays
-        By "contributions" the standard deviation of each term of the score over the
-        rows; by "permutation" the mean change of a row's prediction, in ranks, when the
-        feature is shuffled. The standard errors are those of these means over the rows.
+        For "contributions", the standard deviation of each term of the score over the
+        rows. For "permutation", the mean change of the predictions, in ranks, or of the
+        error when the feature is shuffled. Standard errors are those of the means over
+        the rows.
     unit : str
-        What `importance` is measured in.
+        Unit of `importance`.
     contributions : (n, m) array or None
-        Terms of the score of each row; with a constant they add up to it.
+        Terms of the score of each row. Their sum is the score up to a constant.
     """
 
     method: str
@@ -84,7 +86,7 @@ class Explanation(Immutable):
         return self.table().to_pandas()
 
     def plot(self, ax: Any = None, *, top: int | None = None) -> Any:
-        """Draw it by `ordinal.plot.importance`; ImportError without matplotlib."""
+        """Draw the importances by `ordinal.plot.importance`."""
         return find_public("plot").importance(self, ax, top=top)
 
     def __repr__(self) -> str:

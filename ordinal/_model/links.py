@@ -1,11 +1,10 @@
 """Probabilities of ranks from scores.
 
-A margin says on which side of a threshold a row lies, not how surely. `CumulativeLink`,
-`SoftmaxLink` and `PartitionLink` learn that from scores which their model was not
-fitted to: every fifth of the rows is scored by a fit on the other four (see
-`folds`), and the link is fitted to these scores by maximum likelihood, with the
-targets of Platt, who moves certainty a little from 0 and 1 so that separable scores
-have a finite slope.
+A margin tells on which side of a threshold a row lies, but not with which probability.
+`CumulativeLink`, `SoftmaxLink` and `PartitionLink` learn that from hold-out scores:
+every fifth of the rows is scored by a fit on the other four (see `folds`), and the link
+is fitted to these scores by maximum likelihood. The targets are those of Platt,
+slightly different from 0 and 1, so that separable scores have a finite slope.
 
 J. Platt, "Probabilistic outputs for support vector machines", in Advances in Large
 Margin Classifiers, MIT Press, 2000; H.-T. Lin, C.-J. Lin, R. C. Weng, Machine Learning

@@ -27,23 +27,23 @@ _S = TypeVar("_S", bound=Storable)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model(Storable):
-    """Base of all models, which the `fit_*` functions make: frozen, with read-only
-    arrays.
+    """Base class of all models, which are immutable and have read-only arrays.
 
     Attributes
     ----------
     classes : (r,) array
         Labels in rank order.
     n_features : int
-        Columns that `predict` expects.
+        Number of columns that `predict` expects.
     feature_names : tuple of (n_features,) str, or None
-        Their names, if the model was fitted on a data frame. A data frame then may
-        hold them in any order, and others beside; an array goes by position.
+        Names of these columns, if the model was fitted on a data frame. `predict` then
+        accepts data frames with these columns in any order, and with others; the
+        columns of an array are identified by their positions.
     convergence : Convergence
-        How the fit ended, and how far from the optimum.
+        Record of the fit: its status, and bounds on the distance to the optimum.
     categorical_labels : bool
-        Whether the labels came as an ordered Categorical of pandas, so that `predict`
-        returns one: for a data frame a Series with its index.
+        Whether the labels were an ordered Categorical of pandas. `predict` then returns
+        one as well; for a data frame, a Series with its index.
     """
 
     categorical_labels: bool = field(default=False, kw_only=True)
@@ -62,14 +62,17 @@ class Model(Storable):
     def predict(
         self, X: MatrixLike, *, rule: Any = ..., cost: ArrayLike | None = None
     ) -> np.ndarray:
-        """Labels of rows, (n,), of the type of `classes`.
+        """Predict the labels of rows, (n,), of the type of `classes`.
 
-        Every model says by which rules.
+        The rules of prediction are described by each model.
         """
         raise NotImplementedError
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, (n, r); ValueError of a model without them."""
+        """Return the probabilities of the ranks, (n, r).
+
+        Raises ValueError if the model has none.
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -94,27 +97,28 @@ class Model(Storable):
         n_repeats: int = 5,
         rng: Rng = 0,
     ) -> Explanation:
-        """Explain what the features do to the predictions.
+        """Explain the predictions by the importance of the features.
 
-        A score that is a sum of terms is explained by these: the score functions and
-        pairs of `fit_xofm`, the effects and pairs of `fit_ofmhs`, and coefficients
-        times columns of `fit_pom` (without nominal and scale effects), `fit_lit` and
-        `fit_lat`. All other models are explained by permutation importance: how far
-        predictions move, in ranks, when a feature is shuffled among the rows or, with
-        `y`, how much the mean absolute error increases (L. Breiman, "Random forests",
-        Machine Learning 45:5-32, 2001, section 10). Correlated features share their
-        importance.
+        If the score is a sum of terms, these are the explanation: score functions and
+        interactions of `fit_xofm`, effects and interactions of `fit_ofmhs`, and
+        coefficients times columns of `fit_pom` (without nominal and scale effects),
+        `fit_lit` and `fit_lat`. Other models are explained by permutation importance:
+        the mean change of predictions, in ranks, when a feature is shuffled among the
+        rows or, with `y`, the increase of the mean absolute error (L. Breiman, "Random
+        forests", Machine Learning 45:5-32, 2001, section 10). Correlated features share
+        their importance.
 
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            Rows as for `predict`; some hundred are enough.
+            Rows as for `predict`; a few hundred are enough.
         y : (n,) array-like, optional
-            True labels, which make it a permutation importance of the error.
+            True labels. If given, the importance is the increase of the error when a
+            feature is shuffled.
         n_repeats : int, default 5
-            How often each feature is shuffled.
+            Number of times that each feature is shuffled.
         rng : int or numpy.random.Generator, default 0
-            Shuffles.
+            Source of the random numbers that shuffle.
 
         Returns
         -------
@@ -124,7 +128,7 @@ class Model(Storable):
         Raises
         ------
         ValueError, TypeError
-            As `predict`; for a sparse `X`, and for a precomputed kernel.
+            As in `predict`; also if `X` is sparse or the kernel precomputed.
 
         Examples
         --------
@@ -143,15 +147,16 @@ class Model(Storable):
         *,
         title: str = "",
     ) -> None:
-        """Write a page about the model on rows that it was not fitted to.
+        """Write a report about the model on rows that it was not fitted to.
 
-        One HTML file that needs no other: errors with intervals, the confusion matrix,
-        calibration of probabilities, importances, prediction sets and the certificate.
+        The report is one self-contained HTML file with errors and their intervals, the
+        confusion matrix, calibration of probabilities, importances, prediction sets and
+        the optimality certificate.
 
         Parameters
         ----------
         path : path of the file
-            It appears whole or not at all.
+            Path of the file, which is written atomically.
         X : (n, d) array-like or data frame
             Rows as for `predict`.
         y : (n,) array-like
@@ -162,7 +167,7 @@ class Model(Storable):
         Raises
         ------
         ValueError, TypeError, OSError
-            As `predict`; unknown labels; the file cannot be written.
+            As in `predict`; also if labels are unknown or the file cannot be written.
         """
         write_report(self, path, X, y, title)
 
@@ -215,37 +220,37 @@ def load(path: str | os.PathLike[str] | IO[bytes], kind: type[_S]) -> _S: ...
 def load(
     path: str | os.PathLike[str] | IO[bytes], kind: type[Storable] | None = None
 ) -> Any:
-    """Load a model from a file that its `save` method has written.
+    """Load a model from a file written by its method `save`.
 
-    Safe for files from anywhere: nothing is unpickled, and the memory used is in
-    proportion to the size of the file.
+    Loading is safe for untrusted files: nothing is unpickled, and the memory used is
+    proportional to the size of the file.
 
     Parameters
     ----------
     path : path of a regular file, or file that is open for reading in binary mode
-        An open file, such as a pipe or an `io.BytesIO`, is read to its end and stays
-        open.
+        Path of the file. A file object, such as a pipe or an `io.BytesIO`, is read to
+        its end and not closed.
     kind : type, optional
-        The class that the file must hold, such as `ordinal.Selection`, which type
-        checkers then know. By default any.
+        Class that the file must hold, such as `ordinal.Selection`; type checkers then
+        know the type of the result. Default: any class.
 
     Returns
     -------
     Model
-        Of the class that was saved, with read-only arrays. Where a `Standardizer`, a
-        `Binning`, a `Selection` or a `Nested` was saved, it is that.
+        Object of the class that was saved, with read-only arrays. It may also be a
+        `Standardizer`, a `Binning`, a `Selection` or a `Nested`.
 
     Raises
     ------
     ValueError
-        The file is damaged, of another kind, or of another version of the format; or
-        its fields make no model. The message says which.
+        If the file is damaged, has another format or another version of it, or has
+        fields that are not valid for a model. The message says which.
     OSError
-        It cannot be opened, or is no regular file; an open file is not open for
-        reading.
+        If the file cannot be opened, is not a regular file, or is a file object that is
+        not open for reading.
     TypeError
-        `path` is neither a path nor a binary file, such as a file of text; or the file
-        holds something else than a `kind`.
+        If `path` is neither a path nor a binary file, or if the file holds an object of
+        another class than `kind`.
 
     See Also
     --------

@@ -119,9 +119,9 @@ _LEAST_P = float(np.finfo(float).eps)  # below it R prints "<2e-16"
 
 
 class Table(dict[str, np.ndarray]):
-    """Columns of equal length by name, read-only arrays; prints as a table.
+    """Mapping of names to columns, read-only arrays of equal length; prints as a table.
 
-    `pandas.DataFrame` and `polars.DataFrame` take it as it is.
+    It can be passed to `pandas.DataFrame` and `polars.DataFrame`.
     """
 
     def __init__(self, columns: dict[str, np.ndarray]):
@@ -146,7 +146,7 @@ class Table(dict[str, np.ndarray]):
         return html_table(list(self), list(zip(*cells, strict=True)))
 
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame; ImportError without pandas."""
+        """Return a pandas DataFrame; raise ImportError without pandas."""
         import pandas
 
         return pandas.DataFrame(dict(self))
@@ -205,7 +205,7 @@ def _number(v: float) -> str:
 
 
 class Text(str):
-    """A text that shows itself where it is the value of a line typed in a shell."""
+    """Text that displays itself as the value of an expression in a shell."""
 
     __slots__ = ()
 

@@ -101,7 +101,7 @@ class Thresholds(Model):
 
     @property
     def threshold_names(self) -> tuple[str, ...]:
-        """The two labels on the sides of each threshold, such as "low|mid"."""
+        """Return the labels on the sides of each threshold, such as "low|mid"."""
         return names_between(self.classes)
 
 
@@ -129,9 +129,10 @@ class Scored(Thresholds):
     def disorder(self) -> tuple[str, ...]:
         """Describe thresholds that are out of order, one line per pair of neighbours.
 
-        By more than `tol`. Empty for an ordered model, which `fit_svorex` always gives,
-        the others of its kind where the rows of the cost are convex, and `fit_tlssvor`
-        where u is infinite.
+        Thresholds count as out of order if they are by more than `tol`. The tuple is
+        empty if they are in order, which is guaranteed for `fit_svorex`, for the other
+        methods of its family if the rows of the cost are convex, and for `fit_tlssvor`
+        if u is infinite.
         """
         named = zip(self.threshold_names, self.thresholds.tolist(), strict=True)
         return tuple(
@@ -153,16 +154,15 @@ class Scored(Thresholds):
         return np.asarray(self.decision_function(X) + shift)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, a cumulative logistic link of the score.
+        """Return the probabilities of the ranks by a cumulative logistic link.
 
-        P(y <= j) falls as the score rises and passes 1/2 at the score offsets[j] /
-        slope of the `link`: the threshold as the probabilities see it. It is near
-        `thresholds[j]`, but calibrated on rows that the score was not fitted to.
+        P(y <= j) decreases with the score and is 1/2 at the score offsets[j] / slope of
+        the `link`. This is near `thresholds[j]`, but calibrated on hold-out rows.
 
         Parameters
         ----------
         X : (n, n_features) array or CSR
-            As for `decision_function`, which says what else is raised.
+            As for `decision_function`, with the same errors.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Scored(Thresholds):
         Raises
         ------
         ValueError
-            If the model was fitted without `probability`.
+            If the model was fitted without `probability=True`.
         """
         return self._proba(self.decision_function(X))
 
@@ -195,13 +195,13 @@ class Scored(Thresholds):
             As for `decision_function`.
         rule : {"threshold", "mode", "median", "cost"}, default "threshold"
             "threshold" counts the `thresholds` that the score reaches; a score on a
-            threshold goes up. The others use `predict_proba`: its most probable rank,
-            its median (again a threshold rule, at offsets / slope of the `link`), or
-            the rank of least expected cost. Threshold, median and mode never fall as
-            the score rises.
+            threshold gets the higher rank. The others use `predict_proba`: the most
+            probable rank, the median (which corresponds to the thresholds
+            offsets / slope of the `link`), or the rank of least expected cost.
+            Threshold, median and mode never decrease as the score increases.
         cost : (r, r) array-like, optional, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
-            model, or |j - k| if it has none.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default:
+            the `cost` of the model or, without one, |j - k|.
 
         Returns
         -------
@@ -210,8 +210,8 @@ class Scored(Thresholds):
         Raises
         ------
         ValueError
-            If a rule on probabilities is asked of a model without them, or `cost` is
-            not as in `fit_svorim`.
+            If the rule needs probabilities and the model has none, or if `cost` is not
+            as described for `fit_svorim`.
         """
         return predicted(self, X, rule, "threshold", cost)
 
@@ -234,7 +234,7 @@ class ThresholdModel(Thresholds, KernelModel):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoreModel(Scored, ThresholdModel):
-    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it."""
+    """Score f(x) = sum_i coef[i] k(support_i, x), and thresholds on it."""
 
     link: Annotated[CumulativeLink, SHARED] | None
 
@@ -244,19 +244,20 @@ class ScoreModel(Scored, ThresholdModel):
         Parameters
         ----------
         X : (n, n_features) array or CSR
-            Rows to judge; for a precomputed kernel k(rows, training rows).
+            Rows to predict; for a precomputed kernel, the values k(rows, training
+            rows).
 
         Returns
         -------
         (n,) array
-            In the unit of the margin: up to slack, training rows lie 1 or more from
-            the thresholds.
+            Scores in units of the margin: up to slack, training rows lie at least 1
+            away from the thresholds.
 
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns; the Pearson
-            kernel takes NaN.
+            If X is not a finite real matrix of `n_features` columns. The Pearson kernel
+            accepts NaN.
         """
         return decision(self, X)
 

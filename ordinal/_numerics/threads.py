@@ -151,7 +151,7 @@ def show_config() -> dict[str, object]:
 
     See Also
     --------
-    load : Load a model from a file that its `save` method has written.
+    load : Load a model from a file written by its method `save`.
 
     Notes
     -----

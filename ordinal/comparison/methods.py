@@ -61,24 +61,24 @@ class Comparison(Immutable):
     ----------
     methods : tuple of (m,) str
     scores : dict of str to (m, k) array
-        By metric, the score of each method on the test rows of each of the k folds;
-        nan where a fit failed, and where a method has no probabilities to score. The
-        first metric decides the order.
+        Per metric, the score of each method on the test rows of each of the k folds;
+        nan if a fit failed or the metric needs probabilities that the method does not
+        have. The first metric decides the order.
     seconds : (m, k) array
-        Of the fit on the training rows, with its search and with the calibration of
-        probabilities if a metric asks for them.
+        Time of the fit on the training rows, including a search and, if a metric needs
+        probabilities, their calibration.
     status : (m, k) array of str
-        How each fit ended: a value of `ordinal.Status`, "failed", or "fitted" for a
-        model without a `convergence`.
+        Status of each fit: a value of `ordinal.Status`, "failed", or "fitted" for a
+        model without the attribute `convergence`.
     params : tuple of m tuples of k dicts
-        What the search has chosen in each fold; empty without a search.
+        Hyperparameters chosen by the search in each fold; empty without a search.
     disordered : (m,) int array
-        How many fits ended with thresholds out of order.
+        Number of fits whose thresholds are out of order.
     reasons : dict of str to str
-        Why methods have no score, by their names.
+        Reasons why methods have no score, by their names.
     splits : list of (train_idx, test_idx)
     greater_is_better : bool
-        Of the metric that decides.
+        Whether larger values of the first metric are better.
     """
 
     methods: tuple[str, ...]
@@ -99,14 +99,15 @@ class Comparison(Immutable):
         return next(iter(self.scores))
 
     def mean(self, metric: str | None = None) -> np.ndarray:
-        """(m,) mean score over the folds, by default of the metric that decides."""
+        """Return mean scores over the folds, (m,), by default of the first metric."""
         return mean_score(self._scores(metric))
 
     def standard_error(self, metric: str | None = None) -> np.ndarray:
-        """(m,) of each mean: the folds' deviation over the root of their number.
+        """Return standard errors of the means, (m,).
 
-        Folds share training rows, so that it is too small as a statement about new
-        data; it tells what differences are noise.
+        They are the standard deviations over the folds divided by the root of their
+        number. Because folds share training rows, they underestimate the uncertainty
+        about new data; they show which differences are noise.
         """
         return standard_error(self._scores(metric))
 
@@ -118,15 +119,15 @@ class Comparison(Immutable):
 
     @property
     def best(self) -> Any:
-        """Return the best method fitted to all rows, which is done when first asked."""
+        """Best method, fitted to all rows at the first access."""
         if not self._best:
             self._best.append(self.refit(self.methods[0]))
         return self._best[0]
 
     def refit(self, method: str) -> Any:
-        """Return one of the methods fitted to all rows, tuned as it was compared.
+        """Return one of the methods fitted to all rows, tuned as in the comparison.
 
-        ValueError for a name that was not compared.
+        Raises ValueError if `name` was not compared.
         """
         if method not in self.methods:
             raise ValueError(
@@ -169,8 +170,10 @@ class Comparison(Immutable):
         return f"{best} is best by {metric}; {names} within one standard error."
 
     def table(self) -> Table:
-        """Return a row per method: mean and standard error of every metric, mean
-        seconds, and how many fits converged.
+        """Return a table with one row per method.
+
+        Its columns are mean and standard error of every metric, mean seconds, and the
+        number of fits that converged.
         """
         columns: dict[str, np.ndarray] = {"method": np.array(self.methods)}
         for metric in self.scores:
@@ -187,7 +190,7 @@ class Comparison(Immutable):
     def plot(self, axes: Any = None) -> Any:
         """Draw the score of every fold by `ordinal.plot.errors_by_method`.
 
-        ImportError without matplotlib.
+        Raises ImportError without matplotlib.
         """
         scored = [name for name in self.methods if name not in self.reasons]
         scores = self.scores[self.scoring][: len(scored)].T
@@ -399,9 +402,9 @@ def compare(
     """Compare methods by cross-validation.
 
     Every method is fitted to the training rows of the same folds, with its defaults or
-    tuned there, and scored on the test rows. Tables go in as they are: for methods that
-    take numbers alone, a `TablePreprocessor` is fitted to the training rows of each
-    fold.
+    tuned on these rows, and scored on the test rows. X may have categories and missing
+    values: for methods that accept only numbers, a `TablePreprocessor` is fitted to the
+    training rows of each fold.
 
     Parameters
     ----------
@@ -410,53 +413,56 @@ def compare(
     y : (n,) array-like
         Labels as for the `fit_*` functions.
     methods : sequence of str or callable, mapping of str to them, or "all", optional
-        Names as the command has them ("svorim", "gpor-ep"), `fit_*` functions, partials
-        of them, or functions of (X, y, **options); a mapping gives them names of its
-        own. By default those that answer the usual questions: the two constants
-        ("constant-median" and "constant-mode", the baselines that ignore X), the linear
-        "pom", "svorim" and "npsvor" with a Gaussian kernel, "xofm", "boosting" where
-        LightGBM is installed, and "gpor-ep" up to 500 training rows, beyond which a fit
-        takes several seconds.
+        Names of methods in the command ("svorim", "gpor-ep"), `fit_*` functions,
+        partials of them, or functions of (X, y, **options); a mapping gives them other
+        names. Default: one method of each kind, which are two baselines that ignore X
+        ("constant-median" and "constant-mode"), the linear "pom", "svorim" and "npsvor"
+        with a Gaussian kernel, "xofm", "boosting" if LightGBM is installed, and
+        "gpor-ep" for up to 500 training rows, because fits of more rows take several
+        seconds.
     tune : bool, default False
-        Search the grid of each method in folds of the training rows, as `select` does.
+        Whether to tune each method in folds of the training rows, as `select` does.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
         As for `select`; 5 stratified folds, as in the papers.
     scoring : str, callable or sequence of them, default ("mae", "accuracy", "rps")
-        As for `select`; the first decides the order. Metrics of probabilities, such as
-        "rps", have support vector machines calibrate theirs, which takes five more
-        fits; leave them out for speed. A method without probabilities has none.
+        Metrics as for `select`; the first one decides the order. If a metric needs
+        probabilities, such as "rps", support vector methods calibrate theirs, which
+        takes five more fits; leave such metrics out for speed. A method without
+        probabilities has no such score.
     classes : sequence of labels in rank order, optional
         As for the `fit_*` functions; needed for labels that are strings.
     sample_weight : (n,) array-like >= 0, optional
-        Of the fits and the scores.
+        Weights of the rows in fits and scores.
     groups : (n,) array-like, optional
-        Labels of groups, such as patients or raters, whose rows stay together in the
-        folds, and in those of the searches.
+        Group of each row, such as a patient or rater. Rows of a group are in the same
+        fold, also in the folds of searches.
     preprocess : TablePreprocessor, optional
-        In place of the default, such as one with `order` for ordered categories.
+        Preprocessing instead of the default, for example with `order` for ordered
+        categories.
     n_threads : int, optional
-        Of each fit; default as for the fits.
+        Number of threads of each fit; default as for the fits.
     progress : bool, optional
-        As for `select`: by default on a terminal or in a notebook, after 5 s.
+        Whether to report progress, as for `select`. Default: after 5 s on a terminal or
+        in a notebook.
     rng : int or numpy.random.Generator, default 0
-        Draws the folds, and those of the searches.
+        Source of the random numbers that draw the folds, also those of searches.
 
     Returns
     -------
     Comparison
-        Prints as a table with the best method first and a verdict below; `best` is the
-        best method refitted to all rows.
+        Prints as a table with the best method first and a verdict below. Its attribute
+        `best` is the best method, refitted to all rows.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument are unusable; if every method failed, the first
-        error. One that fails alone is listed in `reasons`.
+        If the data or an argument is invalid. If every method failed, the first error
+        is raised; otherwise failures are listed in `reasons`.
 
     See Also
     --------
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
-    ordinal.comparison.wilcoxon : Wilcoxon signed-rank test of paired scores.
+    ordinal.comparison.wilcoxon : Test paired scores by Wilcoxon's signed-rank test.
     ordinal.plot.errors_by_method : Plot the errors of methods on the splits of each
         data set.
 

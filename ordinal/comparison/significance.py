@@ -1,8 +1,8 @@
 """Comparison of several methods by their scores on folds and data sets.
 
-Scores are errors: less is better. Negate a score of which more is better. Scores that
-differ by rounding, at most 1e-12 of the largest, tie: 5/75 - 4/75 and 3/75 - 2/75 are
-the same difference.
+Scores are errors, so that smaller ones are better; negate scores of which larger ones
+are. Scores that differ by at most 1e-12 of the largest are ties: 5/75 - 4/75 and
+3/75 - 2/75 are the same difference in spite of rounding.
 
 As in section V of the NPSVOR paper; F. Wilcoxon, "Individual comparisons by ranking
 methods", Biometrics Bulletin 1(6):80-83, 1945; J. Demsar, "Statistical comparisons of
@@ -49,7 +49,7 @@ class SignedRank(NamedTuple):
     p_value : float
         Two-sided.
     exact : bool
-        Whether `p_value` counts signs; else it is a normal approximation.
+        Whether `p_value` is exact or a normal approximation.
     """
 
     plus: float
@@ -62,17 +62,17 @@ class SignedRank(NamedTuple):
 
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
-    """Wilcoxon signed-rank test of paired scores.
+    """Test paired scores by Wilcoxon's signed-rank test.
 
-    Pairs without a difference are dropped. With at most 50 others, no two of them
-    equally far apart, the p-value is exact; else it is that of the normal
-    approximation with the variance of tied ranks and no correction for continuity.
+    Pairs without a difference are dropped. The p-value is exact for at most 50
+    remaining pairs without ties; otherwise it is that of the normal approximation, with
+    the variance corrected for ties and without continuity correction.
 
     Parameters
     ----------
     a, b : (n,) array_like of real numbers
-        Scores of two methods on the same n folds. 5 folds can never tell at 0.05: the
-        least p-value is 2 / 2^n.
+        Scores of two methods on the same n folds. The smallest possible p-value is
+        2 / 2^n, so that 5 folds are never significant at 0.05.
 
     Returns
     -------
@@ -81,14 +81,14 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
     Raises
     ------
     TypeError
-        Scores that are not real numbers.
+        If scores are not real numbers.
     ValueError
-        Scores that are not finite, or not two vectors of the same length > 0.
+        If scores are not finite, or not two vectors of the same length > 0.
 
     See Also
     --------
-    friedman : Friedman test of k methods on N data sets, with Nemenyi's critical
-        difference.
+    friedman : Compare k methods on N data sets by the Friedman test and Nemenyi's post-
+        hoc test.
     win_draw_loss : Count the data sets on which a method significantly beats another.
     ordinal.compare : Compare methods by cross-validation.
 
@@ -125,15 +125,15 @@ class Friedman(NamedTuple):
     Attributes
     ----------
     ranks : (k,) array
-        Average rank of every method; 1 is best, equal scores share their mean rank.
+        Average rank of every method; 1 is best, and ties get their mean rank.
     chi2, chi2_p : float
         Friedman's statistic, corrected for ties, and its p-value.
     F, F_p : float
-        That of Iman and Davenport, which is less conservative.
+        Statistic of Iman and Davenport, which is less conservative, and its p-value.
     critical_difference : float
-        Average ranks further apart than this differ significantly (Nemenyi).
+        Average ranks that differ by more than this differ significantly (Nemenyi).
     alpha : float
-        The level of `critical_difference`.
+        Significance level of `critical_difference`.
     """
 
     ranks: np.ndarray
@@ -149,16 +149,18 @@ class Friedman(NamedTuple):
 
 
 def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
-    """Friedman test of k methods on N data sets, with Nemenyi's critical difference.
+    """Compare k methods on N data sets by the Friedman test and Nemenyi's post-hoc
+    test.
 
-    With R_ij the rank of method j on set i less (k + 1) / 2, and S_j = sum_i R_ij:
+    With the rank R_ij of method j on data set i minus (k + 1) / 2, and S_j = sum_i
+    R_ij,
 
         chi2 = (k - 1) sum_j S_j^2 / sum_ij R_ij^2
         F = (N - 1) sum_j S_j^2 / (N sum_ij R_ij^2 - sum_j S_j^2)
         critical difference = q sqrt(k (k + 1) / (12 N))
 
-    with k - 1 and with (k - 1, (k - 1)(N - 1)) degrees of freedom, and q the quantile
-    of the range of k standard normal variables at 1 - alpha.
+    with k - 1 and (k - 1, (k - 1)(N - 1)) degrees of freedom; q is the quantile of the
+    range of k standard normal variables at 1 - alpha.
 
     Parameters
     ----------
@@ -169,18 +171,19 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
     Returns
     -------
     Friedman
-        If no set tells any methods apart, chi2 and F are 0 and their p-values 1.
+        If all methods tie on all data sets, chi2 and F are 0 and their p-values 1.
 
     Raises
     ------
     TypeError
-        Scores that are not real numbers.
+        If scores are not real numbers.
     ValueError
-        Scores that are not finite, fewer than two rows or columns, a bad `alpha`.
+        If scores are not finite, if there are fewer than two rows or columns, or if
+        `alpha` is invalid.
 
     See Also
     --------
-    wilcoxon : Wilcoxon signed-rank test of paired scores.
+    wilcoxon : Test paired scores by Wilcoxon's signed-rank test.
     win_draw_loss : Count the data sets on which a method significantly beats another.
     ordinal.plot.critical_difference : Plot a critical difference diagram: methods by
         their average rank.
@@ -234,10 +237,10 @@ class WinDrawLoss(NamedTuple):
     Attributes
     ----------
     pairs : (k, k) array
-        On how many data sets the method of the row is significantly better than that
-        of the column.
+        Number of data sets on which the method of the row is significantly better than
+        that of the column.
     win, draw, loss : (k,) array
-        Over all data sets and other methods.
+        Numbers of wins, draws and losses over all data sets and other methods.
     """
 
     pairs: np.ndarray
@@ -267,13 +270,14 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     Raises
     ------
     TypeError, ValueError
-        As for `wilcoxon`, with at least 2 methods, the same number for all sets.
+        As for `wilcoxon`; also if there are fewer than 2 methods, or not the same
+        number for all data sets.
 
     See Also
     --------
-    wilcoxon : Wilcoxon signed-rank test of paired scores.
-    friedman : Friedman test of k methods on N data sets, with Nemenyi's critical
-        difference.
+    wilcoxon : Test paired scores by Wilcoxon's signed-rank test.
+    friedman : Compare k methods on N data sets by the Friedman test and Nemenyi's post-
+        hoc test.
 
     Examples
     --------

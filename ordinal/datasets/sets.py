@@ -21,17 +21,17 @@ from .._input.frame import Frame
 def make_gaussians(
     n_per_rank: int = 100, *, rng: int | np.random.Generator = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Generate three bivariate Gaussian clusters that lie on no common line.
+    """Generate three bivariate Gaussian clusters whose means are not on a line.
 
-    Ranks 1, 2, 3 have the means (10, 10), (15, 15), (20, 10) and the variance 5 in
-    each coordinate, so parallel hyperplanes cannot be close to all three.
+    Ranks 1, 2, 3 have the means (10, 10), (15, 15), (20, 10) and the variance 5 in each
+    coordinate, so that parallel hyperplanes cannot be close to all three.
 
     Parameters
     ----------
     n_per_rank : int, default 100
-        Rows of each rank, as in the paper.
+        Number of rows per rank; the default is that of the paper.
     rng : int or numpy.random.Generator, default 0
-        The same seed draws the same rows.
+        Source of random numbers. The same seed gives the same rows.
 
     Returns
     -------
@@ -79,14 +79,14 @@ def make_tlssvor(
     Parameters
     ----------
     n : int, default 300
-        Rows, as in the paper.
+        Number of rows; the default is that of the paper.
     noise : float, default 0.026
-        Standard deviation of e. The paper calls its 0.026 the variance, but then
-        the ranks would have 0.46, 0.05, 0.05 and 0.44 of the rows, where it counts
-        65, 86, 71 and 78 of 300: 0.22, 0.29, 0.24 and 0.26. As the deviation it
-        gives 0.35, 0.19, 0.19 and 0.28, still not the paper's shares but close.
+        Standard deviation of e. The paper calls 0.026 the variance, but the shares of
+        the ranks would then be 0.46, 0.05, 0.05 and 0.44, whereas its counts 65, 86, 71
+        and 78 of 300 rows are shares of 0.22, 0.29, 0.24 and 0.26. As standard
+        deviation 0.026 gives 0.35, 0.19, 0.19 and 0.28, which is closer.
     rng : int or numpy.random.Generator, default 0
-        The same seed draws the same rows.
+        Source of random numbers. The same seed gives the same rows.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def make_tlssvor(
 
     See Also
     --------
-    make_gaussians : Generate three bivariate Gaussian clusters that lie on no common
+    make_gaussians : Generate three bivariate Gaussian clusters whose means are not on a
         line.
     ordinal.fit_tlssvor : Fit TLS-SVOR: truncated squared losses, robust against wrong
         labels.
@@ -150,7 +150,7 @@ def load_election(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
     Parameters
     ----------
     as_frame : bool, default False
-        Return a pandas data frame, which has the names of the columns.
+        Whether to return X as a pandas data frame with named columns.
 
     Returns
     -------
@@ -162,12 +162,12 @@ def load_election(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
     ValueError
         If `as_frame` is not True or False.
     ImportError
-        With `as_frame`, if pandas is not installed.
+        If `as_frame` is True and pandas is not installed.
 
     See Also
     --------
     load_wine : Load 72 ratings of the bitterness of white wines by nine judges.
-    make_gaussians : Generate three bivariate Gaussian clusters that lie on no common
+    make_gaussians : Generate three bivariate Gaussian clusters whose means are not on a
         line.
 
     References
@@ -220,7 +220,7 @@ def load_wine(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
     Parameters
     ----------
     as_frame : bool, default False
-        Return a pandas data frame with the categories by their names.
+        Whether to return X as a pandas data frame with named categories.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def load_wine(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
     ValueError
         If `as_frame` is not True or False.
     ImportError
-        With `as_frame`, if pandas is not installed.
+        If `as_frame` is True and pandas is not installed.
 
     See Also
     --------

@@ -465,8 +465,8 @@ def fit_gpor(
     See Also
     --------
     fit_svorim : Fit SVORIM: every row has a margin at every threshold.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
     conformal : Calibrate prediction sets of neighbouring ranks around a fitted model.
 
     Examples

@@ -40,7 +40,7 @@ class Steps(NamedTuple):
     Attributes
     ----------
     model : PomModel
-        The model at the end.
+        Model with the chosen terms.
     table : Table
         The steps: "step", such as "- x1", "dof", "loglik" and the criterion.
     """
@@ -57,8 +57,8 @@ class Comparisons(Diagnostics):
     def drop1(self, *, criterion: Criterion = "aic") -> Table:
         """Test every term by a fit without it.
 
-        Terms that another one contains stay, such as a in a + b + a:b, as do terms with
-        nominal or scale effects.
+        Terms that another one contains, such as a in a + b + a:b, are kept, as are
+        terms with nominal or scale effects.
 
         Parameters
         ----------
@@ -67,19 +67,21 @@ class Comparisons(Diagnostics):
         Returns
         -------
         Table
-            A dict of arrays, "none" first and then an entry per term: "name"; "dof",
-            the parameters that go; "loglik" and "aic" (or "bic") of the fit without
-            it; "chi2" and "p_value" of the likelihood ratio test, nan if no term goes.
+            A dict of arrays, with the entry "none" followed by one per term: "name";
+            "dof", the number of parameters that are dropped; "loglik" and "aic" (or
+            "bic") of the fit without the term; "chi2" and "p_value" of the likelihood
+            ratio test, which are nan for "none".
 
         Raises
         ------
         ValueError
-            A penalised or separated fit, a sandwich, or no training rows.
+            If the fit is penalised or separated, if the covariance is robust, or if the
+            model no longer has its training rows.
 
         Warns
         -----
         ConvergenceWarning
-            A fit ended short of its optimum.
+            If a fit stopped before it reached its optimum.
 
         Examples
         --------
@@ -105,24 +107,23 @@ class Comparisons(Diagnostics):
         ----------
         base : sequence of str
             Terms of the smaller model, which may be empty. Terms with nominal or scale
-            effects always are in it.
+            effects are always included.
         criterion : {"aic", "bic"}, default "aic"
 
         Returns
         -------
         Table
-            As `drop1`, with the parameters that come as "dof", and nan if no term
-            comes.
+            As for `drop1`, where "dof" is the number of parameters that are added.
 
         Raises
         ------
         ValueError
-            As `drop1`; a name that is no term.
+            As for `drop1`; also if a name is not a term.
 
         Warns
         -----
         ConvergenceWarning
-            A fit ended short of its optimum.
+            If a fit stopped before it reached its optimum.
 
         Examples
         --------
@@ -150,13 +151,13 @@ class Comparisons(Diagnostics):
         """Choose terms of this model by AIC or BIC, step by step.
 
         Every step drops or adds the term that lowers the criterion most, until none
-        does. Standard errors and tests of the model at the end ignore the choice: they
-        are too optimistic, and intervals too short.
+        does. Standard errors and tests of the resulting model do not account for the
+        selection: they are too optimistic, and intervals are too short.
 
         Parameters
         ----------
         start : sequence of str, optional
-            Terms to begin with; default all, or none for direction="forward".
+            Terms of the first model. Default: all, or none for direction="forward".
         keep : sequence of str, default none
             Terms that are never dropped.
         direction : {"both", "backward", "forward"}, default "both"
@@ -165,18 +166,18 @@ class Comparisons(Diagnostics):
         Returns
         -------
         Steps
-            A named tuple (model, table). The model is like one that is fitted with its
-            terms alone, and finds its columns by name.
+            A named tuple (model, table). The model is the same as one that is fitted to
+            its terms alone, and finds its columns by name.
 
         Raises
         ------
         ValueError
-            As `drop1`; a name that is no term.
+            As for `drop1`; also if a name is not a term.
 
         Warns
         -----
         ConvergenceWarning
-            A fit ended short of its optimum.
+            If a fit stopped before it reached its optimum.
 
         Examples
         --------
@@ -205,8 +206,9 @@ class Comparisons(Diagnostics):
     def scale_test(self) -> Table:
         """Test whether each term changes the spread of the latent variable.
 
-        Likelihood ratio tests against the models in which the term has scale effects as
-        well. `proportional_odds_test(method="lr")` is the same for nominal effects.
+        These are likelihood ratio tests against the models in which the term also has
+        scale effects. `proportional_odds_test(method="lr")` is the corresponding test
+        of nominal effects.
 
         Returns
         -------
@@ -217,7 +219,8 @@ class Comparisons(Diagnostics):
         Raises
         ------
         ValueError
-            A penalised or separated fit, or no training rows.
+            If the fit is penalised or separated, or if the model no longer has its
+            training rows.
 
         Examples
         --------
@@ -290,7 +293,8 @@ class Comparisons(Diagnostics):
         Raises
         ------
         ValueError
-            As for `standard_errors`; names that are no coefficients, or fewer than two.
+            As for `standard_errors`; also if a name is not a coefficient, or if there
+            are fewer than two.
 
         Examples
         --------
@@ -322,19 +326,20 @@ class Comparisons(Diagnostics):
     ) -> Table:
         """Compare all pairs of levels of a categorical feature.
 
-        The difference is that of the linear predictor, with the link "logit" a log odds
-        ratio: positive where the first level of a pair has the higher ranks.
+        A contrast is a difference of the linear predictor, which is a log odds ratio
+        for the link "logit". It is positive if the first level of the pair has higher
+        ranks.
 
         Parameters
         ----------
         feature : str
             A categorical term.
         adjust : {"tukey", "holm", "bonferroni", "none"}, default "tukey"
-            Adjustment of p-values and intervals for the number of pairs. Those of
-            "tukey" are by the range of normal variables, exact where the levels are
-            equally precise and conservative otherwise; intervals of "holm", which has
-            none of its own, are those of "bonferroni". All hold simultaneously but for
-            "none".
+            Adjustment of p-values and intervals for multiple comparisons. "tukey" uses
+            the distribution of the range of normal variables, which is exact if all
+            levels are estimated with equal precision and conservative otherwise. The
+            intervals of "holm" are those of "bonferroni". With all but "none", the
+            intervals hold simultaneously.
         level : float in (0, 1), default 0.95
 
         Returns
@@ -346,8 +351,9 @@ class Comparisons(Diagnostics):
         Raises
         ------
         ValueError
-            As for `standard_errors`; a feature that is no categorical term of the
-            location, is in an interaction, or has a level without a coefficient.
+            As for `standard_errors`; also if the feature is not a categorical term of
+            the location, is part of an interaction, or has a level without a
+            coefficient.
 
         Examples
         --------
@@ -386,34 +392,36 @@ class Comparisons(Diagnostics):
         )
 
     def simultaneous_band(self, X: MatrixLike, level: float = 0.95) -> Table:
-        """Return a band around the score along rows that holds together at all of them.
+        """Return a simultaneous confidence band of the score along a sequence of rows.
 
-        The curve is x'beta less its value at the first row, which is the reference: a
-        log odds ratio for the logit. Let one feature rise from row to row, with all
-        others fixed, and it is the effect of that feature, through all of its terms.
+        The curve is x'beta minus its value at the first row, which is the reference;
+        for the logit it is a log odds ratio. If one feature varies from row to row and
+        all others are fixed, the curve is the effect of this feature through all of its
+        terms.
 
         Parameters
         ----------
         X : (n, n_features) array or data frame
-            At least 2 rows; some dozens draw a curve.
+            At least 2 rows; a few dozen are enough for a smooth curve.
         level : float in (0, 1), default 0.95
-            Probability that the curve lies within the band at all rows.
+            Confidence level: the probability that the curve lies within the band at all
+            rows.
 
         Returns
         -------
         Table
             A dict of (n,) arrays: "row", "estimate", "standard_error", "lower",
-            "upper". All are 0 where a row does not differ from the first.
+            "upper". All are 0 for rows equal to the first one.
 
         Raises
         ------
         ValueError, TypeError
-            A bad level; fewer than 2 rows; as for `decision_function` and
-            `standard_errors`; a model without `coef`.
+            If the level is invalid, if there are fewer than 2 rows, or if the model has
+            no `coef`; as for `decision_function` and `standard_errors`.
 
         References
         ----------
-        As of `simultaneous_intervals`.
+        As for `simultaneous_intervals`.
 
         Examples
         --------
@@ -450,16 +458,17 @@ class Comparisons(Diagnostics):
         )
 
     def simultaneous_intervals(self, level: float = 0.95) -> Table:
-        """Return intervals of all of `coef` that hold together with a probability.
+        """Return simultaneous confidence intervals of all of `coef`.
 
-        Each is the estimate and c standard errors around it, with c the quantile of the
-        largest of the correlated z values. They are wider than those of `confint` and
-        narrower than Bonferroni's.
+        Each is the estimate plus and minus c standard errors, where c is a quantile of
+        the maximum of the correlated z values. The intervals are wider than those of
+        `confint` and narrower than Bonferroni's.
 
         Parameters
         ----------
         level : float in (0, 1), default 0.95
-            Probability that all intervals hold their coefficients.
+            Confidence level: the probability that all intervals contain their
+            coefficients.
 
         Returns
         -------
@@ -469,7 +478,8 @@ class Comparisons(Diagnostics):
         Raises
         ------
         ValueError
-            A bad level; as for `standard_errors`; a model without `coef`.
+            If the level is invalid or the model has no `coef`; as for
+            `standard_errors`.
 
         References
         ----------
@@ -583,13 +593,13 @@ class LikelihoodRatio(NamedTuple):
     Attributes
     ----------
     chi2 : float
-        Twice the difference of the log likelihoods.
+        Twice the difference of the log-likelihoods.
     dof : int
-        That of the numbers of parameters.
+        Difference of the numbers of parameters.
     p_value : float
-        P(chi-square with `dof` degrees of freedom > chi2). Half of it where the larger
-        model has one variance of random effects more and nothing else: under the
-        smaller one it is 0, on the boundary, and chi2 is 0 in half of all samples.
+        P(chi-square with `dof` degrees of freedom > chi2). It is halved if the larger
+        model differs by one variance of random effects only: under the smaller model
+        this variance is 0, on the boundary, so that chi2 is 0 in half of all samples.
     """
 
     chi2: float
@@ -606,9 +616,9 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     Parameters
     ----------
     smaller, larger : PomModel or ClmmModel
-        Fitted without penalties to the same rows; the larger has all that the smaller
-        has, and more: features, nominal or scale effects, freer thresholds. What can be
-        seen of this in the models is checked.
+        Models fitted without penalties to the same rows. The larger one has all terms
+        of the smaller one and more: features, nominal or scale effects, or less
+        restricted thresholds. This is checked as far as the models allow.
 
     Returns
     -------
@@ -617,21 +627,22 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     Raises
     ------
     TypeError
-        Something else than models of `fit_pom`.
+        If an argument is not a model of `fit_pom` or `fit_clmm`.
     ValueError
-        Models of other ranks, rows or links, of penalised fits, or not nested.
+        If the models have different ranks, rows or links, are penalised, or are not
+        nested.
 
     Warns
     -----
     ConvergenceWarning
-        The larger model has the lower likelihood: one of the two is not at its optimum.
-        The statistic is 0 then.
+        If the larger model has the lower likelihood, so that one of the two is not at
+        its optimum. The statistic is then 0.
 
     See Also
     --------
     anova : Compare nested models of the same rows by likelihood ratio tests.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
     fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
 
     Examples
@@ -672,32 +683,32 @@ def anova(*models: Any) -> Table:
     Parameters
     ----------
     *models : PomModel
-        Two or more, in any order, of the same rows, fitted without penalties. They are
-        sorted by the number of parameters, and each must lie within the next one, as
-        for `lr_test`.
+        Two or more models, fitted without penalties to the same rows, in any order.
+        They are sorted by the number of parameters, and each must be nested in the next
+        one, as for `lr_test`.
 
     Returns
     -------
     Table
-        A dict of arrays: "model", its place among the arguments from 1 on;
-        "parameters"; "loglik"; "aic"; and, against the model before it, "chi2", "dof"
-        and "p_value", which are nan or 0 for the smallest model.
+        A dict of arrays: "model", the position among the arguments, counted from 1;
+        "parameters"; "loglik"; "aic"; and, compared with the previous model, "chi2",
+        "dof" and "p_value", which are nan or 0 for the smallest model.
 
     Raises
     ------
     TypeError, ValueError
-        As `lr_test`; fewer than two models.
+        As for `lr_test`; also if there are fewer than two models.
 
     Warns
     -----
     ConvergenceWarning
-        As `lr_test`.
+        As for `lr_test`.
 
     See Also
     --------
     lr_test : Compare two nested models of the same rows by a likelihood ratio test.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Diagnostics(Inference):
         offset: ArrayLike | None = None,
         rng: Any = None,
     ) -> np.ndarray:
-        """Return one residual per row; positive ones are of ranks above expectation.
+        """Return one residual per row, which is positive for ranks above expectation.
 
         Parameters
         ----------
@@ -47,28 +47,30 @@ class Diagnostics(Inference):
         y : (n,) array-like, optional
             Labels of the rows of `X`.
         kind : {"probability", "surrogate", "score", "deviance"}, default "probability"
-            "probability" is P(rank < y) - P(rank > y), within -1 and 1. "surrogate"
-            draws the latent variable, given the rank, and takes its mean off: of a
-            true model these residuals have the distribution of the link for every row,
-            in units of the spread. "score" is the slope of log P(y) by x'beta, which a
-            fit makes orthogonal to all features. "deviance" is sqrt(-2 log P(y)) with
-            the sign of the first; the weighted sum of its squares is `deviance`.
+            "probability" is P(rank < y) - P(rank > y), between -1 and 1. "surrogate" is
+            a random draw of the latent variable given the rank, minus its mean; if the
+            model is true, these residuals have the distribution of the link in every
+            row, in units of the spread. "score" is the derivative of log P(y) by
+            x'beta; these residuals of a fit are orthogonal to all features. "deviance"
+            is sqrt(-2 log P(y)) with the sign of the first; the weighted sum of their
+            squares is `deviance`.
         offset : (n,) array-like, default 0
             Offset of the rows of `X`.
         rng : int, Generator or None
-            Seed of the draws of "surrogate".
+            Source of the random numbers of "surrogate".
 
         Returns
         -------
         (n,) array
-            Weights do not enter. With link="cauchit", which has no mean, surrogate
-            residuals are about the median.
+            Residuals, not multiplied by weights. With link="cauchit", which has no
+            mean, surrogate residuals are centred at the median.
 
         Raises
         ------
         ValueError, TypeError
-            As for `decision_function`; an unknown kind; X without y; labels of ranks
-            without training rows; no `X` and a model without its training rows.
+            As for `decision_function`; also if `kind` is unknown, if X is passed
+            without y, if labels have ranks without training rows, or if `X` is missing
+            and the model no longer has its training rows.
 
         References
         ----------
@@ -96,21 +98,21 @@ class Diagnostics(Inference):
         groups: int = 10,
         offset: ArrayLike | None = None,
     ) -> GoodnessOfFit:
-        """Test the goodness of fit after Fagerland and Hosmer.
+        """Test the goodness of fit by the method of Fagerland and Hosmer.
 
-        Rows are put in groups by quantiles of their mean rank, sum_j j P(y = j), and
-        the ranks in each group are compared with the sums of their probabilities. A
-        small p-value says that the probabilities are wrong. Rows with equal means share
-        a group, so that there may be fewer groups than asked for. The approximation by
-        a chi-square is poor where many expected numbers are below 5.
+        Rows are divided into groups by quantiles of their mean rank, sum_j j P(y = j),
+        and the counts of the ranks in each group are compared with the sums of their
+        probabilities. A small p-value is evidence against the model. Rows with equal
+        means are in the same group, so that there may be fewer groups than requested.
+        The chi-square approximation is poor if many expected counts are below 5.
 
         Parameters
         ----------
         X, y : optional
-            As for `residuals`. By default the training rows with their weights, which
-            are frequencies.
+            As for `residuals`. Default: the training rows, with their weights as
+            frequencies.
         groups : int >= 2, default 10
-            Number of groups to form.
+            Number of groups.
         offset : (n,) array-like, default 0
             Offset of the rows of `X`.
 
@@ -122,7 +124,8 @@ class Diagnostics(Inference):
         Raises
         ------
         ValueError, TypeError
-            As for `residuals`; too few groups of different mean ranks.
+            As for `residuals`; also if there are too few groups with different mean
+            ranks.
 
         References
         ----------
@@ -142,23 +145,22 @@ class Diagnostics(Inference):
         return hosmer_lemeshow(P, rows.rank, rows.weight, groups)
 
     def influence(self) -> Influence:
-        """Return the leverage of the training rows, and how the estimates change when
-        one is left out, by one Newton step.
+        """Return leverages, and the change of the estimates without each training row.
 
-        Exact to first order; of a row with weight 2 both rows are left out. Curvatures
-        are those of the fit, with the information of a row for scale effects at its
-        mean over the ranks.
+        The change is that of one Newton step, which is exact to first order. A row of
+        weight 2 is left out as two rows. Curvatures are those of the fit; for scale
+        effects, the information of a row is replaced by its mean over the ranks.
 
         Returns
         -------
         Influence
             A named tuple (leverage, cooks_distance, change). Entries are infinite or
-            nan for rows without which the estimates do not exist.
+            nan if the estimates do not exist without the row.
 
         Raises
         ------
         ValueError
-            As for `standard_errors`; a model without its training rows.
+            As for `standard_errors`; also if the model no longer has its training rows.
 
         References
         ----------

@@ -257,8 +257,9 @@ class Estimates(Thresholds, Trained):
 
     @property
     def categories(self) -> tuple[np.ndarray | None, ...] | None:
-        """The levels of each column of a table that holds categories, None for a column
-        of numbers; None if all hold numbers from the start.
+        """Levels of each categorical column, and None for each numeric one.
+
+        None if all columns are numeric.
         """
         return None if self.coding is None else self.coding.categories
 
@@ -266,10 +267,10 @@ class Estimates(Thresholds, Trained):
     def disorder(self) -> tuple[str, ...]:
         """Describe thresholds that cross at training rows, one line per pair.
 
-        Only nominal effects can make them cross, and only at rows of other ranks than
-        the one between. A model that says so fits these rows badly: its probabilities
-        there, which `cumulative_proba` puts in order, do not give its `loglik`.
-        `negative_rows` numbers the rows.
+        Only nominal effects can make them cross, and only at rows whose rank is not the
+        one between them. The model fits these rows badly; because `cumulative_proba`
+        sorts their probabilities, these do not give `loglik`. `negative_rows` returns
+        the numbers of the rows.
         """
         return tuple(
             f"{lower} is above {higher} at {count} training row{'s' * (count > 1)}"
@@ -286,17 +287,17 @@ class Estimates(Thresholds, Trained):
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Columns without a coefficient, as others determine them."""
+        """Names of columns without a coefficient, which others determine."""
         used = {*self.location.tolist(), *self.nominal.tolist(), *self.scale.tolist()}
         used |= {*self._at_bound()}
         return tuple(c for j, c in enumerate(self.column_names) if j not in used)
 
     @property
     def at_bound(self) -> tuple[str, ...]:
-        """Increments of monotone effects that are 0 because they must not change sign.
+        """Increments of monotone effects that are 0 because of their constraint.
 
-        Where there are any, estimates have no normal distribution, and the model has no
-        standard errors.
+        If there are any, the estimates are not normally distributed, and the model has
+        no standard errors.
         """
         return tuple(self.column_names[j] for j in self._at_bound())
 
@@ -318,8 +319,8 @@ class Estimates(Thresholds, Trained):
     def parameter_names(self) -> tuple[str, ...]:
         """Return the names of the parameters.
 
-        They are "1|2" for a threshold, "1|2.x" for the slope of x at it, "x" for a
-        coefficient and "scale.x" for one of the scale.
+        They are "1|2" for a threshold, "1|2.x" for a nominal coefficient of x at it,
+        "x" for a coefficient and "scale.x" for a scale coefficient.
         """
         columns = self.column_names
         between = names_between(self.classes[self.observed])

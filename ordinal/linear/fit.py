@@ -82,66 +82,71 @@ def fit_pom(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> PomModel:
-    """Fit a cumulative link model by maximum likelihood, such as the proportional odds
-    model.
+    """Fit a cumulative link model by maximum likelihood, such as proportional odds.
 
-    P(y <= j) = F(theta_j - x'beta), with thresholds theta that rise: a positive
-    coefficient makes higher ranks more probable. The module's docstring states the
-    whole problem, (1) with nominal and scale effects and (P) with penalties.
+    P(y <= j) = F(theta_j - x'beta) with increasing thresholds theta, so that a positive
+    coefficient makes higher ranks more probable. The docstring of `ordinal.linear`
+    states the whole problem, (1) with nominal and scale effects and (P) with penalties.
 
-    Newton's method takes 3 to 8 steps of O(n d^2), and more from several starts where
-    there may be several minima. Ranks may be as many as rows. Sparse features stay
-    sparse, in `predict` as well. Beyond 2000 features L-BFGS takes over, whose steps
-    cost O(n d), or the entries of a sparse X, and more of them are needed; the model
-    then has no `covariance`.
+    Newton's method takes 3 to 8 steps of O(n d^2) operations, and more from several
+    starting points where there may be several minima. There may be as many ranks as
+    rows. Sparse features are not converted to dense ones, neither here nor in
+    `predict`. With more than 2000 features, L-BFGS is used instead: it needs more
+    steps, but each takes O(n d) operations, or a number proportional to the entries of
+    a sparse X. The model then has no `covariance`.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or formula
-        Rows of features. `predict` finds the columns of a data frame by their names.
-        Words and categories, ordered or not, get treatment contrasts: a column of 0 and
-        1 for every level but the first, named "Infl[High]". A formula such as
-        "Sat ~ Infl + Type * Cont" is about the columns of the data frame `y`
-        (docs/input.md says what it may hold), and needs the package formulaic. Or a
-        source of blocks (`ordinal.data`), a numpy.memmap, or a dask array or data
-        frame, whose rows are read at every pass and need not fit in memory; l1,
-        `cluster`, `reference` and missing="drop" do without.
-    y : (n,) array-like, or the data frame of a formula, or None for a source of blocks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Features, one row per observation. `predict` finds the columns of a data frame
+        by their names. Columns of strings or of a categorical type, ordered or not, get
+        treatment contrasts: an indicator column such as "Infl[High]" for every level
+        but the first. A formula such as "Sat ~ Infl + Type * Cont" refers to the
+        columns of the data frame `y`; it needs the package formulaic, and docs/input.md
+        describes its syntax. X may also be a source of chunks (`ordinal.data`), a
+        numpy.memmap, or a dask array or data frame, whose rows are read in every pass
+        and need not fit in memory; l1, `cluster`, `reference` and missing="drop" are
+        then not available.
+    y : (n,) array-like, or the data frame of a formula, or None for a source of chunks
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
-        F of (1): logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or Cauchy.
+        Distribution function F of (1): logistic, normal, 1 - exp(-exp t), exp(-exp(-t))
+        or Cauchy.
     threshold : {"flexible", "symmetric", "equidistant"}, default "flexible"
-        Thresholds that are free, symmetric about a centre, or equally far apart.
+        Whether the thresholds are free, symmetric about a centre, or equidistant.
     nominal : names or numbers of columns, default none
-        Features with a slope at each threshold. Of a table with categories, or of a
-        formula: names of terms, such as "Infl" with all its levels, or of columns that
-        they became, such as "Infl[High]".
+        Features with one coefficient per threshold. For a table with categories or a
+        formula these are names of terms, such as "Infl" for all its levels, or of
+        indicator columns, such as "Infl[High]".
     scale : names or numbers of columns, default none
-        Features that change the spread of the latent variable as well, named alike.
+        Features on which the spread of the latent variable depends, in the same form as
+        `nominal`.
     l1, l2 : float >= 0, default 0
-        Of (P), in the units of the features. 0 is maximum likelihood. With l1 > 0 some
-        coefficients are 0, and the model has no `covariance`; see `fit_pom_path` for
-        many penalties at once. The loss must be convex for it: all links but cauchit,
-        without scale effects.
+        Penalties of (P), which depend on the units of the features. With 0, the
+        default, the fit is by maximum likelihood. With l1 > 0 some coefficients are 0,
+        and the model has no `covariance`; l1 needs a convex loss, which means any link
+        but cauchit and no scale effects. `fit_pom_path` fits many penalties at once.
     offset : (n,) array-like, default 0
-        o of (1): what is known to be added to x'beta, beside `offset(...)` of a
-        formula. With a formula this, `sample_weight` and `cluster` may be names of
-        columns of its data. Between -10000 and 10000 where the weight is positive.
+        Known terms o of (1) that are added to x'beta, in addition to those of
+        `offset(...)` in a formula. With a formula, `offset`, `sample_weight` and
+        `cluster` may be names of columns of its data. Offsets of rows of positive
+        weight must lie between -10000 and 10000.
     sample_weight : (n,) array-like >= 0, optional
-        Frequencies: weight 2 is the row written twice, for standard errors as well. The
-        sum must lie between 1e-50 and 1e50, and positive weights differ by a factor of
-        at most 1e15.
+        Frequencies of the rows: weight 2 has the same effect as writing the row twice,
+        on standard errors as well. Their sum must lie between 1e-50 and 1e50, and the
+        ratio of two positive weights must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike. Standard
-        errors are right for them with `robust` only: they are no frequencies.
+        Factors by which the weights of the rows are multiplied, per label; the limits
+        of `sample_weight` hold for the products. Because the products are not
+        frequencies, standard errors are correct only with robust=True.
     robust : bool, default False
-        Take the sandwich for the covariance, which holds where rows are independent and
-        the model may be wrong (White's HC0).
+        Whether to estimate the covariance by the sandwich formula (White's HC0), which
+        is valid for independent rows even if the model is misspecified.
     cluster : (n,) array-like of numbers or strings, optional
-        Groups of rows that belong together, such as those of a person: the covariance
-        is the sandwich of groups, with the factor G / (G - 1) for G of them. It needs
-        many groups, some 30 or more.
+        Group of each row, such as a person, for cluster-robust standard errors: the
+        covariance is the sandwich formula over the G groups, with the factor
+        G / (G - 1). It needs about 30 groups or more.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -149,21 +154,25 @@ def fit_pom(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     reference : mapping of columns to levels, optional
-        Levels that others are compared with, instead of the first ones: of words by the
-        alphabet, of a categorical type in its order.
+        Reference levels of categorical columns. Default: the first level, which is the
+        first in alphabetical order for strings, and in the order of the type for a
+        categorical one.
     missing : {"error", "drop"}, default "error"
-        What becomes of rows that lack a value, of X, y, weights or offsets. The error
-        counts them by columns; "drop" leaves them out, and `n_missing` of the model
-        says how many.
+        Treatment of rows with a missing value in X, y, weights or offsets. "error"
+        raises an error that counts them by column. "drop" leaves them out; the
+        attribute `n_missing` of the model is their number.
     tol : float > 0, default 1e-6
-        Length of the next Newton step, in standard errors, at which the fit has
-        converged. Steps converge quadratically: the last one ends far below it. For
-        L-BFGS the largest slope of (P) by a parameter, in units of the spread of its
-        column. With l1 > 0 the duality gap of (P), as in `fit_pom_path`.
+        Tolerance on the length of the next Newton step in standard errors. Because
+        steps converge quadratically, the result is usually far more accurate. For
+        L-BFGS, tolerance on the partial derivatives of (P) by the parameters, for
+        columns scaled to unit standard deviation. With l1 > 0, tolerance on the duality
+        gap of (P), as in `fit_pom_path`.
     max_iter : int, default 1000
-        Newton steps, or those of L-BFGS.
+        Limit on the number of steps of Newton's method or of L-BFGS.
     max_time : float > 0, optional
-        Seconds, looked at before every step, which of rows in chunks is a pass or more.
+        Time budget in seconds, checked before every step. If rows are read in chunks, a
+        step is one pass over them or more. When the budget is exhausted, the fit
+        returns its best point so far, with a warning.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
@@ -182,20 +191,21 @@ def fit_pom(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        The fit ended short of the tolerance; the message says why and what helps. Or
-        columns separate the ranks, so that no finite coefficients are the best:
-        they are named, and the status is `Status.SEPARATED`.
+        If the fit stopped before it reached the tolerance; the message names the reason
+        and the remedy. Also if columns separate the ranks, so that there is no finite
+        optimum: the message names them, and the status is `Status.SEPARATED`.
     CollinearColumnsWarning
-        Without a penalty: columns that are constant, or combinations of those before
-        them, have no coefficient in the model.
+        If a fit without penalty drops columns because they are constant or linear
+        combinations of columns before them.
     DisorderedThresholdsWarning
-        Nominal effects make thresholds cross at training rows: `disorder` of the model
-        lists them.
+        If nominal effects make thresholds cross at training rows; the attribute
+        `disorder` of the model lists them.
 
     See Also
     --------
@@ -274,75 +284,82 @@ def fit_pom_path(
 ) -> PomPath:
     """Fit cumulative link models for a path of penalties: the lasso and elastic net.
 
-    For every lambda of the path (P) with l1 = ratio lambda, l2 = (1 - ratio) lambda, as
-    glmnet has it: the loss is a mean over the weight of the rows, and the penalty is
-    one of coefficients in the units of the features. Standardise these first where they
-    should be penalised alike. Features may be many more than rows, and stay sparse.
+    For every lambda of the path, the problem (P) is solved with l1 = ratio lambda and
+    l2 = (1 - ratio) lambda, as in glmnet: the loss is a weighted mean over rows, and
+    the penalty depends on the units of the features. Standardise the features first if
+    they should be penalised equally. There may be many more features than rows; sparse
+    features are not converted to dense ones.
 
-    Thresholds and nominal effects have no penalty; the other parameters are those of
-    `fit_pom`.
+    Thresholds and nominal effects are not penalised. Parameters not described here are
+    those of `fit_pom`.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or formula
-        Rows of features. `predict` finds the columns of a data frame by their names.
-        Words and categories, ordered or not, get treatment contrasts: a column of 0 and
-        1 for every level but the first, named "Infl[High]". A formula such as
-        "Sat ~ Infl + Type * Cont" is about the columns of the data frame `y`
-        (docs/input.md says what it may hold), and needs the package formulaic. Or a
-        source of blocks (`ordinal.data`), a numpy.memmap, or a dask array or data
-        frame, whose rows are read at every pass and need not fit in memory; l1,
-        `cluster`, `reference` and missing="drop" do without.
-    y : (n,) array-like, or the data frame of a formula, or None for a source of blocks
-        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        Features, one row per observation. `predict` finds the columns of a data frame
+        by their names. Columns of strings or of a categorical type, ordered or not, get
+        treatment contrasts: an indicator column such as "Infl[High]" for every level
+        but the first. A formula such as "Sat ~ Infl + Type * Cont" refers to the
+        columns of the data frame `y`; it needs the package formulaic, and docs/input.md
+        describes its syntax. X may also be a source of chunks (`ordinal.data`), a
+        numpy.memmap, or a dask array or data frame, whose rows are read in every pass
+        and need not fit in memory; l1, `cluster`, `reference` and missing="drop" are
+        then not available.
+    y : (n,) array-like, or the data frame of a formula, or None for a source of chunks
+        Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     ratio : float in [0, 1], default 1
-        1 is the lasso. 0 is a ridge, and needs `lambdas`.
+        Share of the l1 penalty: 1 is the lasso, 0 the ridge penalty, which needs
+        `lambdas`.
     lambdas : sequence of floats > 0, optional
-        Penalties, fitted from the largest on.
+        Penalties, which are fitted in decreasing order.
     n_lambdas : int, default 100
-        How many there are otherwise, at equal ratios, from the largest one that has an
-        effect.
+        Number of penalties if `lambdas` is not given. They decrease geometrically,
+        beginning at the smallest one for which all coefficients are 0.
     smallest : float between 0 and 1, optional
-        The last of these by the first; by default 1e-4 for more rows than columns, else
-        1e-2, as in glmnet.
+        Ratio of the last to the first of these penalties. Default: as in glmnet, 1e-4
+        if there are more rows than columns, otherwise 1e-2.
     link : {"logit", "probit", "cloglog", "loglog"}, default "logit"
-        Those of which the loss is convex.
+        Link function, one of those with a convex loss.
     threshold : {"flexible", "symmetric", "equidistant"}, default "flexible"
-        Thresholds that are free, symmetric about a centre, or equally far apart.
+        Whether the thresholds are free, symmetric about a centre, or equidistant.
     nominal : names or numbers of columns, default none
-        Features with a slope at each threshold. Of a table with categories, or of a
-        formula: names of terms, such as "Infl" with all its levels, or of columns that
-        they became, such as "Infl[High]".
+        Features with one coefficient per threshold. For a table with categories or a
+        formula these are names of terms, such as "Infl" for all its levels, or of
+        indicator columns, such as "Infl[High]".
     offset : (n,) array-like, default 0
-        o of (1): what is known to be added to x'beta, beside `offset(...)` of a
-        formula. With a formula this, `sample_weight` and `cluster` may be names of
-        columns of its data. Between -10000 and 10000 where the weight is positive.
+        Known terms o of (1) that are added to x'beta, in addition to those of
+        `offset(...)` in a formula. With a formula, `offset`, `sample_weight` and
+        `cluster` may be names of columns of its data. Offsets of rows of positive
+        weight must lie between -10000 and 10000.
     sample_weight : (n,) array-like >= 0, optional
-        Frequencies: weight 2 is the row written twice, for standard errors as well. The
-        sum must lie between 1e-50 and 1e50, and positive weights differ by a factor of
-        at most 1e15.
+        Frequencies of the rows: weight 2 has the same effect as writing the row twice,
+        on standard errors as well. Their sum must lie between 1e-50 and 1e50, and the
+        ratio of two positive weights must not exceed 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike. Standard
-        errors are right for them with `robust` only: they are no frequencies.
+        Factors by which the weights of the rows are multiplied, per label; the limits
+        of `sample_weight` hold for the products. Because the products are not
+        frequencies, standard errors are correct only with robust=True.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
     reference : mapping of columns to levels, optional
-        Levels that others are compared with, instead of the first ones: of words by the
-        alphabet, of a categorical type in its order.
+        Reference levels of categorical columns. Default: the first level, which is the
+        first in alphabetical order for strings, and in the order of the type for a
+        categorical one.
     missing : {"error", "drop"}, default "error"
-        What becomes of rows that lack a value, of X, y, weights or offsets. The error
-        counts them by columns; "drop" leaves them out, and `n_missing` of the model
-        says how many.
+        Treatment of rows with a missing value in X, y, weights or offsets. "error"
+        raises an error that counts them by column. "drop" leaves them out; the
+        attribute `n_missing` of the model is their number.
     tol : float > 0, default 1e-5
-        Duality gap of (P), by the loss without features, at which a point has
-        converged: its objective is so near to the minimum, or nearer.
+        Tolerance on the duality gap of (P) relative to the loss without features. The
+        gap is an upper bound on the distance of the objective to its minimum.
     max_iter : int, default 1000
-        Newton steps a penalty, each solved by coordinate descent.
+        Limit on the number of Newton steps per penalty, each of which is solved by
+        coordinate descent.
     max_time : float > 0, optional
-        Seconds. The path ends early then, or where the callback ends it, with the last
-        penalty that was begun.
+        Time budget in seconds. When it is exhausted, or when the callback stops the
+        fit, the path ends with the penalty that was being fitted.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
@@ -361,19 +378,21 @@ def fit_pom_path(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then.
+        If the data or an argument is invalid. This is checked before anything is
+        computed.
 
     Warns
     -----
     ConvergenceWarning
-        A point ended short of the tolerance; the message says why and what helps.
+        If the fit of a penalty stopped before it reached the tolerance. The message
+        names the reason and the remedy.
     DisorderedThresholdsWarning
-        As `fit_pom`.
+        As in `fit_pom`.
 
     See Also
     --------
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
     fit_ofmhs : Fit OFMHS: sparse main effects and interactions with strong hierarchy.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 

@@ -41,7 +41,7 @@ class FlexibleModel(WaldOnly):
     shape : float
         lambda of the link: 0 is the probit, 1 cloglog and -1 loglog.
     coef, thresholds, nominal_coef, loglik, covariance, ...
-        As of `PomModel`; the last row and column of `covariance` are those of lambda.
+        As in `PomModel`; the last row and column of `covariance` are those of lambda.
     link : "log-gamma"
 
     Examples
@@ -98,10 +98,10 @@ def fit_flexible(
     """Fit a cumulative model whose link has an estimated shape (log-gamma).
 
     The link has a parameter lambda that is estimated with the others: 0 is the probit,
-    1 cloglog and -1 loglog. The estimate and its error say whether the links of
-    `fit_pom` differ at all on these data. The descent begins at the best of these three
-    fits, and may end in a local minimum. A step takes five passes over the rows,
-    whose probabilities are integrals: about a millisecond per row for a fit.
+    1 cloglog and -1 loglog. The estimate and its standard error show whether the data
+    distinguish between these links of `fit_pom`. The minimisation begins at the best of
+    these three fits and may end in a local minimum. A step takes five passes over the
+    rows, whose probabilities are integrals; a fit takes about a millisecond per row.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def fit_flexible(
     classes, reference, missing : optional
         As for `fit_pom`.
     tol : float > 0, default 1e-6
-        Length of the next Newton step, in standard errors.
+        Tolerance on the length of the next Newton step in standard errors.
     max_iter : int, default 100
     max_time, n_threads, callback, verbose : optional
         As for `fit_pom`.
@@ -129,12 +129,12 @@ def fit_flexible(
     Warns
     -----
     ConvergenceWarning, CollinearColumnsWarning, DisorderedThresholdsWarning
-        As `fit_pom`.
+        As in `fit_pom`.
 
     See Also
     --------
-    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
     fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
         likelihood.
     ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio

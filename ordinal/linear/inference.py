@@ -49,38 +49,38 @@ class Wald(Estimates):
     def dof(self) -> int:
         """Return the number of estimated parameters.
 
-        Raises ValueError of a penalised fit, whose parameters are not free.
+        Raises ValueError for a penalised fit, whose parameters are not free.
         """
         check_likelihood(self, "dof")
         return self.parameters.size
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """Square roots of the diagonal of `covariance`, (p,).
+        """Standard errors, (p,): square roots of the diagonal of `covariance`.
 
         Raises
         ------
         ValueError
-            The fit was penalised, or ranks are separated: the covariance then says
-            nothing of how far the estimates may be from the truth.
+            If the fit was penalised or the ranks are separated; the covariance is then
+            not that of the errors of the estimates.
         """
         return read_only(np.sqrt(np.diagonal(covariance_for(self, "standard_errors"))))
 
     @property
     def z(self) -> np.ndarray:
-        """Estimates in standard errors, (p,): Wald's statistics."""
+        """Wald statistics, (p,): estimates divided by their standard errors."""
         return read_only(self.parameters / self.standard_errors)
 
     @property
     def p_values(self) -> np.ndarray:
-        """Two-sided, of the normal distribution at `z`, (p,)."""
+        """Two-sided p-values of `z` under the normal distribution, (p,)."""
         return read_only(normal_two_sided(self.z))
 
     @property
     def has_errors(self) -> bool:
-        """Return whether there are `standard_errors`, and intervals and tests by them.
+        """Whether the model has standard errors, and intervals and tests based on them.
 
-        There are none for a penalised fit, for separated ranks, or for more features
+        A penalised fit has none, nor has one with separated ranks or with more features
         than `covariance` is computed for.
         """
         return self.covariance is not None and not bias_of(self)
@@ -94,17 +94,17 @@ class Wald(Estimates):
 
     @property
     def aic(self) -> float:
-        """2 dof - 2 loglik; ValueError of a penalised fit."""
+        """AIC, 2 dof - 2 loglik; raises ValueError for a penalised fit."""
         return 2 * self.dof + self.deviance
 
     @property
     def bic(self) -> float:
-        """log(n_obs) dof - 2 loglik; ValueError of a penalised fit."""
+        """BIC, log(n_obs) dof - 2 loglik; raises ValueError for a penalised fit."""
         return float(np.log(self.n_obs)) * self.dof + self.deviance
 
     @property
     def mcfadden_r2(self) -> float:
-        """1 - loglik / null_loglik, McFadden's R2: 0 of a model without features."""
+        """McFadden's R2, 1 - loglik / null_loglik, which is 0 without features."""
         # rounding may leave the model without features below itself
         return max(0.0, 1 - self.loglik / self.null_loglik)
 
@@ -154,13 +154,12 @@ class Wald(Estimates):
         return np.repeat(kinds, [part.size for part in parts])
 
     def summary(self) -> Text:
-        """Return the table as R's `clm` prints it, with what else there is to say of
-        the fit.
+        """Return the tables of the fit in the form in which R's `clm` prints them.
 
         Returns
         -------
         Text
-            A string that shows itself in a shell; `print` it elsewhere.
+            A string that displays itself in a shell; `print` it elsewhere.
 
         Raises
         ------
@@ -185,36 +184,38 @@ class Wald(Estimates):
     def confint(
         self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
     ) -> Table:
-        """Confidence intervals of the parameters.
+        """Return confidence intervals of the parameters.
 
         Parameters
         ----------
         level : float in (0, 1), default 0.95
         method : {"wald", "profile"}, default "wald"
-            Wald's are the estimate and so many standard errors around it. Those of the
-            profile likelihood hold the values that a likelihood ratio test does not
-            reject: better in small samples and far from 0, the same for every
-            parametrisation, and the default of R's `confint`. They cost some ten fits
-            a parameter, and are given for `coef` and `scale_coef`, as `clm` does.
+            Wald intervals are the estimate plus and minus a multiple of its standard
+            error. Profile likelihood intervals contain the values that a likelihood
+            ratio test does not reject. They are better in small samples and far from 0,
+            do not depend on the parametrisation, and are the default of R's `confint`.
+            They cost about ten fits per parameter and are computed for `coef` and
+            `scale_coef`, as in `clm`.
 
         Returns
         -------
         Table
             A dict of arrays: "name", "estimate", "lower", "upper". An end of a profile
-            is infinite where no value on that side is rejected.
+            likelihood interval is infinite if no value on its side is rejected.
 
         Raises
         ------
         ValueError
-            A bad argument; as for `standard_errors`; for profiles also a model with a
-            robust covariance, which goes with Wald intervals, and one that has not the
-            training rows: from a file, a pickle or a copy.
+            If an argument is invalid; as for `standard_errors`. With method="profile"
+            also if the covariance is robust, for which there are only Wald intervals,
+            or if the model no longer has its training rows because it comes from a
+            file, a pickle or a copy.
 
         Warns
         -----
         ConvergenceWarning
-            A fit of a profile ended short of its optimum, or found that of the model to
-            be a local one.
+            If a fit of a profile stopped before it reached its optimum, or if it found
+            a better optimum than that of the model.
 
         Examples
         --------
@@ -270,13 +271,15 @@ class Wald(Estimates):
     def odds_ratios(
         self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
     ) -> Table:
-        """exp(coef): the factor by which a unit more of a feature multiplies the odds
-        of a rank above any threshold.
+        """Return odds ratios exp(coef) with confidence intervals.
+
+        An odds ratio is the factor by which one unit more of a feature multiplies the
+        odds of a rank above any threshold.
 
         Parameters
         ----------
         level, method
-            As for `confint`, whose ends are transformed.
+            As for `confint`; the ends of its intervals are transformed.
 
         Returns
         -------
@@ -286,8 +289,8 @@ class Wald(Estimates):
         Raises
         ------
         ValueError
-            As for `confint`; and for another link than "logit" or columns of the scale:
-            odds do not change by one factor then.
+            As for `confint`; also for a link other than "logit" or a model with scale
+            effects, in which odds do not change by one factor.
 
         Examples
         --------
@@ -330,19 +333,19 @@ class Wald(Estimates):
         return self.coding.transform(frame), self.coding.offset(frame, offset)
 
     def monotone_effects(self) -> Table:
-        """Increments of the monotone effects `mo(x)` of a formula, level by level.
+        """Return the increments of the monotone effects `mo(x)` of a formula per level.
 
         Returns
         -------
         Table
-            `name` and `level`; `increment`, the change of the score from the level
-            before; `mean`, the mean of those of the effect (`b` of brms); and `share`,
-            which sum to 1 (the simplex of brms).
+            `name` and `level`; `increment`, the change of the score from the previous
+            level; `mean`, the mean increment of the effect (`b` in brms); and `share`,
+            the shares of the increments, which sum to 1 (the simplex of brms).
 
         Raises
         ------
         ValueError
-            The model has no monotone effect.
+            If the model has no monotone effect.
 
         Examples
         --------
@@ -375,7 +378,7 @@ class Wald(Estimates):
 
 
 class WaldOnly(Wald):
-    """Predictions of a model whose intervals are those of Wald alone."""
+    """Predictions of a model that has only Wald intervals."""
 
     __slots__ = ()
 
@@ -388,7 +391,7 @@ class WaldOnly(Wald):
     def predict_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
-        """Probabilities of the ranks, (n, r).
+        """Return the probabilities of the ranks, (n, r).
 
         Parameters
         ----------
@@ -417,7 +420,7 @@ class WaldOnly(Wald):
         cost: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`, as those of `PomModel`."""
+        """Predict labels by a rule on `predict_proba`, as in `PomModel.predict`."""
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost, offset=offset)
 
@@ -440,24 +443,25 @@ class Effects(Wald):
         offset: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Table:
-        """Average marginal effects of the features on the probabilities of the ranks.
+        """Return average marginal effects of the features on the rank probabilities.
 
-        Of a number: how fast the mean probability of a rank over the rows rises with
-        the feature. Of a column that is 0 or 1 in all rows: how much higher it is with
-        1 in all rows than with 0. Of a level of a category, "Infl[High]": than with the
-        reference level. A feature has its effect through all terms of a formula that it
-        is in. The effects of a feature sum to 0 over the ranks.
+        The effect of a numeric feature is the derivative of the mean probability of a
+        rank over the rows. That of a column with values 0 and 1 is the difference
+        between the mean probabilities with 1 and with 0 in all rows, and that of a
+        level of a category, such as "Infl[High]", the difference from the reference
+        level. In a formula, all terms with the feature contribute. The effects of a
+        feature sum to 0 over the ranks.
 
         Parameters
         ----------
         X : (n, n_features) array or data frame, optional
-            Rows to average over. Default: the training rows, with their weights and
+            Rows to average over. Default: the training rows with their weights and
             offsets.
         level : float in (0, 1), default 0.95
-            Of the intervals.
+            Confidence level of the intervals.
         offset : (n,) array-like, default 0
         sample_weight : (n,) array-like >= 0, optional
-            Both go with `X`.
+            Offsets and weights of the rows of `X`.
 
         Returns
         -------
@@ -469,9 +473,9 @@ class Effects(Wald):
         Raises
         ------
         ValueError, TypeError
-            As for `decision_function` and `standard_errors`; offsets or weights without
-            `X`, or no `X` and a model without its training rows; a formula with a
-            comparison, which has no slope.
+            As for `decision_function` and `standard_errors`; also if offsets or weights
+            are passed without `X`, if `X` is missing and the model no longer has its
+            training rows, or if a formula has a comparison, which has no derivative.
 
         Examples
         --------
@@ -501,22 +505,23 @@ class Effects(Wald):
         """Return the mean of `predict_proba` over rows, with standard errors and
         intervals.
 
-        One row gives its probabilities. The errors are those of the estimates (delta
-        method); the rows are taken as they are.
+        Pass one row for the probabilities of that row. The standard errors are those
+        due to the estimates (delta method); the rows are treated as fixed.
 
         Parameters
         ----------
         X : (n, n_features) array or data frame, optional
-            Rows to average over. Default: the training rows, with their weights and
+            Rows to average over. Default: the training rows with their weights and
             offsets.
         cumulative : bool, default False
-            Give the mean of P(y <= j), at every threshold, in place of P(y = j).
+            Whether to return the mean of P(y <= j) at every threshold instead of
+            P(y = j).
         level : float in (0, 1), default 0.95
-            Of the intervals, which are symmetric on the scale of log p / (1 - p), as
-            those of R's `predict.clm`, and so lie within 0 and 1.
+            Confidence level of the intervals. They are symmetric on the scale of log
+            p / (1 - p), as in R's `predict.clm`, and therefore lie between 0 and 1.
         offset : (n,) array-like, default 0
         sample_weight : (n,) array-like >= 0, optional
-            Both go with `X`.
+            Offsets and weights of the rows of `X`.
 
         Returns
         -------
@@ -527,8 +532,9 @@ class Effects(Wald):
         Raises
         ------
         ValueError, TypeError
-            As for `decision_function` and `standard_errors`; offsets or weights without
-            `X`, or no `X` and a model without its training rows.
+            As for `decision_function` and `standard_errors`; also if offsets or weights
+            are passed without `X`, or if `X` is missing and the model no longer has its
+            training rows.
 
         Examples
         --------
@@ -556,38 +562,39 @@ class Inference(Effects):
     __slots__ = ()
 
     def proportional_odds_test(self, method: Literal["brant", "lr"] = "brant") -> Table:
-        """Test whether one slope serves all thresholds, for all features and each.
+        """Test the proportional odds assumption, for all features and for each.
 
-        A small p-value says that the slopes of a feature differ from threshold to
-        threshold: `nominal=` of `fit_pom` lets them.
+        A small p-value says that the coefficients of a feature differ between
+        thresholds, which `nominal=` of `fit_pom` allows.
 
         Parameters
         ----------
         method : {"brant", "lr"}, default "brant"
-            Brant's test compares the slopes of a binary logistic regression at every
-            threshold (Wald's test). "lr" is the likelihood ratio test against the model
-            in which the features are nominal effects, for every link; it takes one more
-            fit a feature, and needs no binary fit to exist.
+            Brant's test compares the coefficients of binary logistic regressions at all
+            thresholds (a Wald test). "lr" is the likelihood ratio test against the
+            model in which the features are nominal effects. It is available for every
+            link, takes one more fit per feature, and does not need binary fits, which
+            may not exist.
 
         Returns
         -------
         Table
-            A dict of arrays, the first entry for all features ("all"), then one a
-            feature of `coef`, which is a term where there is a formula and has all
-            levels of a category: "name", "chi2", "dof", "p_value".
+            A dict of arrays "name", "chi2", "dof" and "p_value". The first entry
+            ("all") is for all features together, followed by one per feature of `coef`;
+            with a formula or categories, by one per term with all its levels.
 
         Raises
         ------
         ValueError
-            A bad method; fewer than 3 ranks, of which nothing can be told; as for
-            `standard_errors`; a model without its training rows. For Brant's test also
-            another link than "logit", scale effects, or a threshold whose two sides
-            features separate.
+            If the method is unknown, if there are fewer than 3 ranks, or if the model
+            no longer has its training rows; as for `standard_errors`. For Brant's test
+            also if the link is not "logit", if there are scale effects, or if features
+            separate the two sides of a threshold.
 
         Warns
         -----
         ConvergenceWarning
-            A fit of the test ended short of its optimum.
+            If a fit of the test stopped before it reached its optimum.
 
         References
         ----------

@@ -95,41 +95,49 @@ def fit_clmm(
     Parameters
     ----------
     X : (n, d) array-like, data frame or formula
-        Rows of features; or a formula with random effects as lme4 writes them, such as
-        "rating ~ temp + contact + (1 | judge)", about the data frame `y`: also
-        (1 + week | id), (week || id), (0 + x | g), (1 | a/b), and several of these. It
-        needs the package formulaic. At least one feature.
+        Features, one row per observation; at least one. Or a formula with random
+        effects in the syntax of lme4, such as "rating ~ temp + contact + (1 | judge)",
+        that refers to the columns of the data frame `y`; terms such as (1 + week
+        | id), (week || id), (0 + x | g) and (1 | a/b) may be combined. A formula needs
+        the package formulaic.
     y : (n,) array-like, or the data frame of a formula
     random : str, optional
-        Without a formula: random effects in its syntax, such as "(1 | judge)", of
-        columns of the data frame X. Those of the groups are no features.
+        Random effects without a formula, in its syntax, such as "(1 | judge)". The
+        names are those of columns of the data frame X; columns of groups are not used
+        as features.
     groups : mapping of names to (n,) labels
-        Without either: the factors whose levels have a random intercept.
+        Grouping factors with random intercepts, without a formula and `random`.
     slopes : mapping of names of `groups` to columns of X, optional
-        Random slopes, by name or number, correlated with the intercept.
+        Columns with random slopes, by name or number, which are correlated with the
+        intercept.
     n_quadrature : int, default 1
-        Nodes per dimension, 1 to 100. 1 is the Laplace approximation, for every
-        structure; more need one factor with at most 3 effects. 10 are exact to many
-        digits for most data.
+        Number of quadrature nodes per dimension, from 1 to 100. The default is the
+        Laplace approximation, which is possible for every structure; more nodes need a
+        single factor with at most 3 effects. 10 nodes are accurate to many digits for
+        most data.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
-        F: logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or Cauchy.
+        Distribution function F: logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or
+        Cauchy.
     threshold : {"flexible", "symmetric", "equidistant"}, default "flexible"
-        Thresholds that are free, symmetric about a centre, or equally far apart.
+        Whether the thresholds are free, symmetric about a centre, or equidistant.
     nominal : names or numbers of columns, default none
-        Features with a slope at each threshold. Of a table with categories, or of a
-        formula: names of terms, such as "Infl" with all its levels, or of columns that
-        they became, such as "Infl[High]".
+        Features with one coefficient per threshold. For a table with categories or a
+        formula these are names of terms, such as "Infl" for all its levels, or of
+        indicator columns, such as "Infl[High]".
     scale : names or numbers of columns, default none
-        Features that change the spread of the latent variable as well, named alike.
+        Features on which the spread of the latent variable depends, in the same form as
+        `nominal`.
     offset : (n,) array-like, default 0
-        What is known to be added to x'beta, beside `offset(...)` of a formula. With a
-        formula this and `sample_weight` may be names of columns of its data. Between
-        -10000 and 10000 where the weight is positive.
+        Known terms that are added to x'beta, in addition to those of `offset(...)` in a
+        formula. With a formula, `offset` and `sample_weight` may be names of columns of
+        its data. Offsets of rows of positive weight must lie between -10000 and 10000.
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 is the row written twice, in the same group.
+        Weights of the rows; weight 2 has the same effect as writing the row twice in
+        the same group.
     group_weight : (n,) array-like > 0, optional
-        Weight of the group of each row, with a formula also a column: 2 is a second
-        group with the same rows. Of one factor only.
+        Weight of the group of each row, or with a formula the name of a column. Weight
+        2 has the same effect as a second group with the same rows. It needs a single
+        factor.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -137,17 +145,19 @@ def fit_clmm(
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
     reference : mapping of columns to levels, optional
-        Levels that others are compared with, instead of the first ones: of words by the
-        alphabet, of a categorical type in its order.
+        Reference levels of categorical columns. Default: the first level, which is the
+        first in alphabetical order for strings, and in the order of the type for a
+        categorical one.
     missing : {"error", "drop"}, default "error"
-        What becomes of rows that lack a value, labels of groups included.
+        Treatment of rows with a missing value, including labels of groups, as in
+        `fit_pom`.
     tol : float > 0, default 1e-6
-        Length of the next Newton step, in standard errors, at which the fit has
-        converged.
+        Tolerance on the length of the next Newton step in standard errors.
     max_iter : int, default 1000
-        Steps of the search.
+        Limit on the number of steps.
     max_time : float > 0, optional
-        Seconds, looked at before every evaluation of the likelihood.
+        Time budget in seconds, checked before every evaluation of the likelihood. When
+        it is exhausted, the fit returns its best point so far, with a warning.
     n_threads : int, optional
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
@@ -166,22 +176,24 @@ def fit_clmm(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is unusable; nothing has been computed then. Or
-        columns separate the ranks, so that no finite coefficients are the best.
+        If the data or an argument is invalid, which is checked before anything is
+        computed, or if columns separate the ranks, so that there is no finite optimum.
     MemoryError
-        The dense matrix of all factors but the largest needs more memory than there is.
+        If the dense matrix of all factors but the largest needs more memory than the
+        machine has.
 
     Warns
     -----
     ConvergenceWarning
-        The fit ended short of the tolerance; the message says why and what helps.
+        If the fit stopped before it reached the tolerance. The message names the reason
+        and the remedy.
     CollinearColumnsWarning
-        As `fit_pom`.
+        As in `fit_pom`.
 
     See Also
     --------
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
     lr_test : Compare two nested models of the same rows by a likelihood ratio test.
     ordinal.plot.random_effects : Plot the conditional modes of one random effect with
         their intervals, sorted.

@@ -43,22 +43,23 @@ class ClmmModel(PomModel):
     """P(y <= j | x, b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)), with
     b ~ N(0, Sigma) for the levels of each factor.
 
-    It has the fields of a `PomModel`, which say the same of a group whose effects are
-    0, and those below. `covariance` and all standard errors are those of the fixed
-    parameters with the variances estimated as well.
+    It has the attributes of a `PomModel`, which describe a group whose random effects
+    are 0, and those below. `covariance` and standard errors are those of the fixed
+    parameters and account for the estimation of the variances.
 
     Attributes
     ----------
     random : tuple of RandomEffects
-        Factors, the one with the most effects first: `name`, `effects`, `levels`,
-        `covariance`, and the conditional `modes` with their `variances`.
+        Grouping factors, the one with the most effects first. Each has `name`,
+        `effects`, `levels`, `covariance`, and the conditional `modes` with their
+        `variances`.
     n_variances : int
-        Parameters of all covariances.
+        Number of parameters of all covariances.
     n_quadrature : int
-        Nodes per dimension; 1 is the Laplace approximation.
+        Number of quadrature nodes per dimension; 1 is the Laplace approximation.
     is_singular : bool
-        Whether a covariance is singular: the likelihood falls with a variance at 0,
-        which therefore is its estimate.
+        Whether the estimate of a covariance is singular, for example because the
+        likelihood decreases with a variance from 0 on, whose estimate is then 0.
 
     Examples
     --------
@@ -93,8 +94,9 @@ class ClmmModel(PomModel):
     def deviations(self) -> Table:
         """Standard deviations of the random effects, with their correlations.
 
-        A dict of arrays: "group", "effect", "variance", "sd", "correlation", the last
-        with the first effect of the group (nan for that itself).
+        A dict of arrays: "group", "effect", "variance", "sd" and "correlation", the
+        correlation with the first effect of the group, which is nan for this effect
+        itself.
         """
         rows = []
         for own in self.random:
@@ -113,23 +115,23 @@ class ClmmModel(PomModel):
         )
 
     def ranef(self, group: str | None = None) -> Table:
-        """Conditional modes of the random effects of a factor, with their errors.
+        """Return the conditional modes of the random effects of a factor, with errors.
 
         Parameters
         ----------
         group : str, optional
-            Name of the factor; needed where there are several.
+            Name of the factor; required if there are several.
 
         Returns
         -------
         Table
-            A dict of arrays: "level", "effect", "mode", "standard_error", the last at
-            the estimates, whose own errors it leaves out.
+            A dict of arrays: "level", "effect", "mode" and "standard_error", which does
+            not account for the errors of the estimated parameters.
 
         Raises
         ------
         ValueError
-            There is no such factor, or several and none is named.
+            If there is no such factor, or if there are several and `group` is missing.
         """
         known = {own.name: own for own in self.random}
         if group is None and len(known) == 1:
@@ -148,14 +150,15 @@ class ClmmModel(PomModel):
         )
 
     def icc(self) -> float:
-        """Intraclass correlation on the latent scale: the share of the variance of the
-        latent variable that random intercepts make.
+        """Intraclass correlation on the latent scale.
+
+        It is the share of the random intercepts in the variance of the latent variable.
 
         Raises
         ------
         ValueError
-            Of a model with slopes or scale effects, where it differs from row to row,
-            or of the link cauchit, which has no variance.
+            If the model has random slopes or scale effects, with which the correlation
+            depends on the row, or the link cauchit, which has no variance.
         """
         if (
             self.link not in _VARIANCE
@@ -182,7 +185,7 @@ class ClmmModel(PomModel):
         groups: Mapping[str, ArrayLike] | None = None,
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
-        """P(y <= j), (n, r - 1), for the ranks but the last.
+        """Return P(y <= j), (n, r - 1), for all ranks but the last.
 
         Parameters and errors are those of `predict_proba`.
         """
@@ -196,15 +199,16 @@ class ClmmModel(PomModel):
         groups: Mapping[str, ArrayLike] | None = None,
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Probabilities of the ranks, (n, r).
+        """Return the probabilities of the ranks, (n, r).
 
         Parameters
         ----------
         X : (n, n_features) array or data frame
         effects : {"new", "average", "known", "known_or_new"}, default "new"
-            "new" integrates over the effects of a group that is not known, "average"
-            is a group whose effects are 0, and "known" takes the conditional modes of
-            the groups of the rows; "known_or_new" does so where there are any.
+            "new" integrates over the random effects of an unknown group. "average" sets
+            the effects to 0. "known" uses the conditional modes of the groups of the
+            rows. "known_or_new" uses them for groups of the training rows and
+            integrates for all others.
         groups : mapping of names to (n,) labels, for known groups
             Default: the columns of these names in the data frame X.
         offset : (n,) array-like, default 0
@@ -216,8 +220,8 @@ class ClmmModel(PomModel):
         Raises
         ------
         ValueError, TypeError
-            As `PomModel.decision_function`; a group that the model does not know; X
-            without the columns of slopes.
+            As in `PomModel.decision_function`; also if the model does not know a group
+            with effects="known", or if X lacks the columns of random slopes.
         """
         P = rank_probabilities(*self._both(X, effects, groups, offset))
         P /= P.sum(axis=1, keepdims=True)
@@ -233,8 +237,10 @@ class ClmmModel(PomModel):
         groups: Mapping[str, ArrayLike] | None = None,
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`, whose parameters and errors it has;
-        rules are those of `PomModel.predict`.
+        """Predict labels by a rule on `predict_proba`.
+
+        Parameters and errors are those of `predict_proba`, rules those of
+        `PomModel.predict`.
         """
         rules = "median", "mode", "cost"
         return by_probabilities(
@@ -322,8 +328,9 @@ class ClmmModel(PomModel):
     # Inference
 
     def summary(self) -> Text:
-        """Return the tables that R's `clmm` prints: those of `PomModel.summary` with
-        the random effects.
+        """Return the tables that R's `clmm` prints.
+
+        They are those of `PomModel.summary` and the random effects.
 
         Raises
         ------
@@ -354,10 +361,11 @@ class ClmmModel(PomModel):
         return Text("\n".join([*lines[:at], *block, *lines[at:]]))
 
     def confint_deviations(self, level: float = 0.95) -> Table:
-        """Profile likelihood intervals of the standard deviations of the effects.
+        """Return profile likelihood intervals of the standard deviations of the
+        effects.
 
-        Wald's would be poor here: the likelihood of a deviation is skewed. An interval
-        begins at 0 where a likelihood ratio test does not reject 0.
+        Wald intervals would be poor, because the likelihood of a standard deviation is
+        skewed. An interval begins at 0 if a likelihood ratio test does not reject 0.
 
         Parameters
         ----------
@@ -371,13 +379,15 @@ class ClmmModel(PomModel):
         Raises
         ------
         ValueError
-            A bad argument; a model that is singular or has not converged, or does not
-            have its training rows: from a file, a pickle or a copy.
+            If an argument is invalid, if the model is singular or has not converged, or
+            if it no longer has its training rows because it comes from a file, a pickle
+            or a copy.
 
         Warns
         -----
         ConvergenceWarning
-            A fit with a deviation held ended short of its optimum.
+            If a fit with a fixed standard deviation stopped before it reached its
+            optimum.
 
         Examples
         --------
@@ -431,7 +441,7 @@ class ClmmModel(PomModel):
         return found
 
     def proportional_odds_test(self, method: Literal["brant", "lr"] = "brant") -> Table:
-        """Raise ValueError: compare with a fit with `nominal=` by `lr_test`."""
+        """Raise ValueError; use `lr_test` with a fit with `nominal=` instead."""
         raise ValueError(
             "proportional_odds_test is for models of fit_pom: fit again with the "
             "column in nominal= and compare both by lr_test"
@@ -446,13 +456,14 @@ class ClmmModel(PomModel):
         offset: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Table:
-        """Mean probabilities over rows of a group with effects 0, with intervals: see
-        `PomModel.average_proba`. `X` must be given.
+        """Return mean probabilities over rows of a group whose effects are 0.
+
+        See `PomModel.average_proba`. `X` is required.
 
         Raises
         ------
         ValueError, TypeError
-            As `PomModel.average_proba`; without `X`.
+            As in `PomModel.average_proba`; also without `X`.
         """
         self._check_rows(X)
         return super(ClmmModel, self).average_proba(
@@ -468,13 +479,14 @@ class ClmmModel(PomModel):
         offset: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Table:
-        """Marginal effects in a group with effects 0: see
-        `PomModel.marginal_effects`. `X` must be given.
+        """Return marginal effects in a group whose effects are 0.
+
+        See `PomModel.marginal_effects`. `X` is required.
 
         Raises
         ------
         ValueError, TypeError
-            As `PomModel.marginal_effects`; without `X`.
+            As in `PomModel.marginal_effects`; also without `X`.
         """
         self._check_rows(X)
         return super(ClmmModel, self).marginal_effects(

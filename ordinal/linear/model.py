@@ -44,11 +44,11 @@ class Reports(Comparisons):
         Parameters
         ----------
         level, method
-            As for `confint`. Profile intervals of thresholds and nominal effects, which
-            there are not, are nan.
+            As for `confint`. With method="profile", the intervals of thresholds and
+            nominal effects are nan, because they are not computed.
         exponentiate : bool, default False
-            Transform estimates and intervals by exp, such as to odds ratios; standard
-            errors and tests stay those of the estimates.
+            Whether to transform estimates and intervals by exp, for example to odds
+            ratios. Standard errors and tests remain those of the estimates.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class Reports(Comparisons):
         return Table(columns)
 
     def glance(self) -> Table:
-        """Return the figures of the fit as a whole, in one entry.
+        """Return statistics of the whole fit.
 
         Returns
         -------
@@ -130,17 +130,16 @@ class Reports(Comparisons):
         Parameters
         ----------
         X, y, offset : optional
-            As for `residuals`. Default: the training rows, but for those that the fit
-            left out.
+            As for `residuals`. Default: the training rows used by the fit.
 
         Returns
         -------
         Table
             A dict of (n,) arrays: the features by name; ".rank" and ".weight";
-            ".score", x'beta with the offset; ".fitted", the predicted label by the
-            median; ".p[label]" for each rank with training rows; ".residual", the
-            probability-scale one; and for training rows of a model with
-            standard errors ".leverage" and ".cooks_distance".
+            ".score", x'beta with the offset; ".fitted", the predicted median;
+            ".p[label]" for each rank with training rows; ".residual", the
+            probability-scale residual; and, for the training rows of a model with
+            standard errors, ".leverage" and ".cooks_distance".
 
         Raises
         ------
@@ -197,52 +196,55 @@ class PomModel(Reports):
     Attributes
     ----------
     coef : (d,) array
-        beta: a larger x with a positive coefficient makes higher ranks more probable.
+        Coefficients beta. A feature with a positive coefficient makes higher ranks more
+        probable.
     thresholds : (r - 1,) array
-        theta, at 0 of the columns `nominal`. -inf and +inf where no training rows lie
-        beyond, and equal on both sides of a rank between that has none.
+        Thresholds theta where the columns `nominal` are 0. They are -inf or +inf where
+        no training rows lie beyond them, and equal on both sides of an inner rank
+        without training rows.
     nominal_coef : (q, m) array
-        Slopes of the columns `nominal`, one a threshold where these are flexible; else
-        one a parameter `alpha`.
+        Coefficients of the columns `nominal`, one per threshold if thresholds are
+        flexible, otherwise one per entry of `alpha`.
     scale_coef : (k,) array
-        zeta, of the columns `scale`.
+        Coefficients zeta of the columns `scale`.
     alpha : (q,) array
-        The free parameters of the thresholds.
+        Free parameters of the thresholds.
     link, threshold : str
     coding : Coding or None
-        How the columns of a table, or what a formula makes of them, became columns of
-        numbers; None for features that are these.
+        Conversion of the columns of a table or of the terms of a formula to numeric
+        columns; None if all features are numeric.
     column_names : tuple of str
-        All columns that the features became.
+        Names of the numeric columns.
     location, nominal, scale : int arrays
-        Which of these have `coef`, `nominal_coef` and `scale_coef`.
+        Positions of the columns that have `coef`, `nominal_coef` and `scale_coef`.
     crossings : (r - 1,) int array
-        At how many training rows each threshold lies above the next one.
+        Number of training rows at which each threshold lies above the next one.
     observed : (r,) bool array
-        Which ranks have training rows of positive weight.
+        Whether each rank has training rows of positive weight.
     covariance : (p, p) array or None
-        Of (alpha, nominal_coef, coef, scale_coef); None of a fit with l1 > 0, or with
-        more features than Newton's method takes.
+        Covariance of (alpha, nominal_coef, coef, scale_coef). None for a fit with l1 >
+        0, or with more than 2000 features, for which Newton's method is not used.
     covariance_type : {"observed", "robust", "cluster"}
-        The inverse of the observed information, or a sandwich about it.
+        Type of the covariance: the inverse of the observed information, or a sandwich
+        formula.
     l1, l2 : float
     loglik : float
         sum_i w_i log P(y_i), without penalties.
     null_loglik : float
-        That of the model without features.
+        Log-likelihood of the model without features.
     n_obs : float
-        The sum of the weights.
+        Sum of the weights.
     n_missing : int
-        Rows that were left out as they lacked a value.
+        Number of rows that were left out because of missing values.
     separated : int array
-        Columns that separate the ranks: their coefficients have no finite best values,
-        and are where the fit has ended. Empty for all other fits.
+        Positions of the columns that separate the ranks. Their coefficients have no
+        finite optimum; those of the model are where the fit ended. Empty otherwise.
     classes : (r,) array
         Labels in rank order.
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
-        Its `primal` is the mean loss with its penalties.
+        Record of the fit. Its `primal` is the mean loss with penalties.
 
     Examples
     --------
@@ -277,18 +279,18 @@ class PomModel(Reports):
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or an offset not
-            between -1e100 and 1e100.
+            If X is not a finite real matrix of `n_features` columns, or if an offset
+            does not lie between -1e100 and 1e100.
         """
         return score(self, *self._read(X, offset))
 
     def cumulative_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
-        """P(y <= j), (n, r - 1), for the ranks but the last.
+        """Return P(y <= j), (n, r - 1), for all ranks but the last.
 
-        Where nominal effects make thresholds cross at a row, its probabilities are put
-        in order, which brings them no further from those of any model without
+        If nominal effects make thresholds cross at a row, its cumulative probabilities
+        are sorted. This does not increase their distance to those of any model without
         crossings (V. Chernozhukov, I. Fernandez-Val, A. Galichon, "Quantile and
         probability curves without crossing", Econometrica 78:1093-1125, 2010).
 
@@ -301,13 +303,14 @@ class PomModel(Reports):
     ) -> np.ndarray:
         """Return the rows at which nominal effects make thresholds cross.
 
-        Formula (1) gives negative probabilities there, which `predict_proba` puts in
-        order. `fit_ratio` fits models whose nominal effects cannot do so.
+        At these rows the formula (1) gives negative probabilities, which
+        `predict_proba` avoids by sorting. `fit_ratio` fits models whose nominal effects
+        cannot have this problem.
 
         Parameters
         ----------
         X : (n, n_features) array or data frame, optional
-            By default the training rows that the fit used, in their order, in the
+            Default: the training rows used by the fit, which are available only in the
             process that fitted the model.
         offset : (n,) array-like, default 0
             With X only.
@@ -319,7 +322,8 @@ class PomModel(Reports):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`; without X as `influence`, and for an offset.
+            As in `decision_function`; without X as in `influence`, and if an offset is
+            passed.
 
         Examples
         --------
@@ -346,7 +350,9 @@ class PomModel(Reports):
     def predict_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
-        """Probabilities of the ranks, (n, r): differences of `cumulative_proba`.
+        """Return the probabilities of the ranks, (n, r).
+
+        They are differences of `cumulative_proba`.
 
         Parameters
         ----------
@@ -360,7 +366,7 @@ class PomModel(Reports):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`.
+            As in `decision_function`.
         """
         eta = self._predictors(X, offset)
         P = rank_probabilities(cumulative(self.link, eta), exceeding(self.link, eta))
@@ -375,17 +381,18 @@ class PomModel(Reports):
         cost: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule on `predict_proba`.
+        """Predict labels by a rule on `predict_proba`.
 
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
         rule : {"median", "mode", "cost"}, default "median"
-            The median has the least expected absolute error, and is a rule of
-            thresholds on the score; the mode is the most probable rank, as `polr` and
-            `clm` predict; "cost" the rank of least expected cost.
+            The median has the least expected absolute error. The mode is the most
+            probable rank, which `polr` and `clm` of R predict. "cost" is the rank of
+            least expected cost.
         cost : (r, r) array-like, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+            |j - k|.
         offset : (n,) array-like, default 0
 
         Returns
@@ -395,8 +402,8 @@ class PomModel(Reports):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, for an unknown rule, or for a cost that is not
-            asked for or not one of r ranks.
+            As in `decision_function`; also if the rule is unknown, or if `cost` is
+            passed with another rule or does not have shape (r, r).
         """
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost, offset=offset)
@@ -426,12 +433,13 @@ class PomPath(Storable):
     Attributes
     ----------
     lambdas : (K,) array
-        Penalties, falling.
+        Penalties, in decreasing order.
     ratio : float
-        The share of the absolute values in the penalty.
+        Share of the l1 penalty.
     models : tuple of (K,) PomModel
     convergence : Convergence
-        One of its `parts` a penalty, with `primal`, `dual` and `gap`.
+        Record of the fit; `parts` has one entry per penalty with `primal`, `dual` and
+        `gap`.
     """
 
     lambdas: Annotated[np.ndarray, Array("f8", "K"), FINITE, POSITIVE]
@@ -448,8 +456,8 @@ class PomPath(Storable):
         Raises
         ------
         ValueError
-            If k is no number of a penalty: -K..K-1, of which negative ones count from
-            the smallest penalty.
+            If k does not lie in -K..K-1. Negative numbers count from the smallest
+            penalty.
         """
         n = len(self.models)
         if isinstance(k, bool) or not (isinstance(k, int | np.integer) and -n <= k < n):
@@ -480,23 +488,25 @@ class PomPath(Storable):
 
     @property
     def loglik(self) -> np.ndarray:
-        """Log-likelihoods, without penalties, (K,)."""
+        """Log-likelihoods without penalties, (K,)."""
         return np.array([model.loglik for model in self.models])
 
     @property
     def null_loglik(self) -> float:
-        """The log-likelihood without features."""
+        """Log-likelihood of the model without features."""
         return self.models[0].null_loglik
 
     @property
     def dev_ratio(self) -> np.ndarray:
-        """The share of the deviance without features that is explained, (K,)."""
+        """Shares of the deviance without features that the models explain, (K,)."""
         return np.asarray(1 - self.loglik / self.null_loglik)
 
     @property
     def gaps(self) -> np.ndarray:
-        """Duality gaps, (K,): how far the objectives, mean losses with their penalties,
-        are from their minima at most.
+        """Duality gaps, (K,).
+
+        They are upper bounds on the distances of the objectives, mean losses with
+        penalties, to their minima.
         """
         return np.array([model.convergence.gap for model in self.models])
 
@@ -508,7 +518,9 @@ class PomPath(Storable):
         return "\n".join([*lines, f"  {'convergence':<13}{self.convergence}"])
 
     def table(self) -> Table:
-        """Return a row per penalty: its value, the number of nonzero coefficients, the
+        """Return a table with one row per penalty.
+
+        Its columns are the penalty, the number of nonzero coefficients, the
         log-likelihood and the share of the deviance that is explained.
         """
         return Table(

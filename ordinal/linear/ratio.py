@@ -50,8 +50,8 @@ class RatioModel(WaldOnly, Effects):
     ----------
     family : {"stopping", "backward", "adjacent"}
     coef, thresholds, nominal_coef, link, loglik, covariance, ...
-        As of `PomModel`. Thresholds are the predictors without features and need not
-        rise.
+        As in `PomModel`. Thresholds are the predictors of a row whose features are 0;
+        they need not increase.
 
     Examples
     --------
@@ -83,18 +83,18 @@ class RatioModel(WaldOnly, Effects):
         kind: Literal["probability", "score", "deviance"] = "probability",
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Return one residual per row, (n,), as those of `PomModel`.
+        """Return one residual per row, (n,), as in `PomModel`.
 
         Parameters
         ----------
         X : (n, n_features) array or data frame, optional
-            By default the training rows that the fit has used.
+            Default: the training rows used by the fit.
         y : (n,) array-like, optional
             Labels of the rows of `X`.
         kind : {"probability", "score", "deviance"}, default "probability"
-            P(rank < y) - P(rank > y); the slope of log P(y) by x'beta; or sqrt(-2 log
-            P(y)) with the sign of the first. There are no "surrogate" ones, since these
-            families have no latent variable.
+            P(rank < y) - P(rank > y); the derivative of log P(y) by x'beta; or sqrt(-2
+            log P(y)) with the sign of the first. "surrogate" is not available, because
+            these families have no latent variable.
         offset : (n,) array-like, default 0
             Offset of the rows of `X`.
 
@@ -121,14 +121,14 @@ class RatioModel(WaldOnly, Effects):
 
 
 class Stages(NamedTuple):
-    """Binary outcomes that a stopping model consists of, which `stages` returns.
+    """Binary outcomes of a stopping ratio model, which `stages` returns.
 
     Attributes
     ----------
     row : (m,) int array
-        The row that each belongs to.
+        Row of each outcome.
     stage : (m,) int array
-        The threshold, 0 to the number of ranks that occur less 2.
+        Threshold of each outcome, from 0 to the number of observed ranks minus 2.
     beyond : (m,) bool array
         Whether the rank is above the threshold.
     """
@@ -152,7 +152,7 @@ def stages(
     y : (n,) array-like
         Ranks, as for `fit_pom`.
     backward : bool, default False
-        Begin at the highest rank, as the family "backward" of `fit_ratio`.
+        Whether to begin at the highest rank, as family="backward" of `fit_ratio` does.
     classes : sequence of labels in rank order, optional
 
     Returns
@@ -162,7 +162,7 @@ def stages(
     Raises
     ------
     ValueError, TypeError
-        If y has no order or is no vector of labels.
+        If y is not a vector of labels, or has no order.
 
     See Also
     --------
@@ -212,9 +212,10 @@ def fit_ratio(
 ) -> RatioModel:
     """Fit a stopping ratio or an adjacent categories model by maximum likelihood.
 
-    Alternatives to `fit_pom` where ranks are stages that are passed one after the other
-    (stopping ratios), or where two neighbouring ranks are compared (adjacent
-    categories). Nominal effects cannot give negative probabilities.
+    These models are alternatives to `fit_pom` if ranks are stages that are passed one
+    after the other (stopping ratios), or if neighbouring ranks are to be compared
+    (adjacent categories). Unlike there, nominal effects cannot give negative
+    probabilities.
 
     Parameters
     ----------
@@ -225,9 +226,10 @@ def fit_ratio(
         ratio; "backward" begins at the highest rank, P(y <= j | y <= j + 1); "adjacent"
         has P(y = j | y is j or j + 1).
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
-        F. The likelihood of "adjacent" is concave for "logit" only.
+        Name of the distribution function F. The likelihood of family="adjacent" is
+        concave only for "logit".
     nominal : names or numbers of columns, default none
-        Features with a slope at each threshold.
+        Features with one coefficient per threshold.
     offset, sample_weight, class_weight, classes, reference, missing : optional
         As for `fit_pom`.
     tol : float > 0, default 1e-6
@@ -248,15 +250,15 @@ def fit_ratio(
     Warns
     -----
     ConvergenceWarning
-        The fit ended short of the tolerance, or columns separate the ranks, so that
-        there are no finite estimates: the last Newton step still moves predictors.
+        If the fit stopped before it reached the tolerance, or if columns separate the
+        ranks, so that there are no finite estimates.
     CollinearColumnsWarning
-        As `fit_pom`.
+        As in `fit_pom`.
 
     See Also
     --------
-    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
     fit_flexible : Fit a cumulative model whose link has an estimated shape (log-gamma).
     ordinal.anova : Compare nested models of the same rows by likelihood ratio tests.
     ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio

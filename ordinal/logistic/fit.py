@@ -127,8 +127,8 @@ def fit_lit(
     See Also
     --------
     fit_lat : Fit LAT: a linear model with a logistic loss at every threshold.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
     fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are kept in
         order.
 
@@ -252,8 +252,8 @@ def fit_lat(
     --------
     fit_lit : Fit LIT: a linear model with a logistic loss at the two nearest
         thresholds.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
     fit_svorim : Fit SVORIM: every row has a margin at every threshold.
 
     Examples

@@ -16,11 +16,10 @@ W = sum_i w_i, N_j the weight of the rows with a_i = j, and P (n, r) probabiliti
     rps = 1/W sum_i w_i sum_{j < r-1} (sum_{k <= j} P_ik - [a_i <= j])^2
     log_loss = -1/W sum_i w_i log P_{i, a_i}
 
-j in amae, mmae, gm, ms, l and h runs over the classes that are present: those with
-N_j > 0.
-The others come from the confusion matrix C (r, r), C_jk the weight of the rows with
-a_i = j and p_i = k, so that ties are sums and not searches: `kappa`, `kendall`,
-`spearman` and `oci`.
+In amae, mmae, gm and ms, j runs over the classes that are present, those with N_j > 0;
+l and h are the lowest and the highest of them. The others come from the confusion
+matrix C (r, r), C_jk the weight of the rows with a_i = j and p_i = k, so that ties are
+sums and not searches: `kappa`, `kendall`, `spearman` and `oci`.
 
 A rank is a position in `labels`, or in the categories of an ordered categorical; else
 it is one among the labels that occur, and |a_i - p_i| in `mae`, `amae`, `mmae`

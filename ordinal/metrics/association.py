@@ -145,8 +145,9 @@ def c_index(
 ) -> float:
     """Concordance index (Harrell's c) of scores.
 
-    The share of pairs of different true ranks that the score puts in the right order;
-    equal scores count half. With two ranks this is the area under the ROC curve.
+    The index is the share of pairs of rows with different true ranks whose scores are
+    in the correct order; equal scores count half. With two ranks it is the area under
+    the ROC curve.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ def c_index(
     Returns
     -------
     float in [0, 1]
-        1/2 for scores without information; nan if all true labels are one.
+        1/2 for scores without information; nan if all true labels are equal.
 
     Raises
     ------
@@ -237,9 +238,9 @@ def confidence_interval(
 ) -> Interval:
     """Estimate a metric of agreement with its standard error and confidence interval.
 
-    The errors are those of large samples of independent rows (delta method). They are 0
-    where every row agrees, or every pair is in order: such an interval has no width and
-    says nothing of other samples.
+    Standard errors are those of large samples of independent rows (delta method). They
+    are 0 if all rows agree or all pairs are in order; the interval then has no width
+    and says nothing about other samples.
 
     Parameters
     ----------
@@ -249,28 +250,29 @@ def confidence_interval(
     metric : {"kappa", "somers_d", "gamma", "c_index"}, default "kappa"
     level : float in (0, 1), default 0.95
     weights : {"linear", "quadratic"}, optional
-        Of "kappa", whose default is "quadratic"; the others have none.
+        Weights of "kappa", "quadratic" by default; the other metrics have none.
     labels : (r,) array_like, optional
         As for `mze`.
     sample_weight : (n,) array_like, optional
-        Frequencies: weight 2 is the row written twice.
+        Frequencies of the rows; weight 2 has the same effect as writing the row twice.
 
     Returns
     -------
     Interval
-        A named tuple (estimate, standard_error, lower, upper). All are nan where the
+        A named tuple (estimate, standard_error, lower, upper). All are nan if the
         metric is not defined: for "kappa" if all true and predicted labels are equal,
-        for the others if no two rows have different true labels (for "gamma", also
-        different scores). A single row has nan, but for a kappa of 0 if it is wrong.
+        for the others if no two rows have different true labels (for "gamma", and
+        different scores). For a single row they are nan, except that kappa is 0 if its
+        label is wrong.
 
     Raises
     ------
     TypeError, ValueError
-        As for the metric, or `metric` or `level` is unusable.
+        As for the metric; also if `metric` or `level` is invalid.
 
     See Also
     --------
-    kappa : Weighted kappa: agreement beyond that expected by chance.
+    kappa : Compute weighted kappa: agreement beyond that expected by chance.
     somers_d : Somers' D of scores.
     gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
     c_index : Concordance index (Harrell's c) of scores.

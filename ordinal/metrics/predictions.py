@@ -48,18 +48,18 @@ def mze(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean zero-one error: the weighted share of rows with a wrong label.
+    """Compute the mean zero-one error: the weighted share of rows with a wrong label.
 
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels : (r,) array_like, optional
-        Every label in rank order; may name labels that neither array holds. By
-        default the categories of `y_true`, if it is an ordered pandas Categorical or
-        a polars Enum, else the sorted union of both arrays. Strings have no default:
-        alphabetical order is seldom the one that is meant.
+        All labels in rank order; it may list labels that occur in neither array.
+        Default: the categories of `y_true` if it is an ordered pandas Categorical or a
+        polars Enum, otherwise the sorted union of both arrays. There is no default for
+        strings, because alphabetical order is rarely the rank order.
     sample_weight : (n,) array_like, optional
-        Weights >= 0, not all 0; by default every row counts once.
+        Weights >= 0, not all 0. Default: 1 for all rows.
 
     Returns
     -------
@@ -68,16 +68,17 @@ def mze(
     Raises
     ------
     TypeError
-        Strings without `labels`, numbers compared with strings, or other objects.
+        If labels are strings and `labels` is missing, if numbers are compared with
+        strings, or if labels are other objects.
     ValueError
-        Empty or unequal arrays, a label outside `labels`, a NaN, a bad weight.
+        If arrays are empty or differ in length, if a label is not among `labels` or is
+        NaN, or if a weight is invalid.
 
     See Also
     --------
-    accuracy : Return the accuracy: the weighted share of rows with the right label, 1 -
-        `mze`.
-    accuracy_off : Share of rows predicted at most k off, in ranks or as numbers.
-    mae : Mean absolute error of the predicted labels.
+    accuracy : Compute the accuracy: the weighted share of rows with the right label.
+    accuracy_off : Compute the share of rows whose error is at most k.
+    mae : Compute the mean absolute error of the predicted labels.
 
     Examples
     --------
@@ -95,9 +96,10 @@ def accuracy(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the accuracy: the weighted share of rows with the right label, 1 - `mze`.
+    """Compute the accuracy: the weighted share of rows with the right label.
 
-    A near miss counts as much as a far one; `mae` tells them apart.
+    It is 1 minus `mze`. Errors of one rank count as much as errors of several ranks;
+    `mae` distinguishes them.
 
     Parameters
     ----------
@@ -116,9 +118,10 @@ def accuracy(
 
     See Also
     --------
-    mze : Mean zero-one error: the weighted share of rows with a wrong label.
-    accuracy_off : Share of rows predicted at most k off, in ranks or as numbers.
-    gm : Geometric mean of the sensitivities of the classes.
+    mze : Compute the mean zero-one error: the weighted share of rows with a wrong
+        label.
+    accuracy_off : Compute the share of rows whose error is at most k.
+    gm : Compute the geometric mean of the sensitivities of the classes.
 
     Examples
     --------
@@ -136,35 +139,40 @@ def mae(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean absolute error of the predicted labels.
+    """Compute the mean absolute error of the predicted labels.
 
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels : (r,) array_like, optional
-        Every label in rank order: misses are then counted in ranks, as they are by the
-        categories of `y_true`, if it is an ordered pandas Categorical or a polars Enum.
-        By default numbers are taken as they are: 1 predicted as 3 is a miss by 2,
-        whether a 2 occurs or not, and 1 as 10 one by 9. Strings have no default.
+        All labels in rank order; errors are then differences of ranks. If `y_true` is
+        an ordered pandas Categorical or a polars Enum, its categories are the default.
+        Otherwise errors are differences of the numbers: 1 predicted as 3 is an error of
+        2, whether 2 occurs or not, and 1 predicted as 10 one of 9. There is no default
+        for strings.
     sample_weight : (n,) array_like, optional
         As for `mze`.
 
     Returns
     -------
     float >= 0
-        At most r - 1 in ranks.
+        At most r - 1 if errors are differences of ranks.
 
     Raises
     ------
     TypeError, ValueError
-        As for `mze`, or numbers so far apart that the sum of distances overflows.
+        As for `mze`; also if numbers are so far apart that the sum of distances
+        overflows.
 
     See Also
     --------
-    amae : Macro-averaged absolute error: the mean of the MAEs of the classes.
-    mmae : Maximum absolute error: the MAE of the worst predicted class.
-    mze : Mean zero-one error: the weighted share of rows with a wrong label.
-    rps : Ranked probability score: squared error of cumulative probabilities.
+    amae : Compute the macro-averaged absolute error: the mean of the MAEs of the
+        classes.
+    mmae : Compute the maximum absolute error: the MAE of the worst predicted class.
+    mze : Compute the mean zero-one error: the weighted share of rows with a wrong
+        label.
+    rps : Compute the ranked probability score: squared error of cumulative
+        probabilities.
     confidence_interval : Estimate a metric of agreement with its standard error and
         confidence interval.
 
@@ -188,10 +196,10 @@ def amae(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Macro-averaged absolute error: the mean of the MAEs of the classes.
+    """Compute the macro-averaged absolute error: the mean of the MAEs of the classes.
 
-    Every class of `y_true` counts alike, however few rows it has. A class without
-    rows of positive weight is left out.
+    Every class of `y_true` has the same weight, however few rows it has. Classes
+    without rows of positive weight are left out.
 
     Parameters
     ----------
@@ -202,7 +210,7 @@ def amae(
     Returns
     -------
     float >= 0
-        At most r - 1 in ranks.
+        At most r - 1 if errors are differences of ranks.
 
     Raises
     ------
@@ -211,8 +219,8 @@ def amae(
 
     See Also
     --------
-    mae : Mean absolute error of the predicted labels.
-    mmae : Maximum absolute error: the MAE of the worst predicted class.
+    mae : Compute the mean absolute error of the predicted labels.
+    mmae : Compute the maximum absolute error: the MAE of the worst predicted class.
 
     References
     ----------
@@ -235,7 +243,7 @@ def mmae(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Maximum absolute error: the MAE of the worst predicted class.
+    """Compute the maximum absolute error: the MAE of the worst predicted class.
 
     Parameters
     ----------
@@ -246,7 +254,7 @@ def mmae(
     Returns
     -------
     float >= 0
-        At most r - 1 in ranks.
+        At most r - 1 if errors are differences of ranks.
 
     Raises
     ------
@@ -255,9 +263,11 @@ def mmae(
 
     See Also
     --------
-    mae : Mean absolute error of the predicted labels.
-    amae : Macro-averaged absolute error: the mean of the MAEs of the classes.
-    ms : Minimum sensitivity: the share of right predictions in the worst class.
+    mae : Compute the mean absolute error of the predicted labels.
+    amae : Compute the macro-averaged absolute error: the mean of the MAEs of the
+        classes.
+    ms : Compute the minimum sensitivity: the share of right predictions in the worst
+        class.
 
     References
     ----------
@@ -282,13 +292,14 @@ def accuracy_off(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of rows predicted at most k off, in ranks or as numbers.
+    """Compute the share of rows whose error is at most k.
 
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     k : int, default 1
-        0 gives the `accuracy`.
+        Largest error, in ranks or as a difference of numbers as for `mae`. With 0 the
+        result is the `accuracy`.
     labels, sample_weight : optional
         As for `mae`.
 
@@ -299,13 +310,12 @@ def accuracy_off(
     Raises
     ------
     TypeError, ValueError
-        As for `mae`, or `k` is negative.
+        As for `mae`; also if `k` is negative.
 
     See Also
     --------
-    accuracy : Return the accuracy: the weighted share of rows with the right label, 1 -
-        `mze`.
-    mae : Mean absolute error of the predicted labels.
+    accuracy : Compute the accuracy: the weighted share of rows with the right label.
+    mae : Compute the mean absolute error of the predicted labels.
 
     Examples
     --------
@@ -324,11 +334,11 @@ def gmsec(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Geometric mean of the sensitivities of the extreme classes.
+    """Compute the geometric mean of the sensitivities of the extreme classes.
 
-    The sensitivity of a class is the share of its rows that are predicted right. The
-    extremes are the lowest and the highest class present in `y_true`; if they are
-    one, this is its sensitivity.
+    The sensitivity of a class is the share of its rows that are predicted correctly.
+    The extreme classes are the lowest and the highest class in `y_true`; if there is
+    only one, the result is its sensitivity.
 
     Parameters
     ----------
@@ -347,8 +357,9 @@ def gmsec(
 
     See Also
     --------
-    gm : Geometric mean of the sensitivities of the classes.
-    ms : Minimum sensitivity: the share of right predictions in the worst class.
+    gm : Compute the geometric mean of the sensitivities of the classes.
+    ms : Compute the minimum sensitivity: the share of right predictions in the worst
+        class.
 
     References
     ----------
@@ -373,9 +384,9 @@ def gm(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Geometric mean of the sensitivities of the classes.
+    """Compute the geometric mean of the sensitivities of the classes.
 
-    The sensitivity of a class is the share of its rows that are predicted right.
+    The sensitivity of a class is the share of its rows that are predicted correctly.
 
     Parameters
     ----------
@@ -386,7 +397,7 @@ def gm(
     Returns
     -------
     float in [0, 1]
-        0 if no row of some class is predicted right.
+        0 if a class has no row that is predicted correctly.
 
     Raises
     ------
@@ -395,10 +406,10 @@ def gm(
 
     See Also
     --------
-    ms : Minimum sensitivity: the share of right predictions in the worst class.
-    gmsec : Geometric mean of the sensitivities of the extreme classes.
-    accuracy : Return the accuracy: the weighted share of rows with the right label, 1 -
-        `mze`.
+    ms : Compute the minimum sensitivity: the share of right predictions in the worst
+        class.
+    gmsec : Compute the geometric mean of the sensitivities of the extreme classes.
+    accuracy : Compute the accuracy: the weighted share of rows with the right label.
 
     References
     ----------
@@ -423,7 +434,8 @@ def ms(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Minimum sensitivity: the share of right predictions in the worst class.
+    """Compute the minimum sensitivity: the share of right predictions in the worst
+    class.
 
     Parameters
     ----------
@@ -442,8 +454,8 @@ def ms(
 
     See Also
     --------
-    gm : Geometric mean of the sensitivities of the classes.
-    mmae : Maximum absolute error: the MAE of the worst predicted class.
+    gm : Compute the geometric mean of the sensitivities of the classes.
+    mmae : Compute the maximum absolute error: the MAE of the worst predicted class.
 
     References
     ----------
@@ -469,10 +481,11 @@ def cem(
 ) -> float:
     """Compute the closeness evaluation measure.
 
-    It is the share of a perfect prediction's information. A prediction is the closer to
-    the truth, the fewer rows have a class between the two, and the more informative,
-    the rarer these classes are: c(p, a) in the docstring of the module.
-    Relabelling that keeps the order and classes without rows change nothing.
+    It is the information of the predictions divided by that of perfect predictions. A
+    prediction is closer to the truth if fewer rows have a class between the two, and
+    more informative if these classes are rare: see c(p, a) in the docstring of
+    `ordinal.metrics`. The measure does not change if labels are renamed in the same
+    order or if classes without rows are added.
 
     Parameters
     ----------
@@ -483,7 +496,7 @@ def cem(
     Returns
     -------
     float in [0, 1]
-        1 if all is right.
+        1 if all predictions are correct.
 
     Raises
     ------
@@ -492,8 +505,8 @@ def cem(
 
     See Also
     --------
-    mae : Mean absolute error of the predicted labels.
-    oci : Ordinal classification index of the confusion matrix.
+    mae : Compute the mean absolute error of the predicted labels.
+    oci : Compute the ordinal classification index of the confusion matrix.
 
     References
     ----------
@@ -526,7 +539,7 @@ def kappa(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Weighted kappa: agreement beyond that expected by chance.
+    """Compute weighted kappa: agreement beyond that expected by chance.
 
         kappa = 1 - W sum_jk D_jk C_jk / sum_jk D_jk N_j M_k
 
@@ -536,29 +549,30 @@ def kappa(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     weights : {"quadratic", "linear"}
-        How a miss grows with the number of ranks.
+        Increase of the weight of an error with its number of ranks.
     labels : (r,) array_like, optional
-        As for `mze`. Give it wherever a label might occur in neither array: the ranks
-        of the default are positions among the labels that occur.
+        As for `mze`. Pass it if a label may occur in neither array, because by default
+        ranks are positions among the labels that occur.
     sample_weight : (n,) array_like, optional
         As for `mze`.
 
     Returns
     -------
     float <= 1
-        0 for chance, 1 if all is right; nan if all labels, true and predicted, are one.
+        0 for chance, 1 if all predictions are correct; nan if all true and predicted
+        labels are equal.
 
     Raises
     ------
     TypeError, ValueError
-        As for `mze`, or `weights` is not one of the two.
+        As for `mze`; also if `weights` is neither of the two.
 
     See Also
     --------
     confidence_interval : Estimate a metric of agreement with its standard error and
         confidence interval.
-    kendall : Kendall's tau-b between true and predicted ranks.
-    oci : Ordinal classification index of the confusion matrix.
+    kendall : Compute Kendall's tau-b between true and predicted ranks.
+    oci : Compute the ordinal classification index of the confusion matrix.
 
     References
     ----------
@@ -583,7 +597,7 @@ def kendall(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Kendall's tau-b between true and predicted ranks.
+    """Compute Kendall's tau-b between true and predicted ranks.
 
         tau = sum_jklm C_jk C_lm sgn(j - l) sgn(k - m)
             / sqrt(sum_{j != l} N_j N_l  sum_{k != m} M_k M_m)
@@ -599,7 +613,7 @@ def kendall(
     Returns
     -------
     float in [-1, 1]
-        nan if all true or all predicted labels are one.
+        nan if all true or all predicted labels are equal.
 
     Raises
     ------
@@ -608,7 +622,7 @@ def kendall(
 
     See Also
     --------
-    spearman : Spearman's rank correlation between true and predicted ranks.
+    spearman : Compute Spearman's rank correlation between true and predicted ranks.
     gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
     somers_d : Somers' D of scores.
 
@@ -636,9 +650,9 @@ def spearman(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Spearman's rank correlation between true and predicted ranks.
+    """Compute Spearman's rank correlation between true and predicted ranks.
 
-    Tied rows have their mean rank.
+    Ties get their mean rank.
 
     Parameters
     ----------
@@ -649,7 +663,7 @@ def spearman(
     Returns
     -------
     float in [-1, 1]
-        nan if all true or all predicted labels are one.
+        nan if all true or all predicted labels are equal.
 
     Raises
     ------
@@ -658,7 +672,7 @@ def spearman(
 
     See Also
     --------
-    kendall : Kendall's tau-b between true and predicted ranks.
+    kendall : Compute Kendall's tau-b between true and predicted ranks.
 
     Examples
     --------
@@ -678,7 +692,7 @@ def oci(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Ordinal classification index of the confusion matrix.
+    """Compute the ordinal classification index of the confusion matrix.
 
         oci = min over paths of
             1 - sum_path C_jk / (W + T) + 0.75 / (W (r - 1)) sum_path C_jk |j - k|
@@ -695,7 +709,8 @@ def oci(
     Returns
     -------
     float in [0, 1]
-        0 if all is right. Labels beyond the ends that no row has may lower it.
+        0 if all predictions are correct. Labels at the ends of the scale that do not
+        occur may lower it.
 
     Raises
     ------
@@ -705,7 +720,7 @@ def oci(
     See Also
     --------
     cem : Compute the closeness evaluation measure.
-    kappa : Weighted kappa: agreement beyond that expected by chance.
+    kappa : Compute weighted kappa: agreement beyond that expected by chance.
 
     References
     ----------
@@ -751,7 +766,7 @@ def confusion_matrix(
     Returns
     -------
     (r, r) array in the order of the labels
-        int64 counts, or with `sample_weight` float64 sums.
+        int64 counts, or float64 sums of weights with `sample_weight`.
 
     Raises
     ------
@@ -762,7 +777,8 @@ def confusion_matrix(
     --------
     ordinal.plot.confusion_matrix : Plot the number of rows of each true label by
         predicted label.
-    mze : Mean zero-one error: the weighted share of rows with a wrong label.
+    mze : Compute the mean zero-one error: the weighted share of rows with a wrong
+        label.
 
     Examples
     --------

@@ -14,10 +14,10 @@ def rps(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Ranked probability score: squared error of cumulative probabilities.
+    """Compute the ranked probability score: squared error of cumulative probabilities.
 
-    The sum over the r - 1 thresholds is not divided by their number, so that sure
-    predictions (a 1 in each row) have their `mae` in ranks.
+    The sum over the r - 1 thresholds is not divided by their number, so that the score
+    of certain predictions (probabilities 0 and 1) is their `mae` in ranks.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def rps(
     proba : (n, r) array_like
         Probabilities, one column per label; rows sum to 1 within 1e-3 (rounded tables).
     labels : (r,) array_like, optional
-        As for `mze`, the default from `y_true` alone.
+        As for `mze`, but the default depends on `y_true` only.
     sample_weight : (n,) array_like, optional
         As for `mze`.
 
@@ -36,12 +36,13 @@ def rps(
     Raises
     ------
     TypeError, ValueError
-        As for `mze`, or `proba` is not probabilities with a column for each label.
+        As for `mze`; also if `proba` does not hold probabilities with one column per
+        label.
 
     See Also
     --------
     log_loss : Mean negative logarithm of the probability of the true label.
-    mae : Mean absolute error of the predicted labels.
+    mae : Compute the mean absolute error of the predicted labels.
     ordinal.plot.reliability : Plot the calibration of predicted probabilities, per
         threshold.
 
@@ -90,7 +91,8 @@ def log_loss(
 
     See Also
     --------
-    rps : Ranked probability score: squared error of cumulative probabilities.
+    rps : Compute the ranked probability score: squared error of cumulative
+        probabilities.
     ordinal.plot.reliability : Plot the calibration of predicted probabilities, per
         threshold.
 

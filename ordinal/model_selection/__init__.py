@@ -1,15 +1,15 @@
-"""Splits of the rows, searches for arguments, and the choice among them by validation.
+"""Splits of the rows, hyperparameter searches, and model selection by validation.
 
     splits      stratified_kfold, stratified_holdout, learning_splits
     searches    Grid, CoarseToFine, UniformDesign; gamma_range
     the choice  select, which refits, and nested, which tests it on held-out rows
     designs     uniform_design, centred_discrepancy
 
-What a choice costs is kept low by sharing: features are standardised once a fold and
-their inner products serve every gamma; a kernel matrix serves every C of a fold, whose
-fits are warm-started from the least C up (ADMM of NPSVOR: more columns of one product).
-Matrices are not shared across folds, as standardisation by training rows makes other
-distances in each.
+Searches share computations: features are standardised once per fold, and their inner
+products are used for every gamma; a kernel matrix is used for every C of a fold, whose
+fits are warm-started in increasing order of C (ADMM of NPSVOR fits them together).
+Matrices are not shared across folds, because standardisation by the training rows gives
+each fold different distances.
 
 The modules of this package:
 
@@ -17,8 +17,8 @@ The modules of this package:
     spaces              points that a search tries, uniform designs among them
     selection, nesting  `select` and `nested`
     search, scheduler   a search as tasks, their order, and their way to workers
-    work                tasks, and the caller's table as a search keeps it
-    scoring             metrics
+    work                tasks, and the data that all of them share scoring
+    metrics
 """
 
 from .nesting import Nested, nested

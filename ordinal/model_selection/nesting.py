@@ -39,24 +39,24 @@ Choice = Literal["best", "one_se"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nested(Storable):
-    """Result of `nested`: choices of the searches, and scores on the test rows.
+    """Result of `nested`: chosen hyperparameters, and scores on the test rows.
 
     Attributes
     ----------
     scores : dict of str to (s,) array
         Test score in each of the s hold-outs by each metric; nan where the fit failed.
     params : tuple of dict
-        The point chosen in each.
+        Hyperparameters chosen in each hold-out.
     selections : tuple of Selection
-        The searches, without a model; their splits number rows of the whole table.
+        Searches, without a model. Their splits hold row numbers of the whole table.
     status : (s,) array of str
-        How the fit of each hold-out's training rows ended.
+        Status of the final fit of each hold-out.
     reasons : (s,) array of str
-        Why a hold-out has no score, empty where it has one; `failures` lists them.
+        Reason why a hold-out has no score, or an empty string; `failures` lists them.
     splits : list of (train_idx, test_idx)
     damaged : int
-        How many entries of the store were damaged or held something else, so that their
-        tasks were done again.
+        Number of entries of the store that were damaged or held something else, so that
+        their tasks were run again.
     """
 
     scores: dict[str, Annotated[np.ndarray, Array("f8", "s")]]
@@ -69,19 +69,21 @@ class Nested(Storable):
 
     @property
     def failures(self) -> dict[int, str]:
-        """Why hold-outs have no score, by their number."""
+        """Reasons why hold-outs have no score, by their number."""
         return {i: str(reason) for i, reason in enumerate(self.reasons) if reason}
 
     def table(self) -> Table:
-        """Return a row per hold-out: every argument, the score of the search, and the
-        test scores.
+        """Return a table with one row per hold-out.
+
+        Its columns are the hyperparameters, the score of the search and the test
+        scores.
         """
         columns = columns_of(self.params)
         columns["search"] = np.array([found.score for found in self.selections])
         return Table(columns | self.scores)
 
     def to_pandas(self) -> Any:
-        """Return `table` as a pandas DataFrame; ImportError without pandas."""
+        """Return `table` as a pandas DataFrame; raise ImportError without pandas."""
         return self.table().to_pandas()
 
     def _repr_html_(self) -> str:
@@ -124,35 +126,38 @@ def nested(
 ) -> Nested:
     """Estimate the error of tuned models by hold-outs with a search in each.
 
-    Every hold-out's training rows are searched as by `select`; the point chosen is
-    fitted to all of them and scored on the test rows, which the search has not seen.
-    With `store`, a run that was killed continues where it was: the same call finds
-    every task that was finished and does the others.
+    In every hold-out, hyperparameters are tuned on the training rows as by `select`;
+    the best ones are fitted to all training rows and scored on the test rows, which the
+    search has not seen. With `store`, a run that was interrupted can be continued: the
+    same call finds the finished tasks and runs the others.
 
     Parameters
     ----------
     fit, X, y, search : as for `select`
     outer : int, sequence of (train_idx, test_idx), or splitter, default 20
-        A number of stratified hold-outs, as in the SVOR paper, splits, or an object
-        with `split(X, y)`.
+        Number of stratified hold-outs (the SVOR paper uses 20), a list of splits, or an
+        object with `split(X, y)`.
     test_size : float or int, default 0.25
         As for `stratified_holdout`.
     cv : int or splitter, default 5
-        Folds of each search, drawn anew for each hold-out, or an object with
-        `split(X, y)`, which is given the training rows of one.
+        Number of folds of each search, which are drawn for each hold-out, or an object
+        with `split(X, y)`, which receives the training rows of a hold-out.
     scoring : str, callable or sequence of them, default ("mae", "mze")
-        The first decides the search; all are taken on the test rows.
+        Metrics as for `select`. The first one decides the search; all are computed on
+        the test rows.
     choose : {"best", "one_se"}, default "best"
-        The point of each search that is tested.
+        Whether to test the point with the best mean score, or the simplest one within
+        one standard error of it (`Selection.one_se`).
     groups : (n,) array-like, optional
-        As for `select`; no group is on both sides of a hold-out, nor of a fold.
+        As for `select`; no group is on both sides of a hold-out or of a fold.
     store : path of a folder, optional
-        Where finished tasks are kept, a small file each, written whole or not at all.
-        Several runs may share it.
+        Folder for the results of finished tasks, one small file each, written
+        atomically. Several runs may share it.
     rng : int or numpy.random.Generator, default 0
-        Draws hold-outs and folds; to continue a run, give it the same.
+        Source of the random numbers that draw hold-outs and folds. To continue a run,
+        pass the same.
     **options
-        These, and what is not listed here, as for `select`.
+        All other arguments are those of `select`.
 
     Returns
     -------
@@ -161,7 +166,7 @@ def nested(
     Raises
     ------
     ValueError, TypeError
-        As `select`.
+        As in `select`.
 
     See Also
     --------

@@ -47,15 +47,15 @@ _BEST_SHOWN = 10  # points in a notebook
 
 @dataclass(frozen=True, slots=True)
 class Failure(Immutable):
-    """A fit that gave no score.
+    """Fit without a score.
 
     Attributes
     ----------
     point, fold : int
-        Where in `points` and among the splits.
+        Positions in `points` and among the splits.
     params : dict
     reason : str
-        Type and message of what was raised, or the score that is no number.
+        Type and message of the exception, or the score if it is not a finite number.
     """
 
     point: int
@@ -71,40 +71,41 @@ class Selection(Storable):
     Attributes
     ----------
     points : tuple of dict
-        The p points, as arguments of the `fit_*` function.
+        The p points: hyperparameters as arguments of the `fit_*` function.
     stage : (p,) int array
-        In which stage of the search each was tried, from 0.
+        Stage of the search in which each point was tried, counted from 0.
     rows : (p,) int array
-        How many training rows of a fold each was last fitted to: fewer than others for
-        a point that successive halving has dropped, which is never chosen.
+        Number of training rows of a fold to which each point was last fitted. It is
+        smaller for points that successive halving has dropped, which are never chosen.
     scores : (p, k) array
-        Of each point in each of the k folds; nan where a fit failed.
+        Score of each point in each of the k folds; nan where a fit failed.
     others : dict of str to (p, k) array
         Scores of the other metrics, if `scoring` named several.
     status : (p, k) array of str
-        How each fit ended: a value of `ordinal.Status`, "failed", or "fitted" for a
-        model without a `convergence`.
+        Status of each fit: a value of `ordinal.Status`, "failed", or "fitted" for a
+        model without the attribute `convergence`.
     seconds : (p, k) array
-        Of fit and scoring; of a path, which fits several points, the mean.
+        Time of fitting and scoring; for points that are fitted together, the mean.
     reasons : (p, k) array of str
-        Why a fit has no score, empty where it has one; `failures` lists them.
+        Reason why a fit has no score, or an empty string; `failures` lists them.
     best, one_se : int
-        The point with the best mean, and the one that comes first in the order of
-        ties (least C, least gamma) of those whose mean is within one standard error of
-        that: the simplest that is not clearly worse.
+        Position of the point with the best mean score, and of the simplest point whose
+        mean is within one standard error of it: the first in the order that breaks ties
+        (smallest C, then smallest gamma).
     scoring : str
     greater_is_better : bool
     splits : list of (train_idx, test_idx)
     model : PreprocessedModel, or what `fit` returned, or None
-        Fitted to all rows at the best point, or at that of `one_se`, as `refit` asked.
+        Model fitted to all rows with the best point or that of `one_se`, according to
+        `refit`.
     damaged : int
-        How many entries of the store were damaged or held something else, so that their
-        tasks were done again; `nested` counts those of all its searches.
+        Number of entries of the store that were damaged or held something else, so that
+        their tasks were run again. `nested` counts those of all its searches.
 
     Notes
     -----
-    `save` writes it to a file that `ordinal.load` reads; TypeError if a point, an
-    option or the model holds a function, which a file cannot.
+    `save` writes it to a file that `ordinal.load` reads. It raises TypeError if a
+    point, an option or the model holds a function, which cannot be saved.
     """
 
     points: Annotated[tuple[Point, ...], Length("p")]
@@ -125,7 +126,7 @@ class Selection(Storable):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """Every fit without a score. A point with one is never chosen."""
+        """Fits without a score; their points are never chosen."""
         return tuple(
             Failure(int(p), int(k), dict(self.points[p]), str(self.reasons[p, k]))
             for p, k in np.argwhere(self.reasons != "")
@@ -133,12 +134,12 @@ class Selection(Storable):
 
     @property
     def mean(self) -> np.ndarray:
-        """(p,) mean score of each point over the folds; nan if a fit failed."""
+        """Mean score of each point over the folds, (p,); nan if a fit failed."""
         return mean_score(self.scores)
 
     @property
     def standard_error(self) -> np.ndarray:
-        """(p,) of each mean: the folds' deviation over the root of their number."""
+        """Standard errors of the means over the folds, (p,)."""
         return standard_error(self.scores)
 
     @property
@@ -158,18 +159,19 @@ class Selection(Storable):
 
     @property
     def classes(self) -> np.ndarray:
-        """(r,) labels of the refitted model in rank order."""
+        """Labels of the refitted model in rank order, (r,)."""
         return np.asarray(self._fitted().classes)
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Columns by which the refitted model finds its features in a data frame."""
+        """Names of the columns that the refitted model looks up in a data frame."""
         names: tuple[str, ...] | None = getattr(self._fitted(), "feature_names", None)
         return names
 
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
-        """(n,) labels for the rows of raw `X` by the refitted model; ValueError if
-        there is none.
+        """Predict labels, (n,), for rows of raw features by the refitted model.
+
+        Raises ValueError if there is no refitted model.
         """
         return self._fitted().predict(X, **rule)  # type: ignore[no-any-return]
 
@@ -201,13 +203,16 @@ class Selection(Storable):
         *,
         title: str = "",
     ) -> None:
-        """Write the page of `Model.report` about the refitted model."""
+        """Write the report page of the refitted model, as `Model.report`."""
         self._fitted().report(path, X, y, title=title)
 
     def table(self) -> Table:
-        """Return a row per point, the best first, and last those without a score or
-        dropped by halving: its number in `points`, stage, training rows, every
-        argument, mean, standard error, the score in every fold, failed fits, seconds.
+        """Return a table with one row per point, the best first.
+
+        Points without a score and points dropped by successive halving come last. The
+        columns are the position in `points`, the stage, the training rows, the
+        hyperparameters, mean and standard error of the score, the score in every fold,
+        the number of failed fits, and the seconds.
         """
         order = np.argsort(self._losses(), kind="stable")
         columns = {"point": np.arange(order.size), "stage": self.stage}
@@ -242,7 +247,7 @@ class Selection(Storable):
         return losses
 
     def to_pandas(self) -> Any:
-        """Return `table` as a pandas DataFrame; ImportError without pandas."""
+        """Return `table` as a pandas DataFrame; raise ImportError without pandas."""
         return self.table().to_pandas()
 
     def _fitted(self) -> Any:
@@ -292,103 +297,113 @@ def select(
 ) -> Selection:
     """Tune the hyperparameters of a method by cross-validation, and refit it.
 
-    The preprocessing, by default a standardisation, is fitted to the training rows of
-    each fold, and saved with the model. A fit that fails is recorded with its reason,
-    and its point is not chosen. The result is the same for any executor, any number of
-    threads and any order in which tasks end.
+    The preprocessing, by default standardisation, is fitted to the training rows of
+    each fold and becomes part of the refitted model. A fit that fails is recorded with
+    its reason, and its point is not chosen. The result does not depend on the executor,
+    the number of threads or the order in which tasks end.
 
     Parameters
     ----------
     fit : callable or str
-        Any `fit_*` function, a `functools.partial` of one, or a function of (X, y,
-        **point) that returns something with `predict`; or the name of a method as the
-        command has it, such as "svorim" or "gpor-ep".
+        A `fit_*` function, a `functools.partial` of one, or a function of (X, y,
+        **point) that returns an object with `predict`. Or the name of a method in the
+        command, such as "svorim" or "gpor-ep".
     X : (n, d) array-like or data frame, or sparse matrix with standardize=False
         Raw features. The model finds the columns of a data frame by their names.
-        Categories and missing values need a method that takes them, such as `fit_xofm`,
-        or `preprocess`; an error names the columns otherwise. With `basis`
-        among the options or a linear kernel also a source of blocks (`ordinal.data`) or
-        a numpy.memmap, which every fit and score reads anew; or, with neither executor
-        nor store, a dask array or data frame, whose rows stay where they are.
-    y : (n,) array-like, or None where X is a source of blocks
+        Categories and missing values need a method that accepts them, such as
+        `fit_xofm`, or `preprocess`; otherwise an error names the columns. With the
+        option `basis` or a linear kernel, X may also be a source of chunks
+        (`ordinal.data`) or a numpy.memmap, which every fit and every score reads again;
+        or, without executor and store, a dask array or data frame, whose rows remain at
+        the workers.
+    y : (n,) array-like, or None if X is a source of chunks
         Labels as for the `fit_*` functions.
     search : dict, Grid, CoarseToFine, UniformDesign, or an object with their `stages`
-        What to try; a dict of lists is a grid. By default the grid that the method
-        declares, without the arguments that have a value in `options`; methods that
-        find their own, such as `fit_gpor`, have one point.
+        Search space; a dict of lists is a grid. Default: the grid that is registered
+        for the method, without the arguments that have a value in `options`. Methods
+        that optimise their own hyperparameters, such as `fit_gpor`, have a single
+        point.
     n_iter : int, optional
-        Draw so many points of a grid at random, each once, and try these alone.
+        Number of points to draw at random, without replacement, from a grid. Default:
+        all points.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
-        A number of folds for `stratified_kfold`, 5 as in the papers; splits, such as
-        those of `stratified_holdout`; or an object with `split(X, y)`, such as the
-        splitters of scikit-learn, which is given the features (for an X that is sparse
-        or in chunks the (n, 1) numbers of the rows) and the labels.
+        Number of folds for `stratified_kfold`, 5 as in the papers; a list of splits,
+        such as those of `stratified_holdout`; or an object with `split(X, y)`, such as
+        the splitters of scikit-learn. Such an object receives the labels and the
+        features, or the (n, 1) row numbers instead of features that are sparse or read
+        in chunks.
     scoring : str, callable or sequence of them, default "mae"
-        A metric of `ordinal.metrics` by name, or a function of (true labels, predicted
-        labels); in place of these it is given the (n, r) probabilities if it has an
-        attribute `needs_proba` that is true. Of several the first decides and the
-        others are recorded. "rps" and "log_loss" need models with probabilities.
+        Name of a metric of `ordinal.metrics`, or a function of (true labels, predicted
+        labels). A function with a true attribute `needs_proba` receives the (n, r)
+        probabilities instead of predicted labels. If there are several metrics, the
+        first one decides and the others are recorded. "rps" and "log_loss" need models
+        with probabilities.
     greater_is_better : bool, optional
-        For a callable: default False, a loss. Names know it themselves.
+        Whether larger values of a callable `scoring` are better. Default False, for a
+        loss. It is known for named metrics.
     classes : sequence of labels in rank order, optional
-        As for the `fit_*` functions; needed for labels that are strings.
+        As for the `fit_*` functions; required if labels are strings.
     sample_weight : (n,) array-like >= 0, optional
-        Of the fits, the standardisation and the scores (unless `scoring` is a
+        Weights of the rows in fits, standardisation and scores (unless `scoring` is a
         callable).
     groups : (n,) array-like, optional
-        Labels of groups, such as patients or raters, whose rows stay together: folds
-        are drawn as by `stratified_kfold` with them, a splitter is given them as well,
-        and splits that have a group on both sides are an error. The folds within a fit
-        with `probability` do not know them.
+        Group of each row, such as a patient or rater. Rows of a group are in the same
+        fold: folds are drawn by `stratified_kfold` with `groups`, a splitter receives
+        the groups, too, and splits with a group on both sides are an error. The folds
+        within a fit with `probability` do not take groups into account.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Makes numbers of words and gaps, and standardises, in place of `standardize`.
-        The `fit_*` functions take the same: `fit(X, y, preprocess=..., **params)` is
-        the refitted model, with the class Standardizer for `standardize`.
-        Arguments of the fit that name columns, such as `monotone`, name those that it
-        makes: its `feature_names_out`.
+        Preprocessing instead of `standardize`. A TablePreprocessor encodes categories,
+        imputes missing values and standardises. The `fit_*` functions have the same
+        parameter: `fit(X, y, preprocess=..., **params)` is the refitted model, where
+        the class Standardizer corresponds to standardize=True. Arguments of the fit
+        that name columns, such as `monotone`, refer to its output columns,
+        `feature_names_out`.
     standardize : bool, optional
-        Features of mean 0 and deviation 1. By default True but for methods to which
-        scale means nothing, such as `fit_xofm`, which speaks in the units of the table.
+        Whether to scale features to mean 0 and standard deviation 1. Default: True,
+        except for methods that do not depend on the scale of features, such as
+        `fit_xofm`, whose explanations are in the units of the table.
     refit : bool or "one_se", default True
-        Fit all rows at the best point, or at `one_se`; False fits none.
+        Whether to fit a model to all rows, with the best point or, for "one_se", with
+        that of `one_se`.
     halving : bool, optional
-        Successive halving: all points are fitted to a sample of the training rows of
-        each fold, the better half of them to three times as many (the better third,
-        after samples of 4000 rows), and so on until all rows are used. Samples have at
-        least 300 rows. Fits to them are scored on the same share of the test rows, or
-        on 5000 if that is more, and those of support vector methods leave out a `basis`
-        for up to five rows per basis row. By default the grids of methods are halved
-        from 1500 training rows on, and a `search` that is given is not.
-        On five splits of each of five sets, with 3200 training rows in a fold, it took
-        a quarter of the time at an error that was .0002 higher on average and .005 at
-        most.
+        Whether to use successive halving: all points are fitted to a sample of the
+        training rows of each fold, the better half of them to three times as many rows
+        (the better third after samples of 4000 rows), and so on until all rows are
+        used. Samples have at least 300 rows. Their fits are scored on the same share of
+        the test rows, or on 5000 if that is more; those of support vector methods
+        ignore `basis` if the sample has at most five rows per basis row. Default: True
+        for registered grids with 1500 training rows or more, False if `search` is
+        given. On five splits of each of five data sets, with 3200 training rows per
+        fold, halving took a quarter of the time, and the error was .0002 higher on
+        average and .005 at most.
     progress : bool, optional
-        Report on stderr how many fits are done and in all, the best so far and the time
-        left: one line rewritten in place on a terminal, a bar in a notebook (by tqdm,
-        if it can be imported), elsewhere a line every ten seconds. By default on a
-        terminal or in a notebook, once 5 s have passed.
+        Whether to report the number of finished fits, the best score so far and the
+        remaining time on stderr: on a terminal one line that is updated in place, in a
+        notebook a progress bar (of tqdm, if installed), elsewhere one line every ten
+        seconds. Default: after 5 s on a terminal or in a notebook.
     n_threads : int, optional
-        Without an executor, tasks run side by side on so many threads (default as for
-        the fits), each fit on one; in turn, with so many threads a fit, where `fit` or
-        `kernel` is a function of one's own, which two threads may not be fit to call,
-        or where X is read in chunks.
-        With an executor, the threads of each fit (default 1).
+        Number of threads. Without an executor, tasks run in parallel on this many
+        threads (default as for the fits), with one thread per fit. If `fit` or `kernel`
+        is a function of the caller, which may not be thread-safe, or if X is read in
+        chunks, tasks run one after the other with this many threads per fit. With an
+        executor, number of threads per fit (default 1).
     executor : concurrent.futures.Executor or the like, optional
-        Anything with `submit` that returns futures of `concurrent.futures`: a thread or
-        process pool, `client.get_executor()` of dask.distributed, mpi4py.futures. Tasks
-        carry row numbers; X goes to the workers once, through a file in the folder for
-        temporary files or, where they cannot see it, with one task each. Functions must
-        then be importable by the workers. A worker lost is the executor's to replace.
+        Object with a method `submit` that returns futures of `concurrent.futures`, such
+        as a thread or process pool, `client.get_executor()` of dask.distributed, or
+        mpi4py.futures. Tasks carry row numbers only; X is sent to each worker once,
+        through a file in the folder for temporary files or, if the worker cannot read
+        it, with a task. The workers must be able to import the functions. Replacing
+        lost workers is left to the executor.
     store : path of a folder, optional
-        Finished tasks are kept there, and found by a later search for the same, or one
-        in which another of the same metrics decides. What is damaged there is computed
-        again, and counted in `damaged`.
+        Folder for the results of finished tasks. A later search with the same
+        arguments, or with the same metrics in another order, reads them. Damaged
+        results are computed again and counted in `damaged`.
     rng : int or numpy.random.Generator, default 0
-        Draws the folds.
+        Source of the random numbers that draw the folds.
     **options
-        Other arguments of every fit, such as `kernel` or `solver`. With `probability`
-        the refit has the calibrated link; the fits of the folds have it only if
-        `scoring` asks for probabilities.
+        Other arguments of every fit, such as `kernel` or `solver`. With
+        probability=True, the refitted model has calibrated probabilities; the fits in
+        the folds have them only if `scoring` needs probabilities.
 
     Returns
     -------
@@ -397,8 +412,9 @@ def select(
     Raises
     ------
     ValueError, TypeError
-        If data, search or an argument is unusable; no fit has begun then. ValueError
-        with the first reason if not one point could be fitted in all folds.
+        If the data, the search or an argument is invalid, which is checked before the
+        first fit. ValueError is also raised if no point could be fitted in all folds,
+        with the first reason.
 
     See Also
     --------

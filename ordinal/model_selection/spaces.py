@@ -1,9 +1,9 @@
 """Search spaces: points of a grid, of two grids, or of two uniform designs.
 
-A search is an object with `stages(X)`, a generator of lists of points, which are
-mappings from argument to value. It is sent the best point so far for every list that
-it yields, and ends when it returns. X are the standardised training rows. `size`, if it
-has one, is the number of points it will yield in all, for the progress line.
+A search space is an object with `stages(X)`, a generator of lists of points, which are
+mappings from argument to value. After each list it is sent the best point so far. X are
+the standardised training rows. The attribute `size`, if there is one, is the total
+number of points, for the progress line.
 
 W. Chu, S. S. Keerthi, "Support vector ordinal regression", Neural Computation
 19(3):792-815, 2007, section 4.3. C.-M. Huang, Y.-J. Lee, D. K. J. Lin, S.-Y. Huang,
@@ -75,12 +75,12 @@ def centred_discrepancy(points: ArrayLike) -> float:
     Returns
     -------
     float > 0
-        The less, the more evenly the points fill the cube.
+        The smaller it is, the more evenly the points fill the cube.
 
     Raises
     ------
     ValueError
-        If `points` is no such array.
+        If `points` is not such an array.
 
     See Also
     --------
@@ -112,12 +112,13 @@ def centred_discrepancy(points: ArrayLike) -> float:
 def uniform_design(n: int, d: int) -> np.ndarray:
     """Return a uniform design of n points in the unit cube.
 
-    Each coordinate takes each of n levels once. Of the good lattice points i (1, h_2,
-    ..., h_d) modulo n, shifted so that one lies at the centre, and modulo n + 1 without
-    the last, the set with the least centred L2 discrepancy at the middles of the
-    levels. To 21 points, levels of the best dozen are exchanged as long as that lowers
-    it: for two coordinates and 5, 9 and 13 points this reaches the published tables.
-    For an odd n the centre is in the design.
+    Each coordinate takes each of n levels once. The candidates are the good lattice
+    points i (1, h_2, ..., h_d) modulo n, shifted so that one lies at the centre, and
+    modulo n + 1 without the last. The set with the smallest centred L2 discrepancy at
+    the midpoints of the levels is returned. For up to 21 points, levels of the best
+    dozen sets are exchanged while that lowers the discrepancy; for two coordinates and
+    5, 9 and 13 points this reaches the published tables. For an odd n the centre is in
+    the design.
 
     Parameters
     ----------
@@ -135,8 +136,8 @@ def uniform_design(n: int, d: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the lattices have fewer than d different generators: n is too small; or if
-        n^2 d is above 5 10^8.
+        If n is too small, so that the lattices have fewer than d different generators,
+        or if n^2 d is above 5 10^8.
 
     See Also
     --------
@@ -324,7 +325,7 @@ class Space(Protocol):
 
 
 class Grid:
-    """Every combination of the values of some arguments.
+    """All combinations of the values of some arguments.
 
     Parameters
     ----------
@@ -442,17 +443,18 @@ def resolve_space(
 class CoarseToFine(Immutable):
     """The two grids of the GPOR and SVOR papers, over log10 C and log10 kappa.
 
-    First 7 x 7 points with both in -3..3, then 9 x 9 in steps of 0.2 around the best;
-    that one is in both, so that 129 differ. gamma = kappa / 2.
+    The first grid has 7 x 7 points with both logarithms in -3..3, the second 9 x 9
+    points in steps of 0.2 around the best one. This point is in both, so that there are
+    129 different ones. gamma = kappa / 2.
 
     Parameters
     ----------
     C : (low, high), default (-3, 3)
-        Whole powers of ten: the range of the coarse grid, which has steps of 1.
+        Range of log10 C of the coarse grid, which has steps of 1; integers.
     kappa : (low, high), default (-3, 3)
-        The same of kappa.
+        Range of log10 kappa of the coarse grid.
     fine : bool, default True
-        False leaves the second grid out.
+        Whether to use the second grid.
 
     Examples
     --------
@@ -513,27 +515,30 @@ def _on_log_grid(log_C: np.ndarray, log_kappa: np.ndarray) -> list[Point]:
 class UniformDesign(Immutable):
     """Two uniform designs, the second in a box of half the width around the best point.
 
-    21 points do for two or three arguments what a grid does with a hundred or more. The
-    centre of the second design is the best point of the first, which is not fitted
-    again. Unlike Algorithm 1 of the TLS-SVOR paper, which searches in every fold and
-    then compares the winners, the best point is that of all folds together.
+    For two or three arguments, 21 points achieve what takes a hundred or more in a
+    grid. The centre of the second design is the best point of the first one, which is
+    not fitted again. In Algorithm 1 of the TLS-SVOR paper, every fold has its own
+    search and the winners are compared afterwards; here the best point is that of all
+    folds together.
 
     Parameters
     ----------
     C : (low, high), default (1e-3, 1e3)
-        The range of the first box, on a logarithmic scale.
+        Range of C in the first design, on a logarithmic scale.
     gamma : (low, high) or None, default None
-        The same; None takes `gamma_range` of the training rows.
+        Range of gamma in the first design, on a logarithmic scale. Default:
+        `gamma_range` of the training rows.
     others : mapping of argument to (low, high), optional
-        A third argument or more, on a linear scale, such as {"epsilon": (0.1, 0.3)}.
+        Ranges of further arguments, on a linear scale, such as {"epsilon": (0.1, 0.3)}.
     n_points : (int, int), default (13, 9)
-        Points of the two designs, as in the papers; odd, so that the centre is one.
+        Numbers of points of the two designs, as in the papers; odd, so that the centre
+        is a point.
 
     Raises
     ------
     ValueError
-        If a range is not two increasing numbers, positive where the scale is
-        logarithmic, or a number of points is not odd.
+        If a range is not a pair of increasing numbers, which must be positive on a
+        logarithmic scale, or if a number of points is not odd.
 
     Examples
     --------
@@ -619,16 +624,17 @@ def _of_design(
 def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     """Return a range of gamma for the RBF kernel, derived from the data.
 
-    With q a low quantile of the squared distances between different rows, exp(-gamma q)
-    falls from 0.999 to 0.15 over the range. Labels are not looked at.
+    If q is a low quantile of the squared distances between different rows, exp(-gamma
+    q) decreases from 0.999 to 0.15 over the range. Labels are not used.
 
     Parameters
     ----------
     X : (n, d) array-like or CSR matrix
-        Rows of features, standardised as for the fit. Of more than 1000 rows, 1000
-        evenly spaced ones are taken.
+        Features, standardised as for the fit. If there are more than 1000 rows, 1000
+        evenly spaced ones are used.
     quantile : float in (0, 1), default 0.05
-        Huang et al. take the nearest pair, which is a matter of chance and of ties.
+        Quantile of the squared distances. Huang et al. use the smallest distance, which
+        depends on chance and on ties.
 
     Returns
     -------
@@ -637,7 +643,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     Raises
     ------
     ValueError, TypeError
-        If all rows are equal, or X or `quantile` is unusable.
+        If all rows are equal, or if X or `quantile` is invalid.
 
     See Also
     --------

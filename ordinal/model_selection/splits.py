@@ -47,10 +47,10 @@ def stratified_holdout(
 ) -> Splits:
     """Return repeated stratified hold-out splits.
 
-    Each split takes exactly `n_test` test rows, apportioned to the ranks by largest
-    remainder (ties drawn anew for each split). No rank loses its last training row,
-    so a rank with a single row is always trained on and never tested. With `groups`,
-    whole groups are drawn, and the shares of the ranks are as near as they come to.
+    Every split has the same number of test rows, which are apportioned to the ranks by
+    largest remainders (with random ties). Every rank keeps at least one training row,
+    so that a rank with a single row is always in the training set. With `groups`, whole
+    groups are drawn, and the shares of the ranks are matched as closely as possible.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def stratified_holdout(
     n_splits : int, default 30
         Number of hold-outs, as usual for the benchmark sets of ordinal regression.
     test_size : float or int, default 0.25
-        A fraction of the rows, rounded up as the published partitions do, or their
-        number. With `groups` it is met as nearly as whole groups allow.
+        Share of the rows, rounded up as in the published partitions, or their number.
+        With `groups` it is matched as closely as whole groups allow.
     groups : (n,) array_like, optional
-        Labels of groups, such as patients or raters: no group is on both sides of a
-        split. At least one is held out, and no rank loses its last group: the only
-        group of a rank is always trained on.
+        Group of each row, such as a patient or rater. No group is on both sides of a
+        split. At least one group is held out, and every rank keeps at least one
+        training group.
     rng : int or numpy.random.Generator, default 0
-        The same seed gives the same splits.
+        Source of random numbers. The same seed gives the same splits.
 
     Returns
     -------
@@ -105,27 +105,28 @@ def stratified_kfold(
 ) -> Splits:
     """Return stratified cross-validation folds.
 
-    The rows, in random order within their ranks, are dealt out to the folds in turn.
-    So the sizes of folds, and the rows of a rank in them, differ by one at most. A
-    rank with fewer rows than folds is absent from some test sets, one with a single
-    row from the training rows of its fold, where no model can predict it.
+    The rows of each rank are shuffled and assigned to the folds in turn, so that the
+    sizes of folds, and the numbers of rows of a rank in them, differ by at most one. A
+    rank with fewer rows than folds is missing in some test sets. A rank with a single
+    row is missing in the training set of one fold, whose models cannot predict it.
 
-    With `groups` whole groups are dealt out, so that folds are no more even than these
-    allow. What is made small is the sum over folds and ranks of (rows - share)^2 / rows
-    of the rank; no exchange of two groups, or of one for none, would lower it further.
-    A rank of which one group has all rows is absent from the training rows of its fold.
+    With `groups`, whole groups are assigned to folds, which can therefore be less
+    balanced. The assignment minimises the sum over folds and ranks of
+    (rows - share)^2 / (rows of the rank) locally: moving a group or exchanging two
+    would not lower it. A rank whose rows all belong to one group is missing in the
+    training set of one fold.
 
     Parameters
     ----------
     y : (n,) array_like
         Labels of any kind that numpy can sort; their order does not matter here.
     n_splits : int, default 5
-        Number of folds, 2 to n; 5 is what the papers of ordinal regression take. With
-        `groups` no more than there are groups.
+        Number of folds, from 2 to n; 5 is usual in papers on ordinal regression. With
+        `groups`, at most the number of groups.
     groups : (n,) array_like, optional
-        Labels of groups, such as patients or raters: no group is in two folds.
+        Group of each row, such as a patient or rater. No group is in two folds.
     rng : int or numpy.random.Generator, default 0
-        The same seed gives the same folds.
+        Source of random numbers. The same seed gives the same folds.
 
     Returns
     -------
@@ -165,18 +166,18 @@ def learning_splits(
 ) -> Splits:
     """Return hold-out splits with training sets of increasing size.
 
-    Every hold-out is taken with each size of training set in turn, on the same test
-    rows. The smaller sets are parts of the larger ones, with one row of every rank
-    first and then every rank in its share. Give them to `select` as `cv`, or to
-    `nested` as `outer`, and the result to `ordinal.plot.learning_curve`.
+    Every hold-out is used with each size of training set, on the same test rows.
+    Smaller training sets are subsets of larger ones; they are stratified and have at
+    least one row of every rank. Pass the splits to `select` as `cv` or to `nested` as
+    `outer`, and the result to `ordinal.plot.learning_curve`.
 
     Parameters
     ----------
     y : (n,) array_like
         Labels of any kind that numpy can sort; their order does not matter here.
     sizes : int or sequence, default 5
-        How many sizes, from a tenth of the training rows to all of them in equal
-        ratios; or numbers of rows; or shares of them in (0, 1].
+        Number of sizes, which then increase geometrically from a tenth of the training
+        rows to all of them. Or a sequence of numbers of rows, or of shares in (0, 1].
     n_splits : int, default 10
         Number of hold-outs.
     test_size, groups, rng : as for `stratified_holdout`
@@ -184,13 +185,14 @@ def learning_splits(
     Returns
     -------
     list of (train_idx, test_idx)
-        The sizes of the first hold-out in increasing order, then those of the second.
+        Splits of the first hold-out in increasing order of size, then those of the
+        second.
 
     Raises
     ------
     ValueError
-        As `stratified_holdout`, or for a size below the number of ranks or above that
-        of the training rows.
+        As in `stratified_holdout`; also if a size is smaller than the number of ranks
+        or larger than the training set.
 
     See Also
     --------

@@ -274,8 +274,8 @@ def fit_nnpom(
     See Also
     --------
     fit_nnor : Fit NNOR: a neural network with one output per threshold.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
 
     Examples
     --------

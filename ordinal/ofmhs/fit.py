@@ -301,8 +301,8 @@ def fit_ofmhs(
     fit_xofm : Fit XOFM: an additive model of piecewise linear curves and surfaces.
     fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
         elastic net.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
 
     Examples
     --------

@@ -64,8 +64,8 @@ def coefficients(
     random_effects : Plot the conditional modes of one random effect with their
         intervals, sorted.
     residuals : Plot residuals of the training rows by fitted value or along a feature.
-    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
 
     Examples
     --------
@@ -321,8 +321,8 @@ def residuals(
     --------
     coefficients : Plot coefficients of a cumulative link model with confidence
         intervals.
-    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
-        proportional odds model.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
 
     Examples
     --------

@@ -44,8 +44,8 @@ def critical_difference(
     See Also
     --------
     errors_by_method : Plot the errors of methods on the splits of each data set.
-    ordinal.comparison.friedman : Friedman test of k methods on N data sets, with
-        Nemenyi's critical difference.
+    ordinal.comparison.friedman : Compare k methods on N data sets by the Friedman test
+        and Nemenyi's post-hoc test.
 
     References
     ----------

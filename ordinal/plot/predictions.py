@@ -298,8 +298,8 @@ def reliability(
     See Also
     --------
     scores : Plot histograms of scores, one per rank, with the thresholds.
-    ordinal.metrics.rps : Ranked probability score: squared error of cumulative
-        probabilities.
+    ordinal.metrics.rps : Compute the ranked probability score: squared error of
+        cumulative probabilities.
     ordinal.metrics.log_loss : Mean negative logarithm of the probability of the true
         label.
 

@@ -1,9 +1,8 @@
 """Preprocessing of a table before a fit.
 
-tables      TablePreprocessor, TableCoding: gaps, categories and scale, by column
-numbers     Standardizer, impute_low_rank
-targets     Binning
-with a fit  PreprocessedModel, which takes the table as it was
+tables      TablePreprocessor, TableCoding: missing values, categories and scale numbers
+Standardizer, impute_low_rank targets     Binning with a fit  PreprocessedModel, which
+takes the table as it was
 
 The modules of this package:
 

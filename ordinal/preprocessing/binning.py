@@ -21,10 +21,10 @@ from .._model.storage import Storable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binning(Storable):
-    """Cuts a numeric target into ranks 1..n_bins; bins are closed on the right.
+    """Division of a numeric target into ranks 1..n_bins by bins closed on the right.
 
-    Rank k holds edges[k-2] < value <= edges[k-1]; the outer bins have no outer edge,
-    so new values beyond the training range get the first or the last rank.
+    Rank k holds edges[k-2] < value <= edges[k-1]. The outer bins have no outer edge, so
+    that new values beyond the training range get the first or the last rank.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Binning(Storable):
     Raises
     ------
     ValueError
-        If `edges` are not so.
+        If `edges` are not finite and strictly increasing.
 
     Examples
     --------
@@ -55,10 +55,10 @@ class Binning(Storable):
 
     @classmethod
     def equal_frequency(cls, values: ArrayLike, n_bins: int) -> "Binning":
-        """Bins of as equal a number of `values` as can be.
+        """Return bins with numbers of `values` that are as equal as possible.
 
-        Edge k is the smallest value that at least k/n_bins of all values do not
-        exceed, so tied values always share a rank.
+        Edge k is the smallest value that at least k/n_bins of all values do not exceed,
+        so that ties always have the same rank.
 
         Parameters
         ----------
@@ -68,8 +68,8 @@ class Binning(Storable):
         Raises
         ------
         ValueError
-            If ties leave a bin empty (the message says how many bins are left), or
-            an argument is bad.
+            If ties leave a bin empty (the message says how many bins remain), or if an
+            argument is invalid.
 
         Examples
         --------
@@ -92,9 +92,9 @@ class Binning(Storable):
 
     @classmethod
     def equal_length(cls, values: ArrayLike, n_bins: int) -> "Binning":
-        """Bins of equal length between the least and the largest value.
+        """Return bins of equal length between the smallest and the largest value.
 
-        A bin in between may hold no value; its rank then does not occur.
+        Inner bins may be empty; their ranks then do not occur.
 
         Parameters
         ----------
@@ -104,8 +104,8 @@ class Binning(Storable):
         Raises
         ------
         ValueError
-            If the values are too close together to have edges in between, or an
-            argument is bad.
+            If the values are too close together for edges between them, or if an
+            argument is invalid.
 
         Examples
         --------
@@ -123,7 +123,10 @@ class Binning(Storable):
         return cls(edges)
 
     def transform(self, values: ArrayLike) -> np.ndarray:
-        """(n,) int64 ranks 1..n_bins; ValueError names the row of a bad value."""
+        """Return ranks 1..n_bins, (n,) int64.
+
+        Raises ValueError, which names the row of an invalid value.
+        """
         return 1 + np.searchsorted(self.edges, _values(values), side="left")
 
 

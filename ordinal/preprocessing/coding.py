@@ -121,15 +121,17 @@ class TablePreprocessor(Immutable):
         object.__setattr__(self, "order", order)
 
     def fit(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> TableCoding:
-        """Measure the columns of a table, in O(n d).
+        """Learn the statistics of the columns of a table, in O(n d).
 
         Parameters
         ----------
         X : (n, d) data frame or array-like
-            Columns of numbers, booleans, words or categories, each with gaps or not.
+            Columns of numbers, booleans, strings or categories, with or without missing
+            values.
         sample_weight : (n,) array-like, optional
-            Weights >= 0, not all 0, of means, medians and frequencies. Weight 2 is the
-            row twice, weight 0 no row: nothing that it alone holds is known.
+            Weights >= 0, not all 0, in means, medians and frequencies. Weight 2 has the
+            same effect as writing the row twice, and weight 0 as leaving it out:
+            categories that occur only there are unknown.
 
         Returns
         -------
@@ -138,17 +140,18 @@ class TablePreprocessor(Immutable):
         Raises
         ------
         ValueError, TypeError
-            If X is sparse or empty; if a column, which is named, holds dates, words
-            among numbers, infinite numbers, or a category that its `order` lacks; if
-            it holds over 20 different strings and more of them than half of its rows,
-            as an identifier does, and is neither of a categorical type nor among
-            `categorical`; if
-            `order` or `categorical` names no column, or a weight is bad.
+            If X is sparse or empty; if a column, which the message names, holds dates,
+            strings among numbers, infinite numbers, or a category that is missing in
+            its `order`; if a column looks like an identifier, with more than 20
+            different strings in more than half of its rows, and is neither of a
+            categorical type nor listed in `categorical`; if `order` or `categorical`
+            names an unknown column, or if a weight is invalid.
 
         Warns
         -----
         EmptyColumnsWarning
-            If no row with weight has a value in a column. It is 0 in all rows then.
+            If no row of positive weight has a value in a column, which is then 0 in all
+            rows.
         """
         frame = read_frame(X, kept=(*self.categorical, *self.order))
         names = frame.shown_names
@@ -200,21 +203,22 @@ class TableCoding(Storable):
     Attributes
     ----------
     feature_names : tuple of (d,) str, or None
-        Columns of the training data frame, which are then found by name.
+        Names of the columns of the training data frame, by which columns are found.
     categories : tuple of (d,) arrays or None
-        None for a column of numbers.
+        Categories of each column; None for a numeric one.
     one_hot : (d,) bool
-        Which columns of categories get a column each; others are numbered.
+        Whether each column has one indicator column per category; other categories are
+        numbered.
     fill : (d,) float64
-        What a gap is filled with: a number, or the number of a category. NaN where no
-        training row has a value: such a column is 0 in all rows.
+        Value that replaces missing ones: a number, or the number of a category. NaN for
+        a column without values in the training rows, which is 0 in all rows.
     indicator : (d,) bool
-        Which columns get one that says where they have gaps.
+        Whether each column has an indicator column of its missing values.
     unseen : {"missing", "error"}
     standardizer : Standardizer or None
-        Of what comes out.
+        Standardisation of the resulting columns.
     drop_first : bool
-        Whether the first of two or more categories has no column.
+        Whether the first of two or more categories has no indicator column.
 
     Examples
     --------
@@ -239,8 +243,10 @@ class TableCoding(Storable):
 
     @property
     def feature_names_out(self) -> tuple[str, ...]:
-        """Columns of what comes out: "size" of a number, "colour=red" of a category,
-        and behind these "size is missing" of gaps.
+        """Names of the resulting columns.
+
+        They are "size" for a number and "colour=red" for a category, followed by "size
+        is missing" for indicators of missing values.
         """
         names = self.feature_names or default_names(self.n_features)
         out: list[str] = []
@@ -253,7 +259,7 @@ class TableCoding(Storable):
 
     @property
     def raw_names_out(self) -> tuple[str, ...]:
-        """The column of the table that each of `feature_names_out` is made of."""
+        """Columns of the table from which `feature_names_out` are computed."""
         names = self.feature_names or default_names(self.n_features)
         counts = [
             self._shown(j).size if labels is not None and self.one_hot[j] else 1
@@ -263,17 +269,19 @@ class TableCoding(Storable):
         return (*out, *(names[j] for j in self._marked))
 
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """(n, m) float64, C-contiguous: the rows of a table as numbers, whose columns
-        are named by `feature_names_out`.
+        """Return the rows of a table as numbers, (n, m) float64, C-contiguous.
+
+        `feature_names_out` holds the names of the columns.
 
         Raises
         ------
         ValueError
-            If X lacks a column, has another width, or holds a number that is infinite
-            or too far from the mean; with unseen="error", if it holds a category that
-            the training rows lack. The message names the column.
+            If X lacks a column, has another number of columns, or holds a number that
+            is infinite or too far from the mean; with unseen="error", if it holds a
+            category that does not occur in the training rows. The message names the
+            column.
         TypeError
-            If a column of numbers holds anything else, or X is sparse.
+            If a numeric column holds values that are not numbers, or if X is sparse.
         """
         warn_of_unnamed(X, self.feature_names)
         frame = read_table(X, self.feature_names, self.n_features)

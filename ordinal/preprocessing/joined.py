@@ -32,12 +32,12 @@ Preprocess = TablePreprocessor | type[Standardizer]  # what is fitted to trainin
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PreprocessedModel(Model):
-    """A model together with what its features go through: takes raw tables.
+    """Model together with its preprocessing, for raw tables.
 
-    What the model has beside the methods below is found here as well, such as
-    `predict_latent` of `fit_gpor` or `importance` of `fit_xofm`; methods of rows `X`
-    are given raw ones. Features of the model are those that the preprocessor makes, by
-    its `feature_names_out`.
+    Other methods and attributes of the model, such as `predict_latent` of `fit_gpor` or
+    `importance` of `fit_xofm`, are available here as well; methods with rows `X` accept
+    raw ones. The features of the model are the columns `feature_names_out` of the
+    preprocessor.
 
     Attributes
     ----------
@@ -85,27 +85,27 @@ class PreprocessedModel(Model):
         sample_weight: ArrayLike | None = None,
         **options: Any,
     ) -> PreprocessedModel:
-        """Fit a preprocessor to a table, and a model to what it makes of it.
+        """Fit a preprocessor to a table, and a model to the transformed table.
 
         Parameters
         ----------
         fit : callable
             Any `fit_*` function.
         X : (n, d) data frame or array-like
-            For a fit that reads them also a source of blocks, or a numpy.memmap, which
-            are measured in the first pass of the fit.
-        y : (n,) array-like, or None where X is a source of blocks
-        preprocess : TablePreprocessor, or Standardizer, default TablePreprocessor()
-            Of rows in chunks Standardizer alone.
+            Raw features. For a fit that reads rows in chunks also a source of chunks or
+            a numpy.memmap, whose statistics are computed in the first pass of the fit.
+        y : (n,) array-like, or None if X is a source of chunks preprocess :
+        TablePreprocessor, or Standardizer, default TablePreprocessor()
+            Rows that are read in chunks need Standardizer.
         sample_weight : (n,) array-like >= 0, optional
-            Of both.
+            Weights of the rows in both.
         **options
             Other arguments of `fit`.
 
         Raises
         ------
         ValueError, TypeError
-            As the `fit` of the preprocessor, and as `fit`.
+            As in the method `fit` of the preprocessor, and as in `fit`.
         """
         given = TablePreprocessor() if preprocess is None else preprocess
         how = preprocess_for(fit, given)
@@ -172,7 +172,7 @@ class PreprocessedModel(Model):
 
     @property
     def classes(self) -> np.ndarray:
-        """(r,) labels in rank order."""
+        """Labels in rank order, (r,)."""
         return np.asarray(self.model.classes)
 
     @property
@@ -188,12 +188,14 @@ class PreprocessedModel(Model):
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Columns in the order of the features, if they had names."""
+        """Names of the raw features, if the model was fitted on a data frame."""
         return self.preprocessor.feature_names
 
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
-        """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
-        given; errors as of the preprocessor and of the model.
+        """Predict labels, (n,), for rows of raw features by a `rule` of
+        `model.predict`.
+
+        Errors are those of the preprocessor and of the model.
         """
         labels = self.model.predict(self.preprocessor.transform(X), **rule)
         return labels_like_those_given(self, labels, X)

@@ -1,6 +1,7 @@
-"""Tables of numbers: features of mean 0 and deviation 1, and missing entries.
+"""Tables of numbers: standardisation, and imputation of missing entries.
 
-Missing entries are those of the table of low rank nearest to the known entries,
+Missing entries are replaced by those of the table of low rank that is nearest to the
+known entries,
 
     min_A  sum_ij W_ij (X_ij - A_ij)^2   s.t.  A has rank at most `rank`             (E)
 
@@ -39,19 +40,20 @@ _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standardizer(Storable):
-    """Z = (X - mean) / scale, with the mean and deviation of the training rows.
+    """Standardisation (X - mean) / scale with moments of the training rows.
 
-    A constant column gets scale 1, so that it becomes 0 and no division blows up
-    rounding noise. Constant means: all values equal, or a deviation of at most
-    4 ulp of the mean, or one below 1e-307 (whose reciprocal would overflow).
+    A constant column has scale 1, so that it becomes 0 and rounding noise is not
+    amplified. A column counts as constant if all values are equal, or if its standard
+    deviation is at most 4 ulp of the mean or below 1e-307, whose reciprocal would
+    overflow.
 
     Attributes
     ----------
     mean : (d,) float64
     scale : (d,) float64, > 0
-        Population deviation (ddof 0), as is usual for features.
+        Population standard deviations (ddof 0), as is usual for features.
     feature_names : tuple of (d,) str, or None
-        Columns of the data frame that was measured, which are then found by name.
+        Names of the columns of the training data frame, by which columns are found.
 
     Examples
     --------
@@ -78,22 +80,22 @@ class Standardizer(Storable):
     def fit(
         cls, X: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> "Standardizer":
-        """Measure the mean and the deviation of each column, in O(n d).
+        """Compute mean and standard deviation of each column, in O(n d).
 
         Parameters
         ----------
         X : (n, d) array_like or data frame
-            Finite; values near the largest double do not overflow.
+            Finite values; those near the largest double do not overflow.
         sample_weight : (n,) array_like, optional
-            Weights >= 0, not all 0; weight 2 is the row twice, weight 0 no row. By
-            default every row counts once.
+            Weights >= 0, not all 0; weight 2 has the same effect as writing the row
+            twice, weight 0 as leaving it out. Default: 1 for all rows.
 
         Raises
         ------
         ValueError
-            If `X` is empty, not 2-dimensional or not finite, or a weight is bad.
+            If `X` is empty, not 2-dimensional or not finite, or if a weight is invalid.
         TypeError
-            If `X` is sparse: it would not stay so.
+            If `X` is sparse, because the result would not be.
         """
         names = feature_names(X)
         X = read_dense(X)
@@ -110,17 +112,17 @@ class Standardizer(Storable):
 
     @property
     def feature_names_out(self) -> tuple[str, ...] | None:
-        """The columns keep their names."""
+        """Names of the resulting columns, which are those of the table."""
         return self.feature_names
 
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """(n, d) float64, C-contiguous: a new array.
+        """Return the standardised rows, a new C-contiguous (n, d) float64 array.
 
         Raises
         ------
         ValueError
-            If `X` has another width, lacks a column or is not finite, or holds a value
-            so far from the mean that its score is not finite.
+            If `X` has another number of columns, lacks a column or is not finite, or
+            holds a value so far from the mean that the result is not finite.
         """
         warn_of_unnamed(X, self.feature_names)
         X = read_dense(X, self.mean.size, feature_names=self.feature_names, empty=True)
@@ -246,44 +248,45 @@ def impute_low_rank(
 
         min_A  sum_ij W_ij (X_ij - A_ij)^2   s.t.  A has rank at most `rank`.       (E)
 
-    By EM, which finds a local minimum: A becomes the best approximation of W X +
-    (1 - W) A, and that never makes (E) worse. The approximation is a step of the power
-    method from the one before, in O(n d rank).
+    The EM algorithm finds a local minimum: in every step A becomes the best
+    approximation of W X + (1 - W) A, which never increases (E). The approximation is
+    one step of the power method from the previous one, in O(n d rank) operations.
 
     Parameters
     ----------
     X : (n, d) array_like
-        NaN where an entry is missing.
+        Table in which NaN marks a missing entry.
     rank : int, default 2
-        Less than n and d. Nothing is centred: a level for every row, or one for every
-        column, takes one rank.
+        Rank of A, less than n and d. The table is not centred: a mean per row or per
+        column takes one rank.
     weight : (n, d) array_like in [0, 1], optional
-        W, 1 by default; 0 is the same as missing.
+        Weights W of the entries, 1 by default; 0 is the same as missing.
     tol : float > 0, default 1e-6
-        EM ends with a step that lowers (E) by at most this share of it. Where few
-        entries are known steps are short, and it may take many to gain what is left.
+        Tolerance: EM ends with a step that lowers (E) by at most this share of it. If
+        few entries are known, steps are short, so that many may be needed to reach the
+        minimum.
     max_iter : int, default 5000
-        Steps of EM.
+        Limit on the number of EM steps.
 
     Returns
     -------
     (n, d) float64 array
-        `X` where it has weight, elsewhere A. Of a row or column with fewer than `rank`
-        entries that have weight, (E) leaves the others open; they depend on the start,
-        which is the mean of all entries.
+        `X` where weights are positive, A elsewhere. If a row or column has fewer than
+        `rank` entries of positive weight, (E) does not determine the others, which then
+        depend on the starting point, the mean of all entries.
 
     Raises
     ------
     ValueError
-        If `X` is infinite somewhere or not 2-dimensional, a row or column of it has no
-        entry with weight, or another argument is bad.
+        If `X` is not 2-dimensional or has infinite entries, if a row or column has no
+        entry of positive weight, or if another argument is invalid.
     TypeError
-        If `X` is sparse: what it leaves out is 0, not missing.
+        If `X` is sparse, because the entries that it does not store are 0, not missing.
 
     Warns
     -----
     ConvergenceWarning
-        `max_iter` steps did not reach `tol`.
+        If `max_iter` steps did not reach `tol`.
 
     See Also
     --------
@@ -293,9 +296,10 @@ def impute_low_rank(
     Notes
     -----
     N. Srebro, T. Jaakkola, "Weighted low-rank approximations", ICML 2003, section 3.
-    As they advise, A begins with a higher rank, which then falls by one a step. This
-    and the mean of all entries as the start end in a worse local minimum less often
-    than the means of columns, 0, or `rank` from the first step.
+    As they advise, A begins with a higher rank, which is lowered by one per step. With
+    this and the mean of all entries as starting point, EM ended in a worse local
+    minimum less often than with the means of columns or 0 as starting point, or with
+    `rank` from the first step on.
 
     Examples
     --------
