@@ -1,10 +1,11 @@
 """Estimators of scikit-learn, one for every method: `SVORIM`, `NPSVOR`, `XOFM`, ...
 
-They are made from the registry of methods, so that a new method has one by itself. An
-estimator is thin: its parameters are the arguments of the `fit_*` function, and its
-`model_` is the model that this returned, with all that the model can tell.
+They are generated from the registry of methods, so that a new method has an estimator
+automatically. The parameters of an estimator are the arguments of the `fit_*` function,
+and its `model_` is the model that this function returned, with all its methods and
+attributes.
 
-What an estimator adds is what scikit-learn asks for:
+An estimator adds the conventions of scikit-learn:
 
 * `classes_` holds the labels sorted, as `np.unique` does, and the columns of
   `predict_proba` and `decision_function` follow it. `ranks_` holds the same labels in
@@ -24,21 +25,22 @@ What an estimator adds is what scikit-learn asks for:
       mode        d_k = P(y = k)
       cost        d_k = -sum_j P(y = j) cost[j, k]
 
-  A row whose score is equal to a threshold goes up, where (D) has two of one size.
-  Where thresholds are out of order, the prediction is the largest of (D), in place of
-  the number of thresholds that f reaches: it is then as if neighbours that are out of
-  order were one, in their middle.
-* The rule is the model's own, but `mode` for the methods that always have
-  probabilities: the predicted rank is then the most probable one, as scikit-learn
-  expects. Their own, `median`, has the least expected absolute error.
-* Equal rows are merged, their weights added up, and rows are put into an order that
-  depends on what they hold. So a weight is a row written that many times, and the
-  order of the rows is nothing, to the last bit. Not so where a parameter names rows by
-  number (`basis`), and with kernel="precomputed", whose columns are rows.
-* Strings without `classes` are ranked by the alphabet, as scikit-learn does, with a
-  warning: their order is seldom that of the ranks.
-* `score` is a metric of `ordinal.metrics`, with the sign that makes more better: minus
-  the mean absolute error of the ranks, unless `scoring` names another.
+  A row whose score is equal to a threshold, so that (D) has a tie, gets the higher
+  rank. If thresholds are out of order, the prediction is the largest of (D) instead of
+  the number of thresholds that f reaches; this is as if neighbours that are out of
+  order were replaced by their mean.
+* The default rule is that of the model, except for methods that always have
+  probabilities. There it is `mode`, the most probable rank, as scikit-learn expects;
+  the default of their models, `median`, has the least expected absolute error.
+* Equal rows are merged, their weights are added, and rows are sorted by their content.
+  A row of weight k therefore has the same effect as k equal rows, and the result does
+  not depend on the order of the rows, to the last bit. This does not hold if a
+  parameter refers to rows by their numbers (`basis`), or with kernel="precomputed",
+  whose columns are rows.
+* Strings without `classes` are ranked in alphabetical order, as in scikit-learn, with a
+  warning, because this is rarely the order of the ranks.
+* `score` is a metric of `ordinal.metrics`, with the sign that makes larger values
+  better: by default minus the mean absolute error of the ranks.
 """
 
 from __future__ import annotations
@@ -123,23 +125,23 @@ def scorer(metric: str = "mae") -> _Scorer:
     Parameters
     ----------
     metric : str, default "mae"
-        A name in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci", "rps",
-        "log_loss", "accuracy", "accuracy_off", "gm", "ms", "gmsec", "cem", "kappa",
-        "kendall" or "spearman". "rps" and "log_loss" take the estimator's
-        `predict_proba`.
+        Name of a metric in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci",
+        "rps", "log_loss", "accuracy", "accuracy_off", "gm", "ms", "gmsec", "cem",
+        "kappa", "kendall" or "spearman". "rps" and "log_loss" use `predict_proba` of
+        the estimator.
 
     Returns
     -------
     callable (estimator, X, y, sample_weight=None) -> float
-        More is better: losses have a minus. The rank order is that of `ranks_`, which
-        pipelines and searches have from the estimator within; else that of `y`, if it
-        is an ordered categorical; else that of numbers. Strings without any of these
-        are a TypeError.
+        Scorer whose larger values are better: losses are negated. The rank order is
+        that of `ranks_` of the estimator, also inside pipelines and searches; otherwise
+        that of `y` if it is an ordered categorical, or that of numbers. For strings
+        without any of these it raises TypeError.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such metric.
+        If `metric` is unknown.
 
     See Also
     --------
@@ -305,7 +307,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.take(columns, np.argsort(self.ranks_), axis=1)
 
     def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
-        """Return the metric `scoring`, with the sign that makes more better.
+        """Return the metric `scoring`, with the sign that makes larger values better.
 
         Parameters
         ----------
@@ -451,27 +453,30 @@ def _named_groups(groups: Any) -> Any:
 class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Make any classifier ordinal by one clone per threshold.
 
-    Clone k learns whether the rank is above k. The probabilities of these events are
-    put in order at each row, by isotonic regression, where a threshold counts by the
-    weight of the rarer of its two sides (E. Frank, M. Hall, "A simple approach to
-    ordinal classification", ECML 2001, take differences that may be negative).
+    Clone k learns whether the rank is above k. At each row, isotonic regression makes
+    the probabilities of these events decrease with k, with the weight of the rarer side
+    of each threshold. (E. Frank, M. Hall, "A simple approach to ordinal
+    classification", ECML 2001, use differences that may be negative.)
 
     Parameters
     ----------
     estimator : classifier with `predict_proba`
-        Of scikit-learn, of this module, or with their interface, such as XGBoost's.
+        Classifier of scikit-learn, of this module, or with the same interface, such as
+        that of XGBoost.
     rule : {"mode", "median", "cost"}, default "mode"
         Rule of `predict`: the most probable rank, which scikit-learn expects; the
         median, which has the smallest expected absolute error; or the rank of least
         expected cost.
     cost : (r, r) array-like, optional, for rule="cost" only
-        cost[j, k] of predicting rank k for a row of rank j; default |j - k|.
+        cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+        |j - k|.
     classes : sequence of labels in rank order, optional
-        Needed for strings, which are otherwise ranked by the alphabet, with a warning.
+        Required for strings, which are otherwise ranked in alphabetical order, with a
+        warning.
     n_jobs : int, optional
-        Clones that are fitted at once, as for joblib; by default one.
+        Number of clones that are fitted in parallel, as for joblib. Default: one.
     scoring : str, default "mae"
-        The metric of `score`, as `ordinal.sklearn.scorer` takes it.
+        Metric of `score`, as for `ordinal.sklearn.scorer`.
 
     Attributes
     ----------
@@ -516,7 +521,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         y : (n,) array-like
             Ranks: numbers, an ordered categorical, or strings with `classes`.
         sample_weight : (n,) array-like >= 0, optional
-            Passed on; ValueError if the classifier takes none.
+            Weights that are passed to the classifier; raises ValueError if it does not
+            accept any.
 
         Returns
         -------
@@ -583,7 +589,7 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return np.asarray(self.ranks_[decide(self._proba(X), self.rule, table)])
 
     def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
-        """Return the metric `scoring`, with the sign that makes more better."""
+        """Return the metric `scoring`; losses are negated."""
         return scorer(self.scoring)(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -676,7 +682,7 @@ Parameters
 rule : str, default {own}
     Rule of `predict`, as the model's `predict` takes it.{_advice(method)}
 scoring : str, default "mae"
-    The metric of `score`, as `ordinal.sklearn.scorer` takes it.
+    Metric of `score`, as for `ordinal.sklearn.scorer`.
 
 Attributes
 ----------

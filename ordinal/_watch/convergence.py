@@ -18,11 +18,11 @@ from .._input.sparse import Immutable
 
 
 class OrdinalError(Exception):
-    """Base class of errors that are no TypeError or ValueError of the caller."""
+    """Base class of errors other than TypeError and ValueError."""
 
 
 class ConvergenceWarning(UserWarning):
-    """The returned model is usable but is not the optimum that was asked for."""
+    """The returned model is usable, but is not the optimum within the tolerance."""
 
 
 class DisorderedThresholdsWarning(UserWarning):
@@ -33,19 +33,19 @@ class DisorderedThresholdsWarning(UserWarning):
 
 
 class CollinearColumnsWarning(UserWarning):
-    """Columns that are combinations of others have no coefficient in the model."""
+    """Columns that depend linearly on others have no coefficient in the model."""
 
 
 class UnscaledFeaturesWarning(UserWarning):
-    """Some features vary so much more than most that the method neglects the others."""
+    """Some features vary much more than the others, which therefore have no effect."""
 
 
 class EmptyColumnsWarning(UserWarning):
-    """Columns of a table have no value in any training row, and say nothing."""
+    """Columns of a table have no value in any training row."""
 
 
 class UnnamedColumnsWarning(UserWarning):
-    """A model that was fitted on named columns is given an array, by position."""
+    """An array is passed to a model fitted on named columns, which uses positions."""
 
 
 _NAMED = 10  # thresholds in a warning
@@ -126,7 +126,7 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
 
 
 class Status(enum.Enum):
-    """Why a fit ended."""
+    """Reason why a fit ended."""
 
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
@@ -164,22 +164,23 @@ class Convergence(Immutable):
     ----------
     status : Status
     n_iter : int
-        Iterations of the solver in its own unit, which its docstring names.
+        Number of iterations, in the unit of the solver, which its docstring names.
     violation : float
-        The optimality measure that `tol` limits, in the unit the docstring names.
+        Optimality measure that `tol` limits, in the unit that the docstring names.
     tol : float
     primal : float
-        The objective at the returned point.
+        Objective at the returned point.
     dual : float or None
-        That of the dual problem; `gap`, their difference, is >= 0 and bounds the
-        distance of either from the optimum. None for the methods that have no dual,
+        Objective of the dual problem. The difference `gap` is >= 0 and bounds the
+        distance of either objective to the optimum. None for methods without a dual,
         whose optimum may be a local one.
     seconds : float
-        Wall time of the whole fit.
+        Wall-clock time of the whole fit.
     parts : tuple of Convergence
-        One a problem, for a method that solves several (NPSVOR: one a rank, zeros for
-        those without rows); empty for the others. The fields above then hold the sums
-        of their iterations and objectives, the largest violation and the worst status.
+        Records of the problems of a method that solves several, such as NPSVOR with one
+        per rank (with zeros for ranks without rows); empty for other methods. The
+        fields above then hold the sums of their iterations and objectives, the largest
+        violation and the worst status.
     """
 
     status: Status
@@ -219,12 +220,12 @@ class Convergence(Immutable):
 
     @property
     def gap(self) -> float:
-        """`primal` less `dual`, which bounds the distance from the optimum, or NaN."""
+        """Duality gap, a bound on the distance to the optimum; NaN without a dual."""
         return math.nan if self.dual is None else self.primal - self.dual
 
     @property
     def rel_gap(self) -> float:
-        """The gap relative to the larger of |`primal`|, |`dual`| and 1, or NaN."""
+        """Duality gap divided by the largest of |`primal`|, |`dual`| and 1, or NaN."""
         if self.dual is None:
             return math.nan
         return self.gap / max(abs(self.primal), abs(self.dual), 1.0)
@@ -247,7 +248,7 @@ class Convergence(Immutable):
 
     @property
     def remedy(self) -> str:
-        """Return what helps a fit that ended so; empty for one that needs nothing."""
+        """Advice for a fit that ended with this status; empty if none is needed."""
         return _REMEDY.get(self.status, "")
 
     def _repr_html_(self) -> str:

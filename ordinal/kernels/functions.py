@@ -51,8 +51,8 @@ class Polynomial(Immutable):
     degree : int, default 3
     gamma : float > 0, default 1.0
     coef0 : float >= 0, default 1.0
-        At 0 only the products of exactly `degree` features remain; below 0 the kernel
-        would not be positive semi-definite.
+        Constant term. With 0 the kernel has only products of exactly `degree` features;
+        with a negative value it would not be positive semi-definite.
 
     Examples
     --------
@@ -87,7 +87,8 @@ class RBF(Immutable):
     Parameters
     ----------
     gamma : float > 0, default 1.0
-        In 1 / (units of the features)^2. Chu and Keerthi's kappa is 2 gamma.
+        Inverse squared length scale, in 1 / (units of the features)^2. kappa of Chu and
+        Keerthi is 2 gamma.
 
     Examples
     --------
@@ -112,12 +113,13 @@ class RBF(Immutable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ARD(Immutable):
-    """k(a, b) = exp(-sum_j gamma_j (a_j - b_j)^2): RBF with a relevance a feature.
+    """k(a, b) = exp(-sum_j gamma_j (a_j - b_j)^2): RBF with one relevance per feature.
 
     Parameters
     ----------
     gamma : (d,) array-like > 0
-        Half of Chu and Ghahramani's kappa, (19). Dense rows only.
+        Relevances of the features, half of kappa in (19) of Chu and Ghahramani. Rows
+        must be dense.
 
     Examples
     --------
@@ -143,7 +145,8 @@ class LinearARD(Immutable):
     Parameters
     ----------
     gamma : (d,) array-like > 0
-        Chu and Ghahramani's kappa of their gene experiment. Dense rows only.
+        Relevances of the features, kappa in the gene experiment of Chu and Ghahramani.
+        Rows must be dense.
 
     Examples
     --------
@@ -167,15 +170,15 @@ class LinearARD(Immutable):
 class Pearson(Immutable):
     """k(a, b) = <z(a), z(b)> / d, the correlation of two rows of d columns.
 
-    z(a) is a less its mean, over its (population) deviation, of the entries that are
-    known; where a is NaN, not known, z(a) is 0: it counts as the mean. A row is 0 as
-    a whole if it has fewer than 2 known entries or these are constant: their deviation
-    is at most 4 ulp of their mean.
+    z(a) is a minus its mean, divided by its population standard deviation; both are
+    computed from the known entries. Missing entries (NaN) of z(a) are 0, as if they
+    were equal to the mean. z(a) is 0 if a has fewer than 2 known entries or these are
+    constant, with a standard deviation of at most 4 ulp of their mean.
 
-    Where all is known this is Pearson's correlation; else k(a, a), which would be 1, is
-    the share of a that is known. W. Chu, Z. Ghahramani, "Gaussian processes for ordinal
-    regression", JMLR 6:1019-1041, 2005, (20), with "mean imputation"; there without the
-    division by d.
+    Without missing entries this is Pearson's correlation; with them k(a, a) is the
+    share of known entries instead of 1. W. Chu, Z. Ghahramani, "Gaussian processes for
+    ordinal regression", JMLR 6:1019-1041, 2005, (20), with "mean imputation"; there
+    without the division by d.
 
     Examples
     --------
@@ -191,7 +194,7 @@ class Pearson(Immutable):
 
 @dataclass(frozen=True, slots=True)
 class Precomputed(Immutable):
-    """The values themselves: X is k(rows, training rows), at fit a symmetric matrix."""
+    """Precomputed values: X is k(rows, training rows), in a fit a symmetric matrix."""
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         raise TypeError("a Precomputed kernel holds no rule for new rows; pass values")

@@ -17,8 +17,8 @@ The modules of this package:
     spaces              points that a search tries, uniform designs among them
     selection, nesting  `select` and `nested`
     search, scheduler   a search as tasks, their order, and their way to workers
-    work                tasks, and the data that all of them share scoring
-    metrics
+    work                tasks, and the data that all of them share
+    scoring             metrics
 """
 
 from .nesting import Nested, nested

@@ -8,8 +8,8 @@
     searches            search, learning_curve
     XOFM explained      score_functions, interaction, contributions
 
-Every function takes the Axes to draw on, by default those of a new figure of fitting
-size, and returns them.
+Every function accepts the Axes on which to draw, by default those of a new figure, and
+returns them.
 
 The modules of this package:
 
@@ -18,7 +18,7 @@ The modules of this package:
     dependence, coefficients  features; residuals of cumulative models
     searches                  searches
     xofm                      XOFM explained
-    models                    what figures ask of models
+    models                    properties of models that figures use
     style                     axes, colours and ticks
 """
 

@@ -30,22 +30,23 @@ def coefficients(
 ) -> Axes:
     """Plot coefficients of a cumulative link model with confidence intervals.
 
-    A line a coefficient, in the order of the model, with a dot at the estimate and a
-    bar over the interval: blue where it leaves out no effect, which is the dashed line,
-    grey where it does not. Right of that line a larger feature makes higher ranks more
-    probable. A bar that ends in an arrow goes on without end.
+    There is one line per coefficient, in the order of the model, with a dot at the
+    estimate and a bar over the interval. The bar is blue if the interval excludes no
+    effect (the dashed line), and grey otherwise. A coefficient to the right of the
+    dashed line means that larger values of the feature make higher ranks more probable.
+    A bar that ends in an arrow is unbounded.
 
     Parameters
     ----------
     model : PomModel
-        Without penalties. Drawn is its `coef`: nominal effects, one slope per
-        threshold, and those on the scale are in `model.table()`.
+        Model fitted without penalties. Its `coef` is drawn; nominal and scale effects
+        are in `model.table()`.
     ax : matplotlib Axes, optional
     level : float in (0, 1), default 0.95
     method : {"wald", "profile"}, default "wald"
-        Of `model.confint`.
+        Method of `model.confint`.
     odds_ratios : bool, default False
-        Draw exp(coef) on a logarithmic axis, for the logit link.
+        Whether to draw exp(coef) on a logarithmic axis; for the logit link only.
 
     Returns
     -------
@@ -54,10 +55,10 @@ def coefficients(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If the model is not of `fit_pom` or has no coefficients; as `model.confint` and
-        `model.odds_ratios`.
+        If the model is not one of `fit_pom` or has no coefficients; also as in
+        `model.confint` and `model.odds_ratios`.
 
     See Also
     --------
@@ -140,19 +141,19 @@ def random_effects(
 ) -> Axes:
     """Plot the conditional modes of one random effect with their intervals, sorted.
 
-    A line per level of the factor, the largest mode on top, with a dot at the mode and
-    a bar over the interval: blue where it leaves out 0, the mean of all levels, which
-    is the dashed line, grey where it does not. Intervals hold the estimates of the
-    fixed parameters and of the covariance as known.
+    There is one line per level of the factor, the largest mode on top, with a dot at
+    the mode and a bar over the interval. The bar is blue if the interval excludes 0,
+    the mean of all levels (the dashed line), and grey otherwise. Intervals treat the
+    estimates of the fixed parameters and of the covariance as known.
 
     Parameters
     ----------
     model : ClmmModel
     group : str, optional
-        Name of the factor; needed where there are several.
+        Name of the factor; required if there are several.
     ax : matplotlib Axes, optional
     effect : str, optional
-        "(Intercept)" or a column with a random slope; default the first effect.
+        "(Intercept)" or a column with a random slope. Default: the first effect.
     level : float in (0, 1), default 0.95
 
     Returns
@@ -162,9 +163,9 @@ def random_effects(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If the model is not of `fit_clmm`; if it has no such factor or effect.
+        If the model is not one of `fit_clmm`, or has no such factor or effect.
 
     See Also
     --------
@@ -221,10 +222,10 @@ def importance(
     Parameters
     ----------
     explanation : Explanation
-        Of `explain` of a model.
+        Result of the method `explain` of a model.
     ax : matplotlib Axes, optional
     top : int, optional
-        Features to show; default all.
+        Number of features to show. Default: all.
 
     Returns
     -------
@@ -233,9 +234,9 @@ def importance(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If it is no explanation, or `top` is not a positive integer.
+        If `explanation` is not an Explanation, or if `top` is not a positive integer.
 
     See Also
     --------
@@ -287,23 +288,25 @@ def residuals(
 ) -> Axes:
     """Plot residuals of the training rows by fitted value or along a feature.
 
-    The line is a local linear smooth (loess). Of a model that fits it is close to 0
-    everywhere. Levels of a category have boxes.
+    The line is a local linear smooth (loess), which is close to 0 everywhere if the
+    model fits. Levels of a category are shown as box plots.
 
     Parameters
     ----------
     model : PomModel
-        In the process that fitted it.
+        Model in the process that fitted it.
     along : str, optional
-        Name of a feature. By default the fitted value x'beta.
+        Name of a feature. Default: the fitted value x'beta.
     ax : matplotlib Axes, optional
     kind : {"probability", "surrogate", "score", "deviance"}, default "surrogate"
-        Of `model.residuals`. Surrogate residuals have no bands of equal ranks.
+        Kind of `model.residuals`. Unlike the others, surrogate residuals do not form
+        one band per rank.
     partial : bool, default False
-        Add the effect of the feature, its coefficient times its value about the mean,
-        for a number with a coefficient. The smooth then is the shape of the effect.
+        Whether to add the effect of the feature, its coefficient times its value minus
+        the mean. The smooth then shows the shape of the effect. It needs a numeric
+        feature with a coefficient.
     rng : int, Generator or None, default 0
-        Of surrogate residuals.
+        Source of the random numbers of surrogate residuals.
 
     Returns
     -------
@@ -312,10 +315,10 @@ def residuals(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If the model is not of `fit_pom`, has no feature of this name, or no coefficient
-        for a partial residual; as `model.residuals`.
+        If the model is not one of `fit_pom`, has no feature of this name, or has no
+        coefficient for partial residuals; also as in `model.residuals`.
 
     See Also
     --------

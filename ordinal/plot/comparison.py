@@ -19,15 +19,15 @@ def critical_difference(
 ) -> Axes:
     """Plot a critical difference diagram: methods by their average rank.
 
-    Thick lines join methods whose average ranks differ by no more than the critical
-    difference, whose length is shown above. The best ranks are on the right.
+    Thick lines join methods whose average ranks differ by at most the critical
+    difference, which is shown above. The best ranks are on the right.
 
     Parameters
     ----------
     result : Friedman
-        From `ordinal.comparison.friedman`.
+        Result of `ordinal.comparison.friedman`.
     names : sequence of k str
-        Of the methods, in the order of the columns that were compared.
+        Names of the methods, in the order of the columns of the scores.
     ax : matplotlib Axes, optional
 
     Returns
@@ -37,9 +37,9 @@ def critical_difference(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        Not a name a method.
+        If there is not one name per method.
 
     See Also
     --------
@@ -148,12 +148,12 @@ def boxplots_by_size(
     scores : iterable of (n_trials, k) array_like
         One table per size, each with its own number of trials; one column per method.
     sizes : sequence
-        Of the training sets, as they are to be shown, one a table.
+        Sizes of the training sets as they are to be shown, one per table.
     names : sequence of k str
-        Of the methods.
+        Names of the methods.
     ax : matplotlib Axes, optional
     ylabel : str, default "MAE"
-        What the scores are.
+        Name of the scores on the axis.
 
     Returns
     -------
@@ -162,10 +162,10 @@ def boxplots_by_size(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        Scores that are not finite real numbers in tables with the same 2 columns or
-        more; not a size a table or a name a method.
+        If scores are not finite real numbers in tables with the same number of columns,
+        at least 2, or if there is not one size per table or one name per method.
 
     See Also
     --------
@@ -228,20 +228,20 @@ def errors_by_method(
     """Plot the errors of methods on the splits of each data set.
 
     There is one dot per split, and a mark at the mean. Methods are in the order of
-    their means, the best on top. Only dots of the same split are comparable, as some
-    splits are harder than others: a test of the differences is
-    `ordinal.comparison.wilcoxon`.
+    their means, the best on top. Because some splits are harder than others, only dots
+    of the same split can be compared; `ordinal.comparison.wilcoxon` tests the
+    differences.
 
     Parameters
     ----------
     scores : mapping of str to (n_splits, k) array_like
-        By the name of the data set; one column per method.
+        Scores by the name of the data set, with one column per method.
     names : sequence of k str
-        Of the methods.
+        Names of the methods.
     axes : sequence of matplotlib Axes, optional
-        One per data set.
+        One entry per data set.
     xlabel : str, default "MAE"
-        What the scores are.
+        Name of the scores on the axis.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def errors_by_method(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
         If `scores` is not a mapping of tables of finite real numbers with the same
         number of columns, or `names` has not one name per method, or `axes` not one

@@ -217,33 +217,35 @@ def partial_dependence(
 ) -> Axes:
     """Plot how predictions change along one feature, on average over rows.
 
-    For each value, all rows are given it and the mean of what the model then says is
-    drawn: the probabilities of the ranks on top of each other, the lowest rank at the
-    bottom, or the score with the thresholds. The grey hills below are the rows' own
-    values: where there are none, the model is asked for what it has not seen.
+    For each value of the feature, the column is set to it in all rows, and the mean
+    prediction is drawn: the stacked probabilities of the ranks, the lowest rank at the
+    bottom, or the score with the thresholds. The grey histogram below shows the values
+    of the rows; where there are none, the model extrapolates.
 
-    Bands are 90 % intervals of what is drawn, of each boundary by itself; rows scatter
-    about it as well. Two kinds of models have them. Of a Gaussian process they reach
-    1.64 posterior deviations to either side, by the covariance of f between the rows.
-    Those of a cumulative link model without penalties are `PomModel.average_proba`'s;
-    its score has none, since the place of its 0 is arbitrary.
+    Bands are pointwise 90 % intervals of the mean, not of single rows. Two kinds of
+    models have them. For a Gaussian process they are 1.64 posterior standard deviations
+    wide on either side, computed with the covariance of f between the rows. For the
+    probabilities of a cumulative link model without penalties they are those of
+    `PomModel.average_proba`; its score has none, because the origin of the score is
+    arbitrary.
 
     Parameters
     ----------
     model : model with probabilities or one score per row, or Selection
     X : (n, n_features) array-like or data frame
-        The rows to average over, such as the training rows.
+        Rows to average over, such as the training rows.
     feature : name or number of a column of X
     ax : matplotlib Axes, optional
     of : {"probability", "score"}, optional
-        Default the probabilities, if the model has them.
+        Quantity to draw. Default: probabilities if the model has them.
     at : int or (m,) array-like, default 50
-        How many values between the 1st and the 99th percentile of the column (its own
-        values, if those are fewer), or the values. Of words, all that occur.
+        Number of values between the 1st and the 99th percentile of the column (or its
+        own values, if these are fewer), or the values themselves. For a column of
+        strings, all values that occur.
     max_rows : int, default 500
-        Of more rows, so many evenly spaced ones are taken.
+        Limit on the number of rows; of more rows, evenly spaced ones are used.
     sample_weight : (n,) array-like >= 0, optional
-        Of the rows in the mean.
+        Weights of the rows in the mean.
 
     Returns
     -------
@@ -252,10 +254,10 @@ def partial_dependence(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If there is no such column, X is sparse, the model has not what is asked for or
-        a precomputed kernel, or an argument is not so.
+        If there is no such column, if X is sparse, if the model has no probabilities or
+        score as requested, or a precomputed kernel, or if an argument is invalid.
 
     See Also
     --------
@@ -364,17 +366,17 @@ def relevance(
 ) -> Axes:
     """Plot the relevance of each feature to a Gaussian process, the largest first.
 
-    The weight gamma of every feature in an ARD kernel, on a logarithmic scale: the
-    larger, the faster the latent function changes along the feature. On standardised
-    features they can be compared; a feature some powers of ten below the others has
-    been found irrelevant.
+    The relevance is the weight gamma of a feature in an ARD kernel, drawn on a
+    logarithmic scale: the larger it is, the faster the latent function changes along
+    the feature. Relevances of standardised features can be compared; a feature several
+    powers of ten below the others is irrelevant.
 
     Parameters
     ----------
     model : GporModel with kernel="ard" or "ard_linear", or Selection
     ax : matplotlib Axes, optional
     top : int, optional
-        Features to show; default all.
+        Number of features to show. Default: all.
 
     Returns
     -------
@@ -383,9 +385,10 @@ def relevance(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If the model has no relevance a feature, or `top` is not a positive integer.
+        If the model has no relevance per feature, or if `top` is not a positive
+        integer.
 
     See Also
     --------

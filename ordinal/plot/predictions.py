@@ -30,16 +30,16 @@ def scores(
 ) -> Axes:
     """Plot histograms of scores, one per rank, with the thresholds.
 
-    The part of a bar that is blue are rows predicted right, the orange part those
-    predicted wrong; the share of the rank's rows that are right stands beside. Every
-    histogram has its own height. On rows that the model was fitted to, it shows itself
-    better than it is.
+    The blue part of a bar counts the rows that are predicted correctly, the orange part
+    the others; the share of correct rows per rank is printed beside. Every histogram
+    has its own height. On training rows the figure is too optimistic.
 
     Parameters
     ----------
     model : model with one score per row, or Selection
-        Of a Gaussian process it is the mean of the latent function. XOFM has no
-        thresholds: its ranks come from the scores of the training rows.
+        Model to draw. The score of a Gaussian process is the mean of its latent
+        function. XOFM has no thresholds, because its ranks come from the scores of the
+        training rows.
     X : (n, n_features) array-like or data frame
     y : (n,) array-like
         True labels, among `model.classes`.
@@ -53,9 +53,10 @@ def scores(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If `X`, `y` or a weight is not so, or the model has no such score, as NPSVOR.
+        If `X`, `y` or a weight is invalid, or if the model does not have one score per
+        row, such as NPSVOR.
 
     See Also
     --------
@@ -126,15 +127,16 @@ def confusion_matrix(
 ) -> Axes:
     """Plot the number of rows of each true label by predicted label.
 
-    Cells hold the number of rows, or their weight, and are the darker the larger their
-    share of the rows of the true label. On the diagonal, from the lower left to the
-    upper right as the ranks rise, the prediction is right.
+    Cells show the number of rows, or their weight; the larger its share in the rows of
+    the true label, the darker the cell. Correct predictions are on the diagonal from
+    the lower left to the upper right.
 
     Parameters
     ----------
     model : any model, or Selection
     X : (n, n_features) array-like or data frame
-        Rows that the model was not fitted to, if the figure is to tell how good it is.
+        Rows to predict. Use rows that the model was not fitted to for an unbiased
+        figure.
     y : (n,) array-like
         True labels, among `model.classes`.
     ax : matplotlib Axes, optional
@@ -143,14 +145,14 @@ def confusion_matrix(
     Returns
     -------
     matplotlib Axes
-        Its title says the mean absolute error in ranks and the share that is right.
+        Axes whose title states the mean absolute error in ranks and the accuracy.
 
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If `X`, `y` or a weight is not so.
+        If `X`, `y` or a weight is invalid.
 
     See Also
     --------
@@ -266,22 +268,25 @@ def reliability(
 ) -> np.ndarray:
     """Plot the calibration of predicted probabilities, per threshold.
 
-    A panel a threshold, for the event that the label is above it: the share of the rows
-    in which that was so against its predicted probability, in bins of as equal a number
-    of rows as can be. Upright lines are 95 % intervals, and points on the diagonal are
-    right. The ticks along the lower edge are the predicted probabilities.
+    There is one panel per threshold, for the event that the label is above it. It shows
+    the observed frequency of the event against its predicted probability, in bins with
+    numbers of rows that are as equal as possible. Vertical lines are 95 % intervals;
+    calibrated probabilities lie on the diagonal. The ticks along the lower edge are the
+    predicted probabilities.
 
     Parameters
     ----------
     model : model with probabilities, or Selection
     X : (n, n_features) array-like or data frame
-        Rows that the model was not fitted to, or the figure flatters it.
+        Rows that the model was not fitted to; on training rows the figure is too
+        optimistic.
     y : (n,) array-like
         True labels, among `model.classes`.
     axes : sequence of r - 1 matplotlib Axes, optional
-        Default a new figure, up to four in a row.
+        Default: those of a new figure with up to four panels in a row.
     n_bins : int, default 10
-        Fewer where rows are few: a bin of ten rows says little.
+        Number of bins. Use fewer for few rows, because a bin of ten rows has a wide
+        interval.
     sample_weight : (n,) array-like >= 0, optional
 
     Returns
@@ -291,9 +296,9 @@ def reliability(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If the model has no probabilities, or an argument is not so.
+        If the model has no probabilities, or if an argument is invalid.
 
     See Also
     --------
@@ -415,16 +420,17 @@ def prediction_sets(
 ) -> Axes:
     """Plot sets of neighbouring ranks, with the true ranks of their rows.
 
-    Rows with the same set stand side by side, in a block as high as the set and as wide
-    as there are such rows, and within it by their true ranks. These are dots: blue in
-    the set, red outside. Above stands the share that is inside, and the mean size.
+    Rows with the same set form a block, whose height is the set and whose width is the
+    number of rows, sorted by their true ranks. True ranks are dots, blue inside and red
+    outside the set. The title states the share of dots inside and the mean size of the
+    sets.
 
     Parameters
     ----------
     sets : ConformalModel
-        From `ordinal.conformal` or `ordinal.cross_conformal`.
+        Result of `ordinal.conformal` or `ordinal.cross_conformal`.
     X : (n, n_features) array-like or data frame
-        Rows that neither the model nor the sets have seen.
+        Rows that were used neither for the fit nor for the calibration.
     y : (n,) array-like
         Their labels, among `sets.classes`.
     ax : matplotlib Axes, optional
@@ -437,9 +443,9 @@ def prediction_sets(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If `sets` is none, or `X`, `y` or `coverage` is not so.
+        If `sets` is not a ConformalModel, or if `X`, `y` or `coverage` is invalid.
 
     See Also
     --------

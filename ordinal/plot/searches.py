@@ -79,21 +79,22 @@ def search(
 ) -> Axes:
     """Plot mean scores of a search over two arguments, or the chosen points.
 
-    Of a Selection, two arguments that are numbers make a map, the darker the better,
-    with a dot for each point that was fitted; a number and an argument of another kind
-    make a line for each value of that, with the standard errors of the means. Whatever
-    else was searched is at its best. A ring is the best point, a diamond the simplest
-    within a standard error of it, and a cross a point that could not be fitted.
+    For a Selection, two numeric hyperparameters are drawn as a map, in which darker is
+    better, with a dot for each point that was fitted. A numeric and another
+    hyperparameter are drawn as one line per value of the latter, with standard errors
+    of the means. All other hyperparameters have their best values. A ring marks the
+    best point, a diamond the simplest one within one standard error of it, and a cross
+    a point that could not be fitted.
 
-    Of a Nested, the points that were chosen, with the number of hold-outs.
+    For a Nested, the chosen points are drawn with their numbers of hold-outs.
 
     Parameters
     ----------
     found : Selection or Nested
     ax : matplotlib Axes, optional
     x, y : str, optional
-        Arguments to show, of those that were searched; default C and gamma, else the
-        first two that are numbers. `x` is one of numbers.
+        Hyperparameters to show; `x` must be numeric. Default: C and gamma, otherwise
+        the first two that are numeric.
 
     Returns
     -------
@@ -102,9 +103,10 @@ def search(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If `found` is no search, or an argument was not searched.
+        If `found` is neither a Selection nor a Nested, or if a hyperparameter was not
+        searched.
 
     See Also
     --------
@@ -186,20 +188,20 @@ def learning_curve(
 ) -> Axes:
     """Plot scores on test rows by the number of training rows.
 
-    The means over the hold-outs with their standard errors, and each score as a dot. A
-    curve that still falls at its end asks for more rows; one that is level asks for
-    other features, or another model.
+    The curve shows means over the hold-outs with standard errors, and dots the single
+    scores. If an error curve still decreases at its end, more rows will help; if it is
+    flat, other features or another model may.
 
     Parameters
     ----------
     found : Selection or Nested
-        From `select(..., cv=learning_splits(y))`, of which the best point is drawn, or
-        from `nested(..., outer=learning_splits(y))`, where each training set is
-        searched on its own, by the first of its metrics.
+        Result of `select(..., cv=learning_splits(y))`, whose best point is drawn, or of
+        `nested(..., outer=learning_splits(y))`, in which hyperparameters are tuned on
+        each training set, by the first metric.
     ax : matplotlib Axes, optional
         Several curves on one Axes have different colours.
     label : str, optional
-        The name of the curve, beside its end.
+        Name of the curve, which is printed beside its end.
 
     Returns
     -------
@@ -208,9 +210,10 @@ def learning_curve(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If `found` is no search, or its training sets are all of one size.
+        If `found` is neither a Selection nor a Nested, or if all training sets have the
+        same size.
 
     See Also
     --------

@@ -19,10 +19,10 @@ def score_functions(
 ) -> np.ndarray:
     """Plot the main effect of every feature, on one scale, the most important first.
 
-    Lines are drawn between the breakpoints, bars for categories. Grey below them is the
-    share of the training rows: where there are few, a curve knows little. A ring on the
-    right is the score of a missing value, unless that is 0, the mean, as it is if none
-    was seen.
+    Numeric features are drawn as lines between breakpoints, categories as bars. The
+    grey histogram below shows the distribution of the training rows; where there are
+    few, the curve is uncertain. A ring on the right is the score of a missing value,
+    unless this is 0, the mean, as it is without missing values in the training rows.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ def score_functions(
     top : int, optional
         Features to show; default all.
     axes : sequence of matplotlib Axes, optional
-        One a feature shown; default a new figure, up to six in a row.
+        One per feature shown. Default: those of a new figure with up to six panels in a
+        row.
 
     Returns
     -------
@@ -39,9 +40,10 @@ def score_functions(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        `top` is not a positive integer, or `axes` are not as many as features shown.
+        If `top` is not a positive integer, or if there is not one entry of `axes` per
+        feature shown.
 
     See Also
     --------
@@ -128,9 +130,9 @@ def interaction(
 ) -> Axes:
     """Plot a heat map of the joint effect of two features.
 
-    What the score gains, or loses, at every two values; white is 0, whatever the range.
-    A strip at the side is for rows in which one of the two is missing, unless it has no
-    effect.
+    Colours show the change of the score at each pair of values; white is always 0. A
+    strip at the side shows the effect of a missing value of one of the two, unless this
+    is 0.
 
     Parameters
     ----------
@@ -145,9 +147,9 @@ def interaction(
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     TypeError, ValueError
-        If there is no such column, it is the same twice, or one has no values.
+        If there is no such column, if a and b are the same, or if one has no values.
 
     See Also
     --------
@@ -250,19 +252,20 @@ def contributions(
         The row.
     ax : matplotlib Axes, optional
     top : int, default 12
-        Parts to show; the sum of the others is one more bar.
+        Number of contributions to show; the sum of the others is one more bar.
 
     Returns
     -------
     matplotlib Axes
-        Its title says the score and the rank that is predicted.
+        Axes whose title states the score and the predicted label.
 
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     ValueError, TypeError
-        If x is not one row as for `decision_function`, or `top` not a positive integer.
+        If x is not one row as for `decision_function`, or if `top` is not a positive
+        integer.
 
     See Also
     --------

@@ -1,8 +1,9 @@
 """Preprocessing of a table before a fit.
 
-tables      TablePreprocessor, TableCoding: missing values, categories and scale numbers
-Standardizer, impute_low_rank targets     Binning with a fit  PreprocessedModel, which
-takes the table as it was
+tables      TablePreprocessor, TableCoding: missing values, categories and scale
+numbers     Standardizer, impute_low_rank
+targets     Binning
+with a fit  PreprocessedModel, which takes raw tables
 
 The modules of this package:
 
