@@ -125,7 +125,7 @@ class RemoteSums(Asked):
     """
 
     def __init__(self, state: RemoteState, n: int, m: int, losses: Losses):
-        self.n, self.m, self.losses = n, m, losses
+        self.n, self.m, self.losses, self.n_threads = n, m, losses, 1
         self._state = state
 
     def take(self) -> None:

@@ -333,10 +333,10 @@ class _Solver:
         gradient = np.concatenate([here.by_w, here.by_b])
         try:
             # A copy, because the factor is made in place and H is needed if that fails.
-            factor = Cholesky(H.copy())
+            factor = Cholesky(H.copy(), self.sums.n_threads)
         except np.linalg.LinAlgError:  # rounding outweighs the unit matrix
             diagonal += _ROUNDING * diagonal.max()
-            factor = Cholesky(H)
+            factor = Cholesky(H, self.sums.n_threads)
         return np.asarray(-factor.solve(gradient.reshape(m + T, 1))[:, 0])
 
     def search(
@@ -504,7 +504,7 @@ class Mixed:
 
     def __init__(self, sums: Sums, M: np.ndarray):
         self._sums, self._M = sums, M
-        self.n, self.m = sums.n, M.shape[1]
+        self.n, self.m, self.n_threads = sums.n, M.shape[1], sums.n_threads
 
     @property
     def losses(self) -> Losses:

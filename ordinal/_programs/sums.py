@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from .losses import Losses
 
 _ENTRIES = 1 << 18  # of Z in a block: it and its products stay in the cache
 _SHARES, _MOST = 8, 16  # of the chunks a thread takes at a time, and how many at most
+# Columns of a product of Hessians: wide ones are faster, and narrow ones leave work for
+# every thread where there are few.
+_WIDE, _NARROW = 512, 128
 _GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle evenly
 
 
@@ -99,6 +102,11 @@ class Sums(Protocol):
 
     @property
     def losses(self) -> Losses: ...
+
+    @property
+    def n_threads(self) -> int:
+        """Return the number of threads of this process that the solver may use."""
+        ...
 
     def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
         """Evaluate the sums at a point."""
@@ -223,6 +231,19 @@ class Asked:
         return np.cumsum(self._sum("jumps", grid)[0][:, :-1], axis=1)
 
 
+class _Moving(NamedTuple):
+    """Rows of a chunk with a multiplier that moves: places (k,) in the chunk, and which
+    multipliers these are, (T, k) of 0 and 1."""
+
+    chunk: slice
+    places: np.ndarray
+    inside: np.ndarray
+
+    @property
+    def size(self) -> int:
+        return self.places.size
+
+
 class RowSums:
     """Rows of this process with what they remember.
 
@@ -251,7 +272,7 @@ class RowSums:
     ):
         self._Z, self.losses = Z, losses
         self.n, self.m = Z.n, Z.m
-        self._dtype, self._n_threads = dtype, n_threads
+        self._dtype, self.n_threads = dtype, n_threads
         self._rows = rank, weight, losses.by_group.astype(dtype)
         # Groups first, rows last: kernels run over the rows of one group.
         self._g = zeros((losses.T, self.n), dtype)
@@ -264,7 +285,7 @@ class RowSums:
     def in_double(self, Z: Features) -> RowSums:
         """Return the same rows with features in double precision, and the same g."""
         rank, weight, _ = self._rows
-        new = RowSums(Z, rank, weight, self.losses, self._n_threads, np.float64)
+        new = RowSums(Z, rank, weight, self.losses, self.n_threads, np.float64)
         # Multipliers in single precision are exact in double: the certificate is of the
         # same t.
         new._g[:] = self._g
@@ -290,7 +311,7 @@ class RowSums:
             for rows in self._blocks(chunk):
                 self._g[:, rows], _, _ = self._moved(rows, self._b)
 
-        with Pool(self._n_threads, brief=True) as pool:
+        with Pool(self.n_threads, brief=True) as pool:
             pool.run(of_chunk, strips(self.n, CHUNK))
 
     def point(self, *beside: RowSums) -> Nodes:
@@ -342,12 +363,24 @@ class RowSums:
 
     def curvature(self, share: float) -> Nodes:
         self._score()
+        out = np.zeros((self.m + self.losses.T,) * 2)
+        some: list[_Moving] = []
 
-        def of_chunk(chunk: slice) -> Parts:
-            with self._scratch.lent() as root:
-                return self._curvature(chunk, share, root)
+        def of_chunk(chunk: slice) -> _Moving:
+            return self._moving(chunk, share)
 
-        return self._by_chunk(of_chunk)
+        chunks = strips(self.n, CHUNK)
+        with self._scratch.lent() as root, Pool(self.n_threads, brief=True) as pool:
+            # Few rows of a chunk move: products of the rows of several chunks read and
+            # write the m^2 sums less often.
+            with closing(in_order(of_chunk, chunks, self.n_threads)) as found:
+                for moving in found:
+                    if sum(of.size for of in some) + moving.size > len(root):
+                        self._add_curvature(some, root, out, pool)
+                        some = []
+                    some.append(moving)
+            self._add_curvature(some, root, out, pool)
+        yield Node(0, 0, (out,))
 
     def loss(self, b: np.ndarray) -> Nodes:
         self._score()
@@ -380,7 +413,7 @@ class RowSums:
             for rows in self._blocks(chunk):
                 np.matmul(self._Z.block(rows), w, out=self._f[rows])
 
-        with Pool(self._n_threads, brief=True) as pool:
+        with Pool(self.n_threads, brief=True) as pool:
             pool.run(of_chunk, strips(self.n, CHUNK))
         self._w = None
 
@@ -391,7 +424,7 @@ class RowSums:
         lock.
         """
         chunks = -(-self.n // CHUNK)
-        fair = chunks // (_SHARES * self._n_threads)
+        fair = chunks // (_SHARES * self.n_threads)
         # A power of 2, so that what a thread adds up is a node of the tree over chunks,
         # and the sum the same for every number of threads.
         several = min(_MOST, 1 << max(0, fair.bit_length() - 1))
@@ -406,7 +439,7 @@ class RowSums:
             return merged(of_each(some))
 
         with closing(
-            in_order(of_some, strips(chunks, several), self._n_threads)
+            in_order(of_some, strips(chunks, several), self.n_threads)
         ) as found:
             for nodes in found:
                 yield from nodes
@@ -448,35 +481,51 @@ class RowSums:
         else:
             back += t.sum(axis=0) @ Z
 
-    def _curvature(self, chunk: slice, share: float, root: np.ndarray) -> Parts:
-        m, T = self.m, self.losses.T
-        out, moving = np.zeros((m + T, m + T)), []
+    def _moving(self, chunk: slice, share: float) -> _Moving:
+        """Return the rows of a chunk, or of a share of it, with a multiplier that moves."""
+        places, inside = [], []
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)
             # The draw depends on the place of a row alone, and so not on chunks or
             # threads.
             if share < 1:
                 E *= _drawn(rows.start, rows.stop, share)
-            # Only rows with a multiplier that moves enter the Hessian.
             active = np.flatnonzero(E.any(axis=0))
-            if active.size:
-                moving.append((rows.start - chunk.start + active, E[:, active]))
-        if not moving:
-            return (out,)
-        # at once: products that make features are of many rows
-        numbers = np.concatenate([places for places, _ in moving])
-        root = self._Z.picked(chunk, numbers, root[: numbers.size])
-        start = 0
-        for places, E in moving:
-            Z = root[start : start + places.size]
-            out[m:, :m] -= E @ Z
-            out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
+            places.append(rows.start - chunk.start + active)
+            inside.append(E[:, active])
+        return _Moving(chunk, np.concatenate(places), np.concatenate(inside, axis=1))
+
+    def _add_curvature(
+        self, some: Sequence[_Moving], root: np.ndarray, out: np.ndarray, pool: Pool
+    ) -> None:
+        """Add the sums over the moving rows of some chunks to `out`, (m + T, m + T).
+
+        `root` has room for the features of these rows.
+        """
+        m, T = self.m, self.losses.T
+        E = np.concatenate([moving.inside for moving in some], axis=1)
+        ends = np.cumsum([moving.size for moving in some])
+        root, weight = root[: E.shape[1]], np.sqrt(E.sum(axis=0))
+
+        def gather(k: int) -> None:
+            rows, places = slice(ends[k] - some[k].size, ends[k]), some[k].places
+            Z = self._Z.picked(some[k].chunk, places, root[rows])
             # Z'EZ as a product of one matrix with itself: BLAS needs half the
             # operations.
-            Z *= np.sqrt(E.sum(axis=0))[:, None]
-            start += places.size
-        out[:m, :m] += root.T @ root
-        return (out,)
+            Z *= weight[rows, None]
+
+        def multiply(tile: tuple[slice, slice]) -> None:
+            I, J = tile
+            out[I, J] += root[:, I].T @ root[:, J]
+            if I == J:
+                out[m:, J] -= (E / weight) @ root[:, J]
+
+        pool.run(gather, [k for k, moving in enumerate(some) if moving.size])
+        columns = list(strips(m, _WIDE if m > 2 * _WIDE else _NARROW))
+        pool.run(
+            multiply, [(I, J) for I in columns for J in columns if I.start >= J.start]
+        )
+        out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
 
 
 class LocalSums(Asked):
@@ -487,6 +536,7 @@ class LocalSums(Asked):
     def __init__(self, rows: RowSums):
         self._rows = rows
         self.n, self.m, self.losses = rows.n, rows.m, rows.losses
+        self.n_threads = rows.n_threads
 
     def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
         if self._ahead is None:
