@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from .._input.types import Index, Matrix
+from .._numerics.memory import Scratch
 from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
 from .._rows.remote import RemoteRows
@@ -163,7 +164,9 @@ def cached_chunks(n: int, room: int) -> np.ndarray:
 class RowsOnBasis:
     """Features of rows in single precision, cached for some chunks.
 
-    The features of the other chunks are computed at each use. Cached features take 4
+    Of the other chunks, kernel values are computed at each use, as z = V M, and the
+    features of single rows only: computing the features of a row takes m^2 operations,
+    and its kernel values m (d + 1). Cached features take 4
     bytes each, or 2 where they are packed: whole numbers times a scale for each column
     of a chunk, which leaves an error of at most 1.5e-5 of the largest entry of the
     column. Fits end in double precision, where such errors show in the gap.
@@ -202,32 +205,38 @@ class RowsOnBasis:
         self._scale = np.empty((len(keep) if packed else 0, self.m), np.float32)
         self._lag = np.cumsum(~keep) * CHUNK  # rows before a chunk that are not cached
         self._keep, self._packed = keep, packed
+        self._mixing = None if keep.all() else features.mixing
         self.costly = n_kept < self.n if costly is None else costly
+
+        scratch = Scratch((min(CHUNK, self.n), self.m), np.float32)
 
         def fill(rows: slice) -> None:
             kept = self.kept[self._places(rows)]
             if not packed:
                 features.single(take(X, rows), kept)
                 return
-            Z = features.single(take(X, rows), np.empty(kept.shape, np.float32))
-            scale = np.maximum(Z.max(axis=0), -Z.min(axis=0)) / _LARGEST
-            # A subnormal scale has few digits, and quotients by it could exceed 16
-            # bits; entries of such a column, below 1e-33, become zeros.
-            scale[scale < _TINY] = 1
-            self._scale[rows.start // CHUNK] = scale
-            np.rint(np.divide(Z, scale, out=Z), out=kept, casting="unsafe")
+            with scratch.lent() as Z:
+                Z = features.single(take(X, rows), Z[: len(kept)])
+                scale = np.maximum(Z.max(axis=0), -Z.min(axis=0)) / _LARGEST
+                # A subnormal scale has few digits, and quotients by it could exceed 16
+                # bits; entries of such a column, below 1e-33, become zeros.
+                scale[scale < _TINY] = 1
+                self._scale[rows.start // CHUNK] = scale
+                np.rint(np.divide(Z, scale, out=Z), out=kept, casting="unsafe")
 
         with Pool(n_threads, brief=True) as pool:
             pool.run(fill, chunks)
 
+    def mixing(self, chunk: slice) -> np.ndarray | None:
+        return None if self._keep[chunk.start // CHUNK] else self._mixing
+
     def block(self, rows: slice) -> np.ndarray:
-        kept = self._keep[rows.start // CHUNK]
-        if kept and not self._packed:
-            return self.kept[self._places(rows)]
-        Z = np.empty((rows.stop - rows.start, self.m), np.float32)
-        if kept:
-            return self._unpacked(rows, self.kept[self._places(rows)], Z)
-        return self._features.single(take(self._X, rows), Z)
+        if not self._keep[rows.start // CHUNK]:
+            return self._features.values(take(self._X, rows))
+        kept = self.kept[self._places(rows)]
+        if not self._packed:
+            return kept
+        return self._unpacked(rows, kept, np.empty(kept.shape, np.float32))
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self._keep[rows.start // CHUNK]:
@@ -235,7 +244,8 @@ class RowsOnBasis:
             if self._packed:
                 return self._unpacked(rows, self.kept[places], out)
             return taken(self.kept, places, out)
-        return self._features.single(take(self._X, rows.start + places), out)
+        some = take(self._X, rows.start + places)
+        return self._features.single(some, out, padded=False)
 
     def _unpacked(self, rows: slice, some: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Return packed features of a chunk in single precision, in `out`."""
@@ -248,15 +258,19 @@ class RowsOnBasis:
         return slice(rows.start - lag, rows.stop - lag)
 
     def restricted_to(self, numbers: np.ndarray, room: int = 0) -> FeaturesOfRows:
-        """Return the features of some rows, cached.
+        """Return the features of some rows, whose numbers increase, cached.
 
         They are gathered once if there is room for so many rows more, otherwise at
         each use.
         """
         # All features are there: those of some rows are a matter of numbers.
+        if len(self.kept) == self.n and numbers.size <= room:
+            Z = np.empty((numbers.size, self.m), np.float32)
+            for chunk in strips(self.n, CHUNK):
+                start, stop = np.searchsorted(numbers, [chunk.start, chunk.stop])
+                self.picked(chunk, numbers[start:stop] - chunk.start, Z[start:stop])
+            return Kept(Z)
         if len(self.kept) == self.n and not self._packed:
-            if numbers.size <= room:
-                return Kept(self.kept.take(numbers, axis=0))
             return Kept(self.kept, numbers)
         some = take(self._X, numbers)
         return RowsOnBasis(
@@ -295,8 +309,11 @@ class LocalBasisRows:
         """Draw about `size` rows, a fair share of each rank."""
         # No more rows than there is room for: a sample is read again and again.
         numbers = stratified(self._rank, min(size, self._room), self._rng)
-        if (n := self._rank.size) <= self._room:
-            some = self._cached().restricted_to(numbers, self._room - n)
+        n = self._rank.size
+        packed = -(-n // 2)  # as many rows in 32 bits take the memory of n in 16
+        left = self._room - (n if n <= self._room else packed)
+        if n <= self._room or numbers.size <= left:
+            some = self._cached().restricted_to(numbers, left)
             return partial(self._sums, some, numbers)
         some = self._made(take(self._X, numbers), numbers.size)
         return partial(self._sums, some, numbers)

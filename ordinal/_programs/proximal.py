@@ -492,6 +492,9 @@ class Values:
         self._features, self._X = features, X
         self.n, self.m, self.costly = len(X), features.m, True
 
+    def mixing(self, chunk: slice) -> None:
+        return None  # `Mixed` applies that of all rows
+
     def block(self, rows: slice) -> np.ndarray:
         return self._features.values(take(self._X, rows))
 

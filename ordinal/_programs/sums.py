@@ -28,7 +28,7 @@ from .._solvers import _piecewise_linear
 from .._watch.monitor import check_cancelled
 from .losses import Losses
 
-_ENTRIES = 1 << 18  # of Z in a block: it and its products stay in the cache
+_ENTRIES = 1 << 19  # of Z in a block: it and its products stay in the cache
 _SHARES, _MOST = 8, 16  # of the chunks a thread takes at a time, and how many at most
 # Columns of a product of Hessians: wide ones are faster, and narrow ones leave work for
 # every thread where there are few.
@@ -38,9 +38,9 @@ _GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle 
 
 def block_rows(width: int) -> int:
     """Rows of one product, where each has so many features or groups: a power of two
-    from 1024 to CHUNK.
+    from 128 to CHUNK.
     """
-    rows = 1024
+    rows = 128
     while rows < CHUNK and 2 * rows * width <= _ENTRIES:
         rows *= 2
     return rows
@@ -158,12 +158,18 @@ class Features(Protocol):
         """Return whether features are computed at each use, which dominates."""
         ...
 
+    def mixing(self, chunk: slice) -> np.ndarray | None:
+        """Return the (m, m) matrix M, or None for the unit matrix, with which the
+        features of the rows of a chunk are `block(rows)` M.
+        """
+        ...
+
     def block(self, rows: slice) -> np.ndarray:
         """(rows, m), not to be written to; several threads may ask at once."""
         ...
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Copy some rows of a block, by their places in it, to `out`."""
+        """Copy the features of some rows of a chunk, by their places, to `out`."""
         ...
 
 
@@ -174,6 +180,9 @@ class Kept:
         self._Z, self._rows = Z, rows
         self.n, self.m = len(Z) if rows is None else rows.size, Z.shape[1]
         self.costly = False
+
+    def mixing(self, chunk: slice) -> None:
+        return None
 
     def block(self, rows: slice) -> np.ndarray:
         if self._rows is None:
@@ -189,6 +198,10 @@ def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Copy some rows of Z, which are among them, to `out`."""
     # The default mode "raise" buffers the whole output.
     return Z.take(rows, axis=0, out=out, mode="clip")  # which needs no second copy
+
+
+def _times(back: np.ndarray, M: np.ndarray | None) -> np.ndarray:
+    return back if M is None else np.asarray(back @ M)
 
 
 class Asked:
@@ -232,8 +245,11 @@ class Asked:
 
 
 class _Moving(NamedTuple):
-    """Rows of a chunk with a multiplier that moves: places (k,) in the chunk, and which
-    multipliers these are, (T, k) of 0 and 1."""
+    """Rows of a chunk with a multiplier that moves.
+
+    `places` (k,) are those in the chunk; `inside`, (T, k) of 0 and 1, says which
+    multipliers move.
+    """
 
     chunk: slice
     places: np.ndarray
@@ -281,6 +297,7 @@ class RowSums:
         self._scratch = Scratch((min(CHUNK, self.n), self.m), dtype)
         self._sigma = 1.0
         self._w: np.ndarray | None = None  # where the scores are not those of here yet
+        self._mixed = np.empty(0)  # M w, where a chunk asks for it
 
     def in_double(self, Z: Features) -> RowSums:
         """Return the same rows with features in double precision, and the same g."""
@@ -302,6 +319,10 @@ class RowSums:
         self._f, self._before = self._before, self._f
         self._b, self._b_before, self._sigma = b, self._b, sigma
         self._w = w.astype(self._dtype)
+        for chunk in strips(self.n, CHUNK):
+            if (M := self._Z.mixing(chunk)) is not None:
+                self._mixed = M @ w
+                break
 
     def take(self) -> None:
         """Take the multipliers t of here as g."""
@@ -325,11 +346,14 @@ class RowSums:
 
         def of_chunk(chunk: slice) -> Parts:
             sums = [rows._no_point() for rows in every]
+            M = self._Z.mixing(chunk)
             for block in self._blocks(chunk):
                 Z = self._Z.block(block)
                 for rows, parts in zip(every, sums, strict=True):
-                    rows._add_point(block, Z, *parts)
-            return tuple(part for parts in sums for part in parts)
+                    rows._add_point(block, Z, M is not None, *parts)
+            return tuple(
+                part for total, back in sums for part in (total, _times(back, M))
+            )
 
         yield from self._by_chunk(of_chunk)
         for rows in every:
@@ -357,7 +381,7 @@ class RowSums:
                 t, _, _ = self._moved(rows, self._b)
                 t *= np.where(t > 0, keep[0][:, None], keep[1][:, None])
                 back += t.sum(axis=0) @ self._Z.block(rows)
-            return (back,)
+            return (_times(back, self._Z.mixing(chunk)),)
 
         return self._by_chunk(of_chunk)
 
@@ -407,9 +431,10 @@ class RowSums:
         """Compute the scores of here, unless `point` has."""
         if self._w is None:
             return
-        w = self._w
+        plain, mixed = self._w, self._mixed
 
         def of_chunk(chunk: slice) -> None:
+            w = plain if self._Z.mixing(chunk) is None else mixed
             for rows in self._blocks(chunk):
                 np.matmul(self._Z.block(rows), w, out=self._f[rows])
 
@@ -468,12 +493,17 @@ class RowSums:
         return np.zeros((self.losses.T, 7)), np.zeros((sides, self.m))
 
     def _add_point(
-        self, rows: slice, Z: np.ndarray, total: np.ndarray, back: np.ndarray
+        self,
+        rows: slice,
+        Z: np.ndarray,
+        mixed: bool,
+        total: np.ndarray,
+        back: np.ndarray,
     ) -> None:
         # The scores are made with the product by which `point` reads the features
         # anyway.
         if self._w is not None:
-            np.matmul(Z, self._w, out=self._f[rows])
+            np.matmul(Z, self._mixed if mixed else self._w, out=self._f[rows])
         t, _, sums = self._moved(rows, self._b)
         total += sums
         if self._Z.costly:
@@ -482,7 +512,7 @@ class RowSums:
             back += t.sum(axis=0) @ Z
 
     def _moving(self, chunk: slice, share: float) -> _Moving:
-        """Return the rows of a chunk, or of a share of it, with a multiplier that moves."""
+        """Return the moving rows of a chunk, or of a share of it."""
         places, inside = [], []
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)

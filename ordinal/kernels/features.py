@@ -95,13 +95,14 @@ class RowFeatures:
         single = _without_tiny(self.inverse.T) if self._of_one else self.inverse.T
         self._single = np.ascontiguousarray(single, np.float32)
 
-    def single(self, X: Matrix, out: np.ndarray) -> np.ndarray:
+    def single(self, X: Matrix, out: np.ndarray, padded: bool = True) -> np.ndarray:
         """Fill out, (len(X), m) float32, with the features of the rows of X.
 
-        The bytes of a row do not depend on others: every product has as many rows.
+        With `padded`, the bytes of a row do not depend on others: every product has as
+        many rows. Without it, few rows take less time.
         """
         # BLAS chooses its kernel by the shape: the same shape gives the same rounding.
-        whole = len(X) // TILE * TILE
+        whole = len(X) // TILE * TILE if padded else len(X)
         if whole:
             self._fill(take(X, slice(0, whole)), out[:whole])
         if whole < len(X):
@@ -113,12 +114,12 @@ class RowFeatures:
         return out if self._of_one else _checked(out)
 
     def _fill(self, X: Matrix, out: np.ndarray) -> None:
-        """Return `single` of whole tiles of rows."""
+        """Fill `out` as `single` does, without padding."""
         values, every = self._values(X), slice(0, self.m)
         scratch = np.empty(TILE * self.m)
         kernel = np.empty((TILE, self.m), np.float32)
         for rows in strips(len(X), TILE):
-            K = values.tile(rows, every, kernel, scratch)
+            K = values.tile(rows, every, kernel[: rows.stop - rows.start], scratch)
             if self._of_one and K.min() < _TINY:
                 K[:] = _without_tiny(K)
             for J in strips(self.m, _COLUMNS):
@@ -192,7 +193,7 @@ class ColumnFeatures:
         else:
             self._root = np.ones(d)
 
-    def single(self, X: Matrix, out: np.ndarray) -> np.ndarray:
+    def single(self, X: Matrix, out: np.ndarray, padded: bool = True) -> np.ndarray:
         """Fill out, (len(X), m) float32, with the features of the rows of X."""
         for rows in strips(len(X), TILE):
             with np.errstate(over="ignore"):  # seen by the check
