@@ -214,11 +214,14 @@ def test_features_in_16_bits_are_near_those_in_32(gamma):
     packed = RowsOnBasis(features, X, keep, 1, packed=True)
     for rows in (slice(0, 700), slice(CHUNK, CHUNK + 100)):
         Z, near = exact.block(rows), packed.block(rows)
+        if (M := exact.mixing(rows)) is not None:
+            assert rows.start == CHUNK  # which is not cached
+            Z, near = Z @ M, near @ M
         largest = np.abs(exact.block(slice(0, CHUNK))).max(axis=0)
         assert np.all(np.abs(near - Z) <= 1.6e-5 * largest)
         places = np.array([3, 50, 99])
         picked = packed.picked(rows, places, np.empty((3, Z.shape[1]), np.float32))
-        assert np.array_equal(picked, near[places])
+        assert_allclose(picked, near[places], atol=0 if rows.start == 0 else 1e-4)
 
 
 def test_room_for_samples_changes_no_byte(monkeypatch):

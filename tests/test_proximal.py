@@ -173,6 +173,29 @@ def test_sums_are_those_of_the_formulas(seed):
     assert_allclose(sums.loss(b + 1), dense.loss(v + 1).sum(), rtol=1e-12)
 
 
+def test_the_curvature_of_many_chunks_and_tiles():
+    """More rows move than one product takes, in some chunks none, on more columns than
+    a tile has.
+    """
+    rng, n, m = np.random.default_rng(5), 4 * CHUNK + 9, 150
+    Z, y = 0.01 * rng.normal(size=(n, m)), rng.integers(0, 3, n).astype(np.int32)
+    Z[CHUNK : 2 * CHUNK, 0] = 1e3  # far beyond their last kink
+    losses = svor_losses("svorim", 3, 1.0)
+    one, two = (sums_of(Z, y, losses, n_threads=k) for k in (1, 2))
+    w, b = np.eye(m)[0], np.array([-0.1, 0.2])
+    for sums in (one, two):
+        sums.at(w, b, 0.5)
+    v = b - (Z @ w)[:, None]
+    inside = np.abs(v) < 1  # from g = 0, by a step 0.5 to a box of width 1
+    A = np.concatenate([np.repeat(Z, 2, axis=0), -np.tile(np.eye(2), (n, 1))], axis=1)
+    expected = A.T @ (inside.ravel()[:, None] * A)
+    assert inside.any(axis=1).sum() > CHUNK
+    assert not inside[CHUNK : 2 * CHUNK].any()
+    found = np.tril(one.curvature(1.0))
+    assert_allclose(found, np.tril(expected), atol=1e-9 * np.abs(expected).max())
+    assert_array_equal(found, np.tril(two.curvature(1.0)))
+
+
 def test_a_share_of_the_curvature_is_a_fair_one():
     Z, y = made(4 * CHUNK, m=3)
     order = np.argsort(y, kind="stable")  # as bad as can be
@@ -477,6 +500,39 @@ def test_values_and_mixing_are_features():
     ):
         z = features.values(X) @ features.mixing
         assert_allclose(z, features.double(X), rtol=1e-7, atol=1e-9)
+
+
+def test_rows_may_give_kernel_values_instead_of_features():
+    """Rows of the second chunk are V, and their features V M."""
+    Z, y = made(2 * CHUNK + 100, m=20)
+    M = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
+
+    class Values(Kept):
+        def mixing(self, chunk):
+            return M if chunk.start == CHUNK else None
+
+        def block(self, rows):
+            there = self.mixing(slice(rows.start // CHUNK * CHUNK, None))
+            return super().block(rows) if there is None else super().block(rows) @ M.T
+
+    losses = svor_losses("svorim", 4, 1.0)
+    one = np.ones(len(y), np.float32)
+    values, kept = (
+        LocalSums(RowSums(features(Z), y, one, losses, 2, np.float64))
+        for features in (Values, Kept)
+    )
+    places = [np.linspace(-1, 1, 20) + k for k in (0, 1)]
+    b, keep = np.array([-1.0, 0.0, 1.0]), np.eye(2, 3) + 0.5
+    for sums in (values, kept):
+        sums.at(places[0], b, 0.5)
+        sums.take()
+        sums._go(places[1], b, 0.5)  # scores are computed when they are asked for
+    lengths = np.array([0.5, 2.0])
+    assert_allclose(values.slopes(lengths), kept.slopes(lengths), rtol=1e-9)
+    here, there = (sums.at(places[1], b + 0.1, 0.5) for sums in (values, kept))
+    assert_allclose(here.back, there.back, rtol=1e-9, atol=1e-9)
+    assert_allclose(here.loss, there.loss, rtol=1e-12)
+    assert_allclose(values.scaled_back(keep), kept.scaled_back(keep), rtol=1e-9)
 
 
 def test_costly_features_change_nothing_but_rounding():
