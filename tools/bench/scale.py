@@ -9,8 +9,9 @@
   california  16 000 rows of California housing: Newton steps and gaps over C and gamma
   linear      the linear kernel at two sizes and costs, LinearSVC beside it
   rows        the cost by the number of rows; the most of them are in a file
-  bases       160 000 rows on 1000, 2000 and 5000 basis rows, two threads, with the
-              default cache and one that holds all features
+  bases       160 000 rows on 250 to 5000 basis rows, two threads, with the default
+              cache, and, where that is short, one that holds all features; errors and
+              seconds are drawn into --png
   stopped     fits with `max_time`: how far they come, and their error with its
               standard error, beside the largest sample of the rows that is fitted
               exactly in that time, and the largest basis, of sizes that grow by half
@@ -47,6 +48,7 @@ LIMITS = (
     (10.0, 200_000),
     (60.0, 200_000),
 )
+SIZES = (250, 500, 1000, 2000, 5000)  # of bases
 _TOUCHED = 1_500_000_000  # bytes: as much as a fit holds
 PEERS = ("LogisticRegression", "LinearSVC", "HistGradientBoosting")
 
@@ -298,17 +300,44 @@ def rows(args) -> None:
 
 
 def bases(args) -> None:
-    n, sizes = (20_000, (500,)) if args.quick else (160_000, (1000, 2000, 5000))
+    n, sizes = (20_000, (500,)) if args.quick else (160_000, SIZES)
     table = Table(
         args, f"{n} made rows x {D} by the number of basis rows, SVORIM, C 1", "m:5d",
         "cache_mb:8g", "ours:7.2f", "clock:7.2f", "MB:5.0f", "gap:8.1e", "steps:5d",
         "MAE:6.4f", "wrong:6.4f",
     )  # fmt: skip
+    drawn = []
     for m, cache in product(sizes, (1000.0, 8000.0)):
+        if cache > 1000 and 4e-6 * n * m <= 1000:
+            continue  # the default holds all features
         found = measured(
             args, "ours", n, basis=m, gamma=GAMMA, C=1.0, cache_mb=cache, n_threads=2
         )
         print_row(table, found, m, cache, with_steps=True)
+        if found is not None and cache == 1000:
+            drawn.append([found[name] for name in ("MAE", "error", "clock")])
+    if args.png and len(drawn) == len(sizes):
+        draw_bases(Path(args.png) / "bases.png", sizes, np.transpose(drawn))
+
+
+def draw_bases(file: Path, sizes, drawn: np.ndarray) -> None:
+    import matplotlib.pyplot as plt
+    from pictures import save, use_style
+
+    use_style()
+    mae, error, clock = drawn
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+    left.errorbar(sizes, mae, 2 * error, marker="o", markersize=4, capsize=3)
+    left.set_ylabel("mean absolute error")
+    right.plot(sizes, clock, marker="o", markersize=4)
+    right.set_yscale("log")
+    right.set_ylabel("seconds by the clock")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xticks(sizes, map(str, sizes))
+        axes.minorticks_off()
+        axes.set_xlabel("basis rows")
+    save(figure, file)
 
 
 def stopped(args) -> None:
@@ -401,6 +430,7 @@ QUICK = ("made", "california", "linear", "rows", "workers")
 def main() -> None:
     options = parser(__doc__, PARTS)
     options.add_argument("--limit", type=float, default=600, help="seconds of a fit")
+    options.add_argument("--png", help="folder for the picture of `bases`")
     args = options.parse_args()
     if not args.peak:
         return run(args, PARTS, QUICK, ordinal)
