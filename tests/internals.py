@@ -15,11 +15,10 @@ from ordinal._files.table import read_table
 from ordinal._input.columns import read_frame
 from ordinal._input.features import read_features
 from ordinal._input.frame import Frame
-from ordinal._input.labels import classes_in_rank_order, read_labels
-from ordinal._input.predictions import score_tables, values_of
+from ordinal._input.labels import read_labels
+from ordinal._input.predictions import values_of
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
-from ordinal._input.weights import check_cost
 from ordinal._model import basis as basis_of_fits
 from ordinal._model import folds
 from ordinal._model.folds import fold_shares
@@ -75,11 +74,9 @@ __all__ = [
     "at_work",
     "basis_of_fits",
     "check_cancelled",
-    "check_cost",
     "checksum",
     "cholesky",
     "chunks",
-    "classes_in_rank_order",
     "drawn",
     "driver",
     "ended_by",
@@ -101,7 +98,6 @@ __all__ = [
     "read_table",
     "readers",
     "row_features",
-    "score_tables",
     "solve",
     "source",
     "stratified",

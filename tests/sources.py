@@ -42,3 +42,12 @@ class Differing:
             X, rows = self.later(X.copy(), rows)
         for part in np.array_split(rows, 3):
             yield (X[part], *(a[part] for a in others))
+
+
+def wavy(n, scale, noise):
+    """(X, y): n rows of features of these deviations, and three ranks of a score that
+    is a wave along the first one."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, len(scale))) * scale + 1
+    score = np.sin(X[:, 0]) + 0.3 * X[:, 1] + noise * rng.normal(size=n)
+    return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1

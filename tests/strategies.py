@@ -99,14 +99,18 @@ def datasets(draw, max_n=14):
 
 
 @st.composite
+def weights(draw, y):
+    """Weights of rows, all 1 or some of them 0; two ranks or more have some."""
+    values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
+    drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
+    some = draw(st.booleans()) and np.unique(y[drawn > 0]).size >= 2
+    return drawn if some else np.ones(y.size)
+
+
+@st.composite
 def cases(draw, max_n=14, C=costs_of_slack, weighted=True, kernel=named_kernels):
     X, y, r = draw(datasets(max_n))
-    weight = np.ones(y.size)
-    if weighted and draw(st.booleans()):
-        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
-        drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
-        if np.unique(y[drawn > 0]).size >= 2:
-            weight = drawn
+    weight = draw(weights(y)) if weighted else np.ones(y.size)
     own = draw(C)
     return Case(
         X=X,
@@ -227,12 +231,7 @@ def svor_cases(
 ):
     """`cost` is a function of r that gives a strategy, default None or any matrix."""
     X, y, r = draw(datasets(max_n))
-    weight = np.ones(y.size)
-    if weighted and draw(st.booleans()):
-        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
-        drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
-        if np.unique(y[drawn > 0]).size >= 2:
-            weight = drawn
+    weight = draw(weights(y)) if weighted else np.ones(y.size)
     any_cost = st.none() | convex_costs(r) | cost_matrices(r)
     return SvorCase(
         method=draw(st.sampled_from(SVOR_METHODS)),
@@ -389,12 +388,7 @@ class XofmCase(NamedTuple):
 def xofm_cases(draw, max_n=12, monotone=True, factors=(0, 1, 3)):
     X, y, r = draw(datasets(max_n))
     n, d = X.shape
-    weight = np.ones(n)
-    if draw(st.booleans()):
-        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
-        drawn = np.array(draw(st.lists(values, min_size=n, max_size=n)))
-        if np.unique(y[drawn > 0]).size >= 2:
-            weight = drawn
+    weight = draw(weights(y))
     is_category = np.array(draw(st.lists(st.booleans(), min_size=d, max_size=d)))
     X = np.where(is_category, np.abs(np.rint(X)), X)
     if draw(st.booleans()):
@@ -450,12 +444,7 @@ class TlsCase(NamedTuple):
 @st.composite
 def tlssvor_cases(draw, max_n=10, u=(0.7, 1.5, 3.0, np.inf), kernel=named_kernels):
     X, y, r = draw(datasets(max_n))
-    weight = np.ones(y.size)
-    if draw(st.booleans()):
-        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
-        drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
-        if np.unique(y[drawn > 0]).size >= 2:
-            weight = drawn
+    weight = draw(weights(y))
     C = draw(st.sampled_from([0.01, 0.3, 1.7, 30.1]))
     eta = draw(st.sampled_from([0.05, 0.1, 0.3]))
     return TlsCase(

@@ -291,17 +291,6 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
         )
 
 
-def test_paths_of_npsvor_end_by_pivots(spied):
-    X, y = sample(150)
-    found, _ = path_of(npsvor.fit_npsvor).fit(X, y, POINTS, Products(X), gamma=0.1)
-    assert sum(spied) > 20
-    for point, model in zip(POINTS, found, strict=True):
-        alone = npsvor.fit_npsvor(X, y, **point, gamma=0.1, tol=1e-6).convergence
-        c = model.convergence
-        assert c.converged
-        assert_values_enclose_each_other(c, alone)
-
-
 def test_a_fit_that_is_slow_by_smo_ends_by_pivots(spied):
     X, y = sample(300)
     model = svor.fit_svorim(X, y, C=1000.0, gamma=0.05)

@@ -6,8 +6,9 @@ import numpy as np
 import pandas
 import pytest
 import scipy.sparse
+from files import solution
 from internals import CHUNK, Arrays, folds
-from sources import Cut
+from sources import Cut, wavy
 
 import ordinal
 import ordinal._command.data
@@ -21,10 +22,7 @@ N = 2 * CHUNK + 777
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(N, 4)) * [1, 2, 5, 1] + 1
-    score = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=N)
-    return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1
+    return wavy(N, [1, 2, 5, 1], noise=0.1)
 
 
 FITS = {
@@ -37,12 +35,6 @@ FITS = {
     "tlssvor": ordinal.fit_tlssvor,
 }
 OPTIONS = {"basis": 20, "gamma": 0.3, "tol": 1e-2}
-
-
-def bytes_of(model):
-    fields = "coef", "thresholds", "cuts", "support", "classes"
-    values = [getattr(model, f) for f in fields if hasattr(model, f)]
-    return [(v.dense() if hasattr(v, "dense") else v).tobytes() for v in values]
 
 
 def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
@@ -59,7 +51,7 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
     monkeypatch.setattr(chunked_rows, "_LARGE", X.nbytes)
     monkeypatch.setattr(Arrays, "features", seen)
     in_place = ordinal.fit_svorim(X, y, **OPTIONS)
-    assert bytes_of(in_place) == bytes_of(copied)
+    assert solution(in_place) == solution(copied)
     assert chunks
     X[N // 2, 1] = np.inf
     with pytest.raises(ValueError, match=f"row is {N // 2 - CHUNK}, with inf"):
@@ -87,7 +79,7 @@ def test_probabilities_of_other_rows(form, rows, monkeypatch):
         source = Cut([9, 9999], *given)
         cut = ordinal.fit_svorim(source, None, **options)
         assert source.open == 0
-    assert bytes_of(cut) == bytes_of(whole)
+    assert solution(cut) == solution(whole)
     assert cut.predict_proba(X[:9]).tobytes() == whole.predict_proba(X[:9]).tobytes()
 
 
@@ -177,7 +169,7 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
         assert model.kernel.gamma == pytest.approx(1 / (4 * made.var()), rel=1e-9)
         options_of = OPTIONS | {"gamma": model.kernel.gamma, "classes": [3, 2, 1]}
         same = ordinal.fit_svorim(made, y, **options_of)
-        assert bytes_of(same) == bytes_of(model.model)
+        assert solution(same) == solution(model.model)
     with pytest.raises(ValueError, match="preprocess must be Standardizer where X is"):
         PreprocessedModel.fit(ordinal.fit_svorim, Cut([9], X, y), None, **OPTIONS)
     sparse = Cut([9], scipy.sparse.csr_array(X), y)
@@ -193,7 +185,7 @@ def test_a_linear_kernel_needs_no_basis(name, rows):
     X, y = X[:9000], y[:9000]
     options = {"kernel": "linear", "tol": 1e-2}
     of_blocks = FITS[name](Cut([100, 5000], X, y), None, **options)
-    assert bytes_of(of_blocks) == bytes_of(FITS[name](X, y, **options))
+    assert solution(of_blocks) == solution(FITS[name](X, y, **options))
     assert len(of_blocks.support) == 4
     with pytest.raises(TypeError, match=r"^X comes in chunks, .* such as basis=300"):
         FITS[name](Cut([100], X, y), None)
@@ -236,7 +228,7 @@ def test_the_command_streams_files(table, large, tmp_path, monkeypatch, capsys):
     source = ordinal.data.blocks(table, target="y")
     options = {"basis": 20, "gamma": 0.3, "tol": 0.01, "preprocess": Standardizer}
     same = PreprocessedModel.fit(ordinal.fit_svorim, source, None, **options)
-    assert bytes_of(model.model) == bytes_of(same.model)
+    assert solution(model.model) == solution(same.model)
     assert model.feature_names == ("a", "b", "c", "d")
     out = tmp_path / "p.parquet"
     assert run("predict", tmp_path / "m.npz", table, "--out", out) == 0
@@ -257,7 +249,7 @@ def test_the_command_searches_files(table, tmp_path, capsys):
     assert "t.csv, read in chunks: converged in" in told
     assert f"chosen of 5: C={found.params['C']:g}" in told
     model = ordinal.load(tmp_path / "m.npz")
-    assert bytes_of(model.model) == bytes_of(found.model.model)
+    assert solution(model.model) == solution(found.model.model)
 
 
 @pytest.mark.parametrize(

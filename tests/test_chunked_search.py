@@ -7,10 +7,12 @@ from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
+from files import solution
 from internals import CHUNK, Arrays, on_basis
-from sources import Cut
+from sources import Cut, wavy
 
 import ordinal
 from ordinal._rows.rows import LocalRows
@@ -30,10 +32,7 @@ GRID = Grid(C=[0.1, 10.0])
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(N, 3)) * [1, 2, 5] + 1
-    score = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.5 * rng.normal(size=N)
-    return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1
+    return wavy(N, [1, 2, 5], noise=0.5)
 
 
 @pytest.fixture
@@ -46,15 +45,6 @@ def mapped(rows, tmp_path):
     return np.memmap(tmp_path / "X", X.dtype, "r", 72, shape=(N + 9, 3))[5:-4]
 
 
-def bytes_of(model):
-    inner = getattr(model, "model", model)
-    fields = "coef", "thresholds", "intercept", "support", "classes"
-    values = [getattr(inner, f) for f in fields if hasattr(inner, f)]
-    if inner is not model:
-        values += [model.preprocessor.mean, model.preprocessor.scale]
-    return [(v.dense() if hasattr(v, "dense") else v).tobytes() for v in values]
-
-
 def same(found, other):
     assert found.scores.tobytes() == other.scores.tobytes()
     for name in found.others:
@@ -63,7 +53,7 @@ def same(found, other):
     assert (found.best, found.one_se) == (other.best, other.one_se)
     assert not found.failures
     if other.model is not None:
-        assert bytes_of(found.model) == bytes_of(other.model)
+        assert solution(found.model) == solution(other.model)
 
 
 FITS = [ordinal.fit_svorim, ordinal.fit_redsvm, ordinal.fit_npsvor]
@@ -139,7 +129,8 @@ def test_a_file_and_its_names(rows, tmp_path):
     source = ordinal.data.blocks(path, target="y")
     options = OPTIONS | {"search": GRID, "cv": 2}
     found = select(ordinal.fit_svorim, source, None, **options)
-    same(found, select(ordinal.fit_svorim, X, y, **options))
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    same(found, select(ordinal.fit_svorim, frame, y, **options))
     assert found.model.feature_names == ("a", "b", "c")
 
 
@@ -172,7 +163,7 @@ def test_cross_conformal(rows, mapped):
         for name in ("scores", "ranks", "folds", "weights"):
             ours, theirs = getattr(found, name), getattr(whole, name)
             assert ours.tobytes() == theirs.tobytes()
-        assert bytes_of(found.model) == bytes_of(whole.model)
+        assert solution(found.model) == solution(whole.model)
     assert source.open == 0
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from files import solution
 from internals import CHUNK
 from numpy.testing import assert_allclose
 from sources import Cut
@@ -12,7 +13,6 @@ from ordinal.xofm import fit as xofm_fit
 
 N = CHUNK + 777
 FEW = {"max_iter": 12, "n_factors": 2, "tol": 1e-12}
-FIELDS = ("u", "V", "scores", "mass", "start", "node_mass", "node_between")
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +29,6 @@ def fitted(*args, **options):
         return ordinal.fit_xofm(*args, **FEW | options)
 
 
-def bytes_of(model):
-    arrays = [getattr(model, name) for name in FIELDS]
-    return [a.tobytes() for a in (*arrays, *model.breakpoints, *model.histogram)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
@@ -43,7 +38,7 @@ def test_blocks_give_the_bytes_of_rows_in_memory(options, rows, tmp_path):
     X, y = rows
     stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
     stored[:] = X
-    whole = bytes_of(fitted(X, y, **options))
+    whole = solution(fitted(X, y, **options))
     for cache_mb, n_threads, args in (
         (1000.0, 1, (stored, y)),
         (0.58, 2, (stored, y)),  # room for one chunk of two
@@ -51,7 +46,7 @@ def test_blocks_give_the_bytes_of_rows_in_memory(options, rows, tmp_path):
         (0.58, 1, (X.astype(np.float64, order="F"), y)),
     ):
         cut = {"n_threads": n_threads, "cache_mb": cache_mb}
-        assert bytes_of(fitted(*args, **cut, **options)) == whole
+        assert solution(fitted(*args, **cut, **options)) == whole
     for ends, cache_mb, n_threads in (
         (range(1000, N, 1777), 1000.0, 3),
         (range(1000, N, 1777), 0.58, 1),
@@ -59,7 +54,7 @@ def test_blocks_give_the_bytes_of_rows_in_memory(options, rows, tmp_path):
     ):
         source = Cut(ends, X, y)
         cut = {"n_threads": n_threads, "cache_mb": cache_mb}
-        assert bytes_of(fitted(source, None, **cut, **options)) == whole
+        assert solution(fitted(source, None, **cut, **options)) == whole
         assert source.open == 0
 
 
@@ -88,9 +83,9 @@ def test_samples_begin_a_fit_of_many_rows(rows, monkeypatch):
     # the same minimum, as far as the tolerance determines it, by fewer passes
     assert_allclose(model.convergence.primal, plain.convergence.primal, rtol=1e-3)
     again = ordinal.fit_xofm(source, None, n_threads=2, cache_mb=1e-3)
-    assert bytes_of(again) == bytes_of(model)
+    assert solution(again) == solution(model)
     assert source.passes < 0.5 * plain_source.passes
-    assert bytes_of(ordinal.fit_xofm(X, y)) == bytes_of(rare)
+    assert solution(ordinal.fit_xofm(X, y)) == solution(rare)
 
 
 def test_weights_and_gaps(rows):
@@ -102,12 +97,12 @@ def test_weights_and_gaps(rows):
     options = {"classes": [1, 2, 3, 9], "breakpoints": "quantile"}
     whole = fitted(X, y, sample_weight=w, **options)
     without = fitted(X[w > 0], y[w > 0], sample_weight=w[w > 0], **options)
-    assert bytes_of(without) == bytes_of(whole)
+    assert solution(without) == solution(whole)
     for cache_mb in (1000.0, 0.58, 1e-3):
         cut = {"cache_mb": cache_mb} | options
         model = fitted(Cut([50, 60], X, y, w), None, **cut)
-        assert bytes_of(model) == bytes_of(whole)
-        assert bytes_of(fitted(X, y, sample_weight=w, **cut)) == bytes_of(whole)
+        assert solution(model) == solution(whole)
+        assert solution(fitted(X, y, sample_weight=w, **cut)) == solution(whole)
 
 
 def test_probabilities(rows):

@@ -3,7 +3,6 @@
 import inspect
 import io
 import pickle
-import typing
 import warnings
 from decimal import Decimal
 from functools import partial
@@ -133,22 +132,6 @@ def test_dummies_beside_numbers():
     assert_array_equal(read_features(frame.to_numpy()), expected)  # of objects
 
 
-@pytest.mark.parametrize(
-    ("column", "shown"),
-    [
-        (["x", "y"], "'x' in row 0"),
-        ([1.0, "y"], "'y' in row 1"),
-        (pd.Categorical(["x", "y"]), "'x' in row 0"),
-        ([1 + 2j, 0], r"\(1\+2j\) in row 0"),
-    ],
-)
-def test_a_column_without_numbers_is_named(column, shown):
-    frame = pd.DataFrame({"a": [1, 2], "which": column})
-    message = f"^column 'which' of X must hold real numbers, got {shown}"
-    with pytest.raises(TypeError, match=message):
-        read_features(frame)
-
-
 @pytest.mark.parametrize("form", ["csc", "coo", "bsr", "lil", "dok", "dia"])
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
 def test_sparse_matrices_of_every_format(form, make):
@@ -197,17 +180,6 @@ def test_a_model_is_summed_up_in_a_few_lines(fit):
     assert len(text.splitlines()) <= 10
     for shown in ("c0", "0, 1, 2", model.convergence.status.value):
         assert shown in text
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in ordinal.__all__ if name.startswith("fit_")]
-)
-def test_signatures_can_be_seen(name):
-    function = getattr(ordinal, name)
-    parameters = inspect.signature(function).parameters.values()
-    assert all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters)
-    hints = typing.get_type_hints(function)
-    assert {p.name for p in parameters} | {"return"} == set(hints)
 
 
 def test_the_svor_functions_take_the_same_arguments():

@@ -627,13 +627,6 @@ def test_rows_without_weight_are_no_basis(basis, message):
         fit_gpor(X, y, basis=basis, sample_weight=weight)
 
 
-def test_as_many_inducing_rows_as_rows_are_none():
-    X, y = sample(30, 3)
-    a, b = fit(X, y), fit(X, y, basis=30)
-    assert_array_equal(a.coef, b.coef)
-    assert a.log_evidence == b.log_evidence
-
-
 @pytest.mark.slow
 @every_inference
 def test_twenty_thousand_rows(inference):

@@ -369,6 +369,7 @@ def costs(row, column, value):
             "y holds 3 in row 1, which is not among classes=[0, 1]",
         ),
         ({"cost": [[0]]}, "cost has shape (1, 1), expected (2, 2)"),
+        ({"cost": [["a"]]}, "cost must hold real numbers, got dtype <U1"),
         (costs(1, 0, np.nan), f"{ROW} be finite; row 1 breaks this"),
         (costs(2, 2, 1), f"{ROW} be zero on the diagonal; row 2 breaks this"),
         (costs(0, 1, 0), f"{ROW} be positive off the diagonal; row 0 breaks this"),

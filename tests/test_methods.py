@@ -24,7 +24,6 @@ import ordinal
 from ordinal import kernels
 
 PRECOMPUTED = {"kernel": "precomputed"}
-NAMES = np.array(["low", "mid", "top"])
 
 
 def test_the_registry_holds_every_fit():
@@ -542,6 +541,22 @@ def assert_same_within_certificates(method, a, b, X, other_X):
     else:
         assert of_a.dual <= of_b.primal + 1e-6 * abs(of_b.primal)
         assert of_b.dual <= of_a.primal + 1e-6 * abs(of_a.primal)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(method, id=method.name, marks=marks_of(method))
+        for method in WITH_BASIS
+    ],
+)
+def test_a_basis_of_all_rows_is_the_whole_kernel(method):
+    X, y = sample(90, 3, noise=1.0)
+    whole, model = (
+        method.cut_short(X, y, kernel=kernels.RBF(0.3), basis=basis)
+        for basis in (None, np.arange(90))
+    )
+    assert_same_within_certificates(method, whole, model, X, X)
 
 
 @pytest.mark.parametrize("basis", [("random", 12), ("kmeans++", 12), ("cholesky", 12)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from files import solution
-from sources import Cut, Differing
+from sources import Cut, Differing, wavy
 
 import ordinal
 from ordinal import data
@@ -48,10 +48,7 @@ def every(names):
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(N, 4)) * [1, 2, 5, 1] + 1
-    score = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=N)
-    return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1
+    return wavy(N, [1, 2, 5, 1], noise=0.3)
 
 
 def fit(name, X, y=None, **options):

@@ -84,14 +84,6 @@ def differences(fun, x, step=1e-3):
     return out / (12 * step)
 
 
-@every_fit
-def test_slopes_are_those_of_differences(name):
-    X, y = sample(70, 4)
-    objective, x = objective_of(name, X, y)
-    _, gradient = objective(x)
-    assert_allclose(gradient, differences(lambda x: objective(x)[0], x), atol=1e-9)
-
-
 # What a model says it is, from raw data
 
 

@@ -347,16 +347,6 @@ def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
     assert counts[0] > counts[-1] == 0
 
 
-def test_units_of_features_do_not_matter():
-    X, y = crossed()
-    a = ordinal.fit_ofmhs(X, y, tol=1e-10)
-    scale, shift = np.array([1e3, 1e-3, 7.0, 1e-5]), np.array([5.0, 0, -3, 1e-4])
-    b = ordinal.fit_ofmhs(X * scale + shift, y, tol=1e-10)
-    assert_allclose(a.main, b.main, atol=1e-5)
-    assert_allclose(a.pairs, b.pairs, atol=1e-5)
-    assert_array_equal(a.predict(X), b.predict(X * scale + shift))
-
-
 def test_features_that_say_nothing_have_no_effects():
     X, y = crossed()
     wide = np.column_stack([X, np.full(len(y), 3.7), X[:, 0]])

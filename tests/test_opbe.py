@@ -114,18 +114,6 @@ def test_thresholds_that_are_one_leave_no_room_for_here():
     assert (P[np.abs(z - cuts[2, 0]) > 1e-4, 2] < 1e-9).all()
 
 
-@pytest.mark.slow
-def test_a_basis_of_all_rows_leaves_nothing_out():
-    whole = fit_opbe(X, Y, kernel=KERNEL, tol=1e-8)
-    basis = fit_opbe(X, Y, kernel=KERNEL, basis=np.arange(80), tol=1e-8)
-    # a basis leaves out rows that add less than 1e-7 of the trace of K
-    F = whole.decision_function(X)
-    assert_allclose(basis.decision_function(X), F, atol=0.01 * np.abs(F).max())
-    for a, b in zip(whole.convergence.parts, basis.convergence.parts, strict=True):
-        assert_allclose(a.primal, b.primal, rtol=1e-4)
-    assert_array_equal(whole.predict(X), basis.predict(X))
-
-
 def test_ranks_between_are_told_apart_that_one_line_does_not_order():
     """Rank 1 lies beside the line from 0 to 2: OPBE has a projection of its own."""
     rng = np.random.default_rng(0)

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 from internals import _parts, at_work
 from test_forks import forked
-from test_pool import idle, soon
+from test_pool import idle, run, soon
 
 from ordinal._numerics.threads import way
 
@@ -114,16 +112,6 @@ def test_a_forked_child_has_helpers_of_its_own(pool):
 def test_a_forked_child_does_not_wait_for_openmp():
     doers(20, 2, 1e-3)
     assert forked(lambda: way() == "pool" and soon(lambda: shared(2))) == 1
-
-
-def run(script, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True, text=True, timeout=600, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout.strip()
 
 
 HEAD = """

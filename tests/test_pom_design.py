@@ -300,16 +300,6 @@ def test_rows_of_matrices_are_dropped_alike():
         ordinal.fit_pom(X, np.arange(60) % 3)
 
 
-def test_the_summary_says_what_was_left_out():
-    frame, y, *_ = gappy()
-    frame["twice"], frame["one"] = 2 * frame["x"], 1.0
-    with pytest.warns(CollinearColumnsWarning):
-        model = ordinal.fit_pom(frame, y, missing="drop")
-    lines = str(model.summary()).splitlines()
-    assert "Left out: 5 rows that lack values" in lines
-    assert "Left out, as other columns determine them: 'twice', 'one'" in lines
-
-
 def test_gaps_that_leave_no_row():
     with pytest.raises(ValueError, match=r"3 of 3 rows lack values .*no row is left"):
         ordinal.fit_pom(np.full((3, 1), np.nan), [0, 1, 2], missing="drop")
@@ -949,16 +939,6 @@ def test_quasi_complete_separation_names_its_columns(link, seed):
     assert_allclose(model.coef[:3], rest.coef, rtol=tol, atol=tol)
 
 
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog", "cauchit"])
-def test_complete_separation_is_said(link):
-    X, _ = clean()
-    y = np.digitize(X @ [1.0, -2.0, 0.0], [-1, 1])
-    model, _ = separated(X, y, link=link)
-    assert {0, 1} <= set(model.separated.tolist())
-    assert_array_equal(model.predict(X), y)
-    assert_array_equal(model.predict(X, rule="mode"), y)
-
-
 def test_levels_that_separate_are_named():
     data = houses()
     data = data[(data["Type"] != "Atrium") | (data["Sat"] == "High")]
@@ -967,15 +947,6 @@ def test_levels_that_separate_are_named():
     )
     assert "told apart without error by 'Type[Atrium]', so" in message
     assert_array_equal(model.separated, [3])
-
-
-def test_fits_that_are_not_separated_are_not_said_to_be():
-    for seed in range(20):
-        X, y = clean(15, 2, seed)
-        if len(set(y)) == 3 and not is_separated(design_of(X, y)):
-            model = ordinal.fit_pom(X, y)
-            assert model.convergence.converged
-            assert model.separated.size == 0
 
 
 @given(designs)
@@ -989,15 +960,6 @@ def test_a_fit_is_separated_where_there_is_a_certificate(design):
     assert bool(model.separated.size) == is_separated(flexible)
     ends = Status.CONVERGED, Status.SEPARATED
     assert model.convergence.status is ends[model.separated.size > 0]
-
-
-def test_a_penalty_makes_separated_fits_finite():
-    X, _ = clean()
-    y = np.digitize(X[:, 0], [-1, 1])
-    for l2 in (1e-6, 1e-2, 1e2):
-        model = ordinal.fit_pom(X, y, l2=l2)
-        assert model.convergence.converged
-        assert model.separated.size == 0
 
 
 def test_a_penalty_does_not_reach_nominal_effects():
@@ -1030,15 +992,6 @@ def test_separation_is_found_where_offsets_leave_nothing_to_gain():
     rare[np.flatnonzero(y == 2)[:4]] = 1.0
     model, _ = separated(np.column_stack([X, rare]), y, offset=60.0 * rare)
     assert_array_equal(model.separated, [3])
-
-
-def test_rows_of_weight_0_separate_nothing_and_prevent_nothing():
-    X, _ = clean()
-    y = np.digitize(X[:, 0], [-1, 1])
-    w = np.ones(40)
-    w[::2], y[::2] = 0.0, 2 - y[::2]
-    model, _ = separated(X, y, sample_weight=w)
-    assert 0 in model.separated
 
 
 def test_the_certificate_of_many_rows_is_found_in_time():

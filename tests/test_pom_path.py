@@ -98,50 +98,6 @@ def proximal_gradient(link, X, y, l1, l2, steps=20_000):
     return smooth(x)[0] + l1 * np.abs(x[T:]).sum(), x[T:]
 
 
-@given(
-    st.integers(1, 12), st.integers(0, 10**6), st.floats(0, 2), st.floats(0, 1),
-)  # fmt: skip
-def test_coordinate_descent_solves_a_quadratic(m, seed, price, ridge):
-    """The slopes at the end of a descent, by either form, obey the conditions of
-    (1)."""
-    rng = np.random.default_rng(seed)
-    n, U = 20, 3
-    Z = rng.standard_normal((n, m)) * (rng.random((n, m)) < 0.6)
-    B = rng.standard_normal((n, U))  # the columns of u
-    v, g = rng.uniform(0.1, 1, n), rng.standard_normal(n)
-    L = np.linalg.cholesky(B.T @ (v[:, None] * B))
-    k = np.linalg.solve(L, B.T @ (v[:, None] * Z))
-    free = -np.linalg.solve(L, B.T @ g)
-    H = Z.T @ (v[:, None] * Z) - k.T @ k
-    at_0 = Z.T @ g + k.T @ free
-    prices, ridges = np.full(m, price), np.full(m, ridge)
-    columns = sp.csr_matrix(Z.T)
-    columns.sort_indices()
-    found = []
-    for by_columns in (False, True):
-        b, scratch, active = np.zeros(m), np.empty(m), np.empty(m, np.int32)
-        rest = prices, ridges, 1e-26, 100_000
-        if by_columns and columns.nnz:
-            slope, moved = g.copy(), free.copy()
-            _coordinate_descent.descend_columns(
-                columns.indptr.astype(np.int64), columns.indices, columns.data, v,
-                np.ascontiguousarray(k.T), *rest, slope, moved, b, scratch, active,
-            )  # fmt: skip
-            assert_allclose(slope, g + v * (Z @ b), atol=1e-10)
-            assert_allclose(moved, free - k @ b, atol=1e-10)
-        elif not by_columns:
-            slope = at_0.copy()
-            _coordinate_descent.descend_gram(H, *rest, slope, b, scratch, active)
-            assert_allclose(slope, at_0 + H @ b, atol=1e-10)
-        s = at_0 + H @ b + ridge * b
-        assert (np.abs(s) <= price + 1e-6).all()
-        assert_allclose(s[b != 0], -price * np.sign(b[b != 0]), atol=1e-6)
-        found.append(0.5 * b @ H @ b + at_0 @ b + price * np.abs(b).sum()
-                     + 0.5 * ridge * b @ b)  # fmt: skip
-    if columns.nnz:
-        assert found[0] == pytest.approx(found[1], abs=1e-10)
-
-
 def descended(H, slope, b, prices, ridges, tol, most):
     """The sweeps of the kernel from (1) itself: (sweeps, largest worth), and b."""
     slope, b = slope.copy(), b.copy()
@@ -374,35 +330,6 @@ def test_a_vanishing_penalty_gives_the_maximum_of_the_likelihood():
         assert_allclose(model.coef, free.coef, atol=1e-4)
         assert_allclose(model.nominal_coef, free.nominal_coef, atol=1e-4)
         assert_allclose(model.alpha, free.alpha, atol=1e-4)
-
-
-def test_a_binary_path_is_that_of_logistic_regression():
-    from sklearn.linear_model import LogisticRegression
-
-    X, y = rows(200, 10, ranks=2)
-    path = ordinal.fit_pom_path(X, y, ratio=0.5, n_lambdas=4, smallest=0.05, tol=1e-10)
-    for model in path.models[1:]:
-        penalty = model.l1 + model.l2
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            peer = LogisticRegression(
-                solver="saga", penalty="elasticnet", l1_ratio=0.5, tol=1e-10,
-                C=1 / (penalty * y.size), max_iter=100_000,
-            ).fit(X, y)  # fmt: skip
-        assert_allclose(model.coef, peer.coef_[0], atol=1e-4)
-        assert_allclose(-model.thresholds, peer.intercept_, atol=1e-4)
-
-
-def test_a_row_of_weight_2_is_the_row_twice():
-    X, y = rows()
-    weight = np.random.default_rng(0).integers(0, 3, y.size)
-    weight[:8] = 1
-    options = {"n_lambdas": 4, "smallest": 0.1, "tol": 1e-10}
-    one = ordinal.fit_pom_path(X, y, sample_weight=weight, **options)
-    two = ordinal.fit_pom_path(np.repeat(X, weight, 0), np.repeat(y, weight), **options)
-    assert_allclose(one.lambdas, two.lambdas, rtol=1e-9)
-    assert_allclose(one.coefs, two.coefs, atol=1e-4)
-    assert_allclose(one.loglik, two.loglik, rtol=1e-7)
 
 
 def test_what_a_path_says_of_itself():

@@ -33,6 +33,17 @@ def idle():
     return not at_work
 
 
+def run(script, tmp_path):
+    """Return what a script prints that has nothing to complain of."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        capture_output=True, text=True, timeout=600, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_calls_in_other_threads_end_with_the_time_of_the_one_that_waits(n_threads):
     """Each looks at the clock of the thread that made it, and not at another one."""
@@ -181,31 +192,22 @@ print("every press was heard")
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_no_press_is_lost_and_nobody_waits_for_ever(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", PRESSED],
-        capture_output=True, text=True, timeout=600, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.stdout.strip() == "every press was heard", done.stderr
-    assert done.stderr == ""
+    assert run(PRESSED, tmp_path) == "every press was heard"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_ends_although_threads_were_at_work(tmp_path):
-    script = (
+    run(
         "import os, time\n"
         "from ordinal._numerics.pool import Pool\n"
         "with Pool(2) as pool:\n"
         "    pool.submit(time.sleep, 0.3)\n"
         "    child = os.fork()\n"
         "    if child:\n"
-        "        assert os.waitpid(child, 0)[1] == 0\n"
+        "        assert os.waitpid(child, 0)[1] == 0\n",
+        tmp_path,
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True, text=True, timeout=600, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_call_that_nobody_waits_for_ends_at_its_next_turn():

@@ -23,6 +23,7 @@ from ordinal import (
     fit_shashua_levin,
     fit_svorex,
     fit_svorim,
+    fit_tlssvor,
     kernels,
 )
 from ordinal._model.folds import N_FOLDS, out_of_fold
@@ -657,14 +658,16 @@ FITS = {
 }
 FITS["admm"] = functools.partial(FITS["npsvor"], solver="admm")
 FITS["low_rank"] = functools.partial(FITS["admm"], basis=30)
+# whose folds are no programs of the driver
+ALL = FITS | {"tlssvor": functools.partial(fit_tlssvor, C=3.0, n_threads=1)}
 # fits that end near the optimum, so that rounding, as from another form of the data,
 # does not show; that of low rank may have other pivots then
 TIGHT = {
-    **{name: {"tol": 1e-9} for name in (*SVOR, "npsvor")},
+    **{name: {"tol": 1e-9} for name in (*SVOR, "npsvor", "tlssvor")},
     "admm": {"e_abs": 1e-8, "e_rel": 1e-8, "max_iter": 20_000},
 }
 every_fit = pytest.mark.parametrize("name", FITS)
-every_tight_fit = pytest.mark.parametrize("name", TIGHT)
+every_tight_fit = pytest.mark.parametrize("name", [n for n in TIGHT if n in FITS])
 every_svor = pytest.mark.parametrize("name", SVOR)
 
 
@@ -672,7 +675,7 @@ every_svor = pytest.mark.parametrize("name", SVOR)
 def fitted(name, **options):
     X, y = sample(120, 4, noise=1.0)
     options = {"probability": True, "gamma": 0.3, **options}
-    return FITS[name](X, y + 10, **options)
+    return ALL[name](X, y + 10, **options)
 
 
 def new_rows(n=300):
@@ -701,23 +704,24 @@ def test_predictions_do_not_fall_as_the_score_rises(name):
     assert_array_equal(model.predict(X, rule="median"), 10 + counted)
 
 
-@every_fit
+@pytest.mark.parametrize("name", [*FITS, "tlssvor"])
 def test_the_links_scores_are_of_fits_on_the_other_folds(name):
     """The same link from five fits of one's own; nothing of a row is in its score."""
     X, y = sample(120, 4, noise=1.0)
     tight = TIGHT.get(name, {})
     model = fitted(name, rng=3, **tight)
     fold = numbers(shares(Problem.from_arrays(X, y + 10), 3))
-    score = np.zeros((120, 4) if name not in SVOR else 120)
+    of_ranks = name not in (*SVOR, "tlssvor")
+    score = np.zeros((120, 4) if of_ranks else 120)
     for k in range(N_FOLDS):
         train, test = fold != k, fold == k
-        part = FITS[name](X[train], y[train], gamma=0.3, **tight)
+        part = ALL[name](X[train], y[train], gamma=0.3, **tight)
         score[test] = part.decision_function(X[test])
-        if name in SVOR:  # from one zero point to the other
+        if not of_ranks:  # from one zero point to the other
             score[test] += (model.thresholds - part.thresholds).mean()
-    if name not in SVOR:
+    if of_ranks:
         score = np.abs(score)
-    link = LINKS[name not in SVOR].fit(score, y, np.ones(120), 4)
+    link = LINKS[of_ranks].fit(score, y, np.ones(120), 4)
     # tol is of f; where f is this well known, so are slope and offsets
     assert_allclose(model.link.slope, link.slope, rtol=1e-4)
     assert_allclose(model.link.offsets, link.offsets, atol=1e-4 * (1 + link.slope))

@@ -398,20 +398,6 @@ def test_costs_that_grow_with_the_distance_are_accepted(power, scale):
     assert cost.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("cost", "error", "message"),
-    [
-        ([[0, 1, 2], [-1, 0, 1], [2, 1, 0]], ValueError, ".*positive off .*; row 1"),
-        ([[0, 2, 1], [1, 0, 1], [2, 1, 0]], ValueError, ".*must not fall .*; row 0"),
-        ([[0, 1, 2], [1, 0, 1], [1, 2, 0]], ValueError, ".*must not fall .*; row 2"),
-        ([["a"]], TypeError, "cost must hold real numbers, got dtype <U1"),
-    ],
-)
-def test_unusable_costs_are_refused(cost, error, message):
-    with refused(error, message):
-        fit([0, 1, 2], cost=cost)
-
-
 # Parameters
 
 

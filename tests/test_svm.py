@@ -37,7 +37,6 @@ KINDS = {
     "wide svr": (fit_svr, {"epsilon": 0.7, "thresholds": "fitted"}),
 }
 some_kinds = pytest.mark.parametrize("kind", ["pairs", "svmop", "wide svr"])
-every_kind = pytest.mark.parametrize("kind", KINDS)
 with_cost = pytest.mark.parametrize("kind", ["cssvc", "svmop"])
 
 
@@ -440,19 +439,6 @@ def test_fitted_thresholds_err_least_in_the_training_rows(options):
 
 
 # Paths and bases
-
-
-@some_kinds
-def test_a_basis_of_all_rows_is_the_whole_kernel(kind):
-    X, y = sample(80, 3)
-    fit, options = KINDS[kind]
-    whole = fit(X, y, tol=1e-8, **options)
-    model = fit(X, y, basis=np.arange(80), tol=1e-5, **options)
-    assert model.convergence.converged
-    f = model.decision_function(X)
-    assert_allclose(f, whole.decision_function(X), atol=1e-2)
-    a, b = model.convergence, whole.convergence
-    assert_allclose(a.primal, b.primal, atol=a.gap + b.gap + 1e-5 * b.primal)
 
 
 @some_kinds

@@ -7,7 +7,7 @@ import pytest
 from files import solution
 from hypothesis import example, given
 from hypothesis import strategies as st
-from internals import Problem, basis_of_fits, drawn, fold_shares
+from internals import Problem, basis_of_fits, drawn
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
 from scipy import optimize
@@ -382,15 +382,6 @@ def test_ranks_that_are_absent_are_never_predicted(case):
 # The basis
 
 
-@pytest.mark.parametrize("basis", [60, 1.0, range(60), np.arange(60)[::-1]])
-@pytest.mark.parametrize("u", [np.inf, 1.5])
-def test_a_basis_of_all_rows_is_the_full_kernel(basis, u):
-    X, y = sample(60, 4)
-    assert solution(fit_tlssvor(X, y, u=u, basis=basis)) == solution(
-        fit_tlssvor(X, y, u=u)
-    )
-
-
 @given(st.integers(1, 90), st.integers(0, 9))
 def test_a_drawn_basis_holds_every_rank_in_its_share(m, seed):
     y = np.repeat([0, 1, 2], [50, 30, 10])
@@ -560,25 +551,6 @@ def test_values_that_would_overflow_are_refused():
 
 
 # Probabilities
-
-
-def test_the_link_is_fitted_to_the_scores_of_other_folds():
-    """Five fits to the rows that each holds."""
-    X, y = sample(90, 3, noise=1.0)
-    options = {"kernel": kernels.RBF(0.3), "tol": 1e-9}
-    model = fit_tlssvor(X, y, probability=True, rng=7, **options)
-    share = fold_shares(Problem.from_arrays(X, y), np.random.default_rng(7))
-    fold = share.argmax(axis=1)
-    score = np.empty(90)
-    for k in range(5):
-        train = np.flatnonzero(fold != k)
-        part = fit_tlssvor(X[train], y[train], **options)
-        shift = (model.thresholds - part.thresholds).mean()
-        test = fold == k
-        score[test] = part.decision_function(X[test]) + shift
-    link = type(model.link).fit(score, y, np.ones(90), 3)
-    assert_allclose(model.link.slope, link.slope, rtol=1e-6)
-    assert_allclose(model.link.offsets, link.offsets, rtol=1e-6)
 
 
 def test_a_fold_without_basis_rows_has_thresholds_alone():
