@@ -69,6 +69,12 @@ def test_an_executor_is_answered_by_what_does_its_work(method):
         method.fit(X40, Y40, executor=None)
 
 
+@pytest.mark.parametrize("path", [ordinal.fit_pom_path, ordinal.fit_npsvor_path])
+def test_a_path_says_how_features_are_preprocessed(path):
+    with pytest.raises(TypeError, match=r"Standardizer .* pass its transform\(X\)$"):
+        path(X40, Y40, preprocess=Standardizer)
+
+
 def test_searches_and_estimators_know_what_was_meant():
     for call in (ordinal.model_selection.select, ordinal.model_selection.nested):
         with pytest.raises(TypeError, match=r"'random_state'; did you mean rng=\?$"):

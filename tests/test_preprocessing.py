@@ -276,6 +276,11 @@ def test_equal_length_may_leave_a_rank_empty():
     assert_array_equal(binning.transform([0, 2, 9, 11, -1]), [1, 1, 5, 5, 1])
 
 
+def test_bins_of_equal_length_are_counted_before_they_are_made():
+    with pytest.raises(ValueError, match=r"at most 1000000 .* 2147483647$"):
+        Binning.equal_length([0.0, 1.0], 2**31 - 1)
+
+
 @pytest.mark.parametrize("make", [Binning.equal_frequency, Binning.equal_length])
 def test_binning_refuses_bad_input(make):
     with pytest.raises(ValueError, match="inf in row 1"):

@@ -287,6 +287,9 @@ _OURS = {
 _INSTEAD = {
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
     "dask as X for several; `select` and `nested` take executor=",
+    # of a path; every function that fits one model has it
+    "preprocess": "fit a Standardizer or a TablePreprocessor to X, and pass its "
+    "transform(X)",
 }
 _SIMILAR = 0.7  # of `difflib`, up to 1: slips of the pen are above .8
 

@@ -18,6 +18,8 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike
 from .._model.storage import Storable
 
+_MOST_BINS = 10**6  # edges that fit in memory; no method fits as many ranks
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binning(Storable):
@@ -104,8 +106,8 @@ class Binning(Storable):
         Raises
         ------
         ValueError
-            If the values are too close together for edges between them, or if an
-            argument is invalid.
+            If the values are too close together for edges between them, if there are
+            more than a million bins, or if an argument is invalid.
 
         Examples
         --------
@@ -113,6 +115,11 @@ class Binning(Storable):
         array([3., 6.])
         """
         values = _values(values, n_bins)
+        if n_bins > _MOST_BINS:
+            raise ValueError(
+                f"n_bins must be at most {_MOST_BINS} for bins of equal length, got "
+                f"{n_bins}"
+            )
         low, high = values.min(), values.max()
         share = np.arange(1, n_bins) / n_bins
         edges = low * (1 - share) + high * share  # high - low could overflow
