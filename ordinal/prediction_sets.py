@@ -77,6 +77,7 @@ from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
 from ._model.model import Model, innermost
+from ._model.preprocessed import Preprocess
 from ._model.printing import Table
 from ._model.support import Hyperplanes
 from ._model.threshold_model import Scored
@@ -91,7 +92,6 @@ from .model_selection.search import splits_of
 from .model_selection.selection import model_in
 from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
-from .preprocessing.joined import Preprocess
 from .xofm import XofmModel
 
 __all__ = ["ConformalModel", "conformal", "cross_conformal"]

@@ -24,12 +24,12 @@ from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
 from .._model.grouping import group_folds, group_numbers
 from .._model.preparation import Callback, Common, Prepared, prepare
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._numerics.threads import is_forked
 from .._rows.chunks import Reading, check_in_memory
 from .._solvers import _cumulative
 from .._watch.monitor import Monitor
-from ..preprocessing.joined import Preprocess, preprocessed
 from .growing import (
     Ended,
     Ensemble,

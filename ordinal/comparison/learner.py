@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from .._input.frame import Frame
+from .._model.preprocessed import Preprocess
 from .._model.registry import Grid, method_of, unwrapped
 from ..model_selection import select
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
-from ..preprocessing.joined import Preprocess
 
 FOLDS = 5  # of the search of each training part, as in the papers
 

@@ -37,6 +37,7 @@ from .._input.types import (
 from .._model.basis import enough_rows
 from .._model.model import read_for
 from .._model.preparation import Callback, Prepared, prepare
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._model.support import finite_scores, read_only_matrix, support_rows
 from .._model.threshold_model import ThresholdModel, by_probabilities
@@ -53,7 +54,6 @@ from ..kernels import ARD, LinearARD, Precomputed
 from ..kernels.basis_rows import chosen_rows, drawn
 from ..kernels.functions import compares_units, takes_missing
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
-from ..preprocessing.joined import Preprocess, preprocessed
 from .covariance import ReadAgainError
 from .evidence import Basis as FitcBasis
 from .evidence import Choice, Evidence, Settings, basis_size, maximize

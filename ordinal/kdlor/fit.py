@@ -34,6 +34,7 @@ from .._input.types import (
 from .._model.basis import chosen, enough_rows, features_among, read
 from .._model.folds import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import GAMMAS, Method, register
 from .._model.support import decision, decisions
 from .._model.threshold_model import Scored, ScoreModel
@@ -43,7 +44,6 @@ from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.features import Features
 from ..kernels.functions import on_basis
 from ..kernels.tiles import Products
-from ..preprocessing.joined import Preprocess, preprocessed
 from .scatter import OfRows, OnBasis, Scatter, Shares, support_of, weighty
 
 

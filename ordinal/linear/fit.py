@@ -35,6 +35,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.model import with_labels_like
 from .._model.preparation import Callback
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import is_chunked
 from .._watch.convergence import (
@@ -43,7 +44,6 @@ from .._watch.convergence import (
     warn_of_disorder,
     warn_of_separation,
 )
-from ..preprocessing.joined import Preprocess, preprocessed
 from .estimates import Remembered, null_loglik, remember
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained

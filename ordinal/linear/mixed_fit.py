@@ -31,12 +31,12 @@ from .._input.frame import default_names
 from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.preparation import Callback
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from ..preprocessing.joined import Preprocess, preprocessed
 from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
 from .mixed_profile import RememberedMixed, Search

@@ -14,11 +14,11 @@ from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.preparation import Callback, Common, prepare
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading, is_chunked
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import warn_of_separation
-from ..preprocessing.joined import Preprocess, preprocessed
 from .model import LinearThresholdModel
 from .objective import fit_thresholded
 

@@ -15,11 +15,11 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
+from .._model.preprocessed import Preprocess
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
-from ..preprocessing.joined import Preprocess
 from .scheduler import Executor, run
 from .scoring import Scoring, scorers_of
 from .search import Search, halving_from, splits_of

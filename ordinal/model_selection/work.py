@@ -31,6 +31,13 @@ from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.model import Model
+from .._model.preprocessed import (
+    Preprocess,
+    Preprocessor,
+    as_named,
+    fit_to_chunks,
+    preprocess_for,
+)
 from .._model.registry import Content, method_of, path_of, unwrapped
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
@@ -43,11 +50,8 @@ from ..kernels.tiles import Products
 from ..preprocessing import (
     PreprocessedModel,
     Standardizer,
-    TableCoding,
     TablePreprocessor,
 )
-from ..preprocessing.joined import Preprocess, as_named, preprocess_for
-from ..preprocessing.scaling import standardizer_of
 from .scoring import Scorer
 from .spaces import Point
 
@@ -195,9 +199,8 @@ def chunked_part(
     part = part.with_moments()
     if not standardize or part.moments is None:
         return part, None
-    standardizer = standardizer_of(part.moments, part.feature_names)
-    moments = part.moments.standardized(standardizer.mean, standardizer.scale)
-    return part.transformed(standardizer.transform, moments), standardizer
+    standardizer, made = fit_to_chunks(Standardizer, part)
+    return made, standardizer
 
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
@@ -599,7 +602,7 @@ class TrainingRows:
     named: Any
     y: np.ndarray | None
     weight: np.ndarray | None
-    preprocessor: Standardizer | TableCoding | None
+    preprocessor: Preprocessor | None
     products: Products | None
 
     @classmethod

@@ -19,9 +19,9 @@ from .._input.checks import (
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import few_folds
 from .._model.preparation import Callback, Common, Prepared, prepare
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading, is_chunked
-from ..preprocessing.joined import Preprocess, preprocessed
 from .convolution import Sizes, fit_relations
 from .extreme import elmor_model, fit_codes
 from .layers import Cumulative, Loss, OrderedCodes, random_layer

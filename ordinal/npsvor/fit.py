@@ -31,9 +31,9 @@ from .._input.types import (
     Rng,
 )
 from .._model.preparation import Callback
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import fit, fit_path, path_function
-from ..preprocessing.joined import Preprocess, preprocessed
 from .admm import Npsvor, NpsvorAdmm, Parameters
 from .model import NpsvorModel
 

@@ -31,6 +31,7 @@ from .._model.explanation import Named
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.preparation import Callback, Common, prepare
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.printing import Table
 from .._model.registry import Method, register
 from .._model.support import finite_scores
@@ -39,7 +40,6 @@ from .._numerics.memory import check_memory
 from .._numerics.rows import dense, strips, take
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
-from ..preprocessing.joined import Preprocess, preprocessed
 from .hierarchy import Found, HierarchyPath, both_ways, scores
 
 _ENTRIES = 2**20  # of rows that are standardised at a time

@@ -25,13 +25,13 @@ from .._input.types import (
     Rng,
 )
 from .._model.preparation import Callback
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.family import Family, Solved
 from .._programs.fit import checked_cost, fit, path_function
 from .._programs.losses import Losses
 from .._programs.on_basis import by_problem
 from .._programs.program import Program
-from ..preprocessing.joined import Preprocess, preprocessed
 from .model import OpbeModel, model_of
 
 

@@ -10,12 +10,13 @@ The modules of this package:
     coding   tables
     scaling  numbers: standardisation and imputation
     binning  targets
-    joined   preprocessing together with a fit
+
+`_model.preprocessed` has what a fit and its model know of preprocessors.
 """
 
+from .._model.preprocessed import PreprocessedModel
 from .binning import Binning
 from .coding import TableCoding, TablePreprocessor
-from .joined import PreprocessedModel
 from .scaling import Standardizer, impute_low_rank
 
 __all__ = [

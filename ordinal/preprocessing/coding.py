@@ -20,10 +20,10 @@ from .._input.columns import (
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
 from .._input.frame import Frame, default_names
 from .._input.labels import read_labels
-from .._input.sparse import Immutable, read_only
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
-from .._model.storage import Storable
+from .._model.preprocessed import Preprocessor, PreprocessorOptions
 from .._watch.convergence import EmptyColumnsWarning, warn, warn_of_unnamed
 from .scaling import Standardizer
 
@@ -35,7 +35,7 @@ _HALF = 1e-12  # of the whole weight: what rounding moves its half by
 
 
 @dataclass(frozen=True, slots=True)
-class TablePreprocessor(Immutable):
+class TablePreprocessor(PreprocessorOptions):
     """Transform a table of numbers, categories and missing values to a numeric one.
 
     `fit` learns statistics of the training rows and returns a `TableCoding`, which
@@ -193,9 +193,15 @@ class TablePreprocessor(Immutable):
             )
         return coding._standardized(frame, w) if self.standardize else coding
 
+    def _for_method(self, full_rank: bool) -> TablePreprocessor:
+        """Return the options with `drop_first` as a method needs it, unless given."""
+        if self.drop_first is not None:
+            return self
+        return replace(self, drop_first=full_rank)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableCoding(Storable):
+class TableCoding(Preprocessor):
     """Fitted coding of the columns of a table as numbers.
 
     `TablePreprocessor.fit` returns it.

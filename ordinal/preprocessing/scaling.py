@@ -27,9 +27,10 @@ from .._input.fields import FINITE, Array, Length, Rule, check_fields, field_val
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
-from .._model.storage import Storable
+from .._model.preprocessed import ColumnPreprocessor
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
+from .._rows.first_pass import ChunkedProblem
 from .._rows.moments import Moments
 from .._rows.source import CHUNK
 from .._watch.convergence import ConvergenceWarning, warn, warn_of_unnamed
@@ -39,7 +40,7 @@ _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standardizer(Storable):
+class Standardizer(ColumnPreprocessor):
     """Standardisation (X - mean) / scale with moments of the training rows.
 
     A constant column has scale 1, so that it becomes 0 and rounding noise is not
@@ -103,7 +104,22 @@ class Standardizer(Storable):
         # in the chunks in which rows of a source come
         chunks = (slice(i, i + CHUNK) for i in range(0, len(w), CHUNK))
         moments = Moments.of_parts((X[rows], w[rows]) for rows in chunks)
-        return standardizer_of(cast(Moments, moments), names)
+        return cls(*cast(Moments, moments).mean_and_scale(), names)
+
+    @classmethod
+    def _fit_chunks(
+        cls, problem: ChunkedProblem
+    ) -> "tuple[Standardizer, ChunkedProblem]":
+        """Measure rows that are read in chunks, by their moments.
+
+        Returns the standardizer, and the rows as it makes them.
+        """
+        moments = cast(Moments, problem.moments)
+        mean, scale = moments.mean_and_scale()
+        made = cls(mean, scale, problem.feature_names)
+        return made, problem.transformed(
+            made.transform, moments.standardized(mean, scale)
+        )
 
     @property
     def n_features(self) -> int:
@@ -113,6 +129,11 @@ class Standardizer(Storable):
     @property
     def feature_names_out(self) -> tuple[str, ...] | None:
         """Names of the resulting columns, which are those of the table."""
+        return self.feature_names
+
+    @property
+    def raw_names_out(self) -> tuple[str, ...] | None:
+        """Every feature is a column of the table."""
         return self.feature_names
 
     def transform(self, X: MatrixLike) -> np.ndarray:
@@ -138,12 +159,6 @@ class Standardizer(Storable):
                 f"{self.mean[column]} and deviation {self.scale[column]}"
             )
         return Z
-
-
-def standardizer_of(moments: Moments, names: tuple[str, ...] | None) -> Standardizer:
-    """Make a standardizer from the moments of the rows."""
-    mean, scale = moments.mean_and_scale()
-    return Standardizer(mean, scale, names)
 
 
 _MORE = 8  # directions of the power method beside those of the approximation

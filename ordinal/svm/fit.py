@@ -22,9 +22,9 @@ from .._input.types import (
     Rng,
 )
 from .._model.preparation import Callback
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import fit, path_function
-from ..preprocessing.joined import Preprocess, preprocessed
 from .family import Parameters, Svm, SvmMethod, Thresholds
 from .model import Decomposition, SvmModel, SvrModel
 

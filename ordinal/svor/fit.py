@@ -21,9 +21,9 @@ from .._input.types import (
     Rng,
 )
 from .._model.preparation import Callback
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import checked_cost, fit, path_function
-from ..preprocessing.joined import Preprocess, preprocessed
 from .family import Svor, SvorMethod, SvorModel
 
 

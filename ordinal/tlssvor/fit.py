@@ -36,6 +36,7 @@ from .._input.types import (
 from .._model.basis import enough_rows, read
 from .._model.folds import calibrate
 from .._model.preparation import Callback, prepare_with_kernel
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of
@@ -46,7 +47,6 @@ from ..kernels import Linear, LinearARD, Precomputed
 from ..kernels.basis_rows import chosen_rows
 from ..kernels.features import ColumnFeatures
 from ..kernels.functions import on_basis
-from ..preprocessing.joined import Preprocess, preprocessed
 from .newton import minimize
 from .objective import (
     Columns,

@@ -34,6 +34,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, Rng
 from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.preparation import Callback, prepare
+from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._numerics.rows import dense, take
 from .._rows.chunks import (
@@ -48,7 +49,6 @@ from .._rows.chunks import (
 )
 from .._rows.first_pass import ChunkedProblem
 from .._rows.sums import Parts
-from ..preprocessing.joined import Preprocess, preprocessed
 from .explanations import Marginals, sums_of
 from .layout import Layout, make_knots, pieces_of
 from .model import XofmModel

@@ -1,33 +1,118 @@
-"""A model behind what its features went through before the fit."""
+"""Models of preprocessed features: the argument `preprocess=` of all fits.
+
+A fit and its model know a preprocessor by the base classes that are defined here; the
+preprocessors themselves are in `ordinal.preprocessing`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from inspect import ismethod, signature
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import numpy as np
 
 from .._input.checks import check_flag, shown, with_suggestions
 from .._input.frame import Frame
+from .._input.sparse import Immutable
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
-from .._model.explanation import Named
-from .._model.model import Model, labels_like_those_given, with_labels_like
-from .._model.registry import method_of, unwrapped
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
 from ..kernels.functions import on_basis
-from .coding import TableCoding, TablePreprocessor
-from .scaling import Standardizer, standardizer_of
+from .explanation import Named
+from .model import Model, labels_like_those_given, with_labels_like
+from .public import find_public
+from .registry import method_of, unwrapped
+from .storage import Storable
 
-Preprocessor = Standardizer | TableCoding
-Preprocess = TablePreprocessor | type[Standardizer]  # what is fitted to training rows
+
+class Preprocessor(Storable):
+    """Base of fitted preprocessors, which make features of the rows of a table.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns of the table.
+    feature_names : tuple of str, or None
+        Their names.
+    feature_names_out : tuple of str, or None
+        Names of the features.
+    raw_names_out : tuple of str, or None
+        The column of the table that each feature is made of.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
+
+        @property
+        def n_features(self) -> int: ...
+        @property
+        def feature_names(self) -> tuple[str, ...] | None: ...
+        @property
+        def feature_names_out(self) -> tuple[str, ...] | None: ...
+        @property
+        def raw_names_out(self) -> tuple[str, ...] | None: ...
+
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """Return the features of rows of a table, (n, m)."""
+        raise NotImplementedError
+
+
+class ColumnPreprocessor(Preprocessor):
+    """Base of preprocessors of numbers whose class has no options: it is passed itself,
+    and can be fitted to rows in chunks, too.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def fit(cls, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Return the preprocessor of a table."""
+        raise NotImplementedError
+
+    @classmethod
+    def _fit_chunks(cls, problem: ChunkedProblem) -> tuple[Self, ChunkedProblem]:
+        """Return the preprocessor of rows with moments, and the rows preprocessed."""
+        raise NotImplementedError
+
+
+class PreprocessorOptions(Immutable):
+    """Base of the options of a preprocessor, which is fitted to a table."""
+
+    __slots__ = ()
+
+    def fit(
+        self, X: MatrixLike, sample_weight: ArrayLike | None = None
+    ) -> Preprocessor:
+        """Return the preprocessor of a table."""
+        raise NotImplementedError
+
+    def _for_method(self, full_rank: bool) -> Self:
+        """Return the options with what a method needs where they leave it open.
+
+        `full_rank` is whether no feature may be a combination of others.
+        """
+        raise NotImplementedError
+
+
+_Columns = TypeVar("_Columns", bound=ColumnPreprocessor)
+Preprocess = PreprocessorOptions | type[ColumnPreprocessor]  # fitted to training rows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -107,15 +192,16 @@ class PreprocessedModel(Model):
         ValueError, TypeError
             As in the method `fit` of the preprocessor, and as in `fit`.
         """
-        given = TablePreprocessor() if preprocess is None else preprocess
-        how = preprocess_for(fit, given)
+        if preprocess is None:
+            preprocess = find_public("preprocessing").TablePreprocessor()
+        how = preprocess_for(fit, preprocess)
         _check_features(X, options)
         if _is_chunked(X, fit, how, options):
-            if how is not Standardizer:
+            if isinstance(how, PreprocessorOptions):
                 raise ValueError(
                     "preprocess must be Standardizer where X is read in chunks"
                 )
-            return cls(*_fit_chunked(fit, X, y, sample_weight, options))
+            return cls(*_fit_chunked(how, fit, X, y, sample_weight, options))
         table = cast(MatrixLike, X)
         preprocessor = how.fit(table, sample_weight)
         if sample_weight is not None:
@@ -152,10 +238,11 @@ class PreprocessedModel(Model):
         if not isinstance(self.model, Model):
             return None
         terms = self.model._score_terms(self.preprocessor.transform(X))
-        if terms is None or not isinstance(self.preprocessor, TableCoding):
+        made = self.preprocessor.feature_names_out
+        columns = self.preprocessor.raw_names_out
+        if terms is None or made is None or columns is None or made == columns:
             return terms
-        coding = self.preprocessor
-        raw = dict(zip(coding.feature_names_out, coding.raw_names_out, strict=True))
+        raw = dict(zip(made, columns, strict=True))
         sums: dict[str, np.ndarray] = {}
         for name, values in zip(terms.names, terms.values.T, strict=True):
             of = raw.get(name, name)  # pairs keep their names
@@ -209,9 +296,14 @@ class PreprocessedModel(Model):
 
 
 def _fit_chunked(
-    fit: Callable[..., Any], X: Any, y: Any, sample_weight: Any, options: dict[str, Any]
-) -> tuple[Standardizer, Any]:
-    """Return a standardizer of the rows of a source, and a model of what it makes of
+    how: type[ColumnPreprocessor],
+    fit: Callable[..., Any],
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    options: dict[str, Any],
+) -> tuple[ColumnPreprocessor, Any]:
+    """Return a preprocessor of the rows of a source, and a model of what it makes of
     them.
     """
     about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
@@ -219,28 +311,29 @@ def _fit_chunked(
     rows = read(X, y, sample_weight=sample_weight, **about)
     if rows.moments is None:
         raise TypeError("X is sparse, and the result would not be: make it dense")
-    standardizer = standardizer_of(rows.moments, rows.feature_names)
-    moments = rows.moments.standardized(standardizer.mean, standardizer.scale)
-    with closing(rows.transformed(standardizer.transform, moments)) as made:
-        return standardizer, fit(made, None, **options)
+    preprocessor, made = fit_to_chunks(how, rows)
+    with closing(made):
+        return preprocessor, fit(made, None, **options)
+
+
+def fit_to_chunks(
+    how: type[_Columns], problem: ChunkedProblem
+) -> tuple[_Columns, ChunkedProblem]:
+    """Return the preprocessor of rows with moments, and the rows preprocessed."""
+    return how._fit_chunks(problem)
 
 
 def preprocess_for(fit: Callable[..., Any], preprocess: Any) -> Preprocess:
-    """Return a caller's `preprocess` as the fit needs it; TypeError for anything else.
-
-    A TablePreprocessor that leaves `drop_first` open is told what the method needs.
-    """
-    if preprocess is Standardizer:
-        return Standardizer
-    if not isinstance(preprocess, TablePreprocessor):
+    """Return a caller's `preprocess` as the fit needs it, or raise TypeError."""
+    if isinstance(preprocess, type) and issubclass(preprocess, ColumnPreprocessor):
+        return preprocess
+    if not isinstance(preprocess, PreprocessorOptions):
         raise TypeError(
             "preprocess must be a TablePreprocessor or the class Standardizer, got "
             f"{shown(preprocess)}"
         )
-    if preprocess.drop_first is not None:
-        return preprocess
     method = method_of(unwrapped(fit)[0])
-    return replace(preprocess, drop_first=method is not None and method.full_rank)
+    return preprocess._for_method(method is not None and method.full_rank)
 
 
 def _check_features(X: Any, options: dict[str, Any]) -> None:
@@ -275,7 +368,7 @@ def _is_chunked(
     method = method_of(unwrapped(fit)[0])
     without = method is not None and method.reads_chunks
     by_columns = on_basis(None, options.get("kernel", "rbf"))
-    return how is Standardizer and (without or by_columns)
+    return isinstance(how, type) and (without or by_columns)
 
 
 P = ParamSpec("P")
