@@ -15,7 +15,6 @@ import ordinal
 from ordinal._model.preparation import make_kernel
 from ordinal._rows.source import Reader, raw_blocks
 from ordinal.preprocessing import Standardizer
-from ordinal.preprocessing.scaling import standardizer_of
 
 
 def table(n, d=3, seed=0):
@@ -132,7 +131,7 @@ def test_moments_do_not_depend_on_blocks():
     b = ChunkedProblem.from_source(Cut(range(7, 20_000, 977), X, y, w)).moments
     for name in ("mean", "variance", "exponent", "low", "high"):
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
-    joined, whole = standardizer_of(a, None), Standardizer.fit(X, w)
+    joined, whole = Standardizer(*a.mean_and_scale()), Standardizer.fit(X, w)
     np.testing.assert_allclose(joined.scale, whole.scale, rtol=1e-13)
     unit = whole.scale + np.abs(whole.mean)
     assert np.all(np.abs(joined.mean - whole.mean) <= 1e-13 * unit)
