@@ -12,6 +12,7 @@ import ordinal
 from ordinal._numerics.rows import dense
 from ordinal._rows.remote import is_remote, remote_problem
 from ordinal.model_selection import Grid, select
+from ordinal.svm.family import best_thresholds
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -155,6 +156,18 @@ def test_fits_are_those_of_arrays(fit, kernel):
         assert one.convergence.dual <= other.convergence.primal
     np.testing.assert_allclose(there.support, here.support, rtol=1e-12)
     assert (there.predict(X) == here.predict(X)).mean() > 0.99
+
+
+def test_fitted_thresholds_err_least_in_rows_at_workers():
+    X, _, w = table(3000)
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2, [-0.5, 0.5, 1.5])
+    model = ordinal.fit_svr(
+        da.from_array(X, chunks=(900, 3)), y, sample_weight=w, thresholds="fitted",
+        basis=20, tol=1e-2,
+    )  # fmt: skip
+    cost = np.abs(np.arange(4)[:, None] - np.arange(4))
+    best = best_thresholds(model.decision_function(X), y, w, cost)
+    np.testing.assert_allclose(model.thresholds, best, rtol=1e-9)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_factor, check_positive
 from .._input.problem import Problem
-from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
+from .._input.types import AnyBasis, Blocks, Kernel, Labels, Matrix, MatrixLike
 from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, held_for
 from .._model.folds import calibrate, parted
 from .._model.preparation import KernelCommon, prepare_with_kernel
@@ -58,13 +59,17 @@ class BasisSolution(Solved):
 
     def scores(self, problem: Problem) -> np.ndarray:
         """Return the scores of the only problem at the training rows, (n,)."""
+        kernel, n_threads = self.options.kernel, self.options.n_threads
+        call = partial(_scores, kernel, n_threads, self.support, self.coef)
+        return map_rows(call, problem.X) - self.b[0][0]
 
-        def scores_of(rows: Any) -> np.ndarray:
-            kernel, n_threads = self.options.kernel, self.options.n_threads
-            values = Evaluator(kernel, rows, self.support, n_threads)
-            return np.asarray(values.product(self.coef)[:, 0] - self.b[0][0])
 
-        return map_rows(scores_of, problem.X)
+def _scores(
+    kernel: Kernel, n_threads: int, support: Any, coef: np.ndarray, rows: Any
+) -> np.ndarray:
+    """Return scores of some rows without a threshold, perhaps at a worker."""
+    values = Evaluator(kernel, rows, support, n_threads)
+    return np.asarray(values.product(coef)[:, 0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from .._programs.family import Family, Solved
 from .._programs.losses import Losses
 from .._programs.on_basis import by_problem
 from .._programs.program import Program
-from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence
 from .model import Decomposition, SvmModel, SvrModel, sides
 
@@ -101,12 +100,7 @@ class Svm(Family[Parameters, Any]):
         return f"fit_{self.method}"
 
     def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
-        """Check the cost, and whether thresholds can be fitted to the rows."""
-        if self.thresholds == "fitted" and isinstance(problem.X, RemoteRows):
-            raise ValueError(
-                "thresholds must be 'rounded' where X is a collection of dask, got "
-                "'fitted'"
-            )
+        """Check the cost."""
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def order(self, problem: Problem) -> np.ndarray | None:
