@@ -62,163 +62,19 @@ except ImportError as error:
         raise SystemExit(2) from None
     raise ImportError(_advice) from error
 
-from typing import TYPE_CHECKING
-
-from ._model.public import find_public, warn_of_namesake
-
-if TYPE_CHECKING:
-    from . import (
-        comparison,
-        data,
-        datasets,
-        kernels,
-        metrics,
-        model_selection,
-        plot,
-        prediction_sets,
-        preprocessing,
-    )
-    from ._model.explanation import Explanation
-    from ._model.model import Fit, Model, load
-    from ._numerics.threads import show_config
-    from ._watch.convergence import (
-        CollinearColumnsWarning,
-        Convergence,
-        ConvergenceWarning,
-        DisorderedThresholdsWarning,
-        EmptyColumnsWarning,
-        OrdinalError,
-        Status,
-        UnnamedColumnsWarning,
-        UnscaledFeaturesWarning,
-    )
-    from ._watch.monitor import State
-    from .boosting import BoostingModel, fit_boosting
-    from .comparison import Comparison, compare
-    from .gpor import GporModel, fit_gpor
-    from .kdlor import KdlorModel, fit_kdlor
-    from .linear import (
-        ClmmModel,
-        PomModel,
-        PomPath,
-        anova,
-        fit_clmm,
-        fit_pom,
-        fit_pom_path,
-        lr_test,
-    )
-    from .logistic import LinearThresholdModel, fit_lat, fit_lit
-    from .model_selection import Selection, select
-    from .networks import (
-        CnnorModel,
-        ElmorModel,
-        NnorModel,
-        NnpomModel,
-        fit_cnnor,
-        fit_elmor,
-        fit_nnor,
-        fit_nnpom,
-    )
-    from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
-    from .ofmhs import OfmhsModel, fit_ofmhs
-    from .opbe import OpbeModel, fit_opbe
-    from .prediction_sets import ConformalModel, conformal, cross_conformal
-    from .svm import SvmModel, SvrModel, fit_cssvc, fit_svc, fit_svmop, fit_svr
-    from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
-    from .tlssvor import TlsSvorModel, fit_tlssvor
-    from .xofm import XofmModel, fit_xofm
-else:  # type checkers would take every name for one that this knows
-
-    def __getattr__(name):
-        """Import what a name stands for when it is first used (see `_model.public`)."""
-        globals()[name] = found = find_public(name)
-        return found
+from ._model.public import find_public, public_names, warn_of_namesake
 
 
-__version__: str = _build_info.VERSION
+def __getattr__(name):  # type checkers read __init__.pyi
+    """Import what a name stands for when it is first used (see `_model.public`)."""
+    globals()[name] = found = find_public(name)
+    return found
+
+
+__version__ = _build_info.VERSION
 warn_of_namesake(__path__[0])
 
-__all__ = [
-    "BoostingModel",
-    "ClmmModel",
-    "CnnorModel",
-    "CollinearColumnsWarning",
-    "Comparison",
-    "ConformalModel",
-    "Convergence",
-    "ConvergenceWarning",
-    "DisorderedThresholdsWarning",
-    "ElmorModel",
-    "EmptyColumnsWarning",
-    "Explanation",
-    "Fit",
-    "GporModel",
-    "KdlorModel",
-    "LinearThresholdModel",
-    "Model",
-    "NnorModel",
-    "NnpomModel",
-    "NpsvorModel",
-    "OfmhsModel",
-    "OpbeModel",
-    "OrdinalError",
-    "PomModel",
-    "PomPath",
-    "Selection",
-    "State",
-    "Status",
-    "SvmModel",
-    "SvorModel",
-    "SvrModel",
-    "TlsSvorModel",
-    "UnnamedColumnsWarning",
-    "UnscaledFeaturesWarning",
-    "XofmModel",
-    "__version__",
-    "anova",
-    "compare",
-    "comparison",
-    "conformal",
-    "cross_conformal",
-    "data",
-    "datasets",
-    "fit_boosting",
-    "fit_clmm",
-    "fit_cnnor",
-    "fit_cssvc",
-    "fit_elmor",
-    "fit_gpor",
-    "fit_kdlor",
-    "fit_lat",
-    "fit_lit",
-    "fit_nnor",
-    "fit_nnpom",
-    "fit_npsvor",
-    "fit_npsvor_path",
-    "fit_ofmhs",
-    "fit_opbe",
-    "fit_pom",
-    "fit_pom_path",
-    "fit_redsvm",
-    "fit_shashua_levin",
-    "fit_svc",
-    "fit_svmop",
-    "fit_svorex",
-    "fit_svorim",
-    "fit_svr",
-    "fit_tlssvor",
-    "fit_xofm",
-    "kernels",
-    "load",
-    "lr_test",
-    "metrics",
-    "model_selection",
-    "plot",
-    "prediction_sets",
-    "preprocessing",
-    "select",
-    "show_config",
-]
+__all__ = ["__version__", *public_names()]
 
 
 def __dir__() -> list[str]:

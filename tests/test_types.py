@@ -48,7 +48,7 @@ def test_a_client_is_checked_by_mypy_and_runs(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_stub_of_the_estimators_is_current():
+def test_the_stubs_of_the_package_and_of_the_estimators_are_current():
     pytest.importorskip("sklearn")
     tool = TESTS.parent / "tools" / "estimators.py"
     run = subprocess.run(

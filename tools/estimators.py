@@ -1,11 +1,12 @@
-"""Write the stub of the estimators of `ordinal.sklearn` from the fits that they call.
+"""Write the stubs of what is made or imported too late for type checkers to see it.
 
     python tools/estimators.py [--write]
 
-The estimators are made when the module is imported, which type checkers do not see:
-for them `ordinal/_estimators.pyi` states every class with the parameters of its
-`__init__`. Without --write the exit status is 1 if the file is out of date; a test
-calls it so.
+The estimators of `ordinal.sklearn` are made from the fits that they call:
+`ordinal/_estimators.pyi` states every class with the parameters of its `__init__`. The
+names of `ordinal` are imported when they are used: `ordinal/__init__.pyi` imports those
+of `ordinal/_model/public.py`. Without --write the exit status is 1 if a file is out of
+date; a test calls it so.
 """
 
 import argparse
@@ -17,9 +18,10 @@ from importlib import import_module
 from pathlib import Path
 
 import ordinal.sklearn as estimators
+from ordinal._model.public import MODULES, NAMES
 from ordinal._model.registry import Method, methods
 
-STUB = Path(__file__).parent.parent / "ordinal" / "_estimators.pyi"
+PACKAGE = Path(__file__).parent.parent / "ordinal"
 HEAD = '''\
 """Estimators of `ordinal.sklearn`; written by tools/estimators.py."""
 
@@ -94,16 +96,27 @@ def stub() -> str:
     return text.rstrip() + "\n"
 
 
+def public_stub() -> str:
+    """Return the stub of the package."""
+    head = '"""Public names of `ordinal`; written by tools/estimators.py."""'
+    lines = [f"from . import {name} as {name}" for name in MODULES]
+    for module, names in NAMES.items():
+        lines += [f"from .{module} import {name} as {name}" for name in names]
+    return "\n".join([head, "", *lines, "", "__version__: str", ""])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
-    text = stub()
-    if parser.parse_args().write:
-        STUB.write_text(text)
-    elif not STUB.exists() or STUB.read_text() != text:
-        print(f"{STUB.name} is out of date: run tools/estimators.py --write")
-        return 1
-    return 0
+    write, status = parser.parse_args().write, 0
+    for name, text in (("_estimators", stub()), ("__init__", public_stub())):
+        path = PACKAGE / f"{name}.pyi"
+        if write:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{path.name} is out of date: run tools/estimators.py --write")
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The public names by the module that defines them, and their import on first use.
 
 `import ordinal` takes no longer than this table: a module is imported when one of its
-names is used, and all modules when somebody asks for every method. The package states
-the same names a second time for type checkers, and a test compares the two.
+names is used, and all modules when somebody asks for every method. Type checkers find
+the same names in `ordinal/__init__.pyi`, which `tools/estimators.py` writes.
 """
 
 import os
@@ -75,8 +75,26 @@ NAMES: dict[str, tuple[str, ...]] = {
     "xofm": ("XofmModel", "fit_xofm"),
 }
 
+# Modules that users know by their names; families of methods are known by their fits.
+MODULES = (
+    "comparison",
+    "data",
+    "datasets",
+    "kernels",
+    "metrics",
+    "model_selection",
+    "plot",
+    "prediction_sets",
+    "preprocessing",
+)
+
 _HOMES = {name: module for module, names in NAMES.items() for name in names}
 _PACKAGE = __name__.partition(".")[0]
+
+
+def public_names() -> list[str]:
+    """Return all public names, of modules as well, in order."""
+    return sorted([*_HOMES, *MODULES])
 
 
 def find_public(name: str) -> Any:

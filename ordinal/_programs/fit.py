@@ -61,7 +61,7 @@ class BasisSolution(Solved):
         """Return the scores of the only problem at the training rows, (n,)."""
         kernel, n_threads = self.options.kernel, self.options.n_threads
         call = partial(_scores, kernel, n_threads, self.support, self.coef)
-        return map_rows(call, problem.X) - self.b[0][0]
+        return np.asarray(map_rows(call, problem.X) - self.b[0][0])
 
 
 def _scores(
