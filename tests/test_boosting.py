@@ -624,6 +624,24 @@ def test_threads_change_no_bit_with_very_unequal_weights(share):
     assert solution(ordinal.fit_boosting(X, y, **options)) == solution(models[0])
 
 
+@pytest.mark.parametrize(
+    ("n", "given", "expected"), [(200, 2, 1), (20_000, 2, 2), (20_000, None, 1)]
+)
+def test_trees_take_several_threads_only_where_these_are_given_and_pay(
+    n, given, expected, monkeypatch
+):
+    found, plain = [], lightgbm.Booster
+
+    def booster(parameters, data):
+        found.append(parameters["num_threads"])
+        return plain(parameters, data)
+
+    monkeypatch.setattr(lightgbm, "Booster", booster)
+    X, y = sample(n, 3, noise=1.0)
+    ordinal.fit_boosting(X, y, n_rounds=1, n_leaves=2, n_threads=given)
+    assert found == [expected]
+
+
 # Files that somebody has changed
 
 

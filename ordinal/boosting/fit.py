@@ -44,6 +44,10 @@ from .model import BoostingModel
 _ROUNDS = 100  # where no rows can be held out
 _MOST_LEAVES = 1024
 _ONE_FOLD = 20_000  # rows from which on one fold tells the number of rounds
+# Rows from which on trees take several threads. LightGBM's threads spin after each of
+# the short steps of a tree: 20 to 50 times the time for less than 2000 rows, where
+# other processes keep the processors busy.
+_THREADED = 20_000
 _SOME_FEATURES = 8  # of which a tree has some: of fewer, it would need all
 _SAMPLE = 20_000  # rows of which medians are taken
 
@@ -153,10 +157,10 @@ def fit_boosting(
         Source of the random numbers that draw the folds, and the rows and features of
         each tree.
     n_threads : int, optional
-        Number of threads. By default LightGBM uses one, because its threads wait for
-        each other after each step, which makes fits slower on a busy machine; other
-        computations use as many as other fits. The result does not depend on it, to the
-        last bit.
+        Number of threads. By default, and with fewer than 20 000 rows, LightGBM uses
+        one, because its threads wait for each other after each step, which makes fits
+        slower, on a busy machine many times; other computations use as many as other
+        fits. The result does not depend on it, to the last bit.
     tol : float > 0, default 1e-4
         Tolerance of n_rounds="auto": boosting ends when the last 2.5 / learning_rate
         rounds have lowered the hold-out loss by no more than this share of it.
@@ -318,13 +322,14 @@ def _fit(
     group = group_numbers(groups, problem.n_samples)
     sign = signs_of(options.monotone, problem.shown_names, categories)
     seed = int(prepared.rng.integers(2**31))
+    n = int(np.count_nonzero(problem.weight))
     # a region of OpenMP would wait for ever in a forked child
     explicit = common.get("n_threads") is not None and not is_forked()
     settings = options.settings(
-        (int(np.count_nonzero(problem.weight)), len(categories)),
+        (n, len(categories)),
         sign,
         seed,
-        prepared.n_threads if explicit else 1,
+        prepared.n_threads if explicit and n >= _THREADED else 1,
         prepared.n_threads,
         [j for j, labels in enumerate(categories) if labels is not None],
         column_groups("interactions", options.interactions, problem.shown_names),
