@@ -435,7 +435,7 @@ def compare(
         Weights of the rows in fits and scores.
     groups : (n,) array-like, optional
         Group of each row, such as a patient or rater. Rows of a group are in the same
-        fold, also in the folds of searches.
+        fold, also in the folds of searches, but not in those within a fit.
     preprocess : TablePreprocessor, optional
         Preprocessing instead of the default, for example with `order` for ordered
         categories.

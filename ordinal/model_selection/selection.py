@@ -350,7 +350,8 @@ def select(
         Group of each row, such as a patient or rater. Rows of a group are in the same
         fold: folds are drawn by `stratified_kfold` with `groups`, a splitter receives
         the groups, too, and splits with a group on both sides are an error. The folds
-        within a fit with `probability` do not take groups into account.
+        within a fit, for `probability` and for the number of rounds of `fit_boosting`,
+        do not take groups into account.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing instead of `standardize`. A TablePreprocessor encodes categories,
         imputes missing values and standardises. The `fit_*` functions have the same

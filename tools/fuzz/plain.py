@@ -209,6 +209,7 @@ OPTIONS = {
     "indicator": ["False"],
     "inference": ["'ep'", "'laplace'"],
     "init_scale": ["0.01", "1.0"],
+    "interactions": ["[[0, 1], [2]]", "[['x1', 'x3']]", "[[0], [1], [2]]"],
     "kernel": [
         "'rbf'", "'linear'", "'polynomial'", "kernels.RBF(0.3)", "kernels.Linear()",
         "kernels.ARD([0.5, 1.0, 2.0])", "kernels.Pearson()",

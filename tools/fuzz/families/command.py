@@ -6,7 +6,7 @@ from call import Call
 
 METHODS = [
     "npsvor", "npsvor-admm", "svorim", "svorex", "shashua-levin", "redsvm", "tlssvor",
-    "gpor-laplace", "gpor-ep", "xofm",
+    "gpor-laplace", "gpor-ep", "xofm", "boosting",
 ]  # fmt: skip
 
 # What may stand in the place of any word of a command.
@@ -20,7 +20,10 @@ WORDS = [
     "'kernel=linear'", "'kernel=x'", "'kernel=precomputed'", "'gamma=1e-300'",
     "'gamma=1e300'", "'max_iter=1'", "'probability=True'", "'class_weight={1: 1e300}'",
     "'class_weight=balanced'", "'classes=[1]'", "'rng=-1'", "'basis=5'", "'cost=[[0]]'",
-    "'n_threads=0'", "'C=' + '[' * 5000", "'C=' + '9' * 5000", "'X=1'", "'start=None'",
+    "'n_threads=0'", "'monotone={\"a\": 1}'", "'monotone=[1, 0, -1]'",
+    "'interactions=[[0, 1]]'", "'interactions=[[\"a\"], [\"b\", \"c\"]]'",
+    "'interactions=[[9]]'", "'interactions=[]'", "'C=' + '[' * 5000",
+    "'C=' + '9' * 5000", "'X=1'", "'start=None'",
     "'svorim.C=1'", "'xofm.tau=2'", "'svorim.max_time=1'", "'svorim.'", "'.C=1'",
     "'équité'", "'%s%n'", "'--threads'", "'--set'", "'--bins'", "'length'", "'o.csv'",
 ]  # fmt: skip
