@@ -133,6 +133,8 @@ class Method:
     needs : str or None
         The argument without which there is no fit, which depends on the data set, such
         as `random`. Such a method is left out of `methods` and of all defaults.
+    package : str or None
+        Package that a fit imports beside numpy.
     """
 
     fit: Callable[..., Any]
@@ -150,6 +152,7 @@ class Method:
     reads_chunks: bool = False
     by_row: Set[str] = frozenset()
     needs: str | None = None
+    package: str | None = None
 
     def __post_init__(self) -> None:
         if not self.variants:

@@ -535,5 +535,6 @@ register(
         varying=("n_rounds",),
         fit_path=_fit_path,
         by_row={"groups"},
+        package="lightgbm",
     )
 )

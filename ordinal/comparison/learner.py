@@ -80,6 +80,12 @@ class Learner:
         return {k: v for k, v in method.grid.items() if k not in given}
 
     @property
+    def package(self) -> str | None:
+        """Return the package that a fit imports beside numpy."""
+        method = method_of(unwrapped(self.fit)[0])
+        return None if method is None else method.package
+
+    @property
     def points(self) -> int:
         """Return the number of points of the grid, at least 1."""
         return int(np.prod([len(values) for values in self.grid.values()], dtype=int))

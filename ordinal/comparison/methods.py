@@ -5,8 +5,10 @@ from __future__ import annotations  # numpy.random is slow to import
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -298,6 +300,9 @@ class Study:
         """Return what became of a method in each fold."""
         wants = any(scorer.needs_proba for scorer in scorers)
         options = {"probability": True} if wants and learner.calibrates else {}
+        if learner.package is not None:  # LightGBM's import takes as long as ten fits
+            with suppress(ImportError):  # of which the fit tells
+                import_module(learner.package)
         folds = []
         for k, (train, test) in enumerate(splits):
             start = time.perf_counter()
