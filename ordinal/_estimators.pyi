@@ -2,7 +2,7 @@
 
 from ._cumulative.design import Threshold
 from ._cumulative.likelihood import Link
-from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, KernelName, Rng
+from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, KernelName, MatrixLike, Rng
 from ._model.preparation import Callback
 from .boosting.growing import Structure
 from .gpor.fit import _KernelName
@@ -530,6 +530,7 @@ class POM(_Estimator):
     threshold: Threshold
     nominal: Sequence[str | int]
     scale: Sequence[str | int]
+    in_order: bool | MatrixLike
     l1: float
     l2: float
     class_weight: ClassWeight | None
@@ -549,6 +550,7 @@ class POM(_Estimator):
         threshold: Threshold = 'flexible',
         nominal: Sequence[str | int] = ...,
         scale: Sequence[str | int] = ...,
+        in_order: bool | MatrixLike = False,
         l1: float = 0.0,
         l2: float = 0.0,
         class_weight: ClassWeight | None = None,

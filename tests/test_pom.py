@@ -507,6 +507,135 @@ def test_probabilities_where_thresholds_cross():
     assert_allclose(below, np.sort(raw, axis=1), rtol=1e-10)
 
 
+def gaps_of(model, X, rows):
+    """The matrix A of A x >= 0, distances of neighbouring thresholds at rows."""
+    T = model.classes.size - 1
+    J = np.diff(structure_of(model.threshold, T), axis=0)
+    N = rows[:, model.nominal]
+    by_nu = -J[:, None, :, None] * N[None, :, None, :]
+    by_nu = by_nu.reshape(len(J) * len(N), J.shape[1] * N.shape[1])
+    A = np.hstack([np.repeat(J, len(N), axis=0), by_nu])
+    return np.hstack([A, np.zeros((len(A), model.coef.size))])
+
+
+@may_cross
+@given(
+    st.integers(0, 500), concave, thresholds, st.sampled_from([[0], [0, 1]]),
+    st.booleans(),
+)  # fmt: skip
+def test_thresholds_in_order_satisfy_kkt(seed, link, threshold, nominal, elsewhere):
+    """No multiplier of a distance that is 0 is negative, and the others are 0."""
+    X, y = crossing(seed)
+    rng = np.random.default_rng(seed)
+    weight, offset = rng.choice([0.5, 1.0, 2.0], 150), 0.3 * rng.normal(size=150)
+    rows = 3 * rng.normal(size=(20, 2)) if elsewhere else X
+    options = {
+        "link": link, "threshold": threshold, "nominal": nominal, "offset": offset,
+        "sample_weight": weight, "tol": TIGHT,
+    }  # fmt: skip
+    model = fit_pom(X, y, in_order=rows if elsewhere else True, **options)
+    assert model.convergence.converged
+    assert model.negative_rows(rows).size == 0
+    if not elsewhere:
+        assert model.disorder == ()
+        assert model.negative_rows().size == 0
+    x, A = parameters(model), gaps_of(model, X, rows)
+    held = A[A @ x <= 1e-9 * np.abs(A) @ np.abs(x)]
+    assert bool(model.touching.any()) == bool(len(held))
+    loglik = loglik_of(model, X, y, weight, offset)
+    assert_allclose(loglik(x), model.loglik, rtol=1e-12)
+    unit = 1e-4 / np.sqrt(np.diag(np.linalg.inv(model.covariance)))
+    slope = [(loglik(x + e) - loglik(x - e)) / 2e-4 for e in np.diag(unit)]
+    # slope + sum of multipliers times normals = 0, in the units of the differences
+    if len(held):
+        _, left = optimize.nnls((held * unit / 1e-4).T, -np.array(slope))
+    else:
+        left = np.linalg.norm(slope)
+    assert left < 1e-4
+    free = fit_pom(X, y, **options)
+    if not len(free.negative_rows(rows)):
+        assert not model.touching.any()
+        assert_same(model, free)
+    else:
+        assert model.loglik < free.loglik
+        with pytest.raises(ValueError, match="meet"):
+            model.summary()
+
+
+@may_cross
+@pytest.mark.parametrize("nominal", [[0], [0, 1]])
+def test_thresholds_in_order_have_the_maximum_of_scipy(nominal):
+    X, y = crossing(3)
+    X, y, ones = X[:60], y[:60], np.ones(60)
+    model = fit_pom(X, y, nominal=nominal, in_order=True, tol=TIGHT)
+    free = fit_pom(X, y, nominal=nominal)
+    assert free.loglik - model.loglik > 1e-3
+    assert model.touching.sum() > 0
+    loglik, A = loglik_of(model, X, y, ones, 0.0), gaps_of(model, X, X)
+
+    def loss(x):
+        with np.errstate(invalid="ignore"):
+            value = loglik(x)
+        return -value if np.isfinite(value) else 1e6
+
+    start = np.zeros(parameters(model).size)
+    start[:3] = -1.0, 0.0, 1.0
+    found = optimize.minimize(
+        loss, start, method="SLSQP", options={"ftol": 1e-13, "maxiter": 500},
+        constraints={"type": "ineq", "fun": lambda x: A @ x, "jac": lambda x: A},
+    )  # fmt: skip
+    assert found.success
+    assert_allclose(model.loglik, -found.fun, rtol=1e-9)
+    assert_allclose(parameters(model), found.x, atol=1e-4)
+    # what has no free coefficients has no tests either
+    with pytest.raises(ValueError, match=r"where they meet: \['\d\|\d and"):
+        ordinal.lr_test(fit_pom(X, y), model)
+
+
+def test_thresholds_in_order_of_many_rows_end_where_values_are_rounding():
+    X, y = crossing()
+    weight = np.full(150, 1e7)
+    options = {"nominal": [0], "in_order": True, "tol": 1e-6}
+    model = fit_pom(X, y, sample_weight=weight, **options)
+    assert model.convergence.converged
+    assert_allclose(parameters(model), parameters(fit_pom(X, y, **options)), rtol=1e-7)
+
+
+def test_thresholds_in_order_of_a_table_and_of_sparse_rows(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = crossing()
+    model = fit_pom(X, y, nominal=[0], in_order=True, tol=TIGHT)
+    thin = sparse.csr_matrix(X)
+    assert_same(fit_pom(thin, y, nominal=[0], in_order=True, tol=TIGHT), model)
+    data = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y})
+    options = {"nominal": ["a"], "tol": TIGHT}
+    coded = fit_pom("y ~ a + b", data, in_order=data, **options)
+    assert_same(coded, model)
+    assert_array_equal(coded.touching, model.touching)
+    # weight 0 is the row left out
+    far, weight = np.vstack([X, [[40.0, 0.0]]]), np.append(np.ones(150), 0.0)
+    options = {"nominal": [0], "tol": TIGHT, "in_order": True}
+    assert_same(fit_pom(far, [*y, 0], sample_weight=weight, **options), model)
+    model.save(tmp_path / "model")
+    assert_array_equal(ordinal.load(tmp_path / "model").touching, model.touching)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"link": "cauchit"}, "in_order is for models with a convex loss.*cauchit"),
+        ({"scale": [1]}, "in_order is for models with a convex loss.*scale"),
+        ({"l1": 0.1}, "in_order must be False with l1=0.1"),
+        ({"in_order": np.ones((2, 5))}, "in_order has 5 .*2"),
+        ({"in_order": "rows"}, "in_order must be 2-dimensional"),
+    ],
+)
+def test_bad_arguments_of_in_order(options, match):
+    X, y = crossing()
+    with pytest.raises((ValueError, TypeError), match=match):
+        fit_pom(X, y, **({"nominal": [0], "in_order": True} | options))
+
+
 @given(seeds, links, thresholds)
 def test_thresholds_without_nominal_effects_never_cross(seed, link, threshold):
     X, y, weight, _ = drawn(seed, r=6)

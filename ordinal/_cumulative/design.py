@@ -323,9 +323,9 @@ class Design:
         all thresholds, or for one slope at all of them.
         """
         # Rounded, because least squares leave 1e-16 where the structure has 0.
-        return np.asarray(self._alpha_of(np.ones(self.T)).round(12))
+        return np.asarray(self.alpha_of(np.ones(self.T)).round(12))
 
-    def _alpha_of(self, theta: np.ndarray) -> np.ndarray:
+    def alpha_of(self, theta: np.ndarray) -> np.ndarray:
         """Return alpha for which J alpha is nearest to some thresholds."""
         if self.is_flexible:
             return theta.copy()
@@ -382,10 +382,10 @@ class Design:
         """
         x = np.zeros(self.n_parameters)
         q = self.J.shape[1]
-        x[:q] = self._alpha_of(quantile)
+        x[:q] = self.alpha_of(quantile)
         if (np.diff(self.J @ x[:q]) <= 0).any():  # which only some structures can give
             even = np.linspace(-1, 1, self.T)
-            x[:q] = self._alpha_of(even)
+            x[:q] = self.alpha_of(even)
         if self.offset is not None:
             _, (deviation,) = moments(self.offset[:, None], self.weight / self.total)
             # The latent variable has the variance of the noise plus that of the offset.

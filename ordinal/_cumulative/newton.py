@@ -10,9 +10,10 @@ infinite value, so that thresholds which close in on a row keep their order.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -44,6 +45,11 @@ class Minimum:
     n_iter: int
 
 
+# A step, and the force of the constraints at its end: their normals times multipliers.
+# Its work is 0 where the constraints that hold stay the same, and else negative.
+StepOf: TypeAlias = Callable[[Point], tuple[np.ndarray, np.ndarray]]
+
+
 class Loss(Protocol):
     """Function to be minimised: a likelihood, or one with a fixed parameter."""
 
@@ -55,18 +61,25 @@ class Loss(Protocol):
 
 
 def minimize(
-    loss: Loss, x: np.ndarray, max_iter: int, monitor: Monitor, done: int = 0
+    loss: Loss,
+    x: np.ndarray,
+    max_iter: int,
+    monitor: Monitor,
+    done: int = 0,
+    step_of: StepOf | None = None,
 ) -> Minimum:
     """Go downhill from x until a Newton step is shorter than `monitor.tol`; `n_iter`
-    counts on from the steps that were `done` before.
+    counts on from the steps that were `done` before. Steps under a constraint are those
+    of `step_of`, and the loss is convex then.
     """
+    step_of = step_of or _newton_step
     here, n_iter = loss.at(x), done
     # Weights or an offset beyond the range of double: no step can be judged.
     if not math.isfinite(here.value):
         return Minimum(here, np.zeros_like(x), math.inf, Status.STALLED, n_iter)
     while True:
-        step = _direction(here.hessian, here.gradient)
-        slope = float(here.gradient @ step)
+        step, force = step_of(here)
+        slope = float((here.gradient - force) @ step)
         violation = length_in_errors(slope, loss.design.total)
         stop = monitor.stop(n_iter, violation)
         if violation <= monitor.tol:
@@ -79,18 +92,32 @@ def minimize(
             continue
         if stop is None and n_iter - done >= max_iter:
             stop = Status.MAX_ITER
-        there = None
+        end = None
         if stop is None:
             short = shortened(step)
-            along = partial(_along, loss, here, short)
-            there = armijo(along, here, float(here.gradient @ short))
-        if there is None:
+            along = partial(_along, loss, here, short, force)
+            begin = _Tilted(here, here.value, here.gradient - force)
+            end = armijo(along, begin, float(begin.gradient @ short))
+        if end is None:
             return Minimum(here, step, violation, stop or Status.STALLED, n_iter)
-        here, n_iter = there, n_iter + 1
+        here, n_iter = end.point, n_iter + 1
 
 
-def _along(loss: Loss, here: Point, step: np.ndarray, size: float) -> Point:
-    return loss.at(here.x + size * step)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tilted:
+    """A point with the value and gradient of the loss less the work of a force."""
+
+    point: Point
+    value: float
+    gradient: np.ndarray
+
+
+def _along(
+    loss: Loss, here: Point, step: np.ndarray, force: np.ndarray, size: float
+) -> _Tilted:
+    there = loss.at(here.x + size * step)
+    work = size * float(force @ step)
+    return _Tilted(there, there.value - work, there.gradient - force)
 
 
 def length_in_errors(slope: float, total: float) -> float:
@@ -100,6 +127,12 @@ def length_in_errors(slope: float, total: float) -> float:
     which rounding is as large as they are none.
     """
     return math.sqrt(min(max(total, 1.0), _MOST) * max(-slope, 0.0))
+
+
+def _newton_step(here: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Return a step of descent, and that no constraint has a force."""
+    step = _direction(here.hessian, here.gradient)
+    return step, np.zeros(step.size)
 
 
 def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:

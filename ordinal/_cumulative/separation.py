@@ -210,7 +210,7 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     cone = _Neighbours(design) if is_plain else _AllRows(design)
     # A step of (1) costs the square of the number of variables.
     if cone.c.size <= _LARGEST:
-        found = cone.whole(_nearest(cone))
+        found = cone.whole(nearest(cone))
     elif design.is_flexible and design.nominal.size and not design.is_chunked:
         found = _by_thresholds(design)
     else:
@@ -289,7 +289,7 @@ def _finite(moved: np.ndarray) -> np.ndarray:
     return np.asarray(moved[np.isfinite(moved)])
 
 
-class _Cone(Protocol):
+class Cone(Protocol):
     """The directions of (1) that no row of A forbids.
 
     Attributes
@@ -449,7 +449,7 @@ class _Held:
         self.inverse = (rest - np.outer(rest @ v, v))[:, :-1]
 
 
-def _nearest(cone: _Cone) -> np.ndarray:
+def nearest(cone: Cone) -> np.ndarray:
     """Return the solution of (1), up to a factor; 0 if the rows of the set span
     everything.
     """

@@ -355,6 +355,13 @@ def bias_of(model: Estimates) -> str:
             f"increments of monotone effects are at their bound 0: "
             f"{listed(model.at_bound)}; join these levels with those before"
         )
+    if (touching := getattr(model, "touching", np.zeros(0, np.int64))).any():
+        pairs = list(pairwise(model.threshold_names))
+        met = [" and ".join(pairs[j]) for j in np.flatnonzero(touching)]
+        return (
+            f"`in_order` holds thresholds where they meet: {listed(met)}; fit_ratio "
+            "has nominal effects without this bound"
+        )
     if model.separated.size:
         names = enumerated([model.column_names[j] for j in model.separated])
         return (
@@ -408,16 +415,21 @@ def predictors(
     rows, (n, T), and 1 / s_i, (n, 1).
     """
     f = score(model, Z, offset)[:, None]
-    present = np.flatnonzero(model.observed)
-    cuts = model.thresholds[present[:-1]]
-    if model.nominal.size:
-        nu = structure_of(model.threshold, cuts.size) @ model.nominal_coef
-        shift = [_times(Z, model.nominal, slopes) for slopes in nu]
-        cuts = cuts - np.column_stack(shift)
+    cuts = thresholds_at(model, Z)
     log_spread = _times(Z, model.scale, model.scale_coef)
     unit = np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
     with np.errstate(over="ignore"):  # whose limit is right
         return (cuts - f) * unit, unit
+
+
+def thresholds_at(model: Estimates, Z: np.ndarray | CSR) -> np.ndarray:
+    """theta_j - n_i'nu_j of rows, (n, T), or (1, T) where it is the same for all."""
+    cuts = model.thresholds[np.flatnonzero(model.observed)[:-1]]
+    if not model.nominal.size:
+        return cuts[None]
+    nu = structure_of(model.threshold, cuts.size) @ model.nominal_coef
+    shift = [_times(Z, model.nominal, slopes) for slopes in nu]
+    return np.asarray(cuts - np.column_stack(shift))
 
 
 def _times(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:

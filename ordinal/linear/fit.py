@@ -14,11 +14,13 @@ from .._cumulative.design import (
     HESSIAN_COLUMNS,
     Design,
     Threshold,
+    block,
 )
 from .._cumulative.elastic_net import PathSolver, Solution
 from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link, Point
 from .._cumulative.newton import Minimum
+from .._cumulative.ordered import Order
 from .._cumulative.rowwise import has_many
 from .._cumulative.separation import judged
 from .._input.checks import (
@@ -31,6 +33,7 @@ from .._input.checks import (
     shown,
     with_suggestions,
 )
+from .._input.features import read_features
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.model import with_labels_like
@@ -64,6 +67,7 @@ def fit_pom(
     threshold: Threshold = "flexible",
     nominal: Sequence[str | int] = (),
     scale: Sequence[str | int] = (),
+    in_order: bool | MatrixLike = False,
     l1: float = 0.0,
     l2: float = 0.0,
     offset: ArrayLike | None = None,
@@ -122,6 +126,12 @@ def fit_pom(
     scale : names or numbers of columns, default none
         Features on which the spread of the latent variable depends, in the same form as
         `nominal`.
+    in_order : bool or (k, d) rows as X, default False
+        Whether to keep thresholds with nominal effects in order at the training rows,
+        or at the given rows, so that no probability is negative there. Where thresholds
+        then meet at a row, the attribute `touching` of the model counts it, and there
+        are no standard errors; otherwise the fit is the one without the constraint. It
+        needs rows in memory, a convex loss as l1, and at most 2000 features.
     l1, l2 : float >= 0, default 0
         Penalties of (P), which depend on the units of the features. With 0, the
         default, the fit is by maximum likelihood. With l1 > 0 some coefficients are 0,
@@ -205,7 +215,7 @@ def fit_pom(
         combinations of columns before them.
     DisorderedThresholdsWarning
         If nominal effects make thresholds cross at training rows; the attribute
-        `disorder` of the model lists them.
+        `disorder` of the model lists them, and `in_order=True` prevents it.
 
     See Also
     --------
@@ -240,6 +250,7 @@ def fit_pom(
         threshold=threshold,
         nominal=nominal,
         scale=scale,
+        in_order=in_order,
         offset=offset,
         sample_weight=sample_weight,
         class_weight=class_weight,
@@ -459,6 +470,7 @@ def _fit(
     scale: Sequence[str | int],
     robust: bool,
     max_iter: int,
+    in_order: bool | MatrixLike = False,
     **given: Any,
 ) -> list[PomModel]:
     """Return one model per (l1, l2); all penalties are 0, or none is.
@@ -480,6 +492,8 @@ def _fit(
         raise ValueError(
             f"l1 must be 0 where X is read in chunks, got {shown(largest[0])}"
         )
+    if in_order is not False:
+        _check_in_order(X, largest[0], link, scale)
     prepared = prepare_pom(
         *("fit_pom", X, y, any(largest)),
         link=link,
@@ -493,6 +507,7 @@ def _fit(
         "fit_pom",
         lambda D: likelihood_of(D, link, largest[1], prepared.n_threads),
     )
+    order = None if in_order is False else _order(prepared, in_order)
     middle = _middle(robust, prepared.training.cluster, prepared.design, largest[0])
     models: dict[tuple[float, float], PomModel] = {}
     with prepared.monitor as monitor, closing(prepared.problem):
@@ -504,15 +519,50 @@ def _fit(
                 model = _model_of_net(prepared, net, net.reach(l1, l2), l1, l2)
             else:
                 loss = likelihood_of(prepared.design, link, l2, prepared.n_threads)
-                model = _model(
-                    prepared, loss, minimize(loss, max_iter, monitor), l2, middle
-                )
+                least = minimize if order is None else order.minimize
+                found = least(loss, max_iter, monitor)
+                model = _model(prepared, loss, found, l2, middle, order=order)
             models[l1, l2] = model
         monitor.conclude(model.convergence)
     for model in models.values():
         _warn_of(model)
     labels = prepared.training.y  # those of a formula are in the table
     return [with_labels_like(models[pair], labels) for pair in penalties]
+
+
+def _check_in_order(X: Any, l1: float, link: Any, scale: Any) -> None:
+    """Raise ValueError for fits without the constraint of `in_order`."""
+    check_concave("in_order", link, scale)
+    if l1 > 0 or is_chunked(X):
+        where = f"with l1={shown(l1)}" if l1 > 0 else "where X is read in chunks"
+        raise ValueError(f"in_order must be False {where}")
+
+
+def _order(prepared: PreparedPom, in_order: Any) -> Order | None:
+    """Return the constraint of `in_order`, or None if thresholds cannot cross."""
+    design, coding = prepared.design, prepared.training.coding
+    if coding is not None and coding.monotone:
+        raise ValueError(
+            "in_order must be False with monotone effects: use fused(x) instead of "
+            "mo(x), which has no constraint"
+        )
+    if has_many(design):
+        raise ValueError(
+            f"in_order must be False for more than {HESSIAN_COLUMNS} features"
+        )
+    if isinstance(in_order, bool | np.bool_):
+        rows = block(design.X, slice(0, design.n_samples), design.nominal)
+        rows = rows[design.weight > 0]
+    elif coding is None:
+        problem = prepared.problem
+        names = problem.feature_names
+        read = read_features(
+            in_order, problem.n_features, "in_order", feature_names=names
+        )
+        rows = block(read, slice(0, len(read)), design.nominal)
+    else:
+        rows = coding.transform(coding.read(in_order))[:, design.nominal]
+    return Order(design, rows) if rows.size and design.T > 1 else None
 
 
 def _warn_of(model: PomModel) -> None:
@@ -606,6 +656,7 @@ def _model(
     l1: float = 0.0,
     objectives: tuple[float, float] | None = None,
     null: float | None = None,
+    order: Order | None = None,
 ) -> PomModel:
     """Return the model of a minimum, in the units of the features.
 
@@ -618,6 +669,10 @@ def _model(
         status, separated = judged(
             design, loss.link, point.x, found.step, status, l2 > 0, prepared.monitor
         )
+    touching = np.zeros(prepared.problem.present.size - 1, dtype=np.int64)
+    if order is not None:
+        inner = np.flatnonzero(prepared.problem.present)[1:-1]
+        touching[inner - 1] = order.meetings(point.x)
     penalty = 0.5 * float(loss.price @ point.x**2)
     model = PomModel(
         **prepared.fields(design, point.x),
@@ -631,6 +686,7 @@ def _model(
         convergence=prepared.monitor.record(
             status, found.n_iter, found.violation, primal, dual
         ),
+        touching=read_only(touching),
     )
     if not design.is_chunked:
         remember(model, Remembered(loss, point.x, prepared.training.frame))

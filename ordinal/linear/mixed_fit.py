@@ -404,6 +404,7 @@ def _model(
         convergence=prepared.monitor.record(
             status, search.n_iter, violation, value, None
         ),
+        touching=read_only(np.zeros(prepared.problem.present.size - 1, np.int64)),
         random=_effects(made, loss, x),
         n_variances=loss.n_theta,
         n_quadrature=loss.n_quadrature,

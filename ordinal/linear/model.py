@@ -22,7 +22,7 @@ from .._model.storage import Storable
 from .._model.threshold_model import by_probabilities, decide
 from .._watch.convergence import Convergence
 from .comparisons import Comparisons
-from .estimates import predictors, remembered, score
+from .estimates import predictors, remembered, score, thresholds_at
 from .margins import TableRows
 from .residuals import probabilities_of, read_rows, residuals_of
 
@@ -245,6 +245,10 @@ class PomModel(Reports):
     feature_names : tuple of str, or None
     convergence : Convergence
         Record of the fit. Its `primal` is the mean loss with penalties.
+    touching : (r - 1,) int array
+        Number of rows of `in_order` at which each threshold meets the next one. If it
+        is positive for any, the estimates have no normal distribution, and the model
+        has no standard errors.
 
     Examples
     --------
@@ -265,6 +269,8 @@ class PomModel(Reports):
     >>> model.predict([[0, 4], [1, 4]])
     array([1, 2])
     """
+
+    touching: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
 
     def decision_function(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
@@ -304,8 +310,9 @@ class PomModel(Reports):
         """Return the rows at which nominal effects make thresholds cross.
 
         At these rows the formula (1) gives negative probabilities, which
-        `predict_proba` avoids by sorting. `fit_ratio` fits models whose nominal effects
-        cannot have this problem.
+        `predict_proba` avoids by sorting. The option `in_order` of `fit_pom` keeps
+        thresholds in order, and `fit_ratio` fits models whose nominal effects cannot
+        have this problem.
 
         Parameters
         ----------
@@ -334,8 +341,9 @@ class PomModel(Reports):
         array([0])
         """
         if X is not None:
-            eta, _ = predictors(self, *self._read(X, offset))
-            return np.flatnonzero((np.diff(eta, axis=1) < 0).any(axis=1))
+            Z, _ = self._read(X, offset)
+            cuts = thresholds_at(self, Z)
+            return np.flatnonzero((np.diff(cuts, axis=1) < 0).any(axis=1))
         if offset is not None:
             raise ValueError("offset must be None without X: training rows have theirs")
         design, x = (fit := remembered(self, "negative_rows")).loss.design, fit.x

@@ -1,0 +1,129 @@
+"""Cumulative models with nominal effects whose thresholds keep their order at rows.
+
+Thresholds with slopes may cross at a row, where a rank then has a negative probability.
+At the rows n_i of a set they do not where
+
+    (J_(j+1) - J_j)(alpha - nu n_i) >= 0   for all i and j                           (1)
+
+which is linear in the parameters. The loss (2) of `likelihood` is minimised under (1)
+by Newton's method: every step solves
+
+    min  g's + 1/2 s'H s   s.t.  (1) at x + s                                        (2)
+
+with the gradient g and the Hessian H = L L' at x. In d = L'(x + s) that is the point of
+a cone next to L'x - L^-1 g, which is (1) of `separation`, and solved by its method.
+Points between two in the cone are in it, so that a step may be shortened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._watch.monitor import Monitor
+from .design import Design
+from .likelihood import Likelihood, Point
+from .newton import Minimum, minimize
+from .rowwise import factor
+from .separation import Row, nearest
+
+_ROUNDING = 1e-14  # of predictors, relative to their parts, with room for sums
+_MEETS = 1e-9  # the distance of thresholds that meet, relative to the same
+
+
+class Order:
+    """The constraints (1).
+
+    Parameters
+    ----------
+    design : Design
+    rows : (k, m) array
+        The columns of nominal effects at the rows, in their units.
+    """
+
+    def __init__(self, design: Design, rows: np.ndarray):
+        self.design, self._rows = design, rows
+        centre, spread = (of[design.nominal] for of in (design.centre, design.spread))
+        self._N = (rows - centre) / spread
+        self._between = np.diff(design.J, axis=0)
+
+    def minimize(self, loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
+        """Return the minimum of a convex loss under the constraints."""
+        found = minimize(loss, loss.start(), max_iter, monitor, step_of=self._step)
+        return replace(found, point=loss.at(self._inside(found.point.x)))
+
+    def meetings(self, x: np.ndarray) -> np.ndarray:
+        """Count the rows where a threshold meets the next one, (T - 1,)."""
+        gaps, size = self._raw_gaps(x)
+        return np.asarray(np.count_nonzero(gaps <= _MEETS * size, axis=0))
+
+    def gaps(self, x: np.ndarray) -> np.ndarray:
+        """Return the left side of (1), (k, T - 1)."""
+        alpha, nu, _, _ = self.design.split(x)
+        slopes = self._between @ nu
+        return np.asarray(self._between @ alpha - self._N @ slopes.T)
+
+    def normal(self, row: int, j: int) -> np.ndarray:
+        """Return the gradient of a gap, (p,)."""
+        by_alpha, out = self._between[j], np.zeros(self.design.n_parameters)
+        by_nu = -np.outer(by_alpha, self._N[row]).ravel()
+        out[: by_alpha.size + by_nu.size] = np.append(by_alpha, by_nu)
+        return out
+
+    def _step(self, here: Point) -> tuple[np.ndarray, np.ndarray]:
+        """Return the solution of (2), and the force of the constraints, g + H s."""
+        H = here.hessian.dense()
+        step = _Nearby(self, here, H).solution() - here.x
+        return step, here.gradient + H @ step
+
+    def _raw_gaps(self, x: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the gaps as predictions compute them, and the size of their parts."""
+        D = self.design
+        alpha, nu, _, _ = D.split(D.raw(x))
+        theta, slopes = D.J @ alpha, D.J @ nu
+        parts = np.abs(theta) + np.abs(self._rows) @ np.abs(slopes).T
+        return np.diff(theta - self._rows @ slopes.T), float(parts.max(initial=0.0))
+
+    def _inside(self, x: np.ndarray) -> np.ndarray:
+        """Return x with thresholds moved apart by their rounding, so that those which
+        meet do not cross in predictions.
+        """
+        gaps, size = self._raw_gaps(x)
+        lacking = _ROUNDING * size - float(gaps.min(initial=np.inf))
+        if lacking <= 0:
+            return x
+        T, out = self.design.T, x.copy()
+        apart = self.design.alpha_of(np.arange(T) - (T - 1) / 2)
+        out[: apart.size] += lacking * apart
+        return out
+
+
+class _Nearby:
+    """The cone of (1) in the variables d, and the point that is to be near."""
+
+    def __init__(self, order: Order, here: Point, H: np.ndarray):
+        self._order = order
+        self._unit = 1 / np.sqrt(np.maximum(np.diagonal(H), 1e-200))
+        L = factor(H * self._unit * self._unit[:, None])
+        self._inverse = np.linalg.inv(L)
+        self.c = L.T @ (here.x / self._unit)
+        self.c -= self._inverse @ (self._unit * here.gradient)
+
+    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+        gaps = self._order.gaps(self.whole(d))
+        for at in but:
+            gaps[at] = np.inf
+        row, j = divmod(int(gaps.argmin()), gaps.shape[1])
+        return (row, j), float(gaps[row, j])
+
+    def normal(self, row: Row) -> np.ndarray:
+        return np.asarray(self._inverse @ (self._unit * self._order.normal(*row)))
+
+    def whole(self, d: np.ndarray) -> np.ndarray:
+        return np.asarray(self._unit * (self._inverse.T @ d))
+
+    def solution(self) -> np.ndarray:
+        """Return x + s of (2)."""
+        return self.whole(float(np.linalg.norm(self.c)) * nearest(self))
