@@ -288,9 +288,11 @@ def test_separated_ranks_are_reported(family):
 def test_what_is_refused():
     with pytest.raises(ValueError, match="family must be"):
         fit_ratio(MADE.X, MADE.y, family="cumulative")
-    model = fit_ratio(MADE.X, MADE.y)
+    model = fit_ratio(MADE.X, MADE.y, robust=True)
     with pytest.raises(ValueError, match='take method="wald"'):
         model.confint(method="profile")
+    with pytest.raises(ValueError, match="cluster has shape"):
+        fit_ratio(MADE.X, MADE.y, cluster=[1, 2])
 
 
 def averages(model, X, changed=None):
@@ -358,6 +360,106 @@ def test_residuals_are_those_of_the_probabilities(family, link):
     assert_allclose(model.residuals(kind="score"), slope, atol=1e-7)
     with pytest.raises(ValueError, match="kind must be"):
         model.residuals(kind="surrogate")
+
+
+# Robust errors, profiles, goodness of fit, influence
+
+
+def scores_of(model):
+    """Slopes of log P(y) of the rows by the parameters, from predictions."""
+    x, h = model.parameters, 1e-5
+    T, m = model.thresholds.size, model.nominal.size
+
+    def log_p(x):
+        theta, nu, beta = np.split(x, [T, T * (1 + m)])
+        changed = replace(
+            model, thresholds=theta, nominal_coef=nu.reshape(T, m), coef=beta
+        )
+        P = changed.predict_proba(MADE.X, offset=MADE.offset)
+        return np.log(P[np.arange(120), MADE.y])
+
+    return np.array([(log_p(x + h * e) - log_p(x - h * e)) / 2 / h
+                     for e in np.eye(x.size)]).T  # fmt: skip
+
+
+@cases
+def test_robust_errors_are_the_sandwich_of_the_scores_of_rows(family, link):
+    plain = whole(family, link, nominal=[1])
+    s, V, group = scores_of(plain), plain.covariance, np.arange(120) // 4
+    robust = whole(family, link, nominal=[1], robust=True)
+    middle = (MADE.weight[:, None] * s).T @ s
+    assert_allclose(robust.covariance, V @ middle @ V, rtol=1e-5, atol=1e-7)
+    sums = np.array([(MADE.weight * s.T)[:, group == g].sum(axis=1) for g in range(30)])
+    clustered = whole(family, link, nominal=[1], cluster=group)
+    expected = V @ (sums.T @ sums) @ V * 30 / 29
+    assert_allclose(clustered.covariance, expected, rtol=1e-5, atol=1e-7)
+    assert clustered.covariance_type == "cluster"
+    assert_array_equal(clustered.parameters, plain.parameters)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_stopping_models_have_the_profiles_and_errors_of_the_stages(backward):
+    row, stage, beyond = stages(MADE.y, backward=backward)
+    Z = np.column_stack([MADE.X[row], stage == 1, stage == 2]).astype(float)
+    family = "backward" if backward else "stopping"
+    ends = fit_ratio(MADE.X, MADE.y, family=family).confint(method="profile")
+    of_stages = ordinal.fit_pom(Z, beyond).confint(method="profile")
+    for end in ("lower", "upper"):
+        assert_allclose(ends[end], of_stages[end][:3], rtol=1e-5)
+    robust = fit_ratio(MADE.X, MADE.y, family=family, robust=True, tol=1e-9)
+    clusters = ordinal.fit_pom(Z, beyond, cluster=row, tol=1e-9)
+    expected = clusters.covariance[1:4, 1:4] * 119 / 120
+    assert_allclose(robust.covariance[3:, 3:], expected, rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+def test_ends_of_profiles_are_what_likelihood_ratio_tests_just_reject(link):
+    model = whole("adjacent", link)
+    ends = model.confint(0.9, method="profile")
+    assert_array_equal(ends["name"], model.coef_names)
+    for name in ("lower", "upper"):
+        value = ends[name][1]
+        without = fit_ratio(
+            np.delete(MADE.X, 1, axis=1), MADE.y, family="adjacent", link=link,
+            sample_weight=MADE.weight, offset=MADE.offset + value * MADE.X[:, 1],
+            tol=1e-9,
+        )  # fmt: skip
+        rise = 2 * (model.loglik - without.loglik)
+        assert rise == pytest.approx(1.6448536269514722**2, rel=1e-5)
+
+
+@families
+def test_goodness_of_fit_compares_groups_of_mean_ranks(family):
+    model = fit_ratio(MADE.X, MADE.y, family=family, tol=1e-9)
+    found = model.hosmer_lemeshow(groups=6)
+    P = model.predict_proba(MADE.X)
+    score = P @ np.arange(1, 5)
+    edges = np.quantile(score, np.arange(1, 6) / 6)
+    group = np.searchsorted(edges, score, side="left")
+    observed = np.array([np.bincount(MADE.y[group == g], minlength=4) for g in range(6)])
+    expected = np.array([P[group == g].sum(axis=0) for g in range(6)])
+    assert_array_equal(found.observed, observed)
+    assert_allclose(found.expected, expected, rtol=1e-10)
+    assert found.chi2 == pytest.approx(((observed - expected) ** 2 / expected).sum())
+    assert found.dof == 4 * 3 + 2
+
+
+@cases
+def test_influence_is_a_newton_step_without_the_row(family, link):
+    model = whole(family, link, nominal=[1])
+    fit = model.remembered
+    found = model.influence()
+    assert found.leverage.sum() == pytest.approx(model.parameters.size)
+    for i in (0, 17, 64):
+        weight = fit.loss.design.weight.copy()
+        weight[i] = 0
+        design = replace(fit.loss.design, weight=weight)
+        point = RatioLikelihood(design, family, link).at(fit.x)
+        step = -np.linalg.solve(point.hessian.dense(), point.gradient)
+        raw = design.raw(fit.x + step) - design.raw(fit.x)
+        assert_allclose(found.change[i], raw, rtol=1e-6, atol=1e-8)
+        cook = raw @ np.linalg.inv(model.covariance) @ raw / raw.size
+        assert found.cooks_distance[i] == pytest.approx(cook, rel=1e-5)
 
 
 def test_rows_of_a_loaded_ratio_model_must_be_given(tmp_path):

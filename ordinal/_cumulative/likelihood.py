@@ -8,7 +8,9 @@ With a and b the predictors eta_ij of (1) in `design` on the two sides of rank y
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,6 +21,7 @@ from .bordered import Bordered, tridiagonal
 from .design import Design, prices
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
+_BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
 _CHAIN = 100  # thresholds, from which on their Hessian is made and solved by blocks
 # Rows with which a fit takes longer than a thread may wait for its processor on a busy
 # machine (tools/bench/busy.py)
@@ -109,6 +112,47 @@ class Likelihood:
         out = np.empty((6, len(cuts)))
         _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
+
+    def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Gradients of log P of rows by x, some rows at a time: which, and (rows, p).
+
+        A row of weight 0 has none, whatever its probability is.
+        """
+        D, zeta = self.design, self.design.split(x)[3]
+        for rows in D.strips(max(1, _BLOCK // (x.size + D.T))):
+            with np.errstate(all="ignore"):  # of rows without weight
+                terms = self.terms(x, rows)
+            N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
+            Z = D.scale_columns(rows)
+            s = np.exp(Z @ zeta)
+            used = D.weight[rows] > 0
+            rank = D.rank[rows]
+            upper, lower = used & (rank < D.T), used & (rank > 0)
+            by_a = np.where(upper, terms.g1, 0.0)
+            by_b = np.where(lower, terms.g - terms.g1, 0.0)
+            by_theta = np.zeros((len(X), D.T))
+            by_theta[upper, rank[upper]] += by_a[upper] / s[upper]
+            by_theta[lower, rank[lower] - 1] += by_b[lower] / s[lower]
+            by_alpha = by_theta @ D.J
+            by_nu = -by_alpha[:, :, None] * N[:, None, :]
+            a = np.where(upper, terms.a, 0.0)
+            b = np.where(lower, terms.b, 0.0)
+            yield (
+                rows,
+                np.hstack(
+                    [
+                        by_alpha,
+                        by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
+                        -((by_a + by_b) / s)[:, None] * X,
+                        -(by_a * a + by_b * b)[:, None] * Z,
+                    ]
+                ),
+            )
+
+    @property
+    def of_design(self) -> Callable[[Design], Likelihood]:
+        """Return a function that makes the loss of other rows, without penalty."""
+        return partial(Likelihood, link=self.link, l2=0.0, n_threads=1)
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian, in one pass over the rows. O(n p^2)."""

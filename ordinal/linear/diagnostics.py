@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -10,11 +11,14 @@ from .._input.checks import check_choice, check_count, resolve_rng
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .estimates import covariance_for, remembered
-from .inference import Inference
+from .inference import Inference, Wald
 from .residuals import (
     GoodnessOfFit,
     Influence,
     Residual,
+    RowParts,
+    Rows,
+    ends_parts,
     hosmer_lemeshow,
     influence_of,
     probabilities_of,
@@ -24,7 +28,115 @@ from .residuals import (
 from .sandwich import Middle, covariance_of
 
 
-class Diagnostics(Inference):
+class GoodnessAndInfluence(Wald):
+    """Goodness of fit, and influence of rows."""
+
+    __slots__ = ()
+
+    def hosmer_lemeshow(
+        self,
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        groups: int = 10,
+        offset: ArrayLike | None = None,
+    ) -> GoodnessOfFit:
+        """Test the goodness of fit by the method of Fagerland and Hosmer.
+
+        Rows are divided into groups by quantiles of their mean rank, sum_j j P(y = j),
+        and the counts of the ranks in each group are compared with the sums of their
+        probabilities. A small p-value is evidence against the model. Rows with equal
+        means are in the same group, so that there may be fewer groups than requested.
+        The chi-square approximation is poor if many expected counts are below 5.
+
+        Parameters
+        ----------
+        X, y : optional
+            As for `residuals`. Default: the training rows, with their weights as
+            frequencies.
+        groups : int >= 2, default 10
+            Number of groups.
+        offset : (n,) array-like, default 0
+            Offset of the rows of `X`.
+
+        Returns
+        -------
+        GoodnessOfFit
+            A named tuple (chi2, dof, p_value, observed, expected).
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `residuals`; also if there are too few groups with different mean
+            ranks.
+
+        References
+        ----------
+        M. W. Fagerland, D. W. Hosmer, Statistics in Medicine 32:2235-2249, 2013.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+        >>> test = ordinal.fit_pom(X, y).hosmer_lemeshow()
+        >>> test.dof, test.observed.shape
+        (17, (10, 3))
+        """
+        groups = check_count("groups", groups, 2)
+        rows = read_rows(self, "hosmer_lemeshow", X, y, offset)
+        P = self._probabilities(rows)
+        return hosmer_lemeshow(P, rows.rank, rows.weight, groups)
+
+    def influence(self) -> Influence:
+        """Return leverages, and the change of the estimates without each training row.
+
+        The change is that of one Newton step, which is exact to first order. A row of
+        weight 2 is left out as two rows. Curvatures are those of the fit; for scale
+        effects, the information of a row is replaced by its mean over the ranks.
+
+        Returns
+        -------
+        Influence
+            A named tuple (leverage, cooks_distance, change). Entries are infinite or
+            nan if the estimates do not exist without the row.
+
+        Raises
+        ------
+        ValueError
+            As for `standard_errors`; also if the model no longer has its training rows.
+
+        References
+        ----------
+        D. Pregibon, Annals of Statistics 9:705-724, 1981.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+        >>> found = ordinal.fit_pom(X, y).influence()
+        >>> round(float(found.leverage.sum()), 6)
+        4.0
+        """
+        covariance_for(self, "influence")
+        fit = remembered(self, "influence")
+        middle = Middle("observed", None)
+        V = covariance_of(fit.loss, fit.loss.at(fit.x), middle)
+        assert V is not None  # as there is one of the model
+        rows = read_rows(self, "influence")
+        parts_of = partial(self._row_parts, rows)
+        found = influence_of(self, rows.rank.size, V, parts_of)
+        return Influence(*map(read_only, found))
+
+    def _probabilities(self, rows: Rows) -> np.ndarray:
+        """Return the probabilities of the ranks that have training rows, (n, r)."""
+        return probabilities_of(self, rows)
+
+    def _row_parts(self, rows: Rows, part: slice) -> RowParts:
+        """Return the slopes and curvatures of some rows for `influence`."""
+        return ends_parts(self, rows, part)
+
+
+class Diagnostics(GoodnessAndInfluence, Inference):
     """Residuals, goodness of fit and influence of rows of a cumulative model."""
 
     __slots__ = ()
@@ -89,95 +201,3 @@ class Diagnostics(Inference):
         rows = read_rows(self, "residuals", X, y, offset)
         drawn = resolve_rng(rng) if kind == "surrogate" else None
         return residuals_of(self, rows, kind, drawn)
-
-    def hosmer_lemeshow(
-        self,
-        X: MatrixLike | None = None,
-        y: ArrayLike | None = None,
-        *,
-        groups: int = 10,
-        offset: ArrayLike | None = None,
-    ) -> GoodnessOfFit:
-        """Test the goodness of fit by the method of Fagerland and Hosmer.
-
-        Rows are divided into groups by quantiles of their mean rank, sum_j j P(y = j),
-        and the counts of the ranks in each group are compared with the sums of their
-        probabilities. A small p-value is evidence against the model. Rows with equal
-        means are in the same group, so that there may be fewer groups than requested.
-        The chi-square approximation is poor if many expected counts are below 5.
-
-        Parameters
-        ----------
-        X, y : optional
-            As for `residuals`. Default: the training rows, with their weights as
-            frequencies.
-        groups : int >= 2, default 10
-            Number of groups.
-        offset : (n,) array-like, default 0
-            Offset of the rows of `X`.
-
-        Returns
-        -------
-        GoodnessOfFit
-            A named tuple (chi2, dof, p_value, observed, expected).
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `residuals`; also if there are too few groups with different mean
-            ranks.
-
-        References
-        ----------
-        M. W. Fagerland, D. W. Hosmer, Statistics in Medicine 32:2235-2249, 2013.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> test = ordinal.fit_pom(X, y).hosmer_lemeshow()
-        >>> test.dof, test.observed.shape
-        (17, (10, 3))
-        """
-        groups = check_count("groups", groups, 2)
-        rows = read_rows(self, "hosmer_lemeshow", X, y, offset)
-        P = probabilities_of(self, rows)
-        return hosmer_lemeshow(P, rows.rank, rows.weight, groups)
-
-    def influence(self) -> Influence:
-        """Return leverages, and the change of the estimates without each training row.
-
-        The change is that of one Newton step, which is exact to first order. A row of
-        weight 2 is left out as two rows. Curvatures are those of the fit; for scale
-        effects, the information of a row is replaced by its mean over the ranks.
-
-        Returns
-        -------
-        Influence
-            A named tuple (leverage, cooks_distance, change). Entries are infinite or
-            nan if the estimates do not exist without the row.
-
-        Raises
-        ------
-        ValueError
-            As for `standard_errors`; also if the model no longer has its training rows.
-
-        References
-        ----------
-        D. Pregibon, Annals of Statistics 9:705-724, 1981.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> found = ordinal.fit_pom(X, y).influence()
-        >>> round(float(found.leverage.sum()), 6)
-        4.0
-        """
-        covariance_for(self, "influence")
-        fit = remembered(self, "influence")
-        middle = Middle("observed", None)
-        V = covariance_of(fit.loss, fit.loss.at(fit.x), middle)
-        assert V is not None  # as there is one of the model
-        found = influence_of(self, read_rows(self, "influence"), V)
-        return Influence(*map(read_only, found))

@@ -22,7 +22,7 @@ from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
 from .._watch.convergence import Status, warn_of_disorder, warn_of_separation
 from .estimates import null_loglik, refit
-from .inference import WaldOnly
+from .inference import ByPredictors
 from .log_gamma import EstimatedShape, FixedShape, tails
 from .prepared import PreparedPom, prepare_pom
 from .sandwich import inverse
@@ -33,7 +33,7 @@ _CONTAINED: dict[Link, float] = {"probit": 0.0, "cloglog": 1.0, "loglog": -1.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FlexibleModel(WaldOnly):
+class FlexibleModel(ByPredictors):
     """Cumulative model with the log-gamma link, which `fit_flexible` returns.
 
     Attributes
@@ -68,6 +68,12 @@ class FlexibleModel(WaldOnly):
 
     def _kinds(self) -> np.ndarray:
         return np.append(super(FlexibleModel, self)._kinds(), "link")
+
+    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
+        raise ValueError(
+            'confint(method="profile") is of models of fit_pom and fit_ratio: take '
+            'method="wald"'
+        )
 
     def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
         if self.nominal.size:

@@ -377,8 +377,8 @@ class Wald(Estimates):
         )
 
 
-class WaldOnly(Wald):
-    """Predictions of a model that has only Wald intervals."""
+class ByPredictors(Wald):
+    """Predictions of a model that computes probabilities from its predictors."""
 
     __slots__ = ()
 
@@ -423,11 +423,6 @@ class WaldOnly(Wald):
         """Predict labels by a rule on `predict_proba`, as in `PomModel.predict`."""
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost, offset=offset)
-
-    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
-        raise ValueError(
-            'confint(method="profile") is of models of fit_pom: take method="wald"'
-        )
 
 
 class Effects(Wald):

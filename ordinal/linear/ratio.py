@@ -24,7 +24,8 @@ from .._model.preparation import Callback
 from .._numerics.rows import strips
 from .._watch.convergence import Status, warn_of_separation
 from .estimates import Remembered, predictors, refit, remember
-from .inference import Effects, WaldOnly
+from .diagnostics import GoodnessAndInfluence
+from .inference import ByPredictors, Effects
 from .monotone import constrained
 from .prepared import PreparedPom, prepare_pom
 from .ratio_loss import (
@@ -34,16 +35,18 @@ from .ratio_loss import (
     RatioMeans,
     log_probabilities,
     residuals_at,
+    row_terms,
+    slopes_of_predictors,
 )
-from .residuals import read_rows
-from .sandwich import covariance_of_hessian
+from .residuals import RowParts, Rows, read_rows
+from .sandwich import Middle, covariance_of
 from .training import Missing
 
 _MOVES = 0.1  # of a predictor by the last step: only without a finite minimum
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RatioModel(WaldOnly, Effects):
+class RatioModel(ByPredictors, GoodnessAndInfluence, Effects):
     """Stopping ratio or adjacent categories model, which `fit_ratio` returns.
 
     Attributes
@@ -74,6 +77,25 @@ class RatioModel(WaldOnly, Effects):
 
     def _means(self) -> RatioMeans:
         return RatioMeans(self, self.family)
+
+    def _probabilities(self, rows: Rows) -> np.ndarray:
+        P = np.empty((rows.rank.size, self.alpha.size + 1))
+        for part in strips(len(P), max(1, BLOCK // P.shape[1])):
+            eta, _ = predictors(self, *rows.source.at(part))
+            P[part] = np.exp(log_probabilities(self.family, self.link, eta))
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def _row_parts(self, rows: Rows, part: slice) -> RowParts:
+        at, w = rows.source.at(part), rows.weight[part]
+        eta, _ = predictors(self, *at)
+        _, g, curvature = row_terms(self.family, self.link, eta, rows.rank[part])
+        if curvature.ndim == 2:
+            curvature = curvature[:, :, None] * np.eye(curvature.shape[1])
+        used = w > 0
+        g = np.where(used[:, None], g, 0.0) * w[:, None]
+        M = -np.where(used[:, None, None], curvature, 0.0) * w[:, None, None]
+        N, X = at.Z[:, self.nominal], at.Z[:, self.location]
+        return RowParts(slopes_of_predictors(self.alpha.size, N, X), g, M)
 
     def residuals(
         self,
@@ -200,6 +222,8 @@ def fit_ratio(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
+    robust: bool = False,
+    cluster: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
@@ -230,7 +254,9 @@ def fit_ratio(
         concave only for "logit".
     nominal : names or numbers of columns, default none
         Features with one coefficient per threshold.
-    offset, sample_weight, class_weight, classes, reference, missing : optional
+    offset, sample_weight, class_weight, robust, cluster : optional
+        As for `fit_pom`.
+    classes, reference, missing : optional
         As for `fit_pom`.
     tol : float > 0, default 1e-6
         Length of the next Newton step, in standard errors.
@@ -274,6 +300,7 @@ def fit_ratio(
     """
     check_choice("family", family, get_args(Family))
     check_choice("link", link, get_args(Link))
+    robust = check_flag("robust", robust)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare_pom(
         *("fit_ratio", X, y, False),
@@ -284,6 +311,7 @@ def fit_ratio(
         offset=offset,
         sample_weight=sample_weight,
         class_weight=class_weight,
+        cluster=cluster,
         classes=classes,
         reference=reference,
         missing=missing,
@@ -298,9 +326,11 @@ def fit_ratio(
         prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link)
     )
     loss = RatioLikelihood(prepared.design, family, link)
+    groups, n = prepared.training.cluster, prepared.design.n_samples
+    middle = Middle.from_arguments(robust, groups, n)
     with prepared.monitor as monitor, closing(prepared.problem):
         found = minimize(loss, loss.start(), max_iter, monitor)
-        model = _model(prepared, loss, found)
+        model = _model(prepared, loss, found, middle)
         monitor.conclude(model.convergence)
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
@@ -329,7 +359,9 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     return np.flatnonzero(size > _MOVES * max(size.max(), moved / size.size))
 
 
-def _model(prepared: PreparedPom, loss: RatioLikelihood, found: Minimum) -> RatioModel:
+def _model(
+    prepared: PreparedPom, loss: RatioLikelihood, found: Minimum, middle: Middle
+) -> RatioModel:
     D, point, status = loss.design, found.point, found.status
     separated = np.zeros(0, np.int64)
     if np.isfinite(found.step).all() and point.hessian.size:
@@ -343,8 +375,8 @@ def _model(prepared: PreparedPom, loss: RatioLikelihood, found: Minimum) -> Rati
     null = refit(bare, bare.start(), "fit_ratio").point.value
     model = RatioModel(
         **prepared.fields(D, point.x, in_order=False),
-        covariance=covariance_of_hessian(D, point),
-        covariance_type="observed",
+        covariance=covariance_of(loss, point, middle),
+        covariance_type=middle.kind,
         l1=0.0,
         l2=0.0,
         loglik=-D.total * point.value,

@@ -22,7 +22,8 @@ A. Agresti, "Analysis of Ordinal Categorical Data", Wiley, 2010, chapter 4. G. T
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -48,6 +49,8 @@ class RatioLikelihood:
     family : Family
     link : Link
     """
+
+    n_threads = 1
 
     def __init__(self, design: Design, family: Family, link: Link):
         self.design, self.family, self.link = design, family, link
@@ -90,6 +93,22 @@ class RatioLikelihood:
             eta -= D.offset[rows][:, None]
         return np.asarray(eta)
 
+    @property
+    def of_design(self) -> Callable[[Design], RatioLikelihood]:
+        """Return a function that makes the loss of other rows."""
+        return partial(RatioLikelihood, family=self.family, link=self.link)
+
+    def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield gradients of log P of rows by x, some rows at a time."""
+        D = self.design
+        for rows in D.strips(max(1, BLOCK // (D.T**2 + x.size))):
+            with np.errstate(all="ignore"):  # of rows without weight
+                eta = self.predictors(x, rows)
+                _, G, _ = row_terms(self.family, self.link, eta, D.rank[rows])
+            G = np.where(D.weight[rows][:, None] > 0, G, 0.0)
+            N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
+            yield rows, np.einsum("nk,nkp->np", G, slopes_of_predictors(D.T, N, X))
+
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian, in one pass over the rows. O(n (T + p)^2)."""
         D, (T, M) = self.design, self._slots
@@ -121,6 +140,17 @@ class RatioLikelihood:
         placed[self._order] = gradient
         made[np.ix_(self._order, self._order)] = H
         return Point(x, float(value), placed, Bordered.all_core(made))
+
+
+def slopes_of_predictors(T: int, N: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Slopes of the T predictors of rows by (theta, nu, beta), (n, T, p)."""
+    n, m = N.shape
+    out, j = np.zeros((n, T, T * (1 + m) + X.shape[1])), np.arange(T)
+    out[:, j, j] = 1.0
+    for k in range(m):
+        out[:, j, T + j * m + k] = -N[:, k, None]
+    out[:, :, T * (1 + m) :] = -X[:, None, :]
+    return out
 
 
 def _by_slots(curvature: np.ndarray, E: np.ndarray, X: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ and minus its curvatures, J (2, p) the slopes of (a, b) by x and K = J V J',
     change = -V J' (1 - M K)^-1 g                                                    (1)
     cook = u'K u / p,   u = (1 - M K)^-1 g
 
+with the T predictors of a row of a ratio model in the place of (a, b).
+
 C. Li, B. E. Shepherd, "A new residual for ordinal outcomes", Biometrika 99:473-480,
 2012. D. Liu, H. Zhang, "Residuals and diagnostics for ordinal regression models: a
 surrogate approach", JASA 113:845-854, 2018. M. W. Fagerland, D. W. Hosmer, "A
@@ -27,6 +29,7 @@ goodness-of-fit test for the proportional odds regression model", Statistics in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -229,38 +232,42 @@ def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
     return np.asarray(at[0] + np.maximum(place - left, 0.0) * (at[1] - at[0]))
 
 
-def influence_of(model: Estimates, rows: Rows, V: np.ndarray) -> Influence:
-    """Return (1) of the training rows. O(n p^2)."""
-    n, p = rows.rank.size, model.parameters.size
+class RowParts(NamedTuple):
+    """What (1) needs of rows with k predictors each: J (n, k, p), g (n, k) and
+    M (n, k, k).
+    """
+
+    J: np.ndarray
+    g: np.ndarray
+    M: np.ndarray
+
+
+def influence_of(
+    model: Estimates, n: int, V: np.ndarray, parts_of: Callable[[slice], RowParts]
+) -> Influence:
+    """Return (1) of n training rows. O(n k p^2)."""
+    p, T = model.parameters.size, int(model.observed.sum())
     leverage, cook, change = np.empty(n), np.empty(n), np.empty((n, p))
-    for part in strips(n, max(1, _BLOCK // (p + model.observed.size))):
-        J, g, M = _row_parts(model, rows, part)
+    for part in strips(n, max(1, _BLOCK // (T * (p + T)))):
+        J, g, M = parts_of(part)
         JV = J @ V
         K = JV @ J.transpose(0, 2, 1)
         MK = M @ K
-        leverage[part] = MK[:, 0, 0] + MK[:, 1, 1]
-        A = np.eye(2) - MK
+        leverage[part] = np.trace(MK, axis1=1, axis2=2)
+        A = np.eye(g.shape[1]) - MK
         with np.errstate(divide="ignore", invalid="ignore"):
-            det = A[:, 0, 0] * A[:, 1, 1] - A[:, 0, 1] * A[:, 1, 0]
-            u = (
-                np.stack(
-                    [
-                        A[:, 1, 1] * g[:, 0] - A[:, 0, 1] * g[:, 1],
-                        A[:, 0, 0] * g[:, 1] - A[:, 1, 0] * g[:, 0],
-                    ],
-                    axis=1,
-                )
-                / det[:, None]
-            )
+            alone = ~(np.abs(np.linalg.det(A)) > 0)  # no estimates without the row
+            A[alone] = np.nan
+            u = np.linalg.solve(A, g[:, :, None])[:, :, 0]
         change[part] = -np.einsum("nk,nkp->np", u, JV)
         cook[part] = np.einsum("nk,nkl,nl->n", u, K, u) / p
     return Influence(leverage, cook, change)
 
 
-def _row_parts(
-    model: Estimates, rows: Rows, part: slice
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """J (n, 2, p), g (n, 2) and M (n, 2, 2) of some rows."""
+def ends_parts(model: Estimates, rows: Rows, part: slice) -> RowParts:
+    """Return the parts of some rows of a cumulative model, whose predictors are a and
+    b.
+    """
     at, rank = rows.source.at(part), rows.rank[part]
     T = int(model.observed.sum()) - 1
     structure = structure_of(model.threshold, T)
@@ -287,7 +294,7 @@ def _row_parts(
     size = structure.shape[1] * N.shape[1]
     parts = [of_alpha, of_nu.reshape(rank.size, 2, size), of_beta, of_zeta]
     J = np.concatenate(parts, axis=2)
-    return np.where(inner[:, :, None], J, 0.0), g, M
+    return RowParts(np.where(inner[:, :, None], J, 0.0), g, M)
 
 
 def feature_values(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray | None]:

@@ -18,22 +18,19 @@ N. Graham, Journal of Statistical Software 95(1), 2020, for G / (G - 1).
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from .._cumulative.bordered import Bordered, Factor
 from .._cumulative.design import Design
-from .._cumulative.likelihood import Likelihood, Link, Point
+from .._cumulative.likelihood import Point
 from .._input.checks import as_array, shown
 from .._input.sparse import read_only
 from .._rows.sums import Parts
-
-_BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
-
 
 CovarianceType = Literal["observed", "robust", "cluster"]
 
@@ -79,7 +76,26 @@ def _read_clusters(cluster: Any, n: int) -> np.ndarray:
     return np.array([known[label] for label in labels.tolist()])
 
 
-def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | None:
+class Scored(Protocol):
+    """A loss of rows, each of which has a gradient of its own.
+
+    Attributes
+    ----------
+    design : Design
+    of_design : callable
+        The same loss of other rows, without penalty; a function that can be sent.
+    """
+
+    @property
+    def design(self) -> Design: ...
+    @property
+    def of_design(self) -> Callable[[Design], Scored]: ...
+    @property
+    def n_threads(self) -> int: ...
+    def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]: ...
+
+
+def covariance_of(loss: Scored, at: Point, middle: Middle) -> np.ndarray | None:
     """Return the covariance of the estimates, (p, p), in units of the columns.
 
     None without a Hessian, or if these units make it overflow.
@@ -89,21 +105,8 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
     inner = inverse(at.hessian) / loss.design.total
     if middle.kind != "observed":
         inner = sandwich(loss, at.x, inner, middle.groups)
-    return _in_units(loss.design, inner)
-
-
-def covariance_of_hessian(design: Design, at: Point) -> np.ndarray | None:
-    """Return the inverse of the information in units of the columns, (p, p), or None as
-    `covariance_of`.
-    """
-    if not at.hessian.size:
-        return None
-    return _in_units(design, inverse(at.hessian) / design.total)
-
-
-def _in_units(design: Design, inner: np.ndarray) -> np.ndarray | None:
     with np.errstate(over="ignore", invalid="ignore"):
-        covariance = design.raw_covariance(inner)
+        covariance = loss.design.raw_covariance(inner)
     # Columns of tiny spread have variances beyond the range of double in their units.
     return read_only(covariance) if np.isfinite(covariance).all() else None
 
@@ -120,13 +123,14 @@ def inverse(H: Bordered) -> np.ndarray:
 
 
 def sandwich(
-    loss: Likelihood, x: np.ndarray, bread: np.ndarray, cluster: np.ndarray | None
+    loss: Scored, x: np.ndarray, bread: np.ndarray, cluster: np.ndarray | None
 ) -> np.ndarray:
     """V of (1) in the parameters of the loss, (p, p), given H^-1 / W. O(n p^2)."""
     weight = loss.design.weight
     p = x.size
     if cluster is None:
-        (middle,) = loss.design.summed(partial(_squares, loss.link, x), loss.n_threads)
+        squares = partial(_squares, loss.of_design, x)
+        (middle,) = loss.design.summed(squares, loss.n_threads)
         return np.asarray(bread @ middle @ bread)
     # a cluster whose rows have no weight is no cluster
     _, group = np.unique(cluster[weight > 0], return_inverse=True)
@@ -136,53 +140,18 @@ def sandwich(
     if G < 2:
         raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
     sums = np.zeros((G, p))
-    for rows, s in scores(loss, x):
+    for rows, s in loss.scores(x):
         # Several rows of a chunk are of one cluster.
         np.add.at(sums, place[rows], weight[rows][:, None] * s)
     # The factor is that of Stata and of R's sandwich::vcovCL.
     return np.asarray(bread @ (sums.T @ sums) @ bread) * (G / (G - 1))
 
 
-def _squares(link: Link, x: np.ndarray, D: Design) -> Parts:
+def _squares(
+    of_design: Callable[[Design], Scored], x: np.ndarray, D: Design
+) -> Parts:
     """Return the contribution of a chunk to the middle."""
     middle = np.zeros((x.size, x.size))
-    for rows, s in scores(Likelihood(D, link, 0.0, 1), x):
+    for rows, s in of_design(D).scores(x):
         middle += (D.weight[rows][:, None] * s).T @ s
     return (middle,)
-
-
-def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Gradients of log P of rows by x, some rows at a time: which, and (rows, p).
-
-    A row of weight 0 has none, whatever its probability is.
-    """
-    D, zeta = loss.design, loss.design.split(x)[3]
-    for rows in D.strips(max(1, _BLOCK // (x.size + D.T))):
-        with np.errstate(all="ignore"):  # of rows without weight
-            terms = loss.terms(x, rows)
-        N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
-        Z = D.scale_columns(rows)
-        s = np.exp(Z @ zeta)
-        used = D.weight[rows] > 0
-        rank = D.rank[rows]
-        upper, lower = used & (rank < D.T), used & (rank > 0)
-        by_a = np.where(upper, terms.g1, 0.0)
-        by_b = np.where(lower, terms.g - terms.g1, 0.0)
-        by_theta = np.zeros((len(X), D.T))
-        by_theta[upper, rank[upper]] += by_a[upper] / s[upper]
-        by_theta[lower, rank[lower] - 1] += by_b[lower] / s[lower]
-        by_alpha = by_theta @ D.J
-        by_nu = -by_alpha[:, :, None] * N[:, None, :]
-        a = np.where(upper, terms.a, 0.0)
-        b = np.where(lower, terms.b, 0.0)
-        yield (
-            rows,
-            np.hstack(
-                [
-                    by_alpha,
-                    by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
-                    -((by_a + by_b) / s)[:, None] * X,
-                    -(by_a * a + by_b * b)[:, None] * Z,
-                ]
-            ),
-        )
