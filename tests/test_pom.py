@@ -507,6 +507,111 @@ def test_probabilities_where_thresholds_cross():
     assert_allclose(below, np.sort(raw, axis=1), rtol=1e-10)
 
 
+@given(seeds, links)
+def test_offsets_that_differ_by_a_constant_shift_the_thresholds(seed, link):
+    X, y, weight, offset = drawn(seed)
+    shift = np.array([0.7, -0.4, 0.2])  # by which free thresholds may fall
+    options = {"link": link, "sample_weight": weight, "nominal": [0], "tol": TIGHT}
+    plain = fit_pom(X, y, offset=offset, **options)
+    same = fit_pom(X, y, offset=np.tile(offset[:, None], 3), **options)
+    assert_same(same, plain)
+    model = fit_pom(X, y, offset=offset[:, None] + shift, **options)
+    assume(plain.convergence.converged)
+    assert_allclose(model.loglik, plain.loglik, rtol=1e-11)
+    assert_allclose(model.alpha, plain.alpha + shift, rtol=1e-6, atol=1e-7)
+    assert_allclose(model.coef, plain.coef, rtol=1e-6, atol=1e-8)
+    assert_allclose(model.covariance, plain.covariance, rtol=1e-4, atol=1e-8)
+    assert_allclose(model.null_loglik, plain.null_loglik, rtol=1e-9)
+    assert_array_equal(model.crossings, plain.crossings)
+    P = plain.predict_proba(X, offset=offset)
+    assert_allclose(
+        model.predict_proba(X, offset=offset[:, None] + shift), P, atol=1e-7
+    )
+    given_mean = model.decision_function(X, offset=offset[:, None] + shift)
+    assert_allclose(given_mean, X[:, 1:] @ model.coef + offset + shift.mean())
+
+
+@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+def test_offsets_by_threshold_are_nominal_effects_that_are_known(link, threshold):
+    X, y, weight, _ = drawn(5)
+    options = {"link": link, "threshold": threshold, "sample_weight": weight}
+    free = fit_pom(X, y, nominal=[0], tol=TIGHT, **options)
+    nu = structure_of(threshold, 3) @ free.nominal_coef
+    known = X[:, :1] * nu.T
+    model = fit_pom(X[:, 1:], y, offset=known, tol=TIGHT, **options)
+    assert_allclose(model.loglik, free.loglik, rtol=1e-11)
+    assert_allclose(model.alpha, free.alpha, rtol=1e-6, atol=1e-8)
+    assert_allclose(model.coef, free.coef, rtol=1e-6, atol=1e-8)
+    rest = np.delete(
+        np.arange(free.parameters.size), np.arange(len(free.alpha)) + len(free.alpha)
+    )
+    inner = np.linalg.inv(np.linalg.inv(free.covariance)[np.ix_(rest, rest)])
+    assert_allclose(model.covariance, inner, rtol=1e-5)
+    for name in ("residuals", "average_proba"):
+        one, other = getattr(model, name)(), getattr(free, name)()
+        if name == "average_proba":
+            one, other = one["probability"], other["probability"]
+        assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+    robust = fit_pom(X[:, 1:], y, offset=known, tol=TIGHT, robust=True, **options)
+    loglik_at = robust.remembered.loss
+    s = np.vstack([part for _, part in loglik_at.scores(robust.remembered.x)])
+    step = 1e-5
+    for k in range(robust.remembered.x.size):
+        e = step * (np.arange(robust.remembered.x.size) == k)
+        up, down = (loglik_at.at(robust.remembered.x + d).value for d in (e, -e))
+        slope = (up - down) / 2 / step * -weight.sum()
+        assert weight @ s[:, k] == pytest.approx(slope, abs=1e-3)
+    leverage = model.influence().leverage
+    assert leverage.sum() == pytest.approx(model.parameters.size)
+
+
+@may_cross
+def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y, _, _ = drawn(6)
+    known = np.random.default_rng(1).normal(size=(80, 3))
+    data = pd.DataFrame({"a": X[:, 0], "y": y, "p": known[:, 0], "q": known[:, 1],
+                         "s": known[:, 2]})  # fmt: skip
+    with pytest.warns(DisorderedThresholdsWarning):
+        model = fit_pom(X[:, :1], y, offset=known)
+    cuts = model.thresholds - known
+    crossed = np.diff(cuts, axis=1) < 0
+    assert_array_equal(
+        model.crossings, [*crossed.sum(axis=0), 0][: model.crossings.size]
+    )
+    rows = np.flatnonzero(crossed.any(axis=1))
+    assert_array_equal(model.negative_rows(), rows)
+    assert_array_equal(model.negative_rows(X[:, :1], offset=known), rows)
+    named = fit_pom("y ~ a + offset(p)", data, offset=["p", "q", "s"])
+    twice = fit_pom(X[:, :1], y, offset=known + known[:, :1])
+    assert_allclose(named.parameters, twice.parameters)
+    model.save(tmp_path / "m")
+    loaded = ordinal.load(tmp_path / "m")
+    P = model.predict_proba(X[:, :1], offset=known)
+    assert_array_equal(loaded.predict_proba(X[:, :1], offset=known), P)
+    assert_allclose(P.sum(axis=1), 1)
+    # rows that lack an entry are left out
+    gaps, keep = known.copy(), np.arange(80) != 5
+    gaps[5, 1] = np.nan
+    dropped = fit_pom(X[:, :1], y, offset=gaps, missing="drop")
+    without = fit_pom(X[keep, :1], y[keep], offset=known[keep])
+    assert_array_equal(dropped.parameters, without.parameters)
+    for call, match in (
+        (lambda: fit_pom(X, y, offset=known[:, :2]), "a column for each of the 3"),
+        (lambda: fit_pom(X, y, offset=known, l1=0.1), "fit_pom without l1"),
+        (lambda: fit_pom(X, y, offset=known, nominal=[0], in_order=True), "in_order"),
+        (lambda: ordinal.fit_pom_path(X, y, offset=known), "fit_pom without l1"),
+        (lambda: fit_pom(X, y, offset=known, classes=[0, 1, 2, 9, 3]), "thresholds"),
+        (lambda: fit_pom(X, y, offset=gaps), "lack values"),
+        (lambda: model.predict(X[:, :1], offset=known[:, :2]), "a column for each"),
+        (lambda: model.predict(X[:, :1], offset=known[:3]), "offset has shape"),
+        (lambda: fit_pom("y ~ a", data, offset=["p", "x"]), "names 'x'"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
+
+
 def gaps_of(model, X, rows):
     """The matrix A of A x >= 0, distances of neighbouring thresholds at rows."""
     T = model.classes.size - 1

@@ -362,6 +362,26 @@ def test_residuals_are_those_of_the_probabilities(family, link):
         model.residuals(kind="surrogate")
 
 
+@cases
+def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
+    free = whole(family, link, nominal=[1])
+    known = MADE.offset[:, None] + MADE.X[:, 1:2] * free.nominal_coef.T
+    model = fit_ratio(
+        np.delete(MADE.X, 1, axis=1), MADE.y, sample_weight=MADE.weight, offset=known,
+        family=family, link=link, tol=1e-9,
+    )  # fmt: skip
+    assert_allclose(model.parameters, free.parameters[[0, 1, 2, 6, 7]], atol=1e-7)
+    assert model.loglik == pytest.approx(free.loglik, rel=1e-12)
+    P = model.predict_proba(np.delete(MADE.X, 1, axis=1), offset=known)
+    assert_allclose(P, free.predict_proba(MADE.X, offset=MADE.offset), atol=1e-8)
+    assert_allclose(model.residuals(), free.residuals(), atol=1e-7)
+    effects, others = model.marginal_effects(), free.marginal_effects()
+    own = np.isin(others["name"], ["x1", "x3"])
+    assert_allclose(effects["effect"], others["effect"][own], atol=1e-7)
+    with pytest.raises(ValueError, match="a column for each of the 3 thresholds"):
+        fit_ratio(MADE.X, MADE.y, offset=known[:, :2], family=family)
+
+
 # Robust errors, profiles, goodness of fit, influence
 
 
@@ -436,7 +456,9 @@ def test_goodness_of_fit_compares_groups_of_mean_ranks(family):
     score = P @ np.arange(1, 5)
     edges = np.quantile(score, np.arange(1, 6) / 6)
     group = np.searchsorted(edges, score, side="left")
-    observed = np.array([np.bincount(MADE.y[group == g], minlength=4) for g in range(6)])
+    observed = np.array(
+        [np.bincount(MADE.y[group == g], minlength=4) for g in range(6)]
+    )
     expected = np.array([P[group == g].sum(axis=0) for g in range(6)])
     assert_array_equal(found.observed, observed)
     assert_allclose(found.expected, expected, rtol=1e-10)

@@ -61,12 +61,24 @@ def check_columns(name: str, d: int) -> None:
 
 
 def read_offset(offset: ArrayLike, n: int) -> np.ndarray:
-    """Offsets of n rows; ValueError or TypeError unless they are numbers whose squares
-    are finite.
+    """Offsets of n rows, (n,), or by threshold, (n, T); ValueError or TypeError unless
+    they are numbers whose squares are finite.
     """
-    a = as_real_array(offset, "offset", (n,), " as X")
+    a = as_real_array(offset, "offset")
+    if a.ndim not in (1, 2) or len(a) != n:
+        raise ValueError(f"offset has shape {a.shape}, expected ({n},) as X")
     check_entries("offset", a, np.abs(a) <= 1e100, "lie between -1e100 and 1e100")
     return a
+
+
+def mean_offset(offset: np.ndarray) -> np.ndarray:
+    """Offsets of rows, (n,): means over the thresholds where they differ by these."""
+    return offset if offset.ndim == 1 else np.asarray(offset.mean(axis=1))
+
+
+def by_threshold(offset: np.ndarray) -> np.ndarray:
+    """Offsets of rows by thresholds, (n, T), or (n, 1) where they are the same."""
+    return offset[:, None] if offset.ndim == 1 else offset
 
 
 def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
@@ -124,7 +136,8 @@ class Design:
         All columns, in their units.
     location, nominal, scale : (d,), (m,), (k,) int arrays
         Which of them have beta, nu and zeta.
-    offset : (n,) array or None
+    offset : (n,) or (n, T) array, or None
+        The same at all thresholds, or by threshold.
     rank : (n,) int32
         0..T, among the ranks that are present; rows of weight 0 may have any.
     weight : (n,) array
@@ -375,6 +388,23 @@ class Design:
         """Return whether J is I. Two equidistant thresholds have another square J."""
         return self.J.shape[1] == self.T and not self.J[1:, 0].any()
 
+    @property
+    def is_shifted(self) -> bool:
+        """Return whether offsets differ by threshold."""
+        return self.offset is not None and self.offset.ndim == 2
+
+    def offset_ends(
+        self, rows: slice = slice(None)
+    ) -> tuple[np.ndarray | float, np.ndarray | float]:
+        """Return the offsets of rows at the thresholds above and below their ranks."""
+        if self.offset is None:
+            return 0.0, 0.0
+        known, rank = self.offset[rows], self.rank[rows]
+        if known.ndim == 1:
+            return known, known
+        padded, row = np.pad(known, ((0, 0), (1, 1))), np.arange(rank.size)
+        return padded[row, rank + 1], padded[row, rank]
+
     def start(self, quantile: np.ndarray) -> np.ndarray:
         """Return the parameters of no effects, from F^-1 of the shares up to
         thresholds, which lie as far about the mean of the offset as its deviation asks
@@ -387,17 +417,37 @@ class Design:
             even = np.linspace(-1, 1, self.T)
             x[:q] = self.alpha_of(even)
         if self.offset is not None:
-            _, (deviation,) = moments(self.offset[:, None], self.weight / self.total)
+            known = mean_offset(self.offset)[:, None]
+            _, (deviation,) = moments(known, self.weight / self.total)
             # The latent variable has the variance of the noise plus that of the offset.
             x = self.enlarged(x + self.level(x.size), math.hypot(1, deviation))
+            x[:q] = self._uncrossed(x[:q])
         return x
+
+    def _uncrossed(self, alpha: np.ndarray) -> np.ndarray:
+        """Return parameters whose thresholds do not cross at any row by the offsets."""
+        if not self.is_shifted or self.T == 1:
+            return alpha
+        assert self.offset is not None
+        theta = self.J @ alpha
+        most = np.diff(self.offset[self.weight > 0]).max(axis=0)
+        gaps = np.diff(theta)
+        if (gaps > most).all():
+            return alpha
+        gaps = np.where(gaps > most, gaps, most + 1)
+        if not self.is_flexible:  # distances that all structures have
+            gaps[:] = gaps.max()
+        return self.alpha_of(
+            theta.mean() + np.append(0.0, np.cumsum(gaps)) - gaps.sum() / 2
+        )
 
     def level(self, size: int) -> np.ndarray:
         """Return parameters of 0, with thresholds at the mean of the offset."""
         x = np.zeros(size)
         if self.offset is not None:
             mean = self.weight @ self.offset / self.total
-            x[: self.J.shape[1]] = mean * self.even()
+            q = self.J.shape[1]
+            x[:q] = self.alpha_of(mean) if self.is_shifted else mean * self.even()
         return x
 
     def enlarged(self, x: np.ndarray, factor: float) -> np.ndarray:
@@ -414,7 +464,7 @@ class Design:
         """
         theta, slopes = self.J @ alpha, self.J @ nu
         count = np.zeros(self.T - 1, dtype=np.int64)
-        if self.nominal.size:
+        if self.nominal.size or self.is_shifted:
             count += self.summed(partial(_crossings, theta, slopes))[0]
         return count
 
@@ -452,8 +502,11 @@ def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
     """`Design.crossings` of a chunk."""
     count = np.zeros(D.T - 1, dtype=np.int64)
     for rows in strips(len(D.weight), max(1, _ENTRIES // D.T)):
-        N = block(D.X, rows, D.nominal)[D.weight[rows] > 0]
-        cuts = theta - N @ slopes.T
+        used = D.weight[rows] > 0
+        cuts = theta - block(D.X, rows, D.nominal)[used] @ slopes.T
+        if D.is_shifted:
+            assert D.offset is not None
+            cuts -= D.offset[rows][used]
         count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
     return (count,)
 

@@ -103,7 +103,12 @@ def _start_of_many(loss: Likelihood) -> np.ndarray:
     step = _STEP
     if D.is_chunked:  # of which no more than some megabytes are held
         step = max(step, -(-D.n_samples * D.X.shape[1] // _HELD))
-    if D.n_samples < step * least or D.nominal.size or not loss.is_convex:
+    if (
+        D.n_samples < step * least
+        or D.nominal.size
+        or not loss.is_convex
+        or D.is_shifted
+    ):
         return loss.start()
     every = D.every(step)
     ranks = np.bincount(every.rank, every.weight, minlength=every.T + 1)

@@ -105,10 +105,11 @@ class Likelihood:
         cuts = D.J @ alpha - D.columns(rows, D.nominal) @ (D.J @ nu).T
         end = np.full((len(cuts), 1), np.inf)
         ends = np.hstack([-end, cuts, end])
-        f = D.score(beta, rows) + self._offset[rows]
-        at = np.arange(len(cuts))
+        f, at = D.score(beta, rows), np.arange(len(cuts))
+        above, below = D.offset_ends(rows)
         upper, lower = ends[at, rank + 1], ends[at, rank]
-        a, b, width = (upper - f) / s, (lower - f) / s, (upper - lower) / s
+        a, b = (upper - (f + above)) / s, (lower - (f + below)) / s
+        width = (upper - lower - (above - below)) / s
         out = np.empty((6, len(cuts)))
         _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)

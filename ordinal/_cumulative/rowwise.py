@@ -177,13 +177,15 @@ class RowwiseLikelihood(Likelihood):
             # Rows of all ranks then take their ends by one index, without a branch.
             u = np.zeros((D.T + 2, E.shape[1]))
             u[1:-1] = D.J @ free
-            f = (f if D.offset is None else f + D.offset) * s
-            a = np.einsum("ik,ik->i", E, u[D.rank + 1]) - f
-            b = np.einsum("ik,ik->i", E, u[D.rank]) - f
+            above, below = D.offset_ends()
+            a = np.einsum("ik,ik->i", E, u[D.rank + 1]) - (f + above) * s
+            b = np.einsum("ik,ik->i", E, u[D.rank]) - (f + below) * s
             delta = np.einsum("ik,ik->i", E, np.diff(u, axis=0)[D.rank])
+            if D.is_shifted:
+                delta -= (above - below) * s
         unused = D.weight == 0
-        above, below = (D.rank == D.T) | unused, (D.rank == 0) | unused
-        a[above], b[below], delta[above | below] = np.inf, -np.inf, np.inf
+        last, first = (D.rank == D.T) | unused, (D.rank == 0) | unused
+        a[last], b[first], delta[last | first] = np.inf, -np.inf, np.inf
         out = np.full((6, D.n_samples), np.nan)
         # Thresholds that cross give no probability: the value becomes NaN, then inf.
         if (delta > 0).all():  # not so of NaN
@@ -407,6 +409,6 @@ def likelihood_in_memory(
     design: Design, link: Link, l2: float, n_threads: int
 ) -> Likelihood:
     """Return the loss of rows that are held."""
-    if design.is_sparse or has_many(design):
+    if design.is_sparse or has_many(design) or design.is_shifted:
         return RowwiseLikelihood(design, link, l2, n_threads)
     return Likelihood(design, link, l2, n_threads)

@@ -186,8 +186,8 @@ def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
 def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
     """Return the largest predictors of a chunk, up and low."""
     up, low = moves(D, x)
-    if D.offset is not None:
-        up, low = up - D.offset, low + D.offset
+    above, below = D.offset_ends()
+    up, low = up - above, low + below
     s = np.exp(D.scale_columns(slice(None)) @ D.split(x)[3])
     return np.array([_finite(side / s).max(initial=-np.inf) for side in (up, low)])
 

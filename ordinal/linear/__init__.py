@@ -2,7 +2,7 @@
 
 With ranks y_i in 0..r-1, weights w_i of sum W, and a distribution function F,
 
-    P(y_i <= j) = F(eta_ij),   eta_ij = (theta_j - n_i'nu_j - x_i'beta - o_i) / s_i  (1)
+    P(y_i <= j) = F(eta_ij),  eta_ij = (theta_j - n_i'nu_j - x_i'beta - o_ij) / s_i  (1)
     s_i = exp(z_i'zeta),       theta_0 < theta_1 < ... < theta_(r-2)
 
     min  -(1/W) sum_i w_i log(F(eta_i,y_i) - F(eta_i,y_i - 1))

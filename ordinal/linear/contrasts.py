@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._cumulative.design import read_offset
+from .._cumulative.design import by_threshold, read_offset
 from .._input.checks import listed, shown
 from .._input.columns import check_distinct, coded_column, column_number, read_table
 from .._input.fields import DISTINCT, FINITE, LABELS, Array
@@ -313,13 +313,16 @@ class Coding(Storable):
         return made
 
     def offset(self, X: MatrixLike, more: ArrayLike | None = None) -> np.ndarray | None:
-        """(n,) sum of the offsets of the formula and of others, None where there are
-        none; errors as `transform` and `read_offset`.
+        """Sum of the offsets of the formula and of others, (n,), or (n, T) where these
+        differ by threshold, None where there are none; errors as `transform` and
+        `read_offset`.
         """
         frame = self.read(X)
         known = [_numbers(self.variables[k], frame) for k in self.offsets]
         if more is not None:
             known.append(read_offset(more, len(frame)))
+            if known[-1].ndim == 2:
+                known = [by_threshold(o) for o in known]
         return sum(known[1:], start=known[0]) if known else None
 
     def _of(

@@ -6,7 +6,7 @@ equality and copies know nothing of them.
 
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -15,12 +15,14 @@ import numpy as np
 from .._cumulative.design import (
     Design,
     Threshold,
+    by_threshold,
+    mean_offset,
     structure_of,
     threshold_parameter_names,
 )
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
-from .._cumulative.rowwise import ChunkedLikelihood
+from .._cumulative.rowwise import ChunkedLikelihood, likelihood_in_memory
 from .._input.checks import enumerated, listed
 from .._input.fields import (
     DISTINCT,
@@ -136,7 +138,8 @@ def fields_of_design(
     crossings = np.zeros(observed.size - 1, dtype=np.int64)
     if in_order:
         crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
-        if not design.nominal.size:  # with nominal effects, order is that at the rows
+        # with nominal effects or offsets by threshold, order is that at the rows
+        if not (design.nominal.size or design.is_shifted):
             inner = np.maximum.accumulate(inner)
     return {
         "location": read_only(design.location),
@@ -148,6 +151,7 @@ def fields_of_design(
         "coef": read_only(beta),
         "scale_coef": read_only(zeta),
         "crossings": read_only(crossings),
+        "shifted": design.is_shifted,
     }
 
 
@@ -170,8 +174,8 @@ def null_loglik(loss: Likelihood) -> float:
         nominal=none,
         scale=none,
     )
-    kind = ChunkedLikelihood if D.is_chunked else Likelihood
-    without = kind(bare, loss.link, 0.0, loss.n_threads)
+    make = ChunkedLikelihood if D.is_chunked else likelihood_in_memory
+    without = make(bare, loss.link, 0.0, loss.n_threads)
     return -D.total * refit(without, without.start(), "null_loglik").point.value
 
 
@@ -211,6 +215,8 @@ class Estimates(Thresholds, Trained):
     n_missing: Annotated[int, NONNEGATIVE]
     separated: Annotated[np.ndarray, Array("i8", "_")]
     convergence: Convergence
+    # whether the fit had offsets by threshold
+    shifted: bool = field(default=False, kw_only=True)
 
     def _check(self) -> None:
         if self.coding is not None and self.coding.n_features != self.n_features:
@@ -237,7 +243,7 @@ class Estimates(Thresholds, Trained):
     def _check_thresholds(self, inner: np.ndarray) -> None:
         """Raise ValueError unless the thresholds are those that alpha makes."""
         theta = self.thresholds
-        if not self.nominal.size:  # with nominal effects, order is that at the rows
+        if not self.may_cross:  # order is else that at the rows
             inner = np.maximum.accumulate(inner)
             if (theta[1:] < theta[:-1]).any():
                 raise ValueError("thresholds must not fall without nominal effects")
@@ -279,6 +285,11 @@ class Estimates(Thresholds, Trained):
             )
             if count
         )
+
+    @property
+    def may_cross(self) -> bool:
+        """Whether thresholds may cross at rows, by nominal effects or by offsets."""
+        return self.nominal.size > 0 or self.shifted
 
     @property
     def coef_names(self) -> tuple[str, ...]:
@@ -403,9 +414,11 @@ _FARTHEST = 700.0  # log spread, whose exponential is finite either way
 def score(
     model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
 ) -> np.ndarray:
-    """Return x'beta plus the offset, (n,); ValueError if a score is infinite."""
+    """Return x'beta plus the offset, (n,), or its mean over the thresholds; ValueError
+    if a score is infinite.
+    """
     f = _times(Z, model.location, model.coef)
-    return finite_scores(f if offset is None else f + offset)
+    return finite_scores(f if offset is None else f + mean_offset(offset))
 
 
 def predictors(
@@ -414,8 +427,17 @@ def predictors(
     """eta_ij of (1) in `design` at the T thresholds between ranks that have training
     rows, (n, T), and 1 / s_i, (n, 1).
     """
-    f = score(model, Z, offset)[:, None]
-    cuts = thresholds_at(model, Z)
+    cuts, f = thresholds_at(model, Z), _times(Z, model.location, model.coef)[:, None]
+    if offset is not None:
+        known = by_threshold(offset)
+        if known.shape[1] not in (1, cuts.shape[1]):
+            raise ValueError(
+                f"offset must have a column for each of the {cuts.shape[1]} "
+                f"thresholds, or be a vector with an entry per row, got shape "
+                f"{offset.shape}"
+            )
+        f = f + known
+    finite_scores(f)
     log_spread = _times(Z, model.scale, model.scale_coef)
     unit = np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
     with np.errstate(over="ignore"):  # whose limit is right

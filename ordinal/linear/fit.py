@@ -137,11 +137,12 @@ def fit_pom(
         default, the fit is by maximum likelihood. With l1 > 0 some coefficients are 0,
         and the model has no `covariance`; l1 needs a convex loss, which means any link
         but cauchit and no scale effects. `fit_pom_path` fits many penalties at once.
-    offset : (n,) array-like, default 0
+    offset : (n,) or (n, r - 1) array-like, default 0
         Known terms o of (1) that are added to x'beta, in addition to those of
-        `offset(...)` in a formula. With a formula, `offset`, `sample_weight` and
-        `cluster` may be names of columns of its data. Offsets of rows of positive
-        weight must lie between -10000 and 10000.
+        `offset(...)` in a formula; a column per threshold if they differ by these. With
+        a formula, `offset`, `sample_weight` and `cluster` may be names of columns of
+        its data, and `offset` a list of them. Offsets of rows of positive weight must
+        lie between -10000 and 10000.
     sample_weight : (n,) array-like >= 0, optional
         Frequencies of the rows: weight 2 has the same effect as writing the row twice,
         on standard errors as well. Their sum must lie between 1e-50 and 1e50, and the
@@ -500,6 +501,7 @@ def _fit(
         scale=scale,
         chunks=True,
         monotone=largest[0] == 0 and len(penalties) == 1,
+        shifted=largest[0] == 0 and in_order is False,
         **given,
     )
     prepared = constrained(

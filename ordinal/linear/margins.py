@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from .._cumulative.design import read_offset, structure_of
+from .._cumulative.design import mean_offset, read_offset, structure_of
 from .._cumulative.likelihood import (
     cumulative,
     density,
@@ -54,7 +54,7 @@ _STEP = float(np.cbrt(np.finfo(float).eps))  # of a central difference, relative
 
 
 class At(NamedTuple):
-    """All columns of some rows, (n, c), and their offsets, (n,)."""
+    """All columns of some rows, (n, c), and their offsets, (n,) or (n, T)."""
 
     Z: np.ndarray
     offset: np.ndarray
@@ -205,7 +205,8 @@ class TableRows:
         )
         # What was added in floating point, not 2 h.
         width = (x + h) - (x - h)
-        by = At((high.Z - low.Z) / width[:, None], (high.offset - low.offset) / width)
+        moved = mean_offset(high.offset - low.offset)  # the same at all thresholds
+        by = At((high.Z - low.Z) / width[:, None], moved / width)
         return Slope(self._coded(part, offset), by)
 
     def _check_slope(self, name: str) -> None:
@@ -288,7 +289,8 @@ class Means:
     def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
         """Yield groups of rows whose predictors have one order, and that order."""
         here = part.here if isinstance(part, Slope) else part
-        eta = predictors(self.model, *here)[0] if self.model.nominal.size else None
+        crosses = self.model.nominal.size or here.offset.ndim == 2
+        eta = predictors(self.model, *here)[0] if crosses else None
         if eta is None or (eta[:, :-1] <= eta[:, 1:]).all():
             yield slice(None), slice(None)
             return
@@ -419,7 +421,8 @@ def rows_to_average(
             # The design's offset includes the formula's own, which `TableRows` adds
             # again.
             own = coding.offset(held)
-            known = known if own is None or known is None else known - own
+            if own is not None and known is not None:
+                known = known - (own if known.ndim == 1 else own[:, None])
     else:
         held = read_for(model, X) if coding is None else coding.read(X)
         check_shape(held.shape)

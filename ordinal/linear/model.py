@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from .._cumulative.design import mean_offset
 from .._cumulative.likelihood import (
     cumulative,
     exceeding,
@@ -174,7 +175,7 @@ class Reports(Comparisons):
         columns |= {
             ".rank": known_ranks[rows.rank],
             ".weight": rows.weight,
-            ".score": Z[:, self.location] @ self.coef + known,
+            ".score": Z[:, self.location] @ self.coef + mean_offset(known),
             ".fitted": known_ranks[decide(P, "median")],
         }
         columns |= {
@@ -341,8 +342,10 @@ class PomModel(Reports):
         array([0])
         """
         if X is not None:
-            Z, _ = self._read(X, offset)
+            Z, known = self._read(X, offset)
             cuts = thresholds_at(self, Z)
+            if known is not None and known.ndim == 2:
+                cuts = cuts - known
             return np.flatnonzero((np.diff(cuts, axis=1) < 0).any(axis=1))
         if offset is not None:
             raise ValueError("offset must be None without X: training rows have theirs")
@@ -353,6 +356,8 @@ class PomModel(Reports):
             np.diff(design.J @ alpha)
             - design.columns(slice(0, design.n_samples), design.nominal) @ slopes.T
         )
+        if design.is_shifted:
+            gaps = gaps - np.diff(design.offset)
         return np.flatnonzero((gaps < 0).any(axis=1))
 
     def predict_proba(
@@ -426,7 +431,7 @@ class PomModel(Reports):
     def _predictors(self, X: MatrixLike, offset: ArrayLike | None) -> np.ndarray:
         """eta, (n, r - 1), in order at every row."""
         eta, _ = predictors(self, *self._read(X, offset))
-        if self.nominal.size:
+        if self.may_cross:
             eta.sort(axis=1)
         return for_all_ranks(self.observed, eta, -np.inf, np.inf)
 

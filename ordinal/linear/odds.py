@@ -73,8 +73,10 @@ def _binary_fits(
     none = np.zeros(0, np.int64)
     b, above = np.empty((D.T, X.shape[1])), np.empty((D.T, D.n_samples))
     for j in range(D.T):
+        known = D.offset[:, j] if D.is_shifted and D.offset is not None else D.offset
         binary = replace(
             D,
+            offset=known,
             location=columns,
             nominal=none,
             scale=none,
@@ -91,8 +93,7 @@ def _binary_fits(
             )
         _note(found, f"the fit at threshold {threshold_names[j]}")
         b[j] = np.concatenate([-x[:1], x[1:]])
-        known = 0 if D.offset is None else D.offset
-        above[j] = cumulative("logit", X @ b[j] + known)
+        above[j] = cumulative("logit", X @ b[j] + (0 if known is None else known))
     return b, above
 
 

@@ -31,6 +31,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.preparation import Common, prepare
 from .._rows.chunks import Reading, check_in_memory
+from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
 from .contrasts import Coding
@@ -103,9 +104,12 @@ def prepare_pom(
     *,
     chunks: bool = False,
     monotone: bool = False,
+    shifted: bool = False,
     **given: Unpack[PomArguments],
 ) -> PreparedPom:
-    """Check and read what the fits share; `monotone` is for fits that take mo(x)."""
+    """Check and read what the fits share; `monotone` is for fits that take mo(x), and
+    `shifted` for those that take offsets by threshold.
+    """
     link, threshold = given["link"], given["threshold"]
     nominal, scale = given["nominal"], given["scale"]
     check_choice("link", link, get_args(Link))
@@ -137,6 +141,11 @@ def prepare_pom(
         design = _design(training, problem, nominal, scale, threshold)
         with OneThread():  # its threads spin on a busy machine, as in the fit itself
             design = identified(design, problem.shown_names, is_penalised)
+        if design.is_shifted and not shifted:
+            raise ValueError(
+                f"offset must have shape ({design.n_samples},) here: offsets by "
+                "threshold are for fit_ratio, and fit_pom without l1 and in_order"
+            )
         if design.offset is not None:
             _check_start(design, link, prepared.n_threads)
     return PreparedPom(
@@ -185,15 +194,30 @@ def _design(
     known = training.offset
     if known is not None:
         known = read_offset(known, problem.n_samples)
-        fits = (np.abs(known) <= _OFFSET) | (problem.weight == 0)
+        if known.ndim == 2:
+            _check_thresholds_of(known, problem)
+        fits = (np.abs(known).T <= _OFFSET) | (problem.weight == 0)
         check_entries(
             "offset",
             known,
-            fits,
+            fits.T,
             f"lie between {-_OFFSET:g} and {_OFFSET:g}, because its unit is that of "
             "the latent noise: subtract its mean, or divide it by its scale",
         )
     return Design.from_problem(problem, location, nominal, scale, known, threshold)
+
+
+def _check_thresholds_of(offset: np.ndarray, problem: Problem) -> None:
+    """Raise ValueError for offsets by threshold that the rows are not for."""
+    T = problem.present.size - 1
+    if offset.shape[1] != T:
+        raise ValueError(
+            f"offset must have a column for each of the {T} thresholds, or be a vector "
+            f"with an entry per row, got shape {offset.shape}"
+        )
+    if not problem.present.all() or isinstance(problem.X, Rows):
+        where = "of all ranks" if not problem.present.all() else "in memory"
+        raise ValueError(f"offset by threshold needs rows {where}")
 
 
 def _strings(names: Any) -> list[str]:

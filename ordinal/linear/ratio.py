@@ -23,8 +23,8 @@ from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
 from .._numerics.rows import strips
 from .._watch.convergence import Status, warn_of_separation
-from .estimates import Remembered, predictors, refit, remember
 from .diagnostics import GoodnessAndInfluence
+from .estimates import Remembered, predictors, refit, remember
 from .inference import ByPredictors, Effects
 from .monotone import constrained
 from .prepared import PreparedPom, prepare_pom
@@ -321,6 +321,7 @@ def fit_ratio(
         callback=callback,
         verbose=verbose,
         monotone=True,
+        shifted=True,
     )  # fmt: skip
     prepared = constrained(
         prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link)

@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 
 from .._cumulative.bordered import NONE, Bordered
-from .._cumulative.design import Design
+from .._cumulative.design import Design, by_threshold
 from .._cumulative.likelihood import Link, Point, quantile, terms_of
 from .._input.types import Index
 from .estimates import Estimates, predictors
@@ -90,7 +90,7 @@ class RatioLikelihood:
         eta = alpha - D.columns(rows, D.nominal) @ nu.T
         eta -= D.score(beta, rows)[:, None]
         if known and D.offset is not None:
-            eta -= D.offset[rows][:, None]
+            eta -= by_threshold(D.offset[rows])
         return np.asarray(eta)
 
     @property

@@ -147,9 +147,7 @@ def sandwich(
     return np.asarray(bread @ (sums.T @ sums) @ bread) * (G / (G - 1))
 
 
-def _squares(
-    of_design: Callable[[Design], Scored], x: np.ndarray, D: Design
-) -> Parts:
+def _squares(of_design: Callable[[Design], Scored], x: np.ndarray, D: Design) -> Parts:
     """Return the contribution of a chunk to the middle."""
     middle = np.zeros((x.size, x.size))
     for rows, s in of_design(D).scores(x):

@@ -564,14 +564,27 @@ def _of_formula(
     parsed = parse_formula(text, names, beside)
     found = {}
     for argument, value in given.items():
-        if isinstance(value, str):
-            if value not in names:
+        chosen = [value] if isinstance(value, str) else []
+        if argument == "offset":
+            chosen = chosen or _strings_of(value)
+        for name in chosen:
+            if name not in names:
                 raise ValueError(
-                    f"{argument} names {shown(value)}, which is no column of the table"
+                    f"{argument} names {shown(name)}, which is no column of the table"
                 )
-            value = frame_columns(data, [value])[0]
+        if isinstance(value, str):
+            value = frame_columns(data, chosen)[0]
+        elif chosen:  # a column per threshold
+            columns = frame_columns(data, chosen)
+            value = np.column_stack([as_real_array(c, argument) for c in columns])
         found[argument] = value
     return parsed, data, frame_columns(data, [parsed.response])[0], found
+
+
+def _strings_of(value: Any) -> list[str]:
+    """Return the names in a list of names, and none of any other value."""
+    is_list = isinstance(value, list | tuple)
+    return [*value] if is_list and all(isinstance(v, str) for v in value) else []
 
 
 def _complete(
@@ -622,6 +635,8 @@ def _complete(
 
 def _lacking(a: np.ndarray) -> np.ndarray:
     """Return the missing entries of a vector; none for an array of another shape."""
+    if a.ndim == 2 and a.dtype.kind == "f":  # offsets by threshold
+        return np.asarray(np.isnan(a).any(axis=1))
     if a.ndim != 1:
         return np.zeros(0, dtype=bool)
     if a.dtype.kind == "f":
@@ -643,9 +658,9 @@ def _without_weight_0(keep: np.ndarray, sample_weight: Any) -> np.ndarray:
 
 
 def _rows_of(vector: Any, keep: np.ndarray) -> Any:
-    """Return some entries of a vector; one of another length is returned as it is."""
+    """Return some rows of an array; one of another length is returned as it is."""
     a = as_array(vector, "a column")
-    if a.shape != keep.shape:
+    if a.shape[:1] != keep.shape:
         return vector
     kept = a[keep]
     return kept.tolist() if kept.dtype.kind == "O" else kept
