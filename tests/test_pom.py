@@ -507,6 +507,7 @@ def test_probabilities_where_thresholds_cross():
     assert_allclose(below, np.sort(raw, axis=1), rtol=1e-10)
 
 
+@may_cross
 @given(seeds, links)
 def test_offsets_that_differ_by_a_constant_shift_the_thresholds(seed, link):
     X, y, weight, offset = drawn(seed)
@@ -670,8 +671,7 @@ def test_thresholds_in_order_satisfy_kkt(seed, link, threshold, nominal, elsewhe
 @may_cross
 @pytest.mark.parametrize("nominal", [[0], [0, 1]])
 def test_thresholds_in_order_have_the_maximum_of_scipy(nominal):
-    X, y = crossing(3)
-    X, y, ones = X[:60], y[:60], np.ones(60)
+    (X, y), ones = crossing(), np.ones(150)
     model = fit_pom(X, y, nominal=nominal, in_order=True, tol=TIGHT)
     free = fit_pom(X, y, nominal=nominal)
     assert free.loglik - model.loglik > 1e-3
@@ -703,7 +703,7 @@ def test_thresholds_in_order_of_many_rows_end_where_values_are_rounding():
     options = {"nominal": [0], "in_order": True, "tol": 1e-6}
     model = fit_pom(X, y, sample_weight=weight, **options)
     assert model.convergence.converged
-    assert_allclose(parameters(model), parameters(fit_pom(X, y, **options)), rtol=1e-7)
+    assert_allclose(parameters(model), parameters(fit_pom(X, y, **options)), rtol=1e-5)
 
 
 def test_thresholds_in_order_of_a_table_and_of_sparse_rows(tmp_path):

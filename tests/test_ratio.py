@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import SETS
+from scipy import optimize
 
 import ordinal
 from ordinal._cumulative.likelihood import cumulative
@@ -121,12 +122,13 @@ def test_probabilities_are_products_of_conditional_ones(family, link):
     assert (labels == P.argmax(axis=1)).all()
 
 
+@pytest.mark.parametrize("nominal", [[], [1]])
 @cases
-def test_derivatives_are_those_of_the_loss(family, link):
-    model = whole(family, link, nominal=[1])
-    design = ordinal.fit_pom(
-        MADE.X, MADE.y, sample_weight=MADE.weight, offset=MADE.offset, nominal=[1]
-    ).remembered.loss.design
+def test_derivatives_are_those_of_the_loss(family, link, nominal):
+    weight = np.where(np.arange(120) < 5, 0.0, MADE.weight)
+    options = {"sample_weight": weight, "offset": MADE.offset, "nominal": nominal}
+    model = fit_ratio(MADE.X, MADE.y, family=family, link=link, **options)
+    design = ordinal.fit_pom(MADE.X, MADE.y, **options).remembered.loss.design
     loss = RatioLikelihood(design, family, link)
     x = np.random.default_rng(0).normal(scale=0.4, size=design.n_parameters)
     at, h = loss.at(x), 1e-5
@@ -283,6 +285,52 @@ def test_separated_ranks_are_reported(family):
         model = fit_ratio(X, [0, 0, 1, 1, 2, 2], family=family)
     assert model.convergence.status is ordinal.Status.SEPARATED
     assert not model.has_errors
+
+
+def moves_of(family, link, X, y):
+    """Rows of A: what may not fall where no probability may."""
+    T, rows = int(y.max()), []
+    for x, own in zip(X, y, strict=True):
+        S = np.hstack([np.eye(T), np.tile(-x, (T, 1))])
+        if family == "stopping":
+            rows += [-S[j] for j in range(own)] + [S[own] for _ in range(own < T)]
+        elif family == "backward":
+            rows += [S[j] for j in range(own, T)]
+            rows += [-S[own - 1] for _ in range(own > 0)]
+        elif link == "logit":  # log P(own) - log P(k)
+            rows += [S[own:k].sum(axis=0) for k in range(own + 1, T + 1)]
+            rows += [-S[k:own].sum(axis=0) for k in range(own)]
+        else:
+            rows += [S[j] if j >= own else -S[j] for j in range(T)]
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+@families
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+def test_separation_is_what_a_linear_program_finds(family, link):
+    found = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-2, 3, (9, 2)).astype(float)
+        X[:2] = [[1.0, 0.0], [0.0, 1.0]]
+        y = np.append(rng.permutation(3), rng.integers(0, 3, 6))
+        y = np.where(rng.random(9) < 0.6, np.digitize(X[:, 0], [-0.5, 0.5]), y)
+        if np.unique(y).size < 3 or np.linalg.matrix_rank(X - X.mean(0)) < 2:
+            continue
+        A = moves_of(family, link, X, y)
+        best = optimize.linprog(
+            -A.sum(axis=0), A_ub=-A, b_ub=np.zeros(len(A)), bounds=[(-1, 1)] * 4
+        )
+        model = fit_ratio(X, y, family=family, link=link)
+        separated = model.convergence.status is ordinal.Status.SEPARATED
+        if family != "adjacent" or link == "logit":
+            assert separated == (-best.fun > 1e-9)
+        elif separated:
+            assert -best.fun > 1e-9
+        assert model.separated.size > 0 or not separated
+        found.append(separated)
+    assert len(set(found)) == 2
 
 
 def test_what_is_refused():

@@ -34,7 +34,7 @@ whose multiplier would become negative. O(n p) for each row added, p the variabl
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeAlias
@@ -74,13 +74,21 @@ def judged(
 
     If the time does not suffice to decide, the status says so.
     """
+    find = partial(separated_columns, design, link, x, step, is_penalised)
+    return judged_by(find, status, monitor)
+
+
+def judged_by(
+    find: Callable[[], np.ndarray], status: Status, monitor: Monitor
+) -> tuple[Status, np.ndarray]:
+    """Return what `judged` does, by a function that finds the columns."""
     none = np.zeros(0, dtype=np.int64)
     # The other ends are a limit that the caller set: a certificate would exceed it.
     if status not in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
         return status, none
     try:
         with monitor.limited():
-            found = separated_columns(design, link, x, step, is_penalised)
+            found = find()
     except OutOfTime:
         return Status.MAX_TIME, none
     return (Status.SEPARATED if found.size else status), found
@@ -129,12 +137,7 @@ def separated_columns(
     direction = certificate(design, step[: design.n_parameters])
     if direction is None:
         return none
-    _, nu, beta, _ = design.split(direction)
-    change = np.zeros(design.centre.size)
-    change[design.location] = np.abs(beta)
-    change[design.nominal] = np.abs(nu).max(axis=0, initial=0.0)
-    # Columns that were moved by rounding alone do not separate.
-    return np.flatnonzero(change > _INVOLVED * change.max())
+    return involved(design, direction)
 
 
 def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
@@ -309,6 +312,53 @@ class Cone(Protocol):
 
     def whole(self, d: np.ndarray) -> np.ndarray:
         """Return all parameters of a direction."""
+
+
+class _Given:
+    """The cone of an A that is held."""
+
+    def __init__(self, A: np.ndarray):
+        self._A, self.c = A, A.sum(axis=0)
+
+    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+        moved = self._A @ d
+        for row, _ in but:
+            moved[row] = np.inf
+        row = int(moved.argmin())
+        return (row, 0), float(moved[row])
+
+    def normal(self, row: Row) -> np.ndarray:
+        return np.asarray(self._A[row[0]])
+
+    def whole(self, d: np.ndarray) -> np.ndarray:
+        return d
+
+
+def certificate_of(A: np.ndarray, guess: np.ndarray) -> np.ndarray | None:
+    """Return a direction along which no row of A d falls and one rises, or None;
+    `guess` is tried first. For models whose moves are not `moves`.
+    """
+    for d in (guess, None):
+        if d is None:
+            if A.shape[1] > _LARGEST:
+                return None
+            d = nearest(_Given(A))
+        moved = A @ d
+        largest, size = float(np.abs(moved).max(initial=0.0)), np.abs(d).max()
+        if largest > _HOLDS * size and moved.min() >= -_HOLDS * largest:
+            return d
+    return None
+
+
+def involved(design: Design, direction: np.ndarray) -> np.ndarray:
+    """Return the columns that a certificate is of: those that rounding alone has moved
+    do not separate.
+    """
+    _, nu, beta, _ = design.split(direction)
+    change = np.zeros(design.centre.size)
+    change[design.location] = np.abs(beta)
+    change[design.nominal] = np.abs(nu).max(axis=0, initial=0.0)
+    return np.flatnonzero(change > _INVOLVED * change.max(initial=0.0))
 
 
 class _AllRows:

@@ -356,7 +356,7 @@ class PomModel(Reports):
             np.diff(design.J @ alpha)
             - design.columns(slice(0, design.n_samples), design.nominal) @ slopes.T
         )
-        if design.is_shifted:
+        if design.offset is not None and design.is_shifted:
             gaps = gaps - np.diff(design.offset)
         return np.flatnonzero((gaps < 0).any(axis=1))
 

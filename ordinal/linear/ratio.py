@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
 from .._cumulative.likelihood import Link
 from .._cumulative.newton import Minimum, minimize
+from .._cumulative.separation import certificate_of, involved, judged_by
 from .._input.checks import check_choice, check_count, check_flag
 from .._input.labels import (
     classes_in_rank_order,
@@ -22,7 +24,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
 from .._numerics.rows import strips
-from .._watch.convergence import Status, warn_of_separation
+from .._watch.convergence import warn_of_separation
 from .diagnostics import GoodnessAndInfluence
 from .estimates import Remembered, predictors, refit, remember
 from .inference import ByPredictors, Effects
@@ -42,7 +44,7 @@ from .residuals import RowParts, Rows, read_rows
 from .sandwich import Middle, covariance_of
 from .training import Missing
 
-_MOVES = 0.1  # of a predictor by the last step: only without a finite minimum
+_MOVES = 1e-3  # of a predictor by the last step, which is far shorter at a minimum
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -277,7 +279,8 @@ def fit_ratio(
     -----
     ConvergenceWarning
         If the fit stopped before it reached the tolerance, or if columns separate the
-        ranks, so that there are no finite estimates.
+        ranks, so that there are no finite estimates: the message names them, and the
+        status is `Status.SEPARATED`.
     CollinearColumnsWarning
         As in `fit_pom`.
 
@@ -342,22 +345,19 @@ def fit_ratio(
 
 
 def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
-    """Return columns along which predictors still move at the end of a descent.
+    """Return columns that separate the ranks, with the certificate of `separation`.
 
-    A step of Newton's method at a finite minimum is short for every row. Where ranks
-    are separated the loss flattens, and each step moves predictors by about 1.
+    It is looked for where the next Newton step would still move a predictor. At a
+    finite minimum such steps are short; where ranks are separated the loss flattens,
+    and each moves predictors by about 1.
     """
     D, step = loss.design, found.step
     moved = 0.0
     for rows in D.strips(1 << 12):
         by = np.abs(loss.predictors(step, rows, known=False))[D.weight[rows] > 0]
         moved = max(moved, float(by.max(initial=0.0)))
-    if not moved > _MOVES:
-        return np.zeros(0, np.int64)
-    _, nu, beta, _ = (np.abs(part) for part in D.split(step))
-    size = np.zeros(D.centre.size)
-    size[D.location], size[D.nominal] = beta, nu.max(axis=0, initial=0.0)
-    return np.flatnonzero(size > _MOVES * max(size.max(), moved / size.size))
+    direction = certificate_of(loss.separation(), step) if moved > _MOVES else None
+    return np.zeros(0, np.int64) if direction is None else involved(D, direction)
 
 
 def _model(
@@ -366,9 +366,8 @@ def _model(
     D, point, status = loss.design, found.point, found.status
     separated = np.zeros(0, np.int64)
     if np.isfinite(found.step).all() and point.hessian.size:
-        separated = _separated(loss, found)
-    if separated.size:
-        status = Status.SEPARATED
+        find = partial(_separated, loss, found)
+        status, separated = judged_by(find, status, prepared.monitor)
     nothing = np.zeros(0, np.int64)
     bare = RatioLikelihood(
         replace(D, location=nothing, nominal=nothing), loss.family, loss.link

@@ -109,6 +109,32 @@ class RatioLikelihood:
             N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
             yield rows, np.einsum("nk,nkp->np", G, slopes_of_predictors(D.T, N, X))
 
+    def separation(self) -> np.ndarray:
+        """Return moves by the parameters, rows of A as in `separation`, (k, p): along a
+        direction that makes none of them fall, no probability falls.
+
+        Of adjacent categories with the logit link they are those of log P(y) against
+        the other ranks, which is all of them; with other links, whose log odds are not
+        linear, those of every predictor towards the rank, which suffices.
+        """
+        D, T = self.design, self.design.T
+        used, j = D.weight > 0, np.arange(T)
+        every = slice(0, D.n_samples)
+        N, X = D.columns(every, D.nominal)[used], D.columns(every, D.location)[used]
+        S, rank = slopes_of_predictors(T, N, X), D.rank[used][:, None]
+        if self.family == "stopping":
+            sign = np.where(j < rank, -1.0, np.where(j == rank, 1.0, 0.0))
+        elif self.family == "backward":
+            sign = np.where(j >= rank, 1.0, np.where(j == rank - 1, -1.0, 0.0))
+        else:
+            sign = np.where(j >= rank, 1.0, -1.0)
+        A = S * sign[:, :, None]
+        if self.family == "adjacent" and self.link == "logit":
+            from_rank = np.where((j >= rank)[:, :, None], A, 0.0).cumsum(axis=1)
+            to_rank = np.where((j < rank)[:, :, None], A, 0.0)[:, ::-1].cumsum(axis=1)
+            A = np.where((j >= rank)[:, :, None], from_rank, to_rank[:, ::-1])
+        return A.reshape(-1, A.shape[2])
+
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian, in one pass over the rows. O(n (T + p)^2)."""
         D, (T, M) = self.design, self._slots
@@ -117,19 +143,25 @@ class RatioLikelihood:
         with np.errstate(all="ignore"):  # what is no number counts as out of reach
             for rows in D.strips(max(1, BLOCK // (T * T + p))):
                 w, eta = D.weight[rows], self.predictors(x, rows)
-                log_p, G, curvature = row_terms(
-                    self.family, self.link, eta, D.rank[rows]
-                )
-                used = w > 0
-                value += w[used] @ log_p[used]
-                G = np.where(used[:, None], G, 0.0) * w[:, None]
-                curvature[~used] = 0.0
-                curvature *= w.reshape(-1, *(1,) * (curvature.ndim - 1))
                 N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
+                rank, used = D.rank[rows], w > 0
+                if not used.all():  # rows without weight may be out of reach
+                    w, eta, rank = w[used], eta[used], rank[used]
+                    N, X = N[used], X[used]
                 E = np.hstack([np.ones((len(N), 1)), -N])
+                if self.family == "adjacent" and M == 1:
+                    log_p, G, C, sums = _adjacent_sums(self.link, eta, rank, w)
+                    H[:T, :T] += C
+                    H[:T, T:] -= sums.T @ X
+                    H[T:, T:] += (X * sums.sum(axis=1)[:, None]).T @ X
+                else:
+                    log_p, G, curvature = row_terms(self.family, self.link, eta, rank)
+                    G *= w[:, None]
+                    curvature *= w.reshape(-1, *(1,) * (curvature.ndim - 1))
+                    H += _by_slots(curvature, E, X)
+                value += w @ log_p
                 gradient[: T * M] += (G.T @ E).ravel()
                 gradient[T * M :] -= G.sum(axis=1) @ X
-                H += _by_slots(curvature, E, X)
             H[T * M :, : T * M] = H[: T * M, T * M :].T
             value /= -D.total
             gradient /= -D.total
@@ -172,6 +204,38 @@ def _by_slots(curvature: np.ndarray, E: np.ndarray, X: np.ndarray) -> np.ndarray
     return H
 
 
+def _adjacent_sums(
+    link: str, eta: np.ndarray, rank: np.ndarray, w: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `row_terms` has of adjacent categories, times the weights but for
+    log P: the curvatures summed over the rows, (T, T), and over one threshold, (n, T),
+    of which no (n, T, T) numbers are made.
+    """
+    T, n = eta.shape[1], np.arange(len(eta))
+    odds, rise, bend = (eta, None, None) if link == "logit" else log_odds(link, eta)
+    relative = _relative(odds)
+    P = np.exp(relative)
+    total = P.sum(axis=1)
+    below = np.cumsum(P[:, :-1], axis=1) / total[:, None]
+    slope = ((np.arange(T) >= rank[:, None]) - below) * w[:, None]
+    if rise is None:
+        b, rise = below, np.ones((1, T))
+    else:
+        b = below * rise
+    wb = b * w[:, None]
+    # b_j b_k - b_j rise_k, for j <= k
+    upper = np.triu(wb.T @ np.broadcast_to(rise, b.shape))
+    C = wb.T @ b - upper - np.triu(upper, 1).T
+    after = np.cumsum(rise[:, ::-1], axis=1)[:, ::-1] - rise
+    sums = wb * (b.sum(axis=1)[:, None] - after) - rise * np.cumsum(wb, axis=1)
+    if bend is not None:
+        own = slope * bend
+        C[np.diag_indices(T)] += own.sum(axis=0)
+        sums += own
+        slope *= rise
+    return relative[n, rank] - np.log(total), slope, C, sums
+
+
 def row_terms(
     family: Family, link: str, eta: np.ndarray, rank: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -207,18 +271,22 @@ def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
     """Log P(y = j) at all ranks, (n, T + 1)."""
     zero = np.zeros((len(eta), 1))
     if family == "adjacent":
-        odds = eta if link == "logit" else log_odds(link, eta)[0]
-        sums = np.hstack([np.cumsum(odds[:, ::-1], axis=1)[:, ::-1], zero])
-        most = sums.max(axis=1, keepdims=True)
-        return np.asarray(
-            sums - most - np.log(np.exp(sums - most).sum(axis=1, keepdims=True))
-        )
+        relative = _relative(eta if link == "logit" else log_odds(link, eta)[0])
+        total = np.exp(relative).sum(axis=1, keepdims=True)
+        return np.asarray(relative - np.log(total))
     (u, _, _), (v, _, _) = _both_sides(link, eta)
     if family == "stopping":
         before = np.hstack([zero, np.cumsum(v, axis=1)])
         return np.asarray(before + np.hstack([u, zero]))
     after = np.hstack([np.cumsum(u[:, ::-1], axis=1)[:, ::-1], zero])
     return np.asarray(after + np.hstack([zero, v]))
+
+
+def _relative(odds: np.ndarray) -> np.ndarray:
+    """Log P(y = j) of adjacent categories less that of the likeliest rank."""
+    zero = np.zeros((len(odds), 1))
+    sums = np.hstack([np.cumsum(odds[:, ::-1], axis=1)[:, ::-1], zero])
+    return np.asarray(sums - sums.max(axis=1, keepdims=True))
 
 
 def residuals_at(
