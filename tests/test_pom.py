@@ -73,6 +73,13 @@ def loglik_of(model, X, y, weight, offset):
     return lambda x: cumulative_loglik(x, y, weight, model.link, *structure)
 
 
+def assert_same(one, other):
+    """Two maxima of one likelihood, each to rounding."""
+    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
+    assert_allclose(parameters(one), parameters(other), rtol=1e-7, atol=1e-8)
+    assert_allclose(one.covariance, other.covariance, rtol=1e-5, atol=1e-9)
+
+
 # Optimality
 
 
