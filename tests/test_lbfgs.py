@@ -127,6 +127,31 @@ def test_a_quadratic_function_ends_at_its_minimum():
     assert_allclose(found.x, at, atol=1e-8)
 
 
+def test_a_search_by_gain_ends_where_the_next_step_is_worth_no_more():
+    scale, x = np.array([1.0, 10.0, 100.0]), np.array([1.0, -1.0, 0.5])
+
+    def quadratic(x):
+        return 0.5 * scale @ x**2, scale * x
+
+    value, slopes = quadratic(x)
+    for tol, steps in ((1.01 * value, 0), (0.99 * value, 1)):
+        known = DenseCurvature(3)
+        known.measure(quadratic, x, slopes)
+        found = search(quadratic, x, tol, curvature=known, by_gain=True)
+        assert (found.status, found.n_iter) == (Status.CONVERGED, steps)
+        # The minimum is 0, and a step of the exact Hessian goes there.
+        assert_allclose(found.violation, found.value, rtol=1e-8, atol=1e-12)
+
+
+def test_a_search_by_gain_without_curvature_looks_at_slopes():
+    def far_from_flat(x):
+        return 1e-8 * float(x @ x), 2e-8 * x
+
+    found = search(far_from_flat, [1e3], 1e-4, by_gain=True)
+    assert found.n_iter == 0
+    assert found.violation == 2e-5
+
+
 def test_a_curved_valley_is_followed_to_its_end():
     found = search(lambda x: (rosen(x), rosen_der(x)), [-1.2, 1.0])
     assert found.status is Status.CONVERGED

@@ -60,18 +60,15 @@ class SearchPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """The best point found; `violation` is its largest slope, |gradient|_inf."""
+    """The best point found; `violation` is what was compared with the tolerance."""
 
     x: np.ndarray
     value: float
     gradient: np.ndarray
+    violation: float
     n_iter: int
     n_eval: int
     status: Status
-
-    @property
-    def violation(self) -> float:
-        return float(np.abs(self.gradient).max(initial=0.0))
 
 
 class Curvature:
@@ -191,6 +188,7 @@ def minimize(
     monitor: Monitor,
     max_step: float = np.inf,
     curvature: Curvature | DenseCurvature | None = None,
+    by_gain: bool = False,
 ) -> Minimum:
     """Go from x downhill to where |gradient|_inf <= tol.
 
@@ -211,6 +209,10 @@ def minimize(
     curvature : Curvature or DenseCurvature, optional
         What is known of the Hessian; the steps add to it. Default: nothing as yet, and
         limited memory.
+    by_gain : bool
+        Whether the search ends, once there is curvature, where the next step promises
+        to lower the value by no more than tol: 1/2 gradient' H gradient, H the inverse
+        Hessian.
 
     Returns
     -------
@@ -219,7 +221,7 @@ def minimize(
         rounding brings about near the optimum. Where not even the given x could be
         evaluated in time, value and gradient are infinite.
     """
-    n_iter, n_eval, status = 0, 0, None
+    n_iter, n_eval = 0, 0
 
     def in_time(x: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal n_eval
@@ -232,17 +234,18 @@ def minimize(
     try:
         here = SearchPoint(x, *in_time(x))
     except OutOfTime:
-        return Minimum(x, np.inf, np.full_like(x, np.inf), 0, 1, Status.MAX_TIME)
+        beyond = np.full_like(x, np.inf)
+        return Minimum(x, np.inf, beyond, np.inf, 0, 1, Status.MAX_TIME)
     pairs = Curvature(x.size) if curvature is None else curvature
     if not here.finite:
         raise NotFiniteError("the function is not finite at the given point")
-    while here.steepest > tol:
-        status = Status.MAX_ITER
-        if n_iter < max_iter:
-            status = monitor.stop(n_iter, here.steepest)
+    while True:
+        d, left = pairs.direction(here.gradient), here.steepest
+        if by_gain and pairs.count:
+            left = -0.5 * float(here.gradient @ d)
+        status = _status(left, tol, n_iter, max_iter, monitor)
         if status is not None:
             break
-        d = pairs.direction(here.gradient)
         length = length_of(d)
         # without curvature, a step of length 1
         step = min(1.0 if pairs.count else 1.0 / length, max_step / length)
@@ -261,8 +264,16 @@ def minimize(
         n_iter += 1
         pairs.add(there.x - here.x, there.gradient - here.gradient)
         here = there
-    status = status or Status.CONVERGED
-    return Minimum(here.x, here.value, here.gradient, n_iter, n_eval, status)
+    return Minimum(here.x, here.value, here.gradient, left, n_iter, n_eval, status)
+
+
+def _status(
+    left: float, tol: float, n_iter: int, max_iter: int, monitor: Monitor
+) -> Status | None:
+    """Return the status with which a search ends here, or None to go on."""
+    if left <= tol:
+        return Status.CONVERGED
+    return monitor.stop(n_iter, left) if n_iter < max_iter else Status.MAX_ITER
 
 
 def _search(

@@ -48,7 +48,7 @@ _NO_SIZE = 1e-300  # of squares, whose inverse could overflow
 _FEW = 100  # entries of theta for which the Hessian is a matrix
 _LEAST = 250  # rows of a sample on which a search begins
 _PRECISE = 1e-6  # precision of EP per nat that the objective still slopes
-_COARSE = 0.3  # nats by an entry of theta at which a search on a sample ends
+_COARSE = 0.3  # tolerance of the searches on samples, in nats as that of the last one
 _DIFFERENCES = 4  # evaluations that a Hessian by differences may cost
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
@@ -526,6 +526,10 @@ def _search(
     The optimum of a sample is about a standard error of its own from that of all rows,
     and the Hessian grows with the rows. So most of the steps, and those that find out
     the curvature, are taken where an evaluation costs little.
+
+    Slopes grow with the rows, of which there may be very many on a basis: a slope of
+    `tol` nats then asks for more digits of theta than change the evidence. Searches
+    that know the curvature of a sample therefore end by what a step is to gain.
     """
 
     def minus(theta: np.ndarray, of: Evidence) -> tuple[float, np.ndarray]:
@@ -543,6 +547,7 @@ def _search(
         return minimize(
             partial(minus, of=of), theta, tol=tol, max_iter=max_iter,
             monitor=monitor.after(steps), max_step=MAX_STEP, curvature=curvature,
+            by_gain=bool(evidence.n_basis and curvature.count),
         )  # fmt: skip
 
     steps = 0

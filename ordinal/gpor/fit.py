@@ -95,9 +95,10 @@ class GporModel(ThresholdModel):
     convergence : Convergence
         Record of the fit. `primal` is minus the objective minus the log density of the
         prior, up to constants; `violation` is the largest partial derivative of
-        `primal` by an entry of theta (with b_1 in units of c); `n_iter` counts
-        evaluations over all starts. With optimize=False, or if the inference itself
-        does not converge, `violation` and `tol` are those of the inference.
+        `primal` by an entry of theta (with b_1 in units of c) or, for a search that
+        ends by its expected gain (`tol`), that gain; `n_iter` counts evaluations over
+        all starts. With optimize=False, or if the inference itself does not converge,
+        `violation` and `tol` are those of the inference.
     """
 
     inference: Literal["ep", "laplace"]
@@ -402,7 +403,10 @@ def fit_gpor(
     tol : float > 0, default 1e-3
         Tolerance on the partial derivatives of the objective by the entries of theta,
         in nats. Because theta holds logs, 1e-3 is far below the statistical uncertainty
-        of the hyperparameters.
+        of the hyperparameters. On a basis, a search that began on samples (`max_iter`)
+        ends instead when a further quasi-Newton step is expected to gain no more than
+        `tol` nats. A gain of 1e-3 corresponds to about a twentieth of the standard
+        errors of the hyperparameters.
     max_iter : int, default 200
         Limit on the number of quasi-Newton steps. It applies separately to the search
         on all rows and to those on samples, with which fits of many rows begin: samples
