@@ -425,19 +425,71 @@ class MixedLikelihood:
         self.kernel.bends(ends, b, V, beside, rest, right, self.by_row)
         u = [-2 * e, *(np.zeros_like(v) for v in mode.u[1:])]
         v = self._solved(L, factor, right, self.by_rest(self.by_row[0]), u)
-        first, second = np.zeros_like(right), np.zeros_like(right)
-        k = self.effects(L, v)
-        self.kernel.moves(ends, b, k, direct, first, second, self.by_row)
         parts = zip(
             theta,
             self._by_curvature(L, mode, P),
-            self._by_lambda(first, self.by_rest(self.by_row[0]), mode.u),
-            self._by_lambda(second, self.by_rest(self.by_row[1]), v),
+            self._moved(ends, L, mode, v, direct),
             self.terms,
             strict=True,
         )
-        by_theta = [(a - c + d + f)[t.free] for a, c, d, f, t in parts]
+        by_theta = [(a - c + d)[t.free] for a, c, d, t in parts]
         return -value, -np.concatenate([self._by_parameters(*direct), *by_theta])
+
+    def _moved(
+        self, ends: np.ndarray, L: list[np.ndarray], mode: Mode, v: list[np.ndarray],
+        direct: np.ndarray,
+    ) -> list[np.ndarray]:  # fmt: skip
+        """Add the parts of D_q through k = M v and through H to `direct`, and return
+        the same by Lambda, by term; after calls of `terms` and `bends` at the mode.
+        """
+        first, second = np.zeros_like(mode.u[0]), np.zeros_like(mode.u[0])
+        b, k = self.effects(L, mode.u), self.effects(L, v)
+        self.kernel.moves(ends, b, k, direct, first, second, self.by_row)
+        through_eta = self._by_lambda(first, self.by_rest(self.by_row[0]), mode.u)
+        of_columns = self._by_lambda(second, self.by_rest(self.by_row[1]), v)
+        return [a + c for a, c in zip(through_eta, of_columns, strict=True)]
+
+    def of_modes(self, x: np.ndarray, c: list[np.ndarray]) -> tuple[float, np.ndarray]:
+        """Return what the delta method needs of a sum c'b of effects.
+
+        Parameters
+        ----------
+        x : (p,) array
+        c : list of (G, q) arrays, one per term
+
+        Returns
+        -------
+        variance : float
+            c' Lambda A^-1 Lambda' c, that of c'b about its mode at x.
+        gradient : (p,) array
+            Derivatives of c'b^ by x: with v = A^-1 Lambda'c they are those of
+            v'Lambda'Z'w l' at fixed u, and of c'Lambda u^ by Lambda.
+
+        Raises
+        ------
+        ValueError
+            The effects have no mode at x.
+        """
+        with np.errstate(all="ignore"):
+            found = self.mode(x)
+        if found is None:
+            raise ValueError("the random effects have no mode at these parameters")
+        (ends, mode), L = found, self.lambdas(x)
+        rest = np.concatenate([np.zeros(0), *(own.ravel() for own in c[1:])])
+        v = self._solved(L, mode.factor, c[0], rest, [np.zeros_like(u) for u in mode.u])
+        parts = zip(c, L, v, strict=True)
+        variance = sum(float(((own @ S) * w).sum()) for own, S, w in parts)
+        (G, q), m, b = mode.u[0].shape, self.m, self.effects(L, mode.u)
+        self.sums(ends, b)
+        none = np.zeros((G, q, q)), np.zeros((G, q, m)), np.zeros((m, m))
+        self.kernel.bends(ends, b, *none, np.zeros((G, q)), self.by_row)
+        direct = np.zeros((4, self.rank.size))
+        moved = self._moved(ends, L, mode, [2 * w for w in v], direct)
+        by_theta = [
+            (own.T @ u + part)[t.free]
+            for own, u, part, t in zip(c, mode.u, moved, self.terms, strict=True)
+        ]
+        return variance, np.concatenate([self._by_parameters(*direct), *by_theta])
 
     def _covariances(
         self, L: list[np.ndarray], factor: Factor, P: np.ndarray

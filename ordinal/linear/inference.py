@@ -7,6 +7,7 @@ an error.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -35,7 +36,13 @@ from .estimates import (
     remembered,
     score,
 )
-from .margins import Means, averages_table, effects_table, rows_to_average
+from .margins import (
+    Means,
+    averages_table,
+    effects_table,
+    errors_of,
+    rows_to_average,
+)
 from .odds import brant_test, ratio_tests
 from .profile import profile_interval
 
@@ -484,9 +491,9 @@ class Effects(Wald):
         array([-0.2192,  0.0022,  0.217 ])
         """
         z = normal_margin(check_share("level", level))
-        covariance = covariance_for(self, "marginal_effects")
+        errors = partial(errors_of, covariance_for(self, "marginal_effects"))
         rows = rows_to_average(self, "marginal_effects", X, offset, sample_weight)
-        return effects_table(self._means(), rows, covariance, z)
+        return effects_table(self._means(), rows, errors, z)
 
     def average_proba(
         self,
@@ -543,9 +550,9 @@ class Effects(Wald):
         """
         z = normal_margin(check_share("level", level))
         check_flag("cumulative", cumulative)
-        covariance = covariance_for(self, "average_proba")
+        errors = partial(errors_of, covariance_for(self, "average_proba"))
         rows = rows_to_average(self, "average_proba", X, offset, sample_weight)
-        return averages_table(self._means(), rows, covariance, z, cumulative)
+        return averages_table(self._means(), rows, errors, z, cumulative)
 
     def _means(self) -> Means:
         return Means(self)

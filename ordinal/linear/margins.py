@@ -53,14 +53,28 @@ _BLOCK = 1 << 20  # entries of the rows held at a time
 _STEP = float(np.cbrt(np.finfo(float).eps))  # of a central difference, relative to x
 
 
+class Moved(NamedTuple):
+    """Derivatives of the offsets of rows by parameters beside those of the model.
+
+    `at` numbers the parameters that move each row, (n, k), and `by` says how, (n, k).
+    """
+
+    at: np.ndarray
+    by: np.ndarray
+
+
 class At(NamedTuple):
-    """All columns of some rows, (n, c), and their offsets, (n,) or (n, T)."""
+    """All columns of some rows, (n, c), their offsets, (n,) or (n, T), and what moves
+    these.
+    """
 
     Z: np.ndarray
     offset: np.ndarray
+    moved: Moved | None = None
 
     def take(self, rows: Index) -> At:
-        return At(self.Z[rows], self.offset[rows])
+        moved = self.moved and Moved(self.moved.at[rows], self.moved.by[rows])
+        return At(self.Z[rows], self.offset[rows], moved)
 
 
 class Step(NamedTuple):
@@ -97,10 +111,10 @@ class Feature(NamedTuple):
 class Source(Protocol):
     """Rows to average over, and what their features are."""
 
-    @property
-    def share(self) -> np.ndarray: ...
+    def __len__(self) -> int: ...
     @property
     def features(self) -> list[Feature]: ...
+    def shares(self, rows: slice) -> np.ndarray: ...
     def at(self, rows: slice) -> At: ...
     def change(self, feature: Feature, rows: slice) -> Step | Slope: ...
 
@@ -126,6 +140,9 @@ class MatrixRows:
     names: tuple[str, ...]
     used: np.ndarray
 
+    def __len__(self) -> int:
+        return int(self.share.size)
+
     @property
     def features(self) -> list[Feature]:
         return [
@@ -133,11 +150,14 @@ class MatrixRows:
             for j in self.used.tolist()
         ]
 
+    def shares(self, rows: slice) -> np.ndarray:
+        return self.share[rows]
+
     def at(self, rows: slice) -> At:
         return At(dense(take(self.X, rows)), self.offset[rows])
 
     def change(self, feature: Feature, rows: slice) -> Step | Slope:
-        Z, offset = self.at(rows)
+        Z, offset, _ = self.at(rows)
         column = np.arange(Z.shape[1]) == feature.column
         if feature.values is None:
             by = np.broadcast_to(column.astype(np.float64), Z.shape)
@@ -165,6 +185,9 @@ class TableRows:
     offset: np.ndarray
     share: np.ndarray
 
+    def __len__(self) -> int:
+        return int(self.share.size)
+
     @property
     def features(self) -> list[Feature]:
         names = self.frame.shown_names
@@ -184,6 +207,9 @@ class TableRows:
                 binary = np.isin(own, (0.0, 1.0)).all()
                 found.append(Feature(names[j], j, (0.0, 1.0) if binary else None))
         return found
+
+    def shares(self, rows: slice) -> np.ndarray:
+        return self.share[rows]
 
     def at(self, rows: slice) -> At:
         return self._coded(self.frame.rows(rows), self.offset[rows])
@@ -242,10 +268,13 @@ class Means:
     Parameters
     ----------
     model : PomModel
+    n_more : int
+        Number of parameters beside those of the model that move offsets of rows. The
+        gradients have them last.
     """
 
-    def __init__(self, model: Estimates):
-        self.model = model
+    def __init__(self, model: Estimates, n_more: int = 0):
+        self.model, self.n_more = model, n_more
         self.J = structure_of(model.threshold, int(model.observed.sum()) - 1)
         self.nu = self.J @ model.nominal_coef
 
@@ -273,12 +302,12 @@ class Means:
         self, source: Source, parts: Callable[[slice], Signed]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums over all rows, some of them at a time."""
-        T, p = len(self.J), self.model.parameters.size
+        T, p = len(self.J), self.model.parameters.size + self.n_more
         value, gradient = np.zeros((2, T)), np.zeros((T, p))
         # The coded columns of all rows may not fit in memory.
         step = max(1, _BLOCK // (T + self.model.location.size))
-        for rows in strips(source.share.size, step):
-            share = source.share[rows][:, None]
+        for rows in strips(len(source), step):
+            share = source.shares(rows)[:, None]
             for sign, part in parts(rows):
                 for own, order in self._orders(part):
                     a, b = self._terms(part.take(own), share[own])
@@ -289,8 +318,9 @@ class Means:
     def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
         """Yield groups of rows whose predictors have one order, and that order."""
         here = part.here if isinstance(part, Slope) else part
-        crosses = self.model.nominal.size or here.offset.ndim == 2
-        eta = predictors(self.model, *here)[0] if crosses else None
+        crosses, eta = self.model.nominal.size or here.offset.ndim == 2, None
+        if crosses:
+            eta, _ = predictors(self.model, here.Z, here.offset)
         if eta is None or (eta[:, :-1] <= eta[:, 1:]).all():
             yield slice(None), slice(None)
             return
@@ -311,7 +341,7 @@ class Means:
             effect, gradient = self._of_slope(part, v)
             return np.stack([effect, -effect]), gradient
         link = self.model.link
-        eta, unit = predictors(self.model, *part)
+        eta, unit = predictors(self.model, part.Z, part.offset)
         sums = [(v * F(link, eta)).sum(axis=0) for F in (cumulative, exceeding)]
         by_eta = v * density(link, eta)
         return np.stack(sums), self._chain(part, by_eta, _finite(eta), unit)
@@ -319,7 +349,7 @@ class Means:
     def _of_slope(self, change: Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_i v_i f(eta_ij) e_ij, with e = deta/dx."""
         m, (here, by) = self.model, change
-        eta, unit = predictors(m, *here)
+        eta, unit = predictors(m, here.Z, here.offset)
         f, bend = v * density(m.link, eta), v * slope(m.link, eta)
         eta = _finite(eta)
         dN, dL, dS = (by.Z[:, part] for part in (m.nominal, m.location, m.scale))
@@ -334,6 +364,7 @@ class Means:
             -over @ dN,
             -over @ dL,
             (f * moved * unit).T @ S - (f * eta).T @ dS,
+            self._more(-over, by.moved),
         )
         gradient = self._chain(here, through, eta, unit) + beside
         return (f * e).sum(axis=0), gradient
@@ -349,18 +380,32 @@ class Means:
             -over @ at.Z[:, m.nominal],
             -over @ at.Z[:, m.location],
             -(by_eta * eta).T @ at.Z[:, m.scale],
+            self._more(-over, at.moved),
         )
 
+    def _more(self, by_offset: np.ndarray, moved: Moved | None) -> np.ndarray:
+        """Return gradients by the parameters that move offsets, (T, n_more), from those
+        by the offsets, (T, n).
+        """
+        out = np.zeros((len(by_offset), self.n_more))
+        if moved is not None:
+            at = moved.at.ravel()
+            for row, slopes in zip(out, by_offset, strict=True):
+                by = (moved.by * slopes[:, None]).ravel()
+                row += np.bincount(at, by, self.n_more)
+        return out
+
     def _place(
-        self, theta: np.ndarray, nu: np.ndarray, beta: np.ndarray, zeta: np.ndarray
-    ) -> np.ndarray:
-        """Gradients by theta_j (T,), nu_j (T, m), beta (T, d) and zeta (T, k) of the
-        same threshold as those by the parameters, (T, p).
+        self, theta: np.ndarray, nu: np.ndarray, beta: np.ndarray, zeta: np.ndarray,
+        more: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """Gradients by theta_j (T,), nu_j (T, m), beta (T, d), zeta (T, k) and others
+        of the same threshold as those by the parameters, (T, p).
         """
         by_nu = self.J[:, :, None] * nu[:, None, :]
         size = self.J.shape[1] * nu.shape[1]
         return np.hstack(
-            [theta[:, None] * self.J, by_nu.reshape(theta.size, size), beta, zeta]
+            [theta[:, None] * self.J, by_nu.reshape(theta.size, size), beta, zeta, more]
         )
 
 
@@ -375,7 +420,7 @@ def of_ranks(A: np.ndarray) -> np.ndarray:
     return np.diff(np.concatenate([zero, A, zero]), axis=0)
 
 
-def errors_of(gradient: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+def errors_of(covariance: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """sqrt(g'Vg) for every row g."""
     variance = ((gradient @ covariance) * gradient).sum(axis=1)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
@@ -436,12 +481,11 @@ def rows_to_average(
     return MatrixRows(held, beside, share, model.column_names, used)
 
 
+Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # of rows of gradients
+
+
 def averages_table(
-    means: Means,
-    rows: MatrixRows | TableRows,
-    covariance: np.ndarray,
-    z: float,
-    cumulative: bool,
+    means: Means, rows: Source, errors: Errors, z: float, cumulative: bool
 ) -> Table:
     """Mean probabilities of the ranks, or at the thresholds, with intervals of z
     errors to either side.
@@ -455,7 +499,7 @@ def averages_table(
     else:
         names, p = {"rank": model.classes}, rank_probabilities(below, above)
         G = of_ranks(G)
-    error = errors_of(G, covariance)
+    error = errors(G)
     lower, upper = logit_interval(p, error, z)
     return Table(
         {
@@ -468,14 +512,12 @@ def averages_table(
     )
 
 
-def effects_table(
-    means: Means, rows: MatrixRows | TableRows, covariance: np.ndarray, z: float
-) -> Table:
+def effects_table(means: Means, rows: Source, errors: Errors, z: float) -> Table:
     """Marginal effects of the features on the probabilities of the ranks."""
     model, features = means.model, rows.features
     found = [means.effects(rows, feature) for feature in features]
     effect = np.array([of_ranks(value) for value, _ in found]).ravel()
-    error = np.array([errors_of(of_ranks(G), covariance) for _, G in found]).ravel()
+    error = np.array([errors(of_ranks(G)) for _, G in found]).ravel()
     # No error means no effect, as of a feature that the model does not read.
     ratio = np.divide(effect, error, out=np.zeros_like(effect), where=error > 0)
     ranks = model.classes[model.observed]

@@ -386,12 +386,15 @@ def _model(
     plain: Any,
 ) -> ClmmModel:  # fmt: skip
     """Return the model of an optimum, in the units of the features."""
-    loss = search.loss
-    design, p = loss.design, loss.design.n_parameters
+    loss, p = search.loss, search.loss.design.n_parameters
     value, _ = loss.value_and_gradient(x)
-    covariance = None
+    joint = covariance = None
     if V is not None:
-        covariance = design.raw_covariance(V[:p, :p])
+        whole = np.zeros((x.size, x.size))
+        whole[np.ix_(search.free, search.free)] = V
+        raw = _raw(made, loss, x)
+        joint = raw @ whole @ raw.T
+        covariance = joint[:p, :p].copy()
     model = ClmmModel(
         **prepared.fields(plain.design, x[:p]),
         covariance=None if covariance is None else read_only(covariance),
@@ -406,15 +409,38 @@ def _model(
         ),
         touching=read_only(np.zeros(prepared.problem.present.size - 1, np.int64)),
         random=_effects(made, loss, x),
+        joint_covariance=None if joint is None else read_only(joint),
         n_variances=loss.n_theta,
         n_quadrature=loss.n_quadrature,
         is_singular=is_singular,
     )
-    if V is not None and not is_singular:
+    if V is not None:
         units = tuple(part[2] for part in made)
-        errors = np.sqrt(np.diagonal(V))
-        remember(model, RememberedMixed(loss, x, units, errors))
+        remember(model, RememberedMixed(loss, x, units, whole, raw))
     return model
+
+
+def _raw(made: list[Made], loss: MixedLikelihood, x: np.ndarray) -> np.ndarray:
+    """Return the derivatives by x of the parameters in the units of the features, and
+    of the lower triangle of each Lambda in those of the effects, (t, p).
+    """
+    p, at = loss.design.n_parameters, loss.design.n_parameters
+    blocks = [np.zeros((p, x.size))]
+    blocks[0][:, :p] = loss.design.raw(np.eye(p))
+    for (_, term, unit, _), L in zip(made, loss.lambdas(x), strict=True):
+        lower = np.tri(term.q, dtype=bool)
+        factor = _signs(L) / unit[:, None]
+        block = np.zeros((int(lower.sum()), x.size))
+        columns = at + np.arange(int(term.free.sum()))
+        block[term.free[lower], columns] = factor[term.free]
+        blocks.append(block)
+        at += columns.size
+    return np.vstack(blocks)
+
+
+def _signs(L: np.ndarray) -> np.ndarray:
+    """Return the factors of columns that make the diagonal of Lambda positive."""
+    return np.where(np.diagonal(L) < 0, -1.0, 1.0)
 
 
 def _effects(
@@ -429,7 +455,7 @@ def _effects(
     for (own, _, unit, levels), L, u, block in zip(
         made, loss.lambdas(x), mode.u, blocks, strict=True
     ):
-        sign = np.where(np.diagonal(L) < 0, -1.0, 1.0)
+        sign = _signs(L)
         L, u = L / unit[:, None] * sign, u * sign
         block = block * np.outer(sign, sign)
         out.append(

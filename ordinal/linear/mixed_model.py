@@ -4,7 +4,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from functools import partial
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from .._cumulative.likelihood import (
     for_all_ranks,
     rank_probabilities,
 )
-from .._input.checks import check_choice, check_share, shown
-from .._input.fields import POSITIVE
+from .._input.checks import check_choice, check_flag, check_share, shown
+from .._input.fields import FINITE, POSITIVE, Array
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table, Text, aligned
@@ -23,7 +24,16 @@ from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from .estimates import check_likelihood, predictors
+from .estimates import check_likelihood, covariance_for, predictors
+from .margins import (
+    Errors,
+    Means,
+    averages_table,
+    effects_table,
+    errors_of,
+    rows_to_average,
+)
+from .mixed_margins import GroupRows, GroupTerm, spread
 from .mixed_profile import RememberedMixed
 from .model import PomModel
 from .random_terms import RandomEffects, as_text, incomplete, read_effects, read_groups
@@ -53,6 +63,10 @@ class ClmmModel(PomModel):
         Grouping factors, the one with the most effects first. Each has `name`,
         `effects`, `levels`, `covariance`, and the conditional `modes` with their
         `variances`.
+    joint_covariance : (t, t) array or None
+        Of `parameters`, whose part is `covariance`, and of the lower triangles of
+        `factor` of each of `random`, by rows. It is 0 for entries that are not
+        estimated, and for those of a variance at 0.
     n_variances : int
         Number of parameters of all covariances.
     n_quadrature : int
@@ -73,9 +87,16 @@ class ClmmModel(PomModel):
     """
 
     random: tuple[RandomEffects, ...]
+    joint_covariance: Annotated[np.ndarray, Array("f8", "t t"), FINITE] | None
     n_variances: Annotated[int, POSITIVE]
     n_quadrature: Annotated[int, POSITIVE]
     is_singular: bool
+
+    def _check(self) -> None:
+        super(ClmmModel, self)._check()
+        t = self.parameters.size + sum(_triangle(own).size for own in self.random)
+        if self.joint_covariance is not None and len(self.joint_covariance) != t:
+            raise ValueError(f"joint_covariance must have {t} rows, one a parameter")
 
     def _summary(self) -> dict[str, str]:
         found = self.deviations
@@ -94,19 +115,26 @@ class ClmmModel(PomModel):
     def deviations(self) -> Table:
         """Standard deviations of the random effects, with their correlations.
 
-        A dict of arrays: "group", "effect", "variance", "sd" and "correlation", the
-        correlation with the first effect of the group, which is nan for this effect
-        itself.
+        A dict of arrays: "group", "effect", "variance", "sd", "standard_error", of the
+        deviation, and "correlation" with the first effect of the group. nan stands for
+        that of the first effect itself, and for the error of a deviation of 0 or of a
+        fit without a covariance. Intervals are those of `confint_deviations`.
         """
-        rows = []
+        rows, at = [], self.parameters.size
         for own in self.random:
-            S = own.covariance
+            S, (row, _) = own.covariance, np.tril_indices(len(own.factor))
             sd = np.sqrt(np.diagonal(S))
+            part = slice(at, at := at + row.size)
             for j, effect in enumerate(own.effects):
                 known = j > 0 and sd[0] * sd[j] > 0
                 r = S[0, j] / (sd[0] * sd[j]) if known else math.nan
-                rows.append((own.name, effect, S[j, j], sd[j], r))
-        names = "group", "effect", "variance", "sd", "correlation"
+                error = math.nan
+                if self.joint_covariance is not None and sd[j] > 0:
+                    by = np.where(row == j, _triangle(own), 0.0)[None] / sd[j]
+                    V = self.joint_covariance[part, part]
+                    error = float(errors_of(V, by)[0])
+                rows.append((own.name, effect, S[j, j], sd[j], error, r))
+        names = "group", "effect", "variance", "sd", "standard_error", "correlation"
         return Table(
             {
                 n: np.array(c)
@@ -251,35 +279,26 @@ class ClmmModel(PomModel):
         self, X: MatrixLike, effects: Effects, groups: object, offset: ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """P(y <= j) and P(y > j), (n, r - 1)."""
-        check_choice("effects", effects, get_args(Effects))
-        if groups is not None and not effects.startswith("known"):
-            raise ValueError("groups goes with effects='known' or 'known_or_new'")
+        _check_asked(effects, groups, offset)
         Z, known = self._read(X, offset)
         n = len(Z)
         shift, sd = np.zeros(n) if known is None else known, None
         if effects != "average":
-            columns = read_effects(self.random, X)
-            if not all(np.isfinite(z).all() for z in columns):
-                raise ValueError("X lacks values in a column with a random slope")
-        if effects != "average":
-            known, unknown = self._modes_of(X, groups, columns, effects)
-            shift = shift + known
-            sd = np.sqrt(unknown) if unknown.any() else None
+            terms = self._terms_of(X, effects, groups)
+            modes, sd, _ = spread(terms, [term.Z for term in terms], slice(0, n))
+            shift, sd = shift + modes, sd if sd.any() else None
         T = self.classes.size - 1
         below, above = np.empty((n, T)), np.empty((n, T))
         for rows in strips(n, _ROWS):
-            spread = None if sd is None else sd[rows]
-            below[rows], above[rows] = self._mean(take(Z, rows), shift[rows], spread)
+            part = None if sd is None else sd[rows]
+            below[rows], above[rows] = self._mean(take(Z, rows), shift[rows], part)
         return below, above
 
     def _mean(
         self, Z: np.ndarray | CSR, shift: np.ndarray, sd: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean of the probabilities over a normal shift of deviation sd."""
-        nodes, weights = np.zeros(1), np.ones(1)
-        if sd is not None:
-            nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-            weights = weights / weights.sum()
+        nodes, weights = _nodes(sd is not None)
         low, high = np.zeros(()), np.zeros(())
         for node, weight in zip(nodes, weights, strict=True):
             at = shift if sd is None else shift + node * sd
@@ -291,26 +310,24 @@ class ClmmModel(PomModel):
             high = high + weight * exceeding(self.link, eta)
         return low, high
 
-    def _modes_of(
-        self, X: MatrixLike, groups: object, columns: list[np.ndarray], effects: Effects
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return z'b of the rows by the conditional modes of their groups, and the
-        variance of z'b of the groups that are new.
+    def _terms_of(
+        self, X: MatrixLike, effects: Effects, groups: object
+    ) -> tuple[GroupTerm, ...]:
+        """Return the columns of the effects at the rows, and the levels of their
+        groups.
         """
+        columns = read_effects(self.random, X)
+        if not all(np.isfinite(z).all() for z in columns):
+            raise ValueError("X lacks values in a column with a random slope")
         n = len(columns[0])
-        variances = [
-            ((z @ own.factor) ** 2).sum(axis=1)
-            for own, z in zip(self.random, columns, strict=True)
-        ]
-        total, variance = np.zeros(n), np.zeros(n)
         if effects == "new":
-            return total, np.asarray(sum(variances))
-        labels = read_groups(self.random, groups, X)
+            new = np.full(n, -1, dtype=np.int64)
+            parts = zip(self.random, columns, strict=True)
+            return tuple(GroupTerm(own, z, new) for own, z in parts)
+        labels, out = read_groups(self.random, groups, X), []
         if incomplete(labels, [], n).any():
             raise ValueError("groups lack labels; effects='new' predicts without any")
-        for own, given, z, new in zip(
-            self.random, labels, columns, variances, strict=True
-        ):
+        for own, given, z in zip(self.random, labels, columns, strict=True):
             names = [":".join(t) for t in zip(*map(as_text, given), strict=True)]
             place = {level: k for k, level in enumerate(own.levels.tolist())}
             at = np.array([place.get(name, -1) for name in names], dtype=np.int64)
@@ -321,9 +338,8 @@ class ClmmModel(PomModel):
                     "effects='known_or_new' or 'new' predicts for groups that are not "
                     "known"
                 )
-            total += np.where(at >= 0, np.einsum("ij,ij->i", z, own.modes[at]), 0.0)
-            variance += np.where(at >= 0, 0.0, new)
-        return total, variance
+            out.append(GroupTerm(own, z, at))
+        return tuple(out)
 
     # Inference
 
@@ -400,7 +416,7 @@ class ClmmModel(PomModel):
         [0.5, 2.27]
         """
         z = normal_margin(check_share("level", level))
-        fit = self._remembered("confint_deviations")
+        fit = self._inside("confint_deviations")
         found = self.deviations
         ends = [
             fit.deviation_ends(t, j, z)
@@ -419,18 +435,22 @@ class ClmmModel(PomModel):
         )
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
-        fit = self._remembered('confint(method="profile")')
+        fit = self._inside('confint(method="profile")')
         spread = fit.loss.design.spread[np.concatenate([self.location, self.scale])]
         unit = spread[which - self._first_coef()]
         ends = [fit.coefficient_ends(int(j), z) for j in which]
         return np.asarray(np.array(ends).reshape(-1, 2) / unit[:, None])
 
-    def _remembered(self, asked: str) -> RememberedMixed:
+    def _inside(self, asked: str) -> RememberedMixed:
+        """Return the training rows of a model whose estimates have profiles."""
         if self.is_singular:
             raise ValueError(
                 f"{asked} is not available for a singular model, whose estimates lie "
                 "on the boundary: leave out the effect with a variance of 0"
             )
+        return self._remembered(asked)
+
+    def _remembered(self, asked: str) -> RememberedMixed:
         found: RememberedMixed | None = getattr(self, "remembered", None)
         if found is None:
             raise ValueError(
@@ -451,50 +471,179 @@ class ClmmModel(PomModel):
         self,
         X: MatrixLike | None = None,
         *,
+        effects: Effects = "new",
+        groups: Mapping[str, ArrayLike] | None = None,
         cumulative: bool = False,
         level: float = 0.95,
         offset: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Table:
-        """Return mean probabilities over rows of a group whose effects are 0.
+        """Return the mean of `predict_proba` over rows, with standard errors and
+        intervals.
 
-        See `PomModel.average_proba`. `X` is required.
+        One row gives its probabilities with their intervals. The errors account for
+        those of all parameters, the variances of the effects among them (delta method).
+        For known groups they account for the errors of the conditional modes as well
+        (Kristensen et al., "TMB", Journal of Statistical Software 70(5), 2016), which
+        have the same meaning as those of `ranef`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame
+            Rows to average over. They must be given, although other models have their
+            training rows as the default.
+        effects, groups : optional
+            As for `predict_proba`.
+        cumulative, level, offset, sample_weight : optional
+            As for `PomModel.average_proba`.
+
+        Returns
+        -------
+        Table
+            That of `PomModel.average_proba`.
 
         Raises
         ------
         ValueError, TypeError
-            As in `PomModel.average_proba`; also without `X`.
+            As in `predict_proba` and `standard_errors`. Also without `X`, and for known
+            groups of a model without its training rows (from a file, pickle or copy).
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.load_wine()
+        >>> judges = [i // 8 for i in range(72)]
+        >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+        >>> found = model.average_proba(X[:, :2])  # by a judge who is not known
+        >>> found["probability"].round(3)
+        array([0.071, 0.301, 0.363, 0.17 , 0.095])
+        >>> found["standard_error"].round(3)
+        array([0.034, 0.055, 0.054, 0.046, 0.039])
         """
         self._check_rows(X)
-        return super(ClmmModel, self).average_proba(
-            X, cumulative=cumulative, level=level, offset=offset,
-            sample_weight=sample_weight,
-        )  # fmt: skip
+        _check_asked(effects, groups, offset)
+        if effects == "average":
+            return super(ClmmModel, self).average_proba(
+                X, cumulative=cumulative, level=level, offset=offset,
+                sample_weight=sample_weight,
+            )  # fmt: skip
+        z = normal_margin(check_share("level", level))
+        check_flag("cumulative", cumulative)
+        means, rows, errors = self._of_groups(
+            "average_proba", X, effects, groups, offset, sample_weight
+        )
+        return averages_table(means, rows, errors, z, cumulative)
 
     def marginal_effects(
         self,
         X: MatrixLike | None = None,
         *,
+        effects: Effects = "new",
+        groups: Mapping[str, ArrayLike] | None = None,
         level: float = 0.95,
         offset: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Table:
-        """Return marginal effects in a group whose effects are 0.
+        """Average marginal effects of the features on the probabilities of
+        `predict_proba`.
 
-        See `PomModel.marginal_effects`. `X` is required.
+        They are defined as for `PomModel.marginal_effects`. A feature with a random
+        slope has its effect through the random effects as well. The standard errors are
+        those of `average_proba`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame
+            Rows to average over, which must be given.
+        effects, groups : optional
+            As for `predict_proba`.
+        level, offset, sample_weight : optional
+            As for `PomModel.marginal_effects`.
+
+        Returns
+        -------
+        Table
+            That of `PomModel.marginal_effects`.
 
         Raises
         ------
         ValueError, TypeError
-            As in `PomModel.marginal_effects`; also without `X`.
+            As in `average_proba`; also for a formula with a comparison.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.load_wine()
+        >>> judges = [i // 8 for i in range(72)]
+        >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+        >>> found = model.marginal_effects(X[:, :2])
+        >>> found["effect"][:5].round(3)
+        array([-0.122, -0.344,  0.084,  0.221,  0.161])
+        >>> found["standard_error"][:5].round(3)
+        array([0.056, 0.08 , 0.091, 0.064, 0.062])
         """
         self._check_rows(X)
-        return super(ClmmModel, self).marginal_effects(
-            X, level=level, offset=offset, sample_weight=sample_weight
+        _check_asked(effects, groups, offset)
+        if effects == "average":
+            return super(ClmmModel, self).marginal_effects(
+                X, level=level, offset=offset, sample_weight=sample_weight
+            )
+        z = normal_margin(check_share("level", level))
+        means, rows, errors = self._of_groups(
+            "marginal_effects", X, effects, groups, offset, sample_weight
         )
+        return effects_table(means, rows, errors, z)
+
+    def _of_groups(
+        self, asked: str, X: MatrixLike | None, effects: Effects, groups: object,
+        offset: ArrayLike | None, sample_weight: ArrayLike | None,
+    ) -> tuple[Means, GroupRows, Errors]:  # fmt: skip
+        """Return what sums over the rows, the rows with the effects of their groups,
+        and the errors of such sums.
+        """
+        covariance_for(self, asked)
+        joint = self.joint_covariance
+        assert X is not None
+        assert joint is not None
+        base = rows_to_average(self, asked, X, offset, sample_weight)
+        terms = self._terms_of(X, effects, groups)
+        is_new = any((term.level < 0).any() for term in terms)
+        rows = GroupRows(base, terms, *_nodes(is_new))
+        known = [term.n_known for term in terms]
+        n_more = len(joint) - self.parameters.size + sum(known)
+        errors = partial(errors_of, joint)
+        if any(known):
+            fit = self._remembered(f"{asked} of known groups")
+            errors = partial(fit.errors_with_modes, known)
+        return Means(self, n_more), rows, errors
 
     def _check_rows(self, X: object) -> None:
         if X is None:
             raise ValueError(
                 "X must be given: a model of fit_clmm has no rows to average by default"
             )
+
+
+def _triangle(own: RandomEffects) -> np.ndarray:
+    return np.asarray(own.factor[np.tril_indices(len(own.factor))])
+
+
+def _check_asked(effects: Effects, groups: object, offset: Any) -> None:
+    check_choice("effects", effects, get_args(Effects))
+    if groups is not None and not effects.startswith("known"):
+        raise ValueError("groups goes with effects='known' or 'known_or_new'")
+    if np.ndim(offset) > 1:
+        raise ValueError(
+            "offset must have one entry per row: models of fit_clmm take no offsets by "
+            "threshold"
+        )
+
+
+def _nodes(is_new: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights of a standard normal variable; without new groups one
+    node at 0.
+    """
+    if not is_new:
+        return np.zeros(1), np.ones(1)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return nodes, weights / weights.sum()

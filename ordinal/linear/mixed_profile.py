@@ -11,6 +11,7 @@ where D does not reach z^2.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -174,7 +175,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RememberedMixed:
-    """The loss of a mixed model and its minimum, not on the boundary.
+    """The loss of a mixed model and its minimum.
 
     Attributes
     ----------
@@ -183,18 +184,46 @@ class RememberedMixed:
         The minimum, in the parameters of the loss.
     units : tuple of (q,) arrays
         Divisors of the effects of each term, in the units of their columns.
-    errors : (p,) array
-        Standard errors of x.
+    covariance : (p, p) array
+        Of x, 0 for variances at the boundary.
+    raw : (t, p) array
+        Derivatives by x of the parameters in the units of their columns, and of the
+        lower triangles of Lambda.
     """
 
     loss: MixedLikelihood
     x: np.ndarray
     units: tuple[np.ndarray, ...]
-    errors: np.ndarray
+    covariance: np.ndarray
+    raw: np.ndarray
+
+    def errors_with_modes(
+        self, known: Sequence[int], gradient: np.ndarray
+    ) -> np.ndarray:
+        """Return the square roots of (1) in `mixed_margins` for each row of a gradient,
+        whose last columns are those by the effects of the terms, if known.
+        """
+        t, out = len(self.raw), np.empty(len(gradient))
+        for i, g in enumerate(gradient):
+            parts = np.split(g[t:], np.cumsum(known)[:-1])
+            c = [
+                (part.reshape(-1, term.q) if part.size else
+                 np.zeros((term.n_levels, term.q))) / unit
+                for part, term, unit in zip(
+                    parts, self.loss.terms, self.units, strict=True)
+            ]  # fmt: skip
+            variance, own = self.loss.of_modes(self.x, c)
+            own += g[:t] @ self.raw
+            out[i] = math.sqrt(max(own @ self.covariance @ own + variance, 0.0))
+        return out
+
+    @property
+    def _errors(self) -> np.ndarray:
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
     def coefficient_ends(self, index: int, z: float) -> tuple[float, float]:
         """Return both ends for a parameter of the design."""
-        profile = _Profile(self.loss, self.x, index, self.errors)
+        profile = _Profile(self.loss, self.x, index, self._errors)
         return profile.end(-1, z, -math.inf), profile.end(1, z, math.inf)
 
     def deviation_ends(self, t: int, j: int, z: float) -> tuple[float, float]:
@@ -213,7 +242,7 @@ class RememberedMixed:
         theta = [L[own.free] for L, own in zip(lambdas, terms, strict=True)]
         index = p + sum(own.size for own in theta[:t])
         profile = _Profile(
-            loss, np.concatenate([self.x[:p], *theta]), index, self.errors
+            loss, np.concatenate([self.x[:p], *theta]), index, self._errors
         )
         unit = float(self.units[t][j])
         lower, upper = profile.end(-1, z, 0.0), profile.end(1, z, math.inf)

@@ -156,7 +156,7 @@ class Reports(Comparisons):
         """
         rows = read_rows(self, "augment", X, y, offset)
         source, every = rows.source, slice(0, rows.rank.size)
-        Z, known = source.at(every)
+        Z, known, _ = source.at(every)
         columns: dict[str, np.ndarray] = {}
         if isinstance(source, TableRows):
             for name, column in zip(

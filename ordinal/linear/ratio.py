@@ -83,13 +83,13 @@ class RatioModel(ByPredictors, GoodnessAndInfluence, Effects):
     def _probabilities(self, rows: Rows) -> np.ndarray:
         P = np.empty((rows.rank.size, self.alpha.size + 1))
         for part in strips(len(P), max(1, BLOCK // P.shape[1])):
-            eta, _ = predictors(self, *rows.source.at(part))
+            eta, _ = predictors(self, *rows.source.at(part)[:2])
             P[part] = np.exp(log_probabilities(self.family, self.link, eta))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def _row_parts(self, rows: Rows, part: slice) -> RowParts:
         at, w = rows.source.at(part), rows.weight[part]
-        eta, _ = predictors(self, *at)
+        eta, _ = predictors(self, at.Z, at.offset)
         _, g, curvature = row_terms(self.family, self.link, eta, rows.rank[part])
         if curvature.ndim == 2:
             curvature = curvature[:, :, None] * np.eye(curvature.shape[1])
@@ -139,7 +139,7 @@ class RatioModel(ByPredictors, GoodnessAndInfluence, Effects):
         rows = read_rows(self, "residuals", X, y, offset)
         out = np.empty(rows.rank.size)
         for part in strips(out.size, max(1, BLOCK // self.observed.size**2)):
-            eta, _ = predictors(self, *rows.source.at(part))
+            eta, _ = predictors(self, *rows.source.at(part)[:2])
             out[part] = residuals_at(self.family, self.link, eta, rows.rank[part], kind)
         return out
 

@@ -319,7 +319,7 @@ class RatioMeans(Means):
     def _terms(self, part: At | Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         m = self.model
         here = part.here if isinstance(part, Slope) else part
-        eta, _ = predictors(m, *here)
+        eta, _ = predictors(m, here.Z, here.offset)
         if isinstance(part, Slope):
             by = part.by
             along = by.Z[:, m.location] @ m.coef + by.offset

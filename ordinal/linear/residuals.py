@@ -130,7 +130,7 @@ def read_rows(
 
 def ends_of(model: Estimates, at: At, rank: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return a, b and 1 / s of rows."""
-    eta, unit = predictors(model, *at)
+    eta, unit = predictors(model, at.Z, at.offset)
     eta.sort(axis=1)  # nominal effects may make thresholds cross
     end = np.full((len(eta), 1), np.inf)
     ends, row = np.hstack([-end, eta, end]), np.arange(len(eta))
@@ -166,7 +166,7 @@ def probabilities_of(model: Estimates, rows: Rows) -> np.ndarray:
     n = rows.rank.size
     P = np.empty((n, int(model.observed.sum())))
     for part in strips(n, max(1, _BLOCK // (P.shape[1] + len(model.column_names)))):
-        eta, _ = predictors(model, *rows.source.at(part))
+        eta, _ = predictors(model, *rows.source.at(part)[:2])
         eta.sort(axis=1)
         P[part] = rank_probabilities(
             cumulative(model.link, eta), exceeding(model.link, eta)

@@ -342,7 +342,7 @@ def residuals(
     used = rows.weight > 0
     name, labels = "fitted value", None
     if along is None:
-        Z, offset = rows.source.at(slice(0, value.size))
+        Z, offset, _ = rows.source.at(slice(0, value.size))
         x = Z[:, model.location] @ model.coef + offset
     else:
         name = along

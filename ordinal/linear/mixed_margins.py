@@ -1,0 +1,199 @@
+"""Mean probabilities and marginal effects with random effects, and their errors.
+
+A row of known groups has the effects b^, the conditional modes, which move its offset
+by z'b^. In a new group z'b is normal with variance sd^2 = |Lambda'z|^2, summed over the
+factors that are new, and a probability is the integral over it by N nodes of
+quadrature: a row becomes N rows, whose offsets lie sd t_k away (`GroupRows`). `Means`
+thus serves all kinds of groups, with further parameters that move offsets: the lower
+triangle of Lambda of every factor, and the effects b of every level.
+
+Given the training rows, b is normal about b^ with the covariance C = Lambda A^-1
+Lambda', and b^ depends on the estimates psi of covariance V. With g and c the
+derivatives by psi and by b, the variance of a probability is
+
+    (g + J'c)' V (g + J'c) + c' C c,   J = db^/dpsi                                  (1)
+
+(K. Kristensen, A. Nielsen, C. W. Berg, H. Skaug, B. M. Bell, "TMB: automatic
+differentiation and Laplace approximation", Journal of Statistical Software 70(5), 2016,
+for the errors of random effects). The first part alone is the delta method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .margins import At, Feature, MatrixRows, Moved, Slope, Step, TableRows
+from .random_terms import RandomEffects
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupTerm:
+    """Effects of one factor at the rows.
+
+    Attributes
+    ----------
+    effects : RandomEffects
+    Z : (n, q) array
+        Columns that the effects multiply.
+    level : (n,) int64
+        Number of the level of each row, -1 where it is new.
+    """
+
+    effects: RandomEffects
+    Z: np.ndarray
+    level: np.ndarray
+
+    @property
+    def n_known(self) -> int:
+        """Number of effects b of known levels: none if all levels are new."""
+        return self.effects.modes.size if (self.level >= 0).any() else 0
+
+
+def spread(
+    terms: Sequence[GroupTerm], Z: list[np.ndarray], rows: slice
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Return z'b^ of the known groups of rows, the deviation of z'b of the new ones,
+    and Lambda'z of the latter by term.
+    """
+    n = len(Z[0])
+    known, variance, own = np.zeros(n), np.zeros(n), []
+    for term, z in zip(terms, Z, strict=True):
+        level, e = term.level[rows], term.effects
+        is_known = level >= 0
+        known += np.where(is_known, np.einsum("ij,ij->i", z, e.modes[level]), 0.0)
+        own.append(np.where(is_known[:, None], 0.0, z @ e.factor))
+        variance += (own[-1] ** 2).sum(axis=1)
+    return known, np.sqrt(variance), own
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupRows:
+    """Rows of known and of new groups, N times each where groups are new.
+
+    Attributes
+    ----------
+    base : MatrixRows or TableRows
+    terms : tuple of GroupTerm
+    nodes, weights : (N,) arrays
+        Deviations from the mean, and their probabilities.
+    """
+
+    base: MatrixRows | TableRows
+    terms: tuple[GroupTerm, ...]
+    nodes: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.base) * self.nodes.size
+
+    @property
+    def features(self) -> list[Feature]:
+        return self.base.features
+
+    def shares(self, rows: slice) -> np.ndarray:
+        every, copies, node = self._copies(rows)
+        return np.asarray(self.base.shares(every)[copies] * self.weights[node])
+
+    def at(self, rows: slice) -> At:
+        every, copies, node = self._copies(rows)
+        Z = [term.Z[every] for term in self.terms]
+        return self._shifted(self.base.at(every), Z, every, copies, node)
+
+    def change(self, feature: Feature, rows: slice) -> Step | Slope:
+        every, copies, node = self._copies(rows)
+        change, base = self.base.change(feature, every), self.base
+        names = base.frame.shown_names if isinstance(base, TableRows) else base.names
+        own = [np.array(t.effects.effects) == names[feature.column] for t in self.terms]
+        Z = [term.Z[every] for term in self.terms]
+        if isinstance(change, Step):
+            ends = []
+            for value, at in zip(self._values(feature), change, strict=True):
+                there = [np.where(c, value, z) for c, z in zip(own, Z, strict=True)]
+                ends.append(self._shifted(at, there, every, copies, node))
+            return Step(*ends)
+        by = [np.where(c, np.ones(z.shape), 0.0) for c, z in zip(own, Z, strict=True)]
+        offset, moved = self._slope(Z, by, every, copies, node)
+        beside = change.by.take(copies)
+        return Slope(
+            self._shifted(change.here, Z, every, copies, node),
+            At(beside.Z, beside.offset + offset, moved),
+        )
+
+    def _copies(self, rows: slice) -> tuple[slice, np.ndarray, np.ndarray]:
+        """Return the rows of `base` behind some rows, their numbers among these, and
+        the nodes.
+        """
+        row, node = np.divmod(np.arange(rows.start, rows.stop), self.nodes.size)
+        every = slice(int(row[0]), int(row[-1]) + 1)
+        return every, row - every.start, node
+
+    def _values(self, feature: Feature) -> tuple[float, ...]:
+        """Return the two numbers that a step gives a column with a random slope."""
+        values = feature.values or ()
+        coding = self.base.coding if isinstance(self.base, TableRows) else None
+        labels = None if coding is None else coding.categories[feature.column]
+        if labels is None or labels.dtype.kind not in "iuf":
+            return values
+        return tuple(float(labels[int(v)]) for v in values)
+
+    def _shifted(
+        self, at: At, Z: list[np.ndarray], every: slice, copies: np.ndarray,
+        node: np.ndarray,
+    ) -> At:  # fmt: skip
+        """Return rows with the effects of their groups in the offset."""
+        known, sd, own = spread(self.terms, Z, every)
+        by = [
+            np.einsum("ia,ic->iac", z, w) / _positive(sd)[:, None, None]
+            for z, w in zip(Z, own, strict=True)
+        ]
+        t = self.nodes[node]
+        offset = (at.offset + known)[copies] + t * sd[copies]
+        return At(at.Z[copies], offset, self._moved(Z, by, every, copies, t))
+
+    def _slope(
+        self, Z: list[np.ndarray], by: list[np.ndarray], every: slice,
+        copies: np.ndarray, node: np.ndarray,
+    ) -> tuple[np.ndarray, Moved]:  # fmt: skip
+        """Return how the offset rises where the columns Z do so by `by`, and what moves
+        that.
+        """
+        _, sd, own = spread(self.terms, Z, every)
+        known, _, along = spread(self.terms, by, every)
+        sd = _positive(sd)
+        both = zip(own, along, strict=True)
+        S = sum((a * c).sum(axis=1) for a, c in both) / sd
+        parts = []
+        for z, dz, w, dw in zip(Z, by, own, along, strict=True):
+            bend = np.einsum("ia,ic->iac", z, dw) + np.einsum("ia,ic->iac", dz, w)
+            bend -= np.einsum("i,ia,ic->iac", S / sd, z, w)
+            parts.append(bend / sd[:, None, None])
+        t = self.nodes[node]
+        offset = known[copies] + t * np.asarray(S)[copies]
+        return offset, self._moved(by, parts, every, copies, t)
+
+    def _moved(
+        self, by_effects: list[np.ndarray], by_factor: list[np.ndarray], every: slice,
+        copies: np.ndarray, t: np.ndarray,
+    ) -> Moved:  # fmt: skip
+        """Return the derivatives of the offsets by the entries of Lambda, times the
+        nodes, and by the effects.
+        """
+        triangles = [part[:, *np.tril_indices(part.shape[1])] for part in by_factor]
+        first = np.hstack(triangles)[copies] * t[:, None]
+        K = first.shape[1]
+        at, by, start = [np.broadcast_to(np.arange(K), first.shape)], [first], K
+        for term, part in zip(self.terms, by_effects, strict=True):
+            level, q = term.level[every][copies], part.shape[1]
+            if term.n_known:
+                at.append(start + np.maximum(level, 0)[:, None] * q + np.arange(q))
+                by.append(np.where(level[:, None] >= 0, part[copies], 0.0))
+                start += term.n_known
+        return Moved(np.hstack(at), np.hstack(by))
+
+
+def _positive(sd: np.ndarray) -> np.ndarray:
+    """Divisors of what is 0 where sd is: by symmetry, sd = 0 has no slope."""
+    return np.where(sd > 0, sd, np.inf)

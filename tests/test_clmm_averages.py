@@ -1,0 +1,286 @@
+"""Average probabilities and marginal effects of mixed models, with their errors."""
+
+import io
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ordinal
+from ordinal._cumulative.likelihood import cumulative
+
+N, LEVELS = 400, 20
+THRESHOLDS = np.array([-1.0, 1.0])
+KINDS = "new", "average", "known", "known_or_new"
+
+
+def grouped(seed=2, slope=1.0, crossed=0.0):
+    """Rows of 20 groups with a random intercept and a slope, and of five others."""
+    rng = np.random.default_rng(seed)
+    group, x = np.arange(N) % LEVELS, rng.normal(size=N)
+    other = np.arange(N) // 80
+    b = rng.normal(size=(LEVELS, 2)) @ [[1.0, 0.6], [0.0, 1.0]] * [1.0, slope]
+    score = x + b[group, 0] + b[group, 1] * x + rng.logistic(size=N)
+    score += crossed * rng.normal(size=5)[other]
+    return x[:, None], np.digitize(score, THRESHOLDS), {"g": group, "h": other}
+
+
+@cache
+def fitted(kind):
+    """The model, its rows and their groups."""
+    if kind == "scale":
+        X, y = ordinal.datasets.load_wine()
+        X, groups = X[:, :2], {"judge": np.arange(72) // 8}
+        model = ordinal.fit_clmm(X, y, groups=groups, scale=[0], n_quadrature=5)
+        return model, X, groups
+    X, y, groups = grouped(crossed=1.0 if kind == "crossed" else 0.0)
+    if kind != "crossed":
+        del groups["h"]
+    model = ordinal.fit_clmm(X, y, groups=groups, slopes={"g": [0]})
+    assert not model.is_singular
+    return model, X, groups
+
+
+def triangles(model, psi):
+    """Lambda of each factor, from parameters and lower triangles."""
+    at, out = model.parameters.size, []
+    for own in model.random:
+        q = len(own.effects)
+        row, column = np.tril_indices(q)
+        L = np.zeros((q, q))
+        L[row, column], at = psi[at : at + row.size], at + row.size
+        out.append(L)
+    return out
+
+
+def below(model, psi, X, shift):
+    """P(y <= j) of rows whose offset is moved by `shift`, (n, r - 1)."""
+    p, t = model.coef.size, model.alpha.size
+    s = np.exp(X[:, model.scale] @ psi[t + p : t + p + model.scale.size])
+    eta = psi[:t] - (X @ psi[t : t + p] + shift)[:, None]
+    return cumulative(model.link, eta / s[:, None])
+
+
+def mean_of_new(model, psi, X):
+    """Mean of P(y <= j) over rows of new groups, by a grid in the effects."""
+    grid = np.linspace(-8, 8, 81)
+    total, weight = np.ones(1), np.zeros((len(X), 1))
+    for L, own in zip(triangles(model, psi), model.random, strict=True):
+        q = len(L)
+        u = np.stack(np.meshgrid(*[grid] * q), axis=-1).reshape(-1, q)
+        Z = np.column_stack([np.ones(len(X)), X])[:, :q]
+        assert own.effects[0] == "(Intercept)"
+        share = np.exp(-0.5 * (u * u).sum(axis=1))
+        total = (total[:, None] * share / share.sum()).ravel()
+        weight = (weight[:, :, None] + (Z @ L @ u.T)[:, None, :]).reshape(len(X), -1)
+    return sum(
+        w * below(model, psi, X, shift).mean(axis=0)
+        for w, shift in zip(total, weight.T, strict=True)
+    )
+
+
+def estimates(model):
+    parts = [own.factor[np.tril_indices(len(own.effects))] for own in model.random]
+    return np.concatenate([model.parameters, *parts])
+
+
+def slopes(function, x, h=1e-4):
+    """Central differences of the fourth order, (k, p)."""
+    out = []
+    for j in range(x.size):
+        e = h * (np.arange(x.size) == j)
+        ends = [function(x + k * e) for k in (-2, -1, 1, 2)]
+        out.append((ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h))
+    return np.array(out).T
+
+
+@pytest.mark.parametrize("kind", ["slope", "scale"])
+def test_averages_of_new_groups_are_integrals_with_errors_of_all_parameters(kind):
+    model, X, _ = fitted(kind)
+    rows, psi = X[:4], estimates(model)
+    found = model.average_proba(rows, cumulative=True)
+    assert_allclose(found["probability"], mean_of_new(model, psi, rows), atol=1e-9)
+    G = slopes(lambda v: mean_of_new(model, v, rows), psi)
+    errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
+    assert_allclose(found["standard_error"], errors, rtol=1e-6)
+    without = np.sqrt(
+        np.einsum("ij,jk,ik->i", G[:, :-1], model.joint_covariance[:-1, :-1], G[:, :-1])
+    )
+    assert not np.allclose(errors, without, rtol=1e-3)  # Lambda counts
+
+
+def test_effects_in_new_groups_are_slopes_with_errors_of_all_parameters():
+    model, X, _ = fitted("slope")
+    rows, psi, h = X[:3], estimates(model), 1e-3
+
+    def effect(v):
+        ends = [mean_of_new(model, v, rows + k * h) for k in (-2, -1, 1, 2)]
+        return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h)
+
+    found = model.marginal_effects(rows)
+    steps = np.diff(np.concatenate([[0], effect(psi), [0]]))
+    assert_allclose(found["effect"], steps, atol=1e-9)
+    G = slopes(effect, psi, 1e-3)
+    G = np.diff(np.pad(G, ((1, 1), (0, 0))), axis=0)
+    errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
+    assert_allclose(found["standard_error"], errors, rtol=1e-5)
+
+
+def modes_at(fit, x):
+    """b^ of all factors in the units of the features, in one vector."""
+    _, mode = fit.loss.mode(x)
+    parts = zip(fit.loss.lambdas(x), mode.u, fit.units, strict=True)
+    return np.concatenate([(u @ L.T / unit).ravel() for L, u, unit in parts])
+
+
+def covariance_of_modes(fit, x):
+    """Lambda A^-1 Lambda' of all effects, by differences of the gradient of h."""
+    ends, mode = fit.loss.mode(x)
+    L, shapes = fit.loss.lambdas(x), [u.shape for u in mode.u]
+    cuts = np.cumsum([u.size for u in mode.u])[:-1]
+    blocks = [
+        np.kron(np.eye(len(u)), own / unit[:, None])
+        for own, u, unit in zip(L, mode.u, fit.units, strict=True)
+    ]
+    size = sum(len(b) for b in blocks)
+    whole, at = np.zeros((size, size)), 0
+    for block in blocks:
+        whole[at : at + len(block), at : at + len(block)] = block
+        at += len(block)
+
+    def gradient(v):
+        u = [p.reshape(s) for p, s in zip(np.split(v, cuts), shapes, strict=True)]
+        sums = fit.loss.sums(ends, fit.loss.effects(L, u))
+        first = np.concatenate([sums.first.ravel(), sums.rest])
+        scale = np.concatenate([np.tile(unit, s[0]) for unit, s in zip(
+            fit.units, shapes, strict=True)])  # fmt: skip
+        return whole.T @ (first * scale) - v
+
+    A = -slopes(gradient, np.concatenate([u.ravel() for u in mode.u]))
+    return whole @ np.linalg.inv(A) @ whole.T
+
+
+@pytest.mark.parametrize("kind", ["slope", "crossed", "scale"])
+def test_errors_of_known_groups_have_those_of_the_modes(kind):
+    model, X, groups = fitted(kind)
+    fit, p = model.remembered, model.parameters.size
+    rows = slice(0, 5)
+    Z = np.column_stack([np.ones(len(X)), X])[rows]
+    at = [np.searchsorted(own.levels.astype(int), groups[own.name][rows])
+          if kind == "scale" else
+          np.array([own.levels.tolist().index(str(k)) for k in groups[own.name][rows]])
+          for own in model.random]  # fmt: skip
+
+    def mean(psi, b):
+        shift, start = np.zeros(5), 0
+        for own, level in zip(model.random, at, strict=True):
+            size, q = own.modes.size, len(own.effects)
+            effects = b[start : start + size].reshape(-1, q)[level]
+            shift, start = shift + (Z[:, :q] * effects).sum(axis=1), start + size
+        return below(model, psi, X[rows], shift).mean(axis=0)
+
+    b = np.concatenate([own.modes.ravel() for own in model.random])
+    assert_allclose(modes_at(fit, fit.x), b, atol=1e-9)
+    q = fit.loss.design.n_parameters
+    psi_of = lambda x: fit.loss.design.raw(x[:q])  # noqa: E731
+    by_x = slopes(lambda x: mean(psi_of(x), modes_at(fit, x)), fit.x)
+    by_b = slopes(lambda v: mean(model.parameters, v), b)
+    C = covariance_of_modes(fit, fit.x)
+    variance = np.einsum("ij,jk,ik->i", by_x, fit.covariance, by_x)
+    beside = np.einsum("ij,jk,ik->i", by_b, C, by_b)
+    found = model.average_proba(
+        X[rows], cumulative=True, effects="known",
+        groups={k: v[rows] for k, v in groups.items()},
+    )  # fmt: skip
+    assert_allclose(found["probability"], mean(psi_of(fit.x), b), atol=1e-9)
+    assert_allclose(found["standard_error"], np.sqrt(variance + beside), rtol=1e-5)
+    assert beside.min() > 0.05 * variance.min()
+    assert p == q
+
+
+@pytest.mark.parametrize("kind", ["slope", "crossed", "scale"])
+@pytest.mark.parametrize("effects", KINDS)
+def test_averages_are_means_of_predictions(kind, effects):
+    model, X, groups = fitted(kind)
+    weight = np.linspace(0, 2, len(X))
+    known = {"groups": groups} if effects.startswith("known") else {}
+    if effects == "known_or_new":
+        known["groups"] = {k: v + (np.arange(len(X)) % 2) for k, v in groups.items()}
+    offset = np.linspace(-0.2, 0.3, len(X))
+    P = model.predict_proba(X, effects=effects, offset=offset, **known)
+    found = model.average_proba(
+        X, effects=effects, offset=offset, sample_weight=weight, **known
+    )
+    assert_allclose(found["probability"], weight @ P / weight.sum(), atol=1e-12)
+    slope = model.marginal_effects(X[:7], effects=effects, **{
+        k: {n: v[:7] for n, v in g.items()} for k, g in known.items()
+    })  # fmt: skip
+    total = slope["effect"].reshape(-1, model.classes.size).sum(axis=1)
+    assert_allclose(total, 0, atol=1e-12)
+    assert (slope["standard_error"] > 0).all()
+
+
+def test_a_singular_model_and_one_of_a_file_have_errors():
+    X, y = ordinal.datasets.load_wine()
+    groups = {"judge": np.arange(72) // 8, "bottle": np.arange(72) % 8}
+    model = ordinal.fit_clmm(X[:, :2], y, groups=groups)
+    assert model.is_singular
+    simple, rows, own = fitted("scale")
+    for effects in ("new", "average", "known"):
+        known = {"groups": groups} if effects == "known" else {}
+        table = model.average_proba(X[:, :2], effects=effects, **known)
+        assert (table["standard_error"] > 0).all()
+    assert np.isnan(model.deviations["standard_error"][1])
+    file = io.BytesIO()
+    simple.save(file)
+    file.seek(0)
+    again = ordinal.load(file)
+    for effects in ("new", "average"):
+        tables = [m.average_proba(rows, effects=effects) for m in (simple, again)]
+        assert np.array_equal(*[t["standard_error"] for t in tables])
+    assert np.array_equal(again.joint_covariance, simple.joint_covariance)
+    with pytest.raises(ValueError, match="known groups needs the training rows"):
+        again.average_proba(rows, effects="known", groups=own)
+    with pytest.raises(ValueError, match="groups goes with effects='known'"):
+        simple.marginal_effects(rows, groups=own)
+    with pytest.raises(ValueError, match="effects must be"):
+        simple.average_proba(rows, effects="each")
+    with pytest.raises(ValueError, match="offset must have one entry per row"):
+        simple.average_proba(rows, offset=np.zeros((len(rows), 4)))
+    with pytest.raises(ValueError, match="X must be given"):
+        simple.average_proba()
+
+
+def test_bands_of_figures_are_of_new_groups():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    model, X, _ = fitted("slope")
+    ax = ordinal.plot.partial_dependence(model, X, 0, at=5)
+    plt.close(ax.figure)
+
+
+@pytest.mark.slow
+def test_errors_are_those_of_repeated_samples():
+    rng = np.random.default_rng(0)
+    X, _, groups = grouped(slope=0.0)
+    del groups["h"]
+    row, found = X[:1] * 0 + 0.5, {"new": [], "known": []}
+    known = {"known": {"groups": {"g": [0]}}, "new": {}}
+    truth = []
+    for _ in range(200):
+        b = rng.normal(size=LEVELS)
+        score = X[:, 0] + b[groups["g"]] + rng.logistic(size=N)
+        model = ordinal.fit_clmm(X, np.digitize(score, THRESHOLDS), groups=groups)
+        truth.append(cumulative("logit", THRESHOLDS - 0.5 - b[0]))
+        for effects, tables in found.items():
+            tables.append(model.average_proba(
+                row, cumulative=True, effects=effects, **known[effects]
+            ))  # fmt: skip
+    p, errors = (
+        {k: np.array([t[name] for t in v]) for k, v in found.items()}
+        for name in ("probability", "standard_error")
+    )
+    # 200 samples give a deviation to 5 %
+    assert_allclose(p["new"].std(axis=0), errors["new"].mean(axis=0), rtol=0.15)
+    apart = np.sqrt(np.mean((p["known"] - truth) ** 2, axis=0))
+    assert_allclose(apart, np.sqrt((errors["known"] ** 2).mean(axis=0)), rtol=0.15)
