@@ -66,6 +66,7 @@ class Method:
     whole_weights: bool = False  # a weight is 0, or 1 and more
     counts_rows: bool = False  # trees: two rows are not one row of weight 2
     reversible: bool = True  # reversed ranks give the mirrored model
+    distances: bool = False  # of ranks matter, and so do ranks without rows between
     decision: str = "decision_function"  # the method of the model with numbers of a row
     needs_diagonal: bool = False  # predictions by a precomputed kernel take k(x, x)
     starts: bool = False  # start= takes a model
@@ -122,6 +123,7 @@ def svor(name: str, fit: Callable[..., Any]) -> Method:
         advice="raise max_iter or tol, or lower C$",
         endless={"C": 1e5, "gamma": 1.0, "tol": 1e-12},
         starts=True,
+        distances=fit in (ordinal.fit_svorim, ordinal.fit_redsvm),
         threaded=(
             (400, {"C": 30.0, "tol": 1e-6}),
             (400, {"C": 30.0, "cache_mb": 0.02}),
@@ -207,6 +209,7 @@ def thresholded(name: str, fit: Callable[..., Any]) -> Method:
         missing="never",
         endless={"tol": 1e-300, "max_iter": 10**9},
         n_endless=100_000,
+        distances=fit is ordinal.fit_lat,
         threaded=((5000, {}), (5000, {"probability": True})),  # five chunks of rows
     )
 
@@ -304,7 +307,8 @@ METHODS = [
     svm("svc", ordinal.fit_svc, takes=DUAL - {"cost"} | {"basis"}),
     # ranks are numbers from 0, and a rank is not what the ranks below are not
     svm(
-        "svr", ordinal.fit_svr, model=ordinal.SvrModel, rules=PROBABLE, reversible=False
+        "svr", ordinal.fit_svr, model=ordinal.SvrModel, rules=PROBABLE,
+        reversible=False, distances=True,
     ),
     svm("cssvc", ordinal.fit_cssvc, reversible=False),
     svm("svmop", ordinal.fit_svmop, parts=2),
@@ -317,6 +321,7 @@ METHODS = [
         precise={"tol": 1e-10},
         endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
         n_endless=400,
+        distances=True,
         threaded=((200, {"u": 1.5}),),
     ),
     Method(
@@ -329,6 +334,7 @@ METHODS = [
         precise=None,
         endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
         n_endless=400,
+        distances=True,
         threaded=(  # more than two chunks of rows
             (2500, {"basis": 40, "u": 1.5}),
             (2500, {"basis": 40, "u": np.inf}),

@@ -95,23 +95,6 @@ def test_a_row_of_weight_two_is_the_row_written_twice(fit):
     assert abs(a.convergence.primal - b.convergence.primal) <= gaps
 
 
-@each_fit
-def test_ranks_without_rows_change_nothing(fit):
-    X, y = sample(200, 3, noise=1.0)
-    options = {"gamma": 0.3, "basis": np.arange(0, 200, 9)}
-    a = fit(X, y, classes=range(3), **options)
-    if fit is ordinal.fit_svorim or fit is ordinal.fit_redsvm:
-        # where ranks are counted, those between ranks with rows count
-        b = fit(X, y + 2, classes=range(7), **options)
-        assert_array_equal(b.predict(X), a.predict(X) + 2)
-        assert_array_equal(b.thresholds[2:4], a.thresholds)
-        assert np.isinf(b.thresholds[[0, 1, 4, 5]]).all()
-    else:
-        b = fit(X, 2 * y, classes=range(6), **options)
-        assert_array_equal(b.predict(X), 2 * a.predict(X))
-    assert a.convergence.primal == b.convergence.primal
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
 def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch):

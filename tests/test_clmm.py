@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from oracles import slope
 
 import ordinal
 from ordinal.__main__ import main
@@ -57,17 +58,11 @@ def test_third_derivatives_are_differences_of_second_ones(link):
         _cumulative.row_terms(link, a, b, delta, out, 1)
         return out[3] + out[4]
 
-    def slope(of):
-        h = 1e-4
-        return (of(-2 * h) - 8 * of(-h) + 8 * of(h) - of(2 * h)) / (12 * h)
-
     delta = np.where(np.isfinite(a) & np.isfinite(b), a - b, np.inf)
     out = np.empty((2, a.size))
     _third_derivatives.row_thirds(link, a, b, delta, out)
-    by_a, by_b = (
-        slope(lambda h: curvature(a + h, b)),
-        slope(lambda h: curvature(a, b + h)),
-    )
+    by_a = slope(lambda t: curvature(a + t, b), 1e-4)
+    by_b = slope(lambda t: curvature(a, b + t), 1e-4)
     by_a[:20], by_b[20:40] = 0, 0
     # differences of terms of some hundred have no more digits
     assert_allclose(out, [by_a, by_b], rtol=1e-7, atol=1e-8)

@@ -152,16 +152,13 @@ def test_outputs_that_are_none_are_refused(outputs, message):
 
 def test_ranks_without_rows_change_no_bit():
     y = np.array([1, 2, 5, 6])[Y60]
-    a = ordinal.fit_elmor(X60, y, probability=True)
-    b = ordinal.fit_elmor(X60, y, probability=True, classes=range(8))
+    a = ordinal.fit_elmor(X60, y)
+    b = ordinal.fit_elmor(X60, y, classes=range(8))
     o = b.decision_function(X60)
     assert_array_equal(o[:, [1, 2, 5]], a.decision_function(X60))
     assert_array_equal(o[:, 2:5], o[:, [2, 2, 2]])
     assert (o[:, 0] == 1).all()
     assert (o[:, 6] == -1).all()
-    assert_array_equal(a.predict(X60), b.predict(X60))
-    P = b.predict_proba(X60)
-    assert_array_equal(P[:, [1, 2, 5, 6]], a.predict_proba(X60))
     assert np.isinf(b.rank_values(o)[:, [0, 3, 4, 7]]).all()
 
 

@@ -241,18 +241,23 @@ def test_a_start_at_the_end_takes_few_steps_and_stays_there(method):
 
 
 @every_method
-def test_ranks_without_rows_are_never_predicted(method):
+def test_ranks_without_rows_are_as_if_they_were_not_named(method):
     X, y = sample(60, 3)
     probable = {"probability": True} if method.can("probability") else {}
-    model = method(X, 2 * y + 1, classes=range(8), **probable)
-    assert_array_equal(model.classes, range(8))
-    P = model.predict_proba(X)
-    assert P.shape == (60, 8)
-    assert not P[:, [0, 2, 4, 6, 7]].any()
-    assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
-    for rule in method.rules:
-        if rule != "cost":  # what is between two ranks may cost least
-            assert set(model.predict(X, rule=rule).tolist()) <= {1, 3, 5}
+    model = method(X, y, **probable)
+    for held, r in ([2, 3, 4], 7), ([1, 3, 5], 8):
+        wider = method(X, np.array(held)[y], classes=range(r), **probable)
+        assert_array_equal(wider.classes, range(r))
+        P = wider.predict_proba(X)
+        assert P.shape == (60, r)
+        assert not np.delete(P, held, axis=1).any()
+        assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+        for rule in method.rules:
+            if rule != "cost":  # what is between two ranks may cost least
+                assert set(wider.predict(X, rule=rule).tolist()) <= set(held)
+        if r == 7 or not method.distances:
+            assert_allclose(P[:, held], model.predict_proba(X), atol=1e-12)
+            assert_array_equal(wider.predict(X), np.array(held)[model.predict(X)])
 
 
 @every_method

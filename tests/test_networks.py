@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from internals import Problem
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import slopes
 from scipy import sparse
 from scipy.optimize import isotonic_regression
 from scipy.stats import norm
@@ -74,16 +75,6 @@ def of_outputs(loss, S, t):
     return value, by_S, by_t
 
 
-def differences(fun, x, step=1e-3):
-    """Its slopes by differences of the fourth order."""
-    out = np.empty_like(x)
-    for i in range(x.size):
-        e = np.zeros_like(x)
-        e[i] = step
-        out[i] = 8 * (fun(x + e) - fun(x - e)) - (fun(x + 2 * e) - fun(x - 2 * e))
-    return out / (12 * step)
-
-
 # What a model says it is, from raw data
 
 
@@ -140,7 +131,7 @@ def test_a_converged_fit_is_a_stationary_point_of_the_loss_of_raw_data(name):
     assert c.violation <= 1e-6
     # slopes by thresholds are sums of those by their mean and by what a gap adds
     narrowest = np.diff(b).min() if name.startswith("nnpom") else 1.0
-    assert np.abs(differences(at, x)).max() < 4e-6 / min(1.0, narrowest)
+    assert np.abs(slopes(at, x, 1e-3)).max() < 4e-6 / min(1.0, narrowest)
 
 
 @every_fit

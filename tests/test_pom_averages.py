@@ -8,6 +8,7 @@ import pom_data
 import pytest
 from internals import structure_of
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import slope, slopes
 from scipy.sparse import csr_array
 
 import ordinal
@@ -58,18 +59,7 @@ def test_errors_are_those_of_slopes_by_finite_differences(link, options):
     x = model.parameters
     assert_allclose(moved(model, x).predict_proba(X), model.predict_proba(X))
 
-    def mean(step, k):
-        at = x + step * (np.arange(x.size) == k)
-        return share @ moved(model, at).predict_proba(rows)
-
-    h = 1e-5
-    G = np.column_stack(
-        [
-            (8 * (mean(h, k) - mean(-h, k)) - mean(2 * h, k) + mean(-2 * h, k))
-            / (12 * h)
-            for k in range(x.size)
-        ]
-    )
+    G = slopes(lambda x: share @ moved(model, x).predict_proba(rows), x, 1e-5)
     found = model.average_proba(rows, sample_weight=weight)
     assert_array_equal(found["rank"], range(-1, 8))
     assert_allclose(found["probability"], share @ model.predict_proba(rows), 1e-12)
@@ -89,16 +79,16 @@ def errors(model, G):
 def test_marginal_effects_are_of_the_probabilities_of_predictions():
     """Thresholds cross here as well."""
     model = ordinal.fit_pom(X, Y, nominal=[1, 0], scale=[0])
-    rows, h = 4 * X, 1e-4
+    rows = 4 * X
     cuts = model.thresholds - rows[:, model.nominal] @ model.nominal_coef.T
     assert (np.diff(cuts, axis=1) < 0).any()
     effects = model.marginal_effects(rows)
-    for j, name in enumerate(["x1", "x2", "x3"]):
-        step = h * np.eye(3)[j]
-        ends = [model.predict_proba(rows + s * step).mean(axis=0) for s in (-1, 1)]
-        slopes = (ends[1] - ends[0]) / (2 * h)
+    shifted = slopes(
+        lambda t: model.predict_proba(rows + t).mean(axis=0), np.zeros(3), 1e-4
+    )
+    for name, expected in zip(["x1", "x2", "x3"], shifted.T, strict=True):
         own = effects["name"] == name
-        assert_allclose(effects["effect"][own], slopes, rtol=1e-5, atol=1e-8)
+        assert_allclose(effects["effect"][own], expected, rtol=1e-5, atol=1e-8)
 
 
 COUNT = np.random.default_rng(2).integers(0, 5, 200)
@@ -135,16 +125,15 @@ def test_marginal_effects_are_the_same_whatever_dtype_a_number_has(dtype, formul
             return ordinal.fit_pom("y ~ x * kind", table)
         return ordinal.fit_pom(table[["x", "kind"]], Y)
 
-    plain, h = table_of(COUNT.astype(float), "float64"), 1e-5
+    plain = table_of(COUNT.astype(float), "float64")
     model = fit(plain)
-    P = [model.predict_proba(plain.assign(x=plain["x"] + s)) for s in (-h, h)]
-    slopes = (P[1] - P[0]) / (2 * h)
+    by_row = slope(lambda t: model.predict_proba(plain.assign(x=plain["x"] + t)), 1e-5)
     table = table_of(DTYPES[dtype](COUNT), dtype)
     other = fit(table)
     for found in (other.marginal_effects(), other.marginal_effects(table)):
         effect = found["effect"][found["name"] == "x"]
-        assert_allclose(effect, slopes.mean(axis=0), rtol=1e-6)
-        assert (np.abs(effect) <= np.abs(slopes).max(axis=0)).all()
+        assert_allclose(effect, by_row.mean(axis=0), rtol=1e-6)
+        assert (np.abs(effect) <= np.abs(by_row).max(axis=0)).all()
 
 
 @pytest.mark.parametrize("dtype", ["bool", "boolean", "polars"])

@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 from internals import normal_margin
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import cumulative_edges, cumulative_loglik, cumulative_terms
+from oracles import cumulative_edges, cumulative_loglik, cumulative_terms, slope, slopes
 from pom_data import SETS
 
 import ordinal
@@ -74,11 +74,7 @@ def numerical_scores(model, rows):
             for i in range(len(rows.y))
         ])  # fmt: skip
 
-    x, h = model.parameters, 1e-4
-    around = [(-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12)]
-    return np.column_stack(
-        [sum(c * logliks(x + k * h * e) for k, c in around) / h for e in np.eye(x.size)]
-    )
+    return slopes(logliks, model.parameters, 1e-4)
 
 
 @pytest.mark.slow
@@ -595,12 +591,10 @@ def effect_by_differences(model, x, X, offset, share, column):
         ends = [np.where(np.arange(X.shape[1]) == column, v, X) for v in (0, 1)]
         low, high = (mean_probabilities(model, x, Z, offset, share) for Z in ends)
         return high - low
-    h = 1e-4
-    step = h * np.eye(X.shape[1])[column]
-    low, high = (
-        mean_probabilities(model, x, X + s * step, offset, share) for s in (-1, 1)
+    unit = np.eye(X.shape[1])[column]
+    return slope(
+        lambda t: mean_probabilities(model, x, X + t * unit, offset, share), 1e-4
     )
-    return (high - low) / (2 * h)
 
 
 @pytest.mark.parametrize(
@@ -617,7 +611,7 @@ def test_marginal_effects_and_their_errors_by_differences(options):
     model = fitted(MADE, **options)
     table = model.marginal_effects()
     share = MADE.weight / MADE.weight.sum()
-    x, V, h = model.parameters, model.covariance, 1e-4
+    x, V = model.parameters, model.covariance
 
     def effects(x):
         return np.concatenate(
@@ -628,9 +622,7 @@ def test_marginal_effects_and_their_errors_by_differences(options):
         )
 
     assert_allclose(table["effect"], effects(x), rtol=1e-6, atol=1e-8)
-    J = np.column_stack(
-        [(effects(x + h * e) - effects(x - h * e)) / (2 * h) for e in np.eye(x.size)]
-    )
+    J = slopes(effects, x, 1e-4)
     errors = np.sqrt(np.diag(J @ V @ J.T))
     assert_allclose(table["standard_error"], errors, rtol=1e-5, atol=1e-8)
     assert table["name"].tolist() == [
@@ -798,10 +790,9 @@ def test_effects_through_a_formula_by_differences(link):
         P = model.predict_proba(data.assign(**changed), offset=MADE.offset)
         return share @ P
 
-    h = 1e-5
     expected = {
-        "size": (mean(size=data["size"] + h) - mean(size=data["size"] - h)) / (2 * h),
-        "rate": (mean(rate=data["rate"] + h) - mean(rate=data["rate"] - h)) / (2 * h),
+        "size": slope(lambda t: mean(size=data["size"] + t), 1e-5),
+        "rate": slope(lambda t: mean(rate=data["rate"] + t), 1e-5),
         "new": mean(new=True) - mean(new=False),
         "kind[b]": mean(kind="b") - mean(kind="a"),
     }

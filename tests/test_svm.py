@@ -332,21 +332,6 @@ def test_a_link_of_partitions_is_one_of_each_and_falls():
     assert_allclose(above, falling(alone), atol=1e-12)
 
 
-@pytest.mark.parametrize("fit", [fit_svc, fit_cssvc, fit_svmop, fit_svr])
-def test_ranks_without_rows_change_nothing(fit):
-    X, y = sample(90, 3)
-    plain = fit(X, y, C=3.0, probability=True)
-    wide = fit(X, 2 * y + 1, C=3.0, probability=True, classes=range(8))
-    assert set(wide.predict(X)) <= {1, 3, 5}
-    assert (plain.predict(X, rule="mode") == y).mean() > 0.6
-    if fit is fit_svc:  # distances between ranks mean something to the others
-        assert_array_equal(wide.decision_function(X), plain.decision_function(X))
-        assert_array_equal(wide.predict_proba(X)[:, 1:6:2], plain.predict_proba(X))
-        assert_array_equal(wide.predict(X), 2 * plain.predict(X) + 1)
-    if fit is fit_svr:
-        assert_array_equal(wide.thresholds, [-np.inf, 2, 2, 4, 4, np.inf, np.inf])
-
-
 # Symmetry
 
 
