@@ -198,6 +198,7 @@ ARRAYS = {  # of the arguments that hold numbers: arrays that a fit may be given
     "cluster": [np.arange(40) % 8],
     "cost": [np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))],
     "groups": [],  # only where rows are held out
+    "in_order": [X40[::4]],
     "interactions": [np.array([[0, 2], [1, 1]])],
     "monotone": [np.array([1, 0, -1])],
     "n_intervals": [np.array([3, 4, 5])],
