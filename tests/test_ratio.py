@@ -426,6 +426,46 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
         fit_ratio(MADE.X, MADE.y, offset=known[:, :2], family=family)
 
 
+@pytest.mark.parametrize(
+    ("family", "loglik", "coef"),
+    [
+        (
+            "cumulative", -293.035841318,
+            [-1.79064977011, 0.517125807749, 2.10658197918,
+             -0.571083741031, 0.408677074182, -0.852557615993],
+        ),
+        (
+            "stopping", -287.15177928,
+            [-1.62457589194, 0.188047336731, 1.05927083063,
+             -0.491293718061, 0.32821712469, -0.768399961988],
+        ),
+        (
+            "backward", -290.021611158,
+            [-1.15131626241, 0.856221733309, 1.82893227701,
+             -0.474617126385, 0.371994467787, -0.554294895702],
+        ),
+        (
+            "adjacent", -286.245172413,
+            [-0.999114408931, 0.524525965797, 0.817395248225,
+             -0.353629090507, 0.263561451897, -0.479979438283],
+        ),
+    ],
+)  # fmt: skip
+def test_offsets_by_threshold_agree_with_vglm(family, loglik, coef):
+    """The figures are those that tools/reference/offsets.R prints."""
+    options = {
+        "offset": np.outer(MADE.offset, [1, -0.5, 0.25]),
+        "sample_weight": MADE.weight,
+        "tol": 1e-9,
+    }
+    if family == "cumulative":
+        model = ordinal.fit_pom(MADE.X, MADE.y, **options)
+    else:
+        model = fit_ratio(MADE.X, MADE.y, family=family, **options)
+    assert model.loglik == pytest.approx(loglik, rel=1e-11)
+    assert_allclose(np.append(model.thresholds, -model.coef), coef, rtol=1e-9)
+
+
 # Robust errors, profiles, goodness of fit, influence
 
 

@@ -108,105 +108,103 @@ cdef struct Block:           # of rows, with the ends that the effects move
     int64_t[128] level
 
 
-cdef Py_ssize_t next_block(
-    const Task* t, Block* q, Py_ssize_t g, Py_ssize_t stop,
-) noexcept nogil:
-    """Fill the block behind the last one; returns the level of its last row."""
-    cdef Py_ssize_t i, j
+ctypedef void (*Work)(Task*, Block*) noexcept nogil
+
+
+cdef void in_blocks(Task* t, Py_ssize_t part, Work work) noexcept nogil:
+    """Hand on the rows of a part, a block at a time."""
+    cdef Py_ssize_t i, j, g = t.parts[part], last = t.starts[t.parts[part + 1]]
     cdef double r, s
-    q.start = q.stop
-    q.stop = min(q.start + BLOCK, stop)
-    for i in range(q.start, q.stop):
-        while i >= t.starts[g + 1]:
-            g += 1
-        j = i - q.start
-        q.level[j] = g
-        r, s = product(t, i, g, t.b), t.ends[3 * t.n + i]
-        q.a[j], q.b[j] = (t.ends[i] - r) * s, (t.ends[t.n + i] - r) * s
-        q.delta[j] = t.ends[2 * t.n + i] * s
-    return g
+    cdef Block q
+    q.start = t.starts[g]
+    while q.start < last:
+        q.stop = min(q.start + BLOCK, last)
+        for i in range(q.start, q.stop):
+            while i >= t.starts[g + 1]:
+                g += 1
+            j = i - q.start
+            q.level[j] = g
+            r, s = product(t, i, g, t.b), t.ends[3 * t.n + i]
+            q.a[j], q.b[j] = (t.ends[i] - r) * s, (t.ends[t.n + i] - r) * s
+            q.delta[j] = t.ends[2 * t.n + i] * s
+        work(t, &q)
+        q.start = q.stop
 
 
-cdef void terms_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
-    cdef Task* t = <Task*>given
-    cdef Py_ssize_t g = t.parts[part], last = t.starts[t.parts[part + 1]]
+cdef void terms_of_block(Task* t, Block* q) noexcept nogil:
     cdef Py_ssize_t i, j, own, n = t.n
     cdef double w, s, slope, bend, share
     cdef const double* z
     cdef double* row
     cdef Slopes d
-    cdef Block q
-    q.stop = t.starts[g]
-    while q.stop < last:
-        g = next_block(t, &q, g, last)
-        terms_of(t.link, q.a, q.b, q.delta, q.stop - q.start, t.terms + q.start, n)
-        for i in range(q.start, q.stop):
-            own = q.level[i - q.start]
-            w, s, row = t.weight[i], t.ends[3 * n + i], t.terms + i
-            if t.share != NULL:
-                share = w * t.share[own]
-                d = slopes_of(row, n, q.a[i - q.start], q.b[i - q.start], s)
-                t.direct[i] += share * d.eta
-                t.direct[n + i] += share * d.up
-                t.direct[2 * n + i] += share * d.low
-                t.direct[3 * n + i] += share * d.spread
-            slope = -w * row[n] * s
-            bend = w * max(-(row[3 * n] + row[4 * n]) * s * s, t.least)
-            if w > 0:
-                t.value[own] += w * row[0]
-            t.by_row[i], t.by_row[n + i] = slope, bend
-            add(t, t.first + own * t.q, i, slope)
-            z = t.Z + i * (t.q + t.R)
-            for j in range(t.q):
-                add(t, t.second + (own * t.q + j) * t.q, i, bend * z[j])
+    terms_of(t.link, q.a, q.b, q.delta, q.stop - q.start, t.terms + q.start, n)
+    for i in range(q.start, q.stop):
+        own = q.level[i - q.start]
+        w, s, row = t.weight[i], t.ends[3 * n + i], t.terms + i
+        if t.share != NULL:
+            share = w * t.share[own]
+            d = slopes_of(row, n, q.a[i - q.start], q.b[i - q.start], s)
+            t.direct[i] += share * d.eta
+            t.direct[n + i] += share * d.up
+            t.direct[2 * n + i] += share * d.low
+            t.direct[3 * n + i] += share * d.spread
+        slope = -w * row[n] * s
+        bend = w * max(-(row[3 * n] + row[4 * n]) * s * s, t.least)
+        if w > 0:
+            t.value[own] += w * row[0]
+        t.by_row[i], t.by_row[n + i] = slope, bend
+        add(t, t.first + own * t.q, i, slope)
+        z = t.Z + i * (t.q + t.R)
+        for j in range(t.q):
+            add(t, t.second + (own * t.q + j) * t.q, i, bend * z[j])
+
+
+cdef void terms_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    in_blocks(<Task*>given, part, terms_of_block)
+
+
+cdef void bends_of_block(Task* t, Block* q) noexcept nogil:
+    cdef Py_ssize_t i, own, n = t.n
+    cdef double s
+    thirds_of(t.link, q.a, q.b, q.delta, q.stop - q.start, t.thirds + q.start, n)
+    for i in range(q.start, q.stop):
+        own, s = q.level[i - q.start], t.ends[3 * n + i]
+        t.H[i] = form(t, i, own)
+        t.by_row[i] = -t.weight[i] * t.H[i] * s * s * s * (
+            t.thirds[i] + t.thirds[n + i])
+        add(t, t.first + own * t.q, i, t.by_row[i])
 
 
 cdef void bends_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
-    cdef Task* t = <Task*>given
-    cdef Py_ssize_t g = t.parts[part], last = t.starts[t.parts[part + 1]]
-    cdef Py_ssize_t i, own, n = t.n
-    cdef double s
-    cdef Block q
-    q.stop = t.starts[g]
-    while q.stop < last:
-        g = next_block(t, &q, g, last)
-        thirds_of(t.link, q.a, q.b, q.delta, q.stop - q.start, t.thirds + q.start, n)
-        for i in range(q.start, q.stop):
-            own, s = q.level[i - q.start], t.ends[3 * n + i]
-            t.H[i] = form(t, i, own)
-            t.by_row[i] = -t.weight[i] * t.H[i] * s * s * s * (
-                t.thirds[i] + t.thirds[n + i])
-            add(t, t.first + own * t.q, i, t.by_row[i])
+    in_blocks(<Task*>given, part, bends_of_block)
 
 
-cdef void moves_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
-    cdef Task* t = <Task*>given
-    cdef Py_ssize_t g = t.parts[part], last = t.starts[t.parts[part + 1]]
+cdef void moves_of_block(Task* t, Block* q) noexcept nogil:
     cdef Py_ssize_t i, own, n = t.n
     cdef double w, s, a, b, t1, t2, c1, c2, bend, k, H
     cdef double* row
     cdef Slopes d
-    cdef Block q
-    q.stop = t.starts[g]
-    while q.stop < last:
-        g = next_block(t, &q, g, last)
-        for i in range(q.start, q.stop):
-            own = q.level[i - q.start]
-            w, s, row = t.weight[i], t.ends[3 * n + i], t.terms + i
-            t1, t2, c1, c2 = t.thirds[i], t.thirds[n + i], row[3 * n], row[4 * n]
-            a, b = q.a[i - q.start], q.b[i - q.start]
-            d = slopes_of(row, n, a, b, s)
-            a, b, bend = finite(a), finite(b), (c1 + c2) * s * s
-            k, H = w * product(t, i, own, t.k) / 2, w * t.H[i] / 2
-            t.by_row[i] = k * bend - H * (t1 + t2) * s * s * s
-            t.by_row[n + i] = w * d.eta / 2
-            t.direct[i] += t.by_row[i]
-            t.direct[n + i] += -k * c1 * s * s + H * t1 * s * s * s
-            t.direct[2 * n + i] += -k * c2 * s * s + H * t2 * s * s * s
-            t.direct[3 * n + i] += k * (-d.eta + (a * c1 + b * c2) * s) - H * (
-                2 * bend + (a * t1 + b * t2) * s * s)
-            add(t, t.first + own * t.q, i, t.by_row[i])
-            add(t, t.second + own * t.q, i, t.by_row[n + i])
+    for i in range(q.start, q.stop):
+        own = q.level[i - q.start]
+        w, s, row = t.weight[i], t.ends[3 * n + i], t.terms + i
+        t1, t2, c1, c2 = t.thirds[i], t.thirds[n + i], row[3 * n], row[4 * n]
+        a, b = q.a[i - q.start], q.b[i - q.start]
+        d = slopes_of(row, n, a, b, s)
+        a, b, bend = finite(a), finite(b), (c1 + c2) * s * s
+        k, H = w * product(t, i, own, t.k) / 2, w * t.H[i] / 2
+        t.by_row[i] = k * bend - H * (t1 + t2) * s * s * s
+        t.by_row[n + i] = w * d.eta / 2
+        t.direct[i] += t.by_row[i]
+        t.direct[n + i] += -k * c1 * s * s + H * t1 * s * s * s
+        t.direct[2 * n + i] += -k * c2 * s * s + H * t2 * s * s * s
+        t.direct[3 * n + i] += k * (-d.eta + (a * c1 + b * c2) * s) - H * (
+            2 * bend + (a * t1 + b * t2) * s * s)
+        add(t, t.first + own * t.q, i, t.by_row[i])
+        add(t, t.second + own * t.q, i, t.by_row[n + i])
+
+
+cdef void moves_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    in_blocks(<Task*>given, part, moves_of_block)
 
 
 cdef class LevelRows:

@@ -24,13 +24,15 @@ check <- function(row, program, call) {
   )
   cat(row, program, substr(message, 1, 70), sep = "\t"); cat("\n")
 }
+linear_lrm <- lrm(y ~ temp + contact, data = wine, x = TRUE, y = TRUE)
 m <- function(link) clm(rating ~ temp + contact, data = wine, link = link)
 v <- function(family, ...) vglm(rating ~ temp + contact, family, data = wine, ...)
 
 link <- "cumulative model with logit, probit, cloglog, loglog, cauchit"
 for (f in c("logit", "probit", "cloglog", "loglog", "cauchit")) check(link, "clm", m(f))
-for (f in c("logitlink", "probitlink", "clogloglink", "cauchitlink"))
-  check(link, "VGAM", v(cumulative(parallel = TRUE, link = f)))
+# VGAM reads the name of a link from the call
+for (f in c("logitlink", "probitlink", "clogloglink", "logloglink", "cauchitlink"))
+  check(link, "VGAM", v(eval(call("cumulative", parallel = TRUE, link = f))))
 for (f in c("logistic", "probit", "cloglog", "loglog", "cauchit"))
   check(link, "rms", orm(y ~ temp + contact, data = wine, family = f))
 row <- "link with an estimated parameter"
@@ -52,12 +54,11 @@ check(row, "VGAM", v(acat(parallel = TRUE)))
 row <- "random intercepts and slopes"
 check(row, "clm", clmm(rating ~ temp + (1 | judge), data = wine))
 row <- "lasso and elastic net, paths"
-check(row, "rms", pentrace(lrm(y ~ temp + contact, data = wine, x = TRUE, y = TRUE),
-                           c(0, 1, 2)))
+check(row, "rms", pentrace(linear_lrm, c(0, 1, 2)))
 row <- "formulas, `y ~ 1`"
 check(row, "clm", clm(rating ~ 1, data = wine))
 check(row, "VGAM", vglm(rating ~ 1, cumulative(parallel = TRUE), data = wine))
-check(row, "rms", orm(y ~ 1, data = wine))
+check(row, "rms", lrm(y ~ 1, data = wine))
 row <- "`ns`, `bs`, `poly`"
 for (term in c("ns(x, df = 3)", "bs(x, df = 4)", "poly(x, 2)")) {
   text <- paste("rating ~", term)
@@ -92,7 +93,8 @@ check(row, "VGAM", confint(parallel, method = "profile"))
 linear <- orm(y ~ temp + contact, data = wine, x = TRUE, y = TRUE)
 check(row, "rms", confint(linear))
 row <- "sandwich, clusters"
-check(row, "rms", robcov(linear, wine$judge)); check(row, "rms", bootcov(linear, B = 10))
+check(row, "rms", robcov(linear, wine$judge))
+check(row, "rms", bootcov(linear_lrm, B = 10))
 row <- "`anova`, `drop1`, `add1`, `step`"
 check(row, "clm", drop1(fit)); check(row, "clm", anova(fit, m("logit")))
 check(row, "clm", step(fit, trace = 0))
@@ -114,4 +116,4 @@ check(row, "VGAM", resid(parallel, type = "pearson"))
 check(row, "rms", resid(named, "score"))
 row <- "leverage, Cook's distance, one-step changes"
 check(row, "VGAM", hatvalues(parallel)); check(row, "VGAM", dfbeta(parallel, maxit.new = 1))
-check(row, "rms", resid(lrm(y ~ temp + contact, data = wine, x = TRUE, y = TRUE), "dfbetas"))
+check(row, "rms", resid(linear_lrm, "dfbetas"))
