@@ -9,7 +9,7 @@ from test_basis_features import csr
 
 from ordinal._input.basis import read_choice
 from ordinal.kernels import RBF, Polynomial, Precomputed
-from ordinal.kernels.basis_rows import choose, enough
+from ordinal.kernels.basis_rows import choose, sufficient_size
 
 WAYS = [30, ("kmeans++", 30), ("cholesky", 30), 0.05]
 each_way = pytest.mark.parametrize("basis", WAYS, ids=str)
@@ -161,13 +161,13 @@ def test_doubled_until_the_loss_stops_falling():
         asked.append(m)
         return 100 / min(m, 300) + 0.01 * noise * m / 100 % 0.02
 
-    assert enough(losses_at, 100, 10_000) == 400
+    assert sufficient_size(losses_at, 100, 10_000) == 400
     assert asked == [100, 200, 400, 800]
-    assert enough(losses_at, 100, 399) == 200
-    assert enough(losses_at, 100, 30) == 30
-    assert enough(lambda m: noise / m, 100, 10_000) == 100  # as likely a rise
-    assert enough(lambda m: np.ones(9), 100, 10_000) == 100
-    assert enough(lambda m: np.full(9, np.nan), 100, 10_000) == 100
+    assert sufficient_size(losses_at, 100, 399) == 200
+    assert sufficient_size(losses_at, 100, 30) == 30
+    assert sufficient_size(lambda m: noise / m, 100, 10_000) == 100  # as likely a rise
+    assert sufficient_size(lambda m: np.ones(9), 100, 10_000) == 100
+    assert sufficient_size(lambda m: np.full(9, np.nan), 100, 10_000) == 100
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from ordinal._model.registry import path_of
 from ordinal._solvers import _cumulative
 from ordinal.boosting import Trees
 from ordinal.boosting.forest import DEEPEST
-from ordinal.boosting.growing import Score, Settings
+from ordinal.boosting.growing import BoostingOptions, Score
 from ordinal.model_selection import Grid, select
 
 LINKS = _cumulative.LINKS
@@ -95,7 +95,7 @@ def test_scores_far_out_have_finite_derivatives(link):
 
 
 def settings_of(d, **changes):
-    plain = Settings(
+    plain = BoostingOptions(
         "logit",
         "score",
         0.1,

@@ -10,7 +10,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
-from ordinal._programs.program import ahead, near
+from ordinal._programs.program import extrapolated, nearest_feasible
 from ordinal.svor.family import program_of
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"
@@ -46,13 +46,13 @@ def solved(method, C):
 @pytest.mark.parametrize("C", [(0.1, 0.3), (1.0, 30.0), (3.0, 0.2)])
 def test_starts_are_feasible_and_lie_below(method, C):
     (old, new), gram, s, K = solved(method, C)
-    start = near(ahead(s.g, s.f, old, new), new)
+    start = nearest_feasible(extrapolated(s.g, s.f, old, new), new)
     assert ((new.lo <= start) & (start <= new.hi)).all()
     points = Points(gram, new, start)
     assert_allclose(points.g.sum(axis=2) + points.z, np.diff(-points.mu), atol=1e-9)
     # as far along the ray as each box allows, or to the top, whichever is nearer
     ratio = C[1] / C[0]
-    kept = near(min(ratio, 1.0) * s.g, new)
+    kept = nearest_feasible(min(ratio, 1.0) * s.g, new)
     assert value(new, start, K) <= value(new, kept, K) + 1e-9
     if ratio > 1:
         steps = np.linspace(1, ratio, 50)
@@ -65,7 +65,7 @@ def test_starts_are_feasible_and_lie_below(method, C):
 def test_any_point_has_a_feasible_one_near_it(method):
     (program, _), gram, s, _ = solved(method, (1.0, 3.0))
     moved = s.g + np.random.default_rng(0).normal(size=s.g.shape, scale=0.01)
-    start = near(moved, program)
+    start = nearest_feasible(moved, program)
     assert ((program.lo <= start) & (start <= program.hi)).all()
     assert np.abs(start - s.g).max() < 0.2
     points = Points(gram, program, start)
@@ -76,8 +76,8 @@ def test_any_point_has_a_feasible_one_near_it(method):
 def test_a_feasible_point_stays_where_it_is(method):
     (program, _), _, s, _ = solved(method, (1.0, 3.0))
     assert s.mu.any() == (method == "svorex")
-    assert_allclose(near(s.g, program), s.g, atol=1e-12)
-    assert_array_equal(near(s.g, program) == program.hi, s.g == program.hi)
+    assert_allclose(nearest_feasible(s.g, program), s.g, atol=1e-12)
+    assert_array_equal(nearest_feasible(s.g, program) == program.hi, s.g == program.hi)
 
 
 @pytest.mark.parametrize(

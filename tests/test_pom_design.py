@@ -176,9 +176,9 @@ def test_columns_hold_what_their_names_say():
 
 
 def of_terms(frame, terms):
-    from ordinal.linear.contrasts import Factor
+    from ordinal.linear.contrasts import FormulaFactor
 
-    made = [tuple(Factor(n, None, (n,)) for n in t.split(":")) for t in terms]
+    made = [tuple(FormulaFactor(n, None, (n,)) for n in t.split(":")) for t in terms]
     return Coding.of_terms(None, frame, made)
 
 

@@ -23,7 +23,7 @@ from ordinal._programs.proximal import (
 from ordinal._programs.sums import CHUNK, Kept, LocalSums, RowSums
 from ordinal._watch.convergence import Status
 from ordinal.kernels import RBF, LinearARD, Polynomial
-from ordinal.kernels.basis_rows import sizes
+from ordinal.kernels.basis_rows import sample_sizes
 
 SVOR = {
     "svorim": ordinal.fit_svorim,
@@ -578,5 +578,5 @@ def test_samples_hold_every_rank():
     assert (np.diff(rows) > 0).all()
     share = np.bincount(rank[rows]) - np.bincount(rank) / 10
     assert (np.abs(share) <= 1).all()
-    assert sizes(1000, 100) == [250]
-    assert sizes(10_000, 100) == [625, 2500]
+    assert sample_sizes(1000, 100) == [250]
+    assert sample_sizes(10_000, 100) == [625, 2500]

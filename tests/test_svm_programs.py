@@ -155,10 +155,10 @@ def test_the_rows_that_take_part_lie_in_stretches():
     lo[1, :, 199] = -1
     lo[2] = -1
     program = Program(lo, np.zeros_like(lo), lo, lo)
-    assert program.stretches(0).tolist() == [[3, 60], [100, 103]]
-    assert program.stretches(1).tolist() == [[199, 200]]
-    assert program.stretches(2).tolist() == [[0, 200]]
-    assert program.stretches(3).tolist() == [[0, 1]]  # of no rows at all
+    assert program.row_ranges(0).tolist() == [[3, 60], [100, 103]]
+    assert program.row_ranges(1).tolist() == [[199, 200]]
+    assert program.row_ranges(2).tolist() == [[0, 200]]
+    assert program.row_ranges(3).tolist() == [[0, 1]]  # of no rows at all
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

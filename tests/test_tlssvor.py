@@ -26,9 +26,9 @@ from ordinal._rows.chunks import LocalState
 from ordinal._solvers import _truncated_loss
 from ordinal.tlssvor.newton import Descent
 from ordinal.tlssvor.objective import (
-    Columns,
+    CachedColumns,
     LossSums,
-    Terms,
+    SharedTerms,
     TruncatedObjective,
     kernel_values,
 )
@@ -59,7 +59,7 @@ def oracle(case, model, u=None):
 
 
 def truncated(problem, columns, C, eta, price, n_threads=1):
-    terms = Terms.from_problem(problem, eta)
+    terms = SharedTerms.from_problem(problem, eta)
     rows = LossSums(columns, problem.rank, problem.weight, terms, n_threads)
     total = problem.weight.sum()
     return TruncatedObjective(LocalState(rows), terms, total, C, price)
@@ -72,7 +72,7 @@ def objective(case):
     )
     rows = np.flatnonzero(case.weight > 0)
     fill = kernel_values(case.kernel, case.X[rows])
-    K = Columns(case.X, rows.size, fill, np.inf, 1)
+    K = CachedColumns(case.X, rows.size, fill, np.inf, 1)
     psi = truncated(problem, K, case.C, case.eta, 1 / case.weight[rows])
     return psi, K.block(slice(0, len(case.X)))
 
@@ -475,7 +475,7 @@ def test_derivatives_of_many_chunks_are_those_of_psi(keep):
     X, y = sample(2 * 8192 + 500, 4)
     problem = Problem.from_arrays(X, y)
     fill = kernel_values(RBF, X[:6])
-    K = Columns(X, 6, fill, np.inf if keep else 0, 2)
+    K = CachedColumns(X, 6, fill, np.inf if keep else 0, 2)
     psi = truncated(problem, K, 0.01, 0.1, np.ones(6), 2)
     x, u = np.random.default_rng(0).normal(size=9), 1.5
     here, values = psi.at(x, u), RBF(X, X[:6])

@@ -53,7 +53,7 @@ _FAR = 2.0  # between the penalties of a path to one of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class NetSolution:
     """A point of a path.
 
     Attributes
@@ -134,7 +134,7 @@ class Local:
     rows: RowTerms | None
 
 
-class Part:
+class RestrictedLoss:
     """L over some columns of the location.
 
     What it was about the last point is kept: the next penalty begins there.
@@ -218,9 +218,9 @@ class PathSolver:
         largest = (np.abs(self.null.slope) * self._spread).max(initial=0.0)
         self.largest = float(largest) * (1 + _ABOVE)
         self._last, self._last_l1 = self.null, self.largest
-        self._part: Part | None = None
+        self._part: RestrictedLoss | None = None
 
-    def solve(self, l1: float, l2: float) -> Solution:
+    def solve(self, l1: float, l2: float) -> NetSolution:
         """Return the minimum for these penalties of features in their units."""
         penalty = Penalty(lasso_prices(l1, self._spread), prices(l2, self._spread))
         here, limit = self._last, self.monitor.tol * self.null.value
@@ -249,7 +249,7 @@ class PathSolver:
         self._last, self._last_l1 = here, l1
         return here
 
-    def reach(self, l1: float, l2: float) -> Solution:
+    def reach(self, l1: float, l2: float) -> NetSolution:
         """Solve for a penalty far from the last one, on a path of penalties in between.
 
         `n_iter` counts the steps of all of them.
@@ -262,8 +262,8 @@ class PathSolver:
         return replace(here, n_iter=n_iter + here.n_iter)
 
     def _over(
-        self, which: np.ndarray, here: Solution, penalty: Penalty, limit: float
-    ) -> Solution:
+        self, which: np.ndarray, here: NetSolution, penalty: Penalty, limit: float
+    ) -> NetSolution:
         """Return the minimum over some columns, to a duality gap among them."""
         u, beta = here.u, np.zeros_like(here.beta)
         beta[which] = here.beta[which]
@@ -276,7 +276,7 @@ class PathSolver:
             u, beta[which] = x[: self._U], x[self._U :]
         return self._solution(u, beta, penalty)
 
-    def _again(self, here: Solution, penalty: Penalty) -> Solution:
+    def _again(self, here: NetSolution, penalty: Penalty) -> NetSolution:
         """Return the same point for another penalty."""
         return replace(
             here,
@@ -286,14 +286,16 @@ class PathSolver:
             n_iter=self._n_iter,
         )
 
-    def _part_in_time(self, which: np.ndarray, here: Solution) -> Part | None:
+    def _part_in_time(
+        self, which: np.ndarray, here: NetSolution
+    ) -> RestrictedLoss | None:
         """Return L over some columns, or None, with the status noted, where the fit is
         to end: copies of columns and the first Hessian may take seconds.
         """
         try:
             with self.monitor.limited():
                 if self._part is None or not np.array_equal(which, self._part.which):
-                    self._part = Part(which, self.loss.of_columns(which))
+                    self._part = RestrictedLoss(which, self.loss.of_columns(which))
                 check_cancelled()
             if not self.monitor.ended:
                 return self._part
@@ -304,7 +306,7 @@ class PathSolver:
         return None
 
     def _minimized(
-        self, part: Part, x: np.ndarray, penalty: Penalty, limit: float
+        self, part: RestrictedLoss, x: np.ndarray, penalty: Penalty, limit: float
     ) -> np.ndarray:
         """Newton's method for L, with the penalties as they are, to a gap, or to where
         rounding keeps it from falling.
@@ -354,7 +356,7 @@ class PathSolver:
 
     def _of_quadratic(
         self,
-        part: Part,
+        part: RestrictedLoss,
         here: Local,
         C: np.ndarray,
         k: np.ndarray,
@@ -421,13 +423,15 @@ class PathSolver:
         free -= border.T @ (b - x[U:])
         return np.concatenate([x[:U] + np.linalg.solve(C.T, free), b])
 
-    def _solution(self, u: np.ndarray, beta: np.ndarray, penalty: Penalty) -> Solution:
+    def _solution(
+        self, u: np.ndarray, beta: np.ndarray, penalty: Penalty
+    ) -> NetSolution:
         """Return the point with the best u, and (5)."""
         loss = self.loss
         u, rows = with_best_free(loss, u, loss.columns.matvec(beta))
         slope = loss.columns.rmatvec(rows.slope)
         primal = rows.value + (penalty(beta) if beta.any() else 0.0)
-        return Solution(
+        return NetSolution(
             u,
             beta,
             rows.value,

@@ -74,7 +74,7 @@ class RandomTerm:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sums:
+class EffectSums:
     """Sums over the rows at some effects: of l, w l' z and -w l'' z z'.
 
     Attributes
@@ -110,12 +110,12 @@ class Mode:
     """
 
     u: list[np.ndarray]
-    sums: Sums
-    factor: Factor
+    sums: EffectSums
+    factor: EffectFactor
     value: np.ndarray
 
 
-class Factor:
+class EffectFactor:
     """A, factored: the first term level by level, the others by a dense complement.
 
     Raises numpy.linalg.LinAlgError if A is not positive definite.
@@ -273,7 +273,7 @@ class MixedLikelihood:
         least: float = -math.inf,
         share: np.ndarray = _NONE[0],
         direct: np.ndarray = _NONE,
-    ) -> Sums:
+    ) -> EffectSums:
         """Sum over the rows at effects b, with -l'' of at least `least`; and add the
         derivatives of w l by the ends, times a share of each level, to `direct`.
         """
@@ -291,7 +291,7 @@ class MixedLikelihood:
             for j in range(self.at.shape[1]):
                 flat = self.at[:, j] * m + column
                 C += np.bincount(flat, part * self.Z[:, q + j], m * m).reshape(m, m)
-        return Sums(value, first, self.by_rest(slope), D, B, C)
+        return EffectSums(value, first, self.by_rest(slope), D, B, C)
 
     def by_lambda(self, L: list[np.ndarray], A: np.ndarray) -> np.ndarray:
         """Return A times Lambda of all terms but the first, (..., m)."""
@@ -308,16 +308,16 @@ class MixedLikelihood:
             L[1:], self.terms[1:], itertools.pairwise(self.starts.tolist()), strict=True
         )
 
-    def factor(self, L: list[np.ndarray], sums: Sums) -> Factor:
+    def factor(self, L: list[np.ndarray], sums: EffectSums) -> EffectFactor:
         """Factor A = I + Lambda'Z'WZ Lambda."""
         C = self.by_lambda(L, self.by_lambda(L, sums.C).T)
-        return Factor(
+        return EffectFactor(
             np.eye(self.terms[0].q) + L[0].T @ sums.D @ L[0],
             L[0].T @ self.by_lambda(L, sums.B),
             np.eye(self.m) + C,
         )
 
-    def _h(self, sums: Sums, u: list[np.ndarray]) -> np.ndarray:
+    def _h(self, sums: EffectSums, u: list[np.ndarray]) -> np.ndarray:
         """Return the log joint density of each level or, of several factors, of all."""
         if self.is_single:
             return np.asarray(sums.value - 0.5 * (u[0] ** 2).sum(axis=1))
@@ -325,8 +325,8 @@ class MixedLikelihood:
         return np.array([total])
 
     def _solved(
-        self, L: list[np.ndarray], factor: Factor, first: np.ndarray, rest: np.ndarray,
-        u: list[np.ndarray],
+        self, L: list[np.ndarray], factor: EffectFactor, first: np.ndarray,
+        rest: np.ndarray, u: list[np.ndarray],
     ) -> list[np.ndarray]:  # fmt: skip
         """Return A^-1 (Lambda'(first, rest) - u), by term."""
         r = self.by_lambda(L, rest) - np.concatenate(
@@ -357,7 +357,11 @@ class MixedLikelihood:
         return None if found is None else (ends, found)
 
     def _newton(
-        self, ends: np.ndarray, L: list[np.ndarray], u: list[np.ndarray], sums: Sums
+        self,
+        ends: np.ndarray,
+        L: list[np.ndarray],
+        u: list[np.ndarray],
+        sums: EffectSums,
     ) -> Mode | None:
         near = False
         for _ in range(_INNER):
@@ -378,8 +382,8 @@ class MixedLikelihood:
 
     def _shortened(
         self, ends: np.ndarray, L: list[np.ndarray], u: list[np.ndarray],
-        step: list[np.ndarray], sums: Sums,
-    ) -> tuple[list[np.ndarray], Sums]:  # fmt: skip
+        step: list[np.ndarray], sums: EffectSums,
+    ) -> tuple[list[np.ndarray], EffectSums]:  # fmt: skip
         """Go along the step, in every unit by the first of 1, 1/2, 1/4, ... of it that
         does not lower h.
         """
@@ -492,7 +496,7 @@ class MixedLikelihood:
         return variance, np.concatenate([self._by_parameters(*direct), *by_theta])
 
     def _covariances(
-        self, L: list[np.ndarray], factor: Factor, P: np.ndarray
+        self, L: list[np.ndarray], factor: EffectFactor, P: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return Lambda A^-1 Lambda' in blocks: within the levels of the first term, of
         these with all others, and of the others.
@@ -541,7 +545,7 @@ class MixedLikelihood:
         of_slots = D.of_slots(slots.reshape(-1, 1))[:, 0]
         return np.concatenate([of_slots, eta @ self.X, spread @ self.T])
 
-    def level_blocks(self, factor: Factor) -> list[np.ndarray]:
+    def level_blocks(self, factor: EffectFactor) -> list[np.ndarray]:
         """Return the blocks of A^-1 of the levels of each term, (G, q, q)."""
         out = [factor.own()]
         for t, start in zip(self.terms[1:], self.starts[:-1], strict=True):

@@ -16,10 +16,10 @@ from .._input.types import Kernel, Matrix
 from .._numerics.rows import dense, take
 from .._rows.first_pass import ChunkedProblem
 from ..kernels import Linear, LinearARD, Precomputed
-from ..kernels.basis_rows import choose, enough, stratified
+from ..kernels.basis_rows import choose, stratified, sufficient_size
 from ..kernels.features import ColumnFeatures, Features, row_features
 from ..kernels.functions import is_linear
-from .folds import hold_out, parted
+from .folds import hold_out, split_problem
 from .preparation import PreparedWithKernel
 
 _LEAST_PER_FEATURE = 4
@@ -105,14 +105,14 @@ def enough_rows(
         if isinstance(problem, ChunkedProblem):
             problem = problem.part(rows)
         else:
-            problem = parted(problem, kernel, rows, rows[:0])[0]
+            problem = split_problem(problem, kernel, rows, rows[:0])[0]
     n, ranks = problem.n_samples, np.count_nonzero(problem.present)
     if n < 2 * (_LEAST_BASIS + ranks):
         return BasisChoice("random", n)
     rng = np.random.default_rng(seed)
     held = hold_out(problem.rank, min(n // 5, _HELD_OUT), rng)
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
-    part, X = parted(problem, kernel, train, test)
+    part, X = split_problem(problem, kernel, train, test)
 
     def losses_at(m: int) -> np.ndarray:
         model = fit(part, BasisChoice("random", m))
@@ -123,7 +123,7 @@ def enough_rows(
     # A fit costs n m^2: this bound keeps it below the n^2 of the kernel matrix,
     # roughly.
     most = min(train.size, _MOST_BASIS, max(n // _FOR_EACH, _FEW))
-    return BasisChoice("random", enough(losses_at, _LEAST_BASIS, most))
+    return BasisChoice("random", sufficient_size(losses_at, _LEAST_BASIS, most))
 
 
 def features_among(

@@ -29,7 +29,7 @@ _LEAST = 10  # of each rank
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class FoldSplit:
     """A problem without one fold, and the rows of that fold.
 
     Attributes
@@ -74,7 +74,7 @@ class FewFolds:
 Shares: TypeAlias = np.ndarray | FewFolds
 
 
-def few_folds(
+def draw_few_folds(
     problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
 ) -> FewFolds:
     """Folds of at most some 50 000 rows, drawn at random: of each rank its share, but
@@ -98,7 +98,7 @@ def few_folds(
     if isinstance(problem, ChunkedProblem):
         some = problem.part(rows)
     elif n > _MOST:
-        some, _ = parted(problem, kernel, rows, rows[:0])
+        some, _ = split_problem(problem, kernel, rows, rows[:0])
     share = fold_shares(some, rng, kernel)
     r = problem.n_classes
     of_all = np.bincount(rank, problem.weight, r)
@@ -192,7 +192,7 @@ def _dealt(
 
 def out_of_fold(
     problem: Problem, kernel: Kernel | None, share: Shares
-) -> Iterator[Part]:
+) -> Iterator[FoldSplit]:
     """Return the parts of a problem, one for every fold that scores something."""
     rows, share, factor = _dealt(problem, share)
     for scored in share.T:
@@ -206,11 +206,11 @@ def out_of_fold(
             left = np.ones(train.size)
             left[np.searchsorted(train, rows[cut])] = 1 - scored[cut]
         weight = (problem.weight[rows] * scored * factor)[scored > 0]
-        part, X_test = parted(problem, kernel, train, test, left)
-        yield Part(part, train, test, weight, X_test)
+        part, X_test = split_problem(problem, kernel, train, test, left)
+        yield FoldSplit(part, train, test, weight, X_test)
 
 
-def parted(
+def split_problem(
     problem: Problem,
     kernel: Kernel | None,
     train: np.ndarray,
@@ -315,7 +315,7 @@ def calibrate(
         the model `like`; `link_type` fits the link.
     problem : that they were fitted to
     share : (n, N_FOLDS) array, FewFolds, or None
-        From `fold_shares` or `few_folds`.
+        From `fold_shares` or `draw_few_folds`.
     fit : callable
         Makes the models of a part of the problem that holds the rows it is told.
     monitor : that of the fit

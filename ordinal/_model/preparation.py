@@ -39,8 +39,13 @@ from .._watch.convergence import UnscaledFeaturesWarning, warn
 from .._watch.monitor import Monitor, State
 from .._watch.progress import Line
 from ..kernels import RBF, Linear, Polynomial, Precomputed
-from ..kernels.functions import check_precomputed, compares_units, takes_missing
-from .folds import Shares, few_folds, fold_shares
+from ..kernels.functions import (
+    check_precomputed,
+    compares_units,
+    is_precomputed,
+    takes_missing,
+)
+from .folds import Shares, draw_few_folds, fold_shares
 
 Callback = Callable[[State], object]
 READING = Reading()  # all rows in memory
@@ -98,14 +103,14 @@ class PreparedWithKernel(Prepared):
     probability: bool
 
     def folds(self, few: bool = False) -> Shares | None:
-        """Draw the folds of `fold_shares` or, if `few` rows suffice, of `few_folds`.
+        """Draw the folds of `fold_shares` or, if `few`, of `draw_few_folds`.
 
         Return None without `probability`. A method that draws from `rng`, too, calls it
         at one place of its own.
         """
         if not self.probability:
             return None
-        deal = few_folds if few else fold_shares
+        deal = draw_few_folds if few else fold_shares
         return deal(self.problem, self.rng, self.kernel)
 
 
@@ -202,8 +207,7 @@ def prepare_with_kernel(
     """
     probability = check_flag("probability", probability)
     missing = takes_missing(kernel)
-    by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
-    in_place = reading.in_place and not (missing or by_number)
+    in_place = reading.in_place and not (missing or is_precomputed(kernel))
     prepared = prepare(
         name,
         X,

@@ -32,8 +32,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
-from ..kernels import Precomputed
-from ..kernels.functions import on_basis
+from ..kernels.functions import is_precomputed, on_basis
 from .explanation import Named
 from .model import Model, labels_like_those_given, with_labels_like
 from .public import find_public
@@ -348,9 +347,7 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
             "random must be None where features are preprocessed, and columns of "
             "groups with them: pass the labels as groups={name: labels}"
         )
-    kernel = options.get("kernel")
-    by_name = isinstance(kernel, str) and kernel == "precomputed"
-    if by_name or isinstance(kernel, Precomputed):
+    if is_precomputed(options.get("kernel")):
         raise ValueError(
             "kernel must not be 'precomputed' where features are preprocessed: X then "
             "holds none"

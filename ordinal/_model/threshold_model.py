@@ -270,7 +270,7 @@ class ScoreModel(Scored, ThresholdModel):
         return finite_scores(sums[:, 0])
 
 
-def warn_of(model: Scored, name: str) -> None:
+def warn_of_shortfalls(model: Scored, name: str) -> None:
     """Warn of what the model of the function `name` falls short of."""
     model.convergence.warn_unless_converged(name)
     warn_of_disorder(model.disorder, name)

@@ -27,8 +27,8 @@ def check_memory(name: str, needed: float, what: str, advice: str = "") -> None:
     there = physical_memory()
     if there is not None and needed > there:
         raise MemoryError(
-            f"{name} needs {gib(needed)} of memory for {what}, and this machine has "
-            f"{gib(there)}{advice}"
+            f"{name} needs {in_gib(needed)} of memory for {what}, and this machine has "
+            f"{in_gib(there)}{advice}"
         )
 
 
@@ -46,7 +46,7 @@ def zeros(shape: tuple[int, ...], dtype: type[np.number[Any]]) -> np.ndarray:
         return np.asarray(np.memmap(file, dtype, "w+", shape=shape))
 
 
-def gib(size: float) -> str:
+def in_gib(size: float) -> str:
     """Bytes in units for people."""
     return f"{size / 2**30:.3g} GiB"
 

@@ -37,7 +37,7 @@ from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime, ended_by
 from . import many_groups
 from .newton import newton_step
-from .program import Gram, Points, Program, ahead, near
+from .program import Gram, Points, Program, extrapolated, nearest_feasible
 
 INNER_TOL = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 _PIVOTS = 500  # of an active set before the monitor is asked again
@@ -214,7 +214,7 @@ class _Fit:
         self.brief = n < _SHARED_AT_ONCE  # as far as is known: one thread is enough
         # A kernel function of the caller's may not be safe in two threads.
         self.n_workers = n_threads if gram.concurrent else 1
-        parts = [program.stretches(k) for k in range(P)]
+        parts = [program.row_ranges(k) for k in range(P)]
         rows = [int((a[:, 1] - a[:, 0]).sum()) for a in parts]
         self.n_rows = sum(rows)
         sizes = [_block_size(gram, T, n_rows) for n_rows in rows]
@@ -460,7 +460,7 @@ class _Fit:
         return Status.MAX_ITER if limit else Status.STALLED
 
 
-def along(
+def solve_path(
     gram: Gram,
     programs: Sequence[Program],
     *,
@@ -480,7 +480,9 @@ def along(
         if starts is not None:
             g = starts[i]
         elif s is not None:
-            g = near(ahead(s.g, s.f, programs[i - 1], program), program)
+            g = nearest_feasible(
+                extrapolated(s.g, s.f, programs[i - 1], program), program
+            )
         with monitor.numbered("point", i, len(programs)):
             s = solve(
                 gram,

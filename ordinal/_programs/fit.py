@@ -15,7 +15,7 @@ from .._input.checks import check_count, check_factor, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Kernel, Labels, Matrix, MatrixLike
 from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, held_for
-from .._model.folds import calibrate, parted
+from .._model.folds import calibrate, split_problem
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions, read_only_matrix, support_rows
 from .._rows.chunks import Reading
@@ -25,7 +25,7 @@ from ..kernels import Precomputed
 from ..kernels.features import Features
 from ..kernels.functions import on_basis
 from ..kernels.tiles import Evaluator, Products
-from .driver import Solution, along, least_rows, records, values
+from .driver import Solution, least_rows, records, solve_path, values
 from .family import Family, KernelOptions, M, P, Solved
 from .on_basis import BasisFit, record
 from .program import Program, gram_in_time
@@ -241,7 +241,7 @@ class WholeKernel(Generic[P, M]):
         family, options, inner = self.family, self.options, problem
         order = family.order(problem)
         if order is not None:
-            inner, _ = parted(problem, options.kernel, order, order[:0])
+            inner, _ = split_problem(problem, options.kernel, order, order[:0])
             products = None if products is None else products.in_order(order)
         programs = [family.programs(point, inner) for point in points]
         begin = None
@@ -280,7 +280,7 @@ class WholeKernel(Generic[P, M]):
         )
         paths = []
         for path in zip(*programs, strict=True):
-            found = along(
+            found = solve_path(
                 gram,
                 path,
                 tol=monitor.tol,

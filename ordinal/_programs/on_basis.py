@@ -24,16 +24,16 @@ from .._numerics.rows import strips, take
 from .._rows.remote import RemoteRows
 from .._rows.source import CHUNK
 from .._rows.sums import Parts, merged, whole
-from .._rows.transport import Event, Part, RemoteState
+from .._rows.transport import Event, RemoteState, WorkerPart
 from .._solvers import _kernel_values
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
-from ..kernels.basis_rows import sizes, stratified
+from ..kernels.basis_rows import sample_sizes, stratified
 from ..kernels.features import Features
 from .losses import Losses
 from .proximal import Solution, Start, Values, finished, is_to_finish, look_ahead, solve
-from .sums import Asked, Kept, LocalSums, Nodes, RowSums, Sums, taken
 from .sums import Features as FeaturesOfRows
+from .sums import Kept, LocalSums, Nodes, RowSums, Sums, SumsByRequest, taken
 
 _LARGEST = 32767  # largest absolute value of a feature stored in 16 bits
 _TINY = np.finfo(np.float32).tiny
@@ -81,7 +81,7 @@ class BlockState(NamedTuple):
         return 4 * self.Z.n * self.Z.m
 
 
-class BasisPart(Part):
+class BasisPart(WorkerPart):
     """Blocks of a worker, each a `BlockState`, with the sums of a problem."""
 
     def _apply(self, event: Event) -> None:
@@ -113,7 +113,7 @@ class BasisPart(Part):
             yield RowSums(Z, rank, weight, losses, self._n_threads)
 
 
-class RemoteSums(Asked):
+class RemoteSums(SumsByRequest):
     """`Sums` over rows at workers.
 
     Parameters
@@ -576,7 +576,7 @@ class BasisFit:
         # near.
         if not warm:
             least = max(_LEAST_ROWS, _LEAST_PER_FEATURE * self._features.m)
-            for size in sizes(self._n, least):
+            for size in sample_sizes(self._n, least):
                 # Growing ones: each begins at the end of the one before.
                 yield self._rows.sample(size), False
         yield self._rows.every(), True

@@ -89,7 +89,7 @@ class Program:
         T = self.lo.shape[1]
         return np.zeros(T) if self.price is None else 1 / np.asarray(self.price, float)
 
-    def stretches(self, k: int) -> np.ndarray:
+    def row_ranges(self, k: int) -> np.ndarray:
         """Return ranges of the rows that take part in problem k.
 
         They are (m, 2) starts and ends of at least one range, and leave out no small
@@ -275,7 +275,7 @@ def project(
     return np.asarray(np.clip(g - part * room, lo, hi))
 
 
-def near(g: np.ndarray, program: Program) -> np.ndarray:
+def nearest_feasible(g: np.ndarray, program: Program) -> np.ndarray:
     """Return a feasible point of (Q) near g: a start for SMO."""
     lo, hi = program.lo, program.hi
     g = snap_to_bounds(g, lo, hi)
@@ -291,7 +291,9 @@ def near(g: np.ndarray, program: Program) -> np.ndarray:
     return restore_sums(g, lo, hi, total)
 
 
-def ahead(g: np.ndarray, f: np.ndarray, old: Program, new: Program) -> np.ndarray:
+def extrapolated(
+    g: np.ndarray, f: np.ndarray, old: Program, new: Program
+) -> np.ndarray:
     """Return a start for the next point of a path from the last solution g, f = K g.
 
     (Q) along the ray through the solution of a problem is a parabola: to its top, or

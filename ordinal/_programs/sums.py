@@ -204,7 +204,7 @@ def _times(back: np.ndarray, M: np.ndarray | None) -> np.ndarray:
     return back if M is None else np.asarray(back @ M)
 
 
-class Asked:
+class SumsByRequest:
     """`Sums` from sums over all chunks, for which `_sum` asks by the name of a method
     of `RowSums`.
     """
@@ -558,7 +558,7 @@ class RowSums:
         out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
 
 
-class LocalSums(Asked):
+class LocalSums(SumsByRequest):
     """`Sums` of rows of this process."""
 
     _ahead: BasisPoint | None = None

@@ -244,6 +244,9 @@ class Reading:
         for one that does so on a basis alone.
     remote : bool
         Whether the fit takes dask collections if it reads rows in chunks.
+    whole : bool
+        Whether a mapped file is read into memory, because the fit needs all of its
+        rows at once; a source is read in chunks nevertheless.
     in_place : bool
         Whether a fit that reads rows in chunks also does so with a large array in
         single precision, of which a copy in double would take twice the memory.
@@ -255,6 +258,7 @@ class Reading:
     remote: bool = True
     in_place: bool = False
     missing: bool = False
+    whole: bool = False
     categories: Categories | None = None
 
 
@@ -288,7 +292,7 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
         _check_remote(name, bool(chunks), reading.remote)
         return remote_problem(X, y, **labels)
     stays = reading.in_place and is_single(X) and X.nbytes >= _LARGE
-    if chunks and (is_chunked(X) or stays):
+    if chunks and (has_blocks(X) or (is_chunked(X) and not reading.whole) or stays):
         return ChunkedProblem.from_source(X, y, missing=missing, **labels)
     if has_blocks(X):
         raise TypeError(

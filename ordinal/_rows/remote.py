@@ -34,9 +34,16 @@ from .moments import Moments, joined
 from .rows import Rows
 from .source import CHUNK, Block, in_block, stacked
 from .sums import Parts
-from .transport import DaskTransport, Event, Part, RemoteState, State, all_events
+from .transport import (
+    DaskTransport,
+    Event,
+    HeldState,
+    RemoteState,
+    WorkerPart,
+    all_events,
+)
 
-StateFactory: TypeAlias = Callable[[Any, np.ndarray, np.ndarray, int, int], State]
+StateFactory: TypeAlias = Callable[[Any, np.ndarray, np.ndarray, int, int], HeldState]
 """Make the state of some rows: (X, ranks, weights, rows to cache, threads)."""
 
 
@@ -101,7 +108,7 @@ class RemoteRows(Rows):
         self,
         make: StateFactory,
         room: int = 0,
-        kind: type[Part] = Part,
+        kind: type[WorkerPart] = WorkerPart,
         needed: Callable[[Sequence[Event]], tuple[Event, ...]] = all_events,
     ) -> RemoteState:
         """Make a state of each block at its worker, and keep it there.
@@ -424,7 +431,7 @@ class _BlockReader:
     labels: _LabelReader
     make: StateFactory
 
-    def __call__(self, block: Block, room: int, n_threads: int) -> State:
+    def __call__(self, block: Block, room: int, n_threads: int) -> HeldState:
         return self.make(*self.labels(block), room, n_threads)
 
 

@@ -68,7 +68,7 @@ class NeedsReplay(NamedTuple):
     applied: int
 
 
-class State(Protocol):
+class HeldState(Protocol):
     """State of one block, beside the methods that requests name."""
 
     @property
@@ -80,11 +80,11 @@ class State(Protocol):
         """Bytes beside the block itself."""
 
 
-StateReader: TypeAlias = Callable[[Any, int, int], State]
+StateReader: TypeAlias = Callable[[Any, int, int], HeldState]
 """Make the state of a block: (block, rows whose features may be kept, threads)."""
 
 
-class Part:
+class WorkerPart:
     """The blocks of one worker and their states. It is pickled as the blocks alone.
 
     Parameters
@@ -276,7 +276,7 @@ class DaskTransport:
         blocks: Sequence[Any],
         room: int,
         read: StateReader,
-        kind: type[Part] = Part,
+        kind: type[WorkerPart] = WorkerPart,
     ):
         self._client, self._blocks, self._room = client, blocks, room
         self._read, self._kind = client.submit(_identity, read, pure=False), kind

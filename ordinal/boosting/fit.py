@@ -31,9 +31,9 @@ from .._rows.chunks import Reading, check_in_memory
 from .._solvers import _cumulative
 from .._watch.monitor import Monitor
 from .growing import (
-    Ended,
+    BoostingOptions,
     Ensemble,
-    Settings,
+    RoundsEnd,
     Structure,
     grow_by_folds,
     grow_rounds,
@@ -255,7 +255,7 @@ class _Options:
         n_threads: int,
         columns: Sequence[int] = (),
         interactions: Sequence[Sequence[int]] = (),
-    ) -> Settings:
+    ) -> BoostingOptions:
         """Return the options for n rows of d features, with defaults by both."""
         n, d = shape
         check_choice("structure", self.structure, ("score", "scores"))
@@ -284,7 +284,7 @@ class _Options:
         least = min(5, max(1, n // 20)) if some else 20
         if self.min_rows is not None:
             least = check_count("min_rows", self.min_rows)
-        return Settings(
+        return BoostingOptions(
             self.link, self.structure, shares["learning_rate"], leaves, least,
             shares["row_share"], shares["feature_share"],
             check_factor_or_zero("l2", self.l2),
@@ -359,7 +359,7 @@ class _BoostingFit:
         prepared: Prepared,
         group: np.ndarray | None,
         categories: Categories,
-        settings: Settings,
+        settings: BoostingOptions,
     ):
         whole = prepared.problem
         held = np.flatnonzero(whole.weight)
@@ -383,7 +383,7 @@ class _BoostingFit:
         self, counts: Sequence[int | None], max_iter: int, monitor: Monitor
     ) -> list[BoostingModel]:
         main = self._ensemble()
-        found: dict[int | None, Ended] = {}
+        found: dict[int | None, RoundsEnd] = {}
         if None in counts:
             found[None] = self._auto(main, max_iter, monitor)
         for count in sorted({count for count in counts if count is not None}):
@@ -396,7 +396,7 @@ class _BoostingFit:
     def _ensemble(self) -> Ensemble:
         return Ensemble(self._data, self._settings, self._rank, self._weight, self._q)
 
-    def _auto(self, main: Ensemble, max_iter: int, monitor: Monitor) -> Ended:
+    def _auto(self, main: Ensemble, max_iter: int, monitor: Monitor) -> RoundsEnd:
         folds = [self._fold(share) for share in self._shares().T if share.any()]
         folds = [fold for fold in folds if fold.held_weight > 0]
         if not folds:  # of every rank there is one row
@@ -433,7 +433,9 @@ class _BoostingFit:
             (held, self._rank[test], self._weight[test] * taken),
         )
 
-    def _model(self, main: Ensemble, ended: Ended, monitor: Monitor) -> BoostingModel:
+    def _model(
+        self, main: Ensemble, ended: RoundsEnd, monitor: Monitor
+    ) -> BoostingModel:
         problem, settings = self._problem, self._settings
         trees, start = main.trees(ended.rounds)
         centre, thresholds, losses = [], [], []

@@ -49,7 +49,7 @@ def import_lightgbm() -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settings:
+class BoostingOptions:
     """Checked options of a fit.
 
     Attributes
@@ -143,7 +143,7 @@ class Score:
     """
 
     def __init__(
-        self, data: Any, settings: Settings, rank: np.ndarray, weight: np.ndarray
+        self, data: Any, settings: BoostingOptions, rank: np.ndarray, weight: np.ndarray
     ):
         lightgbm = import_lightgbm()
         self._settings, self._rank, self._weight = settings, rank, weight
@@ -268,7 +268,7 @@ class Ensemble:
     def __init__(
         self,
         data: Any,
-        settings: Settings,
+        settings: BoostingOptions,
         rank: np.ndarray,
         weight: np.ndarray,
         q: int,
@@ -313,7 +313,7 @@ class Ensemble:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ended:
+class RoundsEnd:
     """End of the rounds, and the mean held-out loss after each of them."""
 
     rounds: int
@@ -322,7 +322,7 @@ class Ended:
     held_out: np.ndarray
 
 
-def grow_rounds(main: Ensemble, rounds: int, monitor: Monitor) -> Ended:
+def grow_rounds(main: Ensemble, rounds: int, monitor: Monitor) -> RoundsEnd:
     """Grow trees up to this number of rounds, or until the monitor stops."""
     status = monitor.stop(main.rounds, 0.0)
     while status is None and main.rounds < rounds and not main.ended:
@@ -330,7 +330,9 @@ def grow_rounds(main: Ensemble, rounds: int, monitor: Monitor) -> Ended:
         status = monitor.stop(main.rounds, 0.0)
     if main.rounds >= rounds or main.ended:
         status = None
-    return Ended(min(rounds, main.rounds), status or Status.CONVERGED, 0.0, np.zeros(0))
+    return RoundsEnd(
+        min(rounds, main.rounds), status or Status.CONVERGED, 0.0, np.zeros(0)
+    )
 
 
 def grow_by_folds(
@@ -339,7 +341,7 @@ def grow_by_folds(
     learning_rate: float,
     max_iter: int,
     monitor: Monitor,
-) -> Ended:
+) -> RoundsEnd:
     """Grow rounds until those on the folds lower the held-out loss no more.
 
     The number of rounds that is best for the rows held out is that of the model. All
@@ -363,7 +365,7 @@ def grow_by_folds(
         status = Status.CONVERGED if ended else Status.MAX_ITER
         violation = min(violation, monitor.tol) if ended else violation
     best = int(np.argmin(losses[1:])) + 1 if len(losses) > 1 else 0
-    return Ended(best, status, violation, np.array(losses[1:]))
+    return RoundsEnd(best, status, violation, np.array(losses[1:]))
 
 
 def _fall(losses: Sequence[float], wait: int) -> float:

@@ -26,7 +26,7 @@ from .._numerics.lbfgs import (
     NotFiniteError,
     minimize,
 )
-from .._numerics.memory import check_memory, gib
+from .._numerics.memory import check_memory, in_gib
 from .._numerics.rows import squared_norms, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows, map_rows
@@ -55,7 +55,7 @@ _SHARED = 1000  # rows from which a loop over them is worth a second thread
 Inference = Literal["ep", "laplace"]
 
 
-class Family(NamedTuple):
+class KernelFamily(NamedTuple):
     """The kernels that a fit chooses from.
 
     Attributes
@@ -101,7 +101,7 @@ class Inferred(NamedTuple):
     like: Likelihood
 
 
-class Made(NamedTuple):
+class ModelFields(NamedTuple):
     """Fields of a model at a theta.
 
     Attributes
@@ -215,7 +215,7 @@ class Evidence:
         self.state: np.ndarray | None = None
         self._numbers: np.ndarray | None = None  # of a sample: its rows in the next
         self.tol = TOL
-        self.kept: Made | None = None
+        self.kept: ModelFields | None = None
         self.basis = self._chosen(basis, m, settings.n_threads)
         self.basis_rows = self._rows_of_basis(fixed)
 
@@ -350,7 +350,7 @@ class Evidence:
         value = self.hyper.penalty(theta)[0] - posterior.objective
         return value < self.kept.value
 
-    def _made(self, theta: np.ndarray, inferred: Inferred) -> Made:
+    def _made(self, theta: np.ndarray, inferred: Inferred) -> ModelFields:
         posterior, cov, kernel, like = inferred
         coef, root = cov.predictor(posterior.a)
         rows: np.ndarray | CSR = self.rows
@@ -358,9 +358,9 @@ class Evidence:
             own = _are_rows(self.basis)
             rows = self.basis if own else self.rows[np.asarray(self.basis)]
         value = self.hyper.penalty(theta)[0] - posterior.objective
-        return Made(theta, posterior, kernel, like, coef, root, rows, value)
+        return ModelFields(theta, posterior, kernel, like, coef, root, rows, value)
 
-    def make(self, theta: np.ndarray) -> tuple[Made, bool]:
+    def make(self, theta: np.ndarray) -> tuple[ModelFields, bool]:
         """Return a model, and whether there was no time for that of theta.
 
         There is then the one that was kept or, if that is none, the prior at the start.
@@ -378,7 +378,7 @@ class Evidence:
         late = not made.posterior.converged and self.late()
         return (self.kept if late and self.kept is not None else made), late
 
-    def _prior(self) -> Made:
+    def _prior(self) -> ModelFields:
         """Return a model of the prior, before any row is seen."""
         theta, n = self.hyper.begin, self.rows.size
         noise, first, width = self.hyper.of_likelihood(theta)
@@ -390,7 +390,7 @@ class Evidence:
         posterior = Posterior(
             objective, none, none, np.zeros((3, n)), none, np.inf, 0.0, 0
         )
-        return Made(
+        return ModelFields(
             theta,
             posterior,
             self._family.make(self.hyper.gammas(theta)),
@@ -481,7 +481,7 @@ def _check_memory(n: int, m: int, keeps: bool, cache_mb: float) -> None:
         on_basis(m) if m < n else 8 * n * (_DENSE + keeps) * n,
         what,
         ": pass basis=m to fit a low-rank model of m rows, which needs "
-        f"{gib(on_basis(500))} for m = 500",
+        f"{in_gib(on_basis(500))} for m = 500",
     )
 
 
@@ -583,7 +583,7 @@ def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
 
 def _kernel_family(
     kernel: str | Kernel, problem: Problem, X: Any, weight: np.ndarray
-) -> Family:
+) -> KernelFamily:
     learned = isinstance(kernel, str) and kernel in ("rbf", "ard", "ard_linear")
     if learned and isinstance(problem, ChunkedProblem) and problem.moments is None:
         raise TypeError(
@@ -591,7 +591,7 @@ def _kernel_family(
         )
     if kernel == "rbf":
         gamma = np.array([0.5 * gamma_scale(problem)])
-        return Family(lambda gamma: kernels.RBF(float(gamma[0])), gamma, None)
+        return KernelFamily(lambda gamma: kernels.RBF(float(gamma[0])), gamma, None)
     if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
         if isinstance(X, CSR):
             raise TypeError(f"kernel={shown(kernel)} takes dense rows")
@@ -601,11 +601,11 @@ def _kernel_family(
         # a constant feature, or one of zeros, has no scale and does no harm
         size = np.where(size > np.maximum(1e-12 * mean**2, _NO_SIZE), size, 1.0)
         make = kernels.ARD if kernel == "ard" else kernels.LinearARD
-        return Family(make, 1 / (X.shape[1] * size), None)
+        return KernelFamily(make, 1 / (X.shape[1] * size), None)
     names = ("rbf", "ard", "linear", "ard_linear", "precomputed")
     if isinstance(kernel, str):
         check_choice("kernel", kernel, names)
     made = make_kernel(kernel, "scale", problem)
     if isinstance(made, kernels.Precomputed):
         check_precomputed(problem.X)
-    return Family(lambda gamma: made, np.empty(0), made)
+    return KernelFamily(lambda gamma: made, np.empty(0), made)

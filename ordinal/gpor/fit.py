@@ -46,13 +46,12 @@ from .._numerics.lbfgs import Minimum
 from .._numerics.rows import matmul, strips, take
 from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
-from .._rows.source import has_blocks
 from .._solvers import _ordinal_probit
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..kernels import ARD, LinearARD, Precomputed
 from ..kernels.basis_rows import chosen_rows, drawn
-from ..kernels.functions import compares_units, takes_missing
+from ..kernels.functions import compares_units, is_precomputed, takes_missing
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from .covariance import ReadAgainError
 from .evidence import Basis as FitcBasis
@@ -489,14 +488,17 @@ def fit_gpor(
     max_iter = check_count("max_iter", max_iter)
     n_restarts = check_count("n_restarts", n_restarts, 0)
     cache_mb = check_positive("cache_mb", cache_mb)
+    by_number, missing = is_precomputed(kernel), takes_missing(kernel)
     reading = Reading(
-        _reads_chunks(X, basis, kernel), remote=False, missing=takes_missing(kernel)
+        basis is not None, remote=False, missing=missing, whole=by_number or missing
     )
     prepared = prepare(
         "fit_gpor", X, y, reading, tol=tol, classes=classes,
         sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose, by_scale=compares_units(kernel),
     )  # fmt: skip
+    if by_number and isinstance(prepared.problem, ChunkedProblem):
+        raise ValueError("kernel must not be 'precomputed' where X is read in chunks")
     choice = None if basis is None else _read(basis, prepared.problem, kernel)
     # With a grace: an inference that is nearly done is worth more than its start.
     late = None if max_time is None else partial(prepared.monitor.late, Monitor.GRACE)
@@ -540,7 +542,7 @@ def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
     n, d = problem.n_samples, problem.n_features
     positive = int(np.count_nonzero(problem.weight > 0))
     choice = read_choice(basis, n, d, share_of=positive)
-    by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
+    by_number = is_precomputed(kernel)
     if by_number and choice.way in ("own", "auto"):
         raise ValueError("basis must be a count or row numbers with precomputed")
     if choice.way in ("own", "numbers"):
@@ -551,18 +553,6 @@ def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
     if by_number:
         return choice.m
     return Choice(min(choice.m, positive), partial(_pivots, choice.m))
-
-
-def _reads_chunks(X: Any, basis: Any, kernel: Any) -> bool:
-    """Return whether X is read in chunks if it is not in memory.
-
-    A mapped file with a kernel matrix or with missing values is read whole.
-    """
-    by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
-    if has_blocks(X) and basis is not None and by_number:
-        raise ValueError("kernel must not be 'precomputed' where X is read in chunks")
-    whole = by_number or takes_missing(kernel)
-    return basis is not None and (has_blocks(X) or not whole)
 
 
 def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:

@@ -44,7 +44,7 @@ from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.features import Features
 from ..kernels.functions import on_basis
 from ..kernels.tiles import Products
-from .scatter import OfRows, OnBasis, Scatter, Shares, support_of, weighty
+from .scatter import BasisScatter, OfRows, Scatter, Shares, support_of, weighty
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -286,7 +286,7 @@ class KdlorFit:
                 return OfRows(
                     self.kernel, problem, shares, self.n_threads, products, n_ridges
                 )
-            return OnBasis(features, problem, shares, self.n_threads)
+            return BasisScatter(features, problem, shares, self.n_threads)
 
     def _solve(
         self, problem: Problem, scatter: Scatter, u: float, last: bool

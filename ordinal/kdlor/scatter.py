@@ -32,7 +32,7 @@ class Judged(NamedTuple):
     lost: float  # |e|^2 / (4 u t) of (GAP), or more
 
 
-class Solved(Protocol):
+class ScatterSolution(Protocol):
     """(D) of one u: its matrix, and the direction of a point."""
 
     Q: np.ndarray
@@ -48,7 +48,7 @@ class Scatter(Protocol):
     t: float  # the trace that u is a part of
     size: float  # the mean of k(x, x)
 
-    def with_ridge(self, ridge: float, last: bool) -> Solved: ...
+    def with_ridge(self, ridge: float, last: bool) -> ScatterSolution: ...
 
 
 class Shares(NamedTuple):
@@ -189,7 +189,7 @@ class SolvedRows:
         return Judged(beta[of.rows], means, norm, longest**2 / (4 * ridge))
 
 
-class OnBasis:
+class BasisScatter:
     """The scatter of the features of all rows on a basis. O(m^2) doubles."""
 
     def __init__(
@@ -231,7 +231,7 @@ class OnBasis:
 class SolvedOnBasis:
     """(D) of one u, by features on a basis."""
 
-    def __init__(self, of: OnBasis, ridge: float, factor: Cholesky):
+    def __init__(self, of: BasisScatter, ridge: float, factor: Cholesky):
         self._of, self._ridge, self._factor = of, ridge, factor
         self._F = factor.forward(np.diff(of.means, axis=0).T.copy())
         self.Q = self._F.T @ self._F

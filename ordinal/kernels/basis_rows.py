@@ -46,7 +46,7 @@ def stratified(rank: np.ndarray, size: int, rng: np.random.Generator) -> np.ndar
     return np.sort(np.concatenate(drawn))
 
 
-def sizes(n: int, least: int) -> list[int]:
+def sample_sizes(n: int, least: int) -> list[int]:
     """Return the sizes of samples: n / 16 and n / 4, unless below `least`."""
     return [n // part for part in PARTS if n // part >= least]
 
@@ -69,7 +69,7 @@ def choose(
     Parameters
     ----------
     choice : BasisChoice
-        Any but "auto", whose m is found by `enough`.
+        Any but "auto", whose m is found by `sufficient_size`.
     rows_of : callable
         The rows of these numbers, increasing, as a matrix; it is called at most once.
         Of a precomputed kernel those of its matrix.
@@ -104,13 +104,13 @@ def chosen_rows(
         sample = choice.rows
     else:
         sample = drawn(np.flatnonzero(weight > 0), rank, _sample_size(choice), rng)
-    S = _among(kernel, rows_of(sample), sample)
+    S = _own_columns(kernel, rows_of(sample), sample)
     if choice.way in ("kmeans++", "cholesky"):
         if choice.way == "kmeans++":
             chosen = _spread(kernel, S, min(choice.m, len(S)), rng)
         else:
             chosen = _pivots(kernel, S, choice, rng, n_threads)
-        sample, S = sample[chosen], _among(kernel, take(S, chosen), chosen)
+        sample, S = sample[chosen], _own_columns(kernel, take(S, chosen), chosen)
     return sample, S
 
 
@@ -128,7 +128,9 @@ def drawn(
     return np.sort(rows[np.arange(m) * rows.size // m])
 
 
-def enough(losses_at: Callable[[int], np.ndarray], least: int, most: int) -> int:
+def sufficient_size(
+    losses_at: Callable[[int], np.ndarray], least: int, most: int
+) -> int:
     """Find how many basis rows are enough.
 
     Their number is doubled, starting from `least`, while that lowers the mean hold-out
@@ -162,7 +164,7 @@ def _sample_size(choice: BasisChoice) -> int:
     return choice.m if choice.way == "random" else _PER_ROW * choice.m
 
 
-def _among(kernel: Kernel, rows: Matrix, numbers: np.ndarray) -> Matrix:
+def _own_columns(kernel: Kernel, rows: Matrix, numbers: np.ndarray) -> Matrix:
     """Rows as they stand for themselves: those of a precomputed matrix without the
     columns of others.
     """

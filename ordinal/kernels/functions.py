@@ -258,6 +258,12 @@ def takes_missing(kernel: object) -> bool:
     return isinstance(kernel, Pearson)
 
 
+def is_precomputed(kernel: object) -> bool:
+    """Return whether the argument `kernel` says that X holds values of a kernel."""
+    by_name = isinstance(kernel, str) and kernel == "precomputed"
+    return by_name or isinstance(kernel, Precomputed)
+
+
 def is_linear(kernel: object) -> bool:
     """Return whether k(x, z) is a product of features, which are a basis themselves."""
     return isinstance(kernel, Linear | LinearARD)

@@ -29,7 +29,7 @@ from .._watch.convergence import ConvergenceWarning, warn
 from .diagnostics import Diagnostics
 from .estimates import check_likelihood, covariance_for, refit, remembered
 from .inference import Wald
-from .steps import Criterion, Direction, Terms, check_observed, search, single_terms
+from .steps import Criterion, Direction, TermFits, check_observed, search, single_terms
 
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]
 
@@ -95,7 +95,7 @@ class Comparisons(Diagnostics):
         """
         check_choice("criterion", criterion, get_args(Criterion))
         check_observed(self, "drop1")
-        of = Terms(self, "drop1")
+        of = TermFits(self, "drop1")
         start = of.start()
         others = [of.without(start, [t]) for t in of.droppable(start.terms)]
         return single_terms(of, start, others, criterion)
@@ -135,7 +135,7 @@ class Comparisons(Diagnostics):
         """
         check_choice("criterion", criterion, get_args(Criterion))
         check_observed(self, "add1")
-        of = Terms(self, "add1")
+        of = TermFits(self, "add1")
         start = of.base(base, "base")
         others = [of.with_term(start, t) for t in of.addable(start.terms)]
         return single_terms(of, start, others, criterion)
@@ -194,7 +194,7 @@ class Comparisons(Diagnostics):
         check_choice("direction", direction, get_args(Direction))
         check_choice("criterion", criterion, get_args(Criterion))
         check_observed(self, "step")
-        of = Terms(self, "step")
+        of = TermFits(self, "step")
         kept = {*of.base(keep, "keep").terms}
         if start is None:
             here = of.base(keep, "keep") if direction == "forward" else of.start()

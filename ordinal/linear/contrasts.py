@@ -38,7 +38,7 @@ Contrasts = Literal["treatment", "fused", "monotone"]
 _Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
 
 
-class Factor(NamedTuple):
+class FormulaFactor(NamedTuple):
     """A variable as a formula names it, before the table is known."""
 
     name: str
@@ -175,7 +175,7 @@ class Coding(Storable):
     ) -> Coding:
         """Return a term for every column of training rows; errors as `of_terms`."""
         names = frame.shown_names
-        terms = [(Factor(name, None, (name,)),) for name in names]
+        terms = [(FormulaFactor(name, None, (name,)),) for name in names]
         return cls.of_terms(None, frame, terms, (), reference)
 
     @classmethod
@@ -183,8 +183,8 @@ class Coding(Storable):
         cls,
         formula: str | None,
         frame: Frame,
-        terms: Sequence[tuple[Factor, ...]],
-        offsets: Sequence[Factor] = (),
+        terms: Sequence[tuple[FormulaFactor, ...]],
+        offsets: Sequence[FormulaFactor] = (),
         reference: Mapping[str, Any] | None = None,
     ) -> Coding:
         """Return the terms of a formula, with the levels that these training rows have.
@@ -408,7 +408,9 @@ def _check_reference(
     }
 
 
-def _variable(factor: Factor, frame: Frame, chosen: Mapping[str, Any]) -> Variable:
+def _variable(
+    factor: FormulaFactor, frame: Frame, chosen: Mapping[str, Any]
+) -> Variable:
     """Return a factor of a formula, with the levels that the rows of a table have."""
     names, name = frame.shown_names, factor.columns[0]
     if factor.source is not None or factor.smooth is not None:

@@ -15,9 +15,9 @@ from .inference import Inference, Wald
 from .residuals import (
     GoodnessOfFit,
     Influence,
+    RankedRows,
     Residual,
     RowParts,
-    Rows,
     ends_parts,
     hosmer_lemeshow,
     influence_of,
@@ -127,11 +127,11 @@ class GoodnessAndInfluence(Wald):
         found = influence_of(self, rows.rank.size, V, parts_of)
         return Influence(*map(read_only, found))
 
-    def _probabilities(self, rows: Rows) -> np.ndarray:
+    def _probabilities(self, rows: RankedRows) -> np.ndarray:
         """Return the probabilities of the ranks that have training rows, (n, r)."""
         return probabilities_of(self, rows)
 
-    def _row_parts(self, rows: Rows, part: slice) -> RowParts:
+    def _row_parts(self, rows: RankedRows, part: slice) -> RowParts:
         """Return the slopes and curvatures of some rows for `influence`."""
         return ends_parts(self, rows, part)
 

@@ -53,7 +53,7 @@ _SAME_LOSS = 1e-8  # of the loss, relative to it, by which the rows are known ag
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Remembered:
+class FitMemory:
     """The loss of a fit and its minimum.
 
     Attributes
@@ -70,18 +70,18 @@ class Remembered:
     frame: Frame | None
 
 
-class Trained(Model):
+class ModelWithRows(Model):
     """A model that knows its training rows until it is saved or copied."""
 
     __slots__ = ("remembered",)
 
 
-def remember(model: Trained, fit: object) -> None:
+def remember(model: ModelWithRows, fit: object) -> None:
     """Give a model that was just made the rows it was made of."""
     object.__setattr__(model, "remembered", fit)  # it is frozen otherwise
 
 
-def remembered(model: Any, asked: str) -> Remembered:
+def remembered(model: Any, asked: str) -> FitMemory:
     """Return the training rows of a model, as they were.
 
     Raises
@@ -90,7 +90,7 @@ def remembered(model: Any, asked: str) -> Remembered:
         The model came from a file, a pickle or a copy; its rows were read in chunks; or
         they were changed.
     """
-    found: Remembered | None = getattr(model, "remembered", None)
+    found: FitMemory | None = getattr(model, "remembered", None)
     if hasattr(model, "random"):  # its loss is of another kind
         raise ValueError(
             f"{asked} is not available with random effects: it is for models of fit_pom"
@@ -185,7 +185,7 @@ _ROUNDING = 1e-9  # thresholds made from alpha by another processor differ by le
 # Types of fields are no text here (`annotations` of `__future__`): the classes made of
 # this one would look their names up in other modules.
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Estimates(Thresholds, Trained):
+class Estimates(Thresholds, ModelWithRows):
     """The fields of a `PomModel`, which says what they are, and their names."""
 
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]

@@ -16,7 +16,7 @@ from .._cumulative.design import (
     Threshold,
     block,
 )
-from .._cumulative.elastic_net import PathSolver, Solution
+from .._cumulative.elastic_net import NetSolution, PathSolver
 from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link, Point
 from .._cumulative.newton import Minimum
@@ -47,7 +47,7 @@ from .._watch.convergence import (
     warn_of_disorder,
     warn_of_separation,
 )
-from .estimates import Remembered, null_loglik, remember
+from .estimates import FitMemory, null_loglik, remember
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
 from .prepared import PreparedPom, check_concave, prepare_pom
@@ -630,7 +630,7 @@ def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
 def _model_of_net(
     prepared: PreparedPom,
     solver: PathSolver,
-    found: Solution,
+    found: NetSolution,
     l1: float,
     l2: float,
     null: float | None = None,
@@ -691,7 +691,7 @@ def _model(
         touching=read_only(touching),
     )
     if not design.is_chunked:
-        remember(model, Remembered(loss, point.x, prepared.training.frame))
+        remember(model, FitMemory(loss, point.x, prepared.training.frame))
     return model
 
 

@@ -108,7 +108,7 @@ class Feature(NamedTuple):
     values: tuple[float, float] | None
 
 
-class Source(Protocol):
+class MarginRows(Protocol):
     """Rows to average over, and what their features are."""
 
     def __len__(self) -> int: ...
@@ -278,14 +278,14 @@ class Means:
         self.J = structure_of(model.threshold, int(model.observed.sum()) - 1)
         self.nu = self.J @ model.nominal_coef
 
-    def evaluate(self, source: Source) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(self, source: MarginRows) -> tuple[np.ndarray, np.ndarray]:
         """(1) and the same sums of 1 - F, (2, T), and the gradient of (1) by the
         parameters, (T, p).
         """
         return self._summed(source, lambda rows: [(1.0, source.at(rows))])
 
     def effects(
-        self, source: Source, feature: Feature
+        self, source: MarginRows, feature: Feature
     ) -> tuple[np.ndarray, np.ndarray]:
         """(2), (T,), and its gradient by the parameters, (T, p)."""
 
@@ -299,7 +299,7 @@ class Means:
         return value[0], gradient
 
     def _summed(
-        self, source: Source, parts: Callable[[slice], Signed]
+        self, source: MarginRows, parts: Callable[[slice], Signed]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums over all rows, some of them at a time."""
         T, p = len(self.J), self.model.parameters.size + self.n_more
@@ -485,7 +485,7 @@ Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # of rows of gradients
 
 
 def averages_table(
-    means: Means, rows: Source, errors: Errors, z: float, cumulative: bool
+    means: Means, rows: MarginRows, errors: Errors, z: float, cumulative: bool
 ) -> Table:
     """Mean probabilities of the ranks, or at the thresholds, with intervals of z
     errors to either side.
@@ -512,7 +512,7 @@ def averages_table(
     )
 
 
-def effects_table(means: Means, rows: Source, errors: Errors, z: float) -> Table:
+def effects_table(means: Means, rows: MarginRows, errors: Errors, z: float) -> Table:
     """Marginal effects of the features on the probabilities of the ranks."""
     model, features = means.model, rows.features
     found = [means.effects(rows, feature) for feature in features]

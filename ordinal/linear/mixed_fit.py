@@ -39,10 +39,10 @@ from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
-from .mixed_profile import RememberedMixed, Search
+from .mixed_profile import RememberedMixed, VarianceSearch
 from .prepared import PreparedPom, prepare_pom
 from .random_terms import (
-    Asked,
+    EffectsSpec,
     RandomEffects,
     from_arrays,
     incomplete,
@@ -259,12 +259,12 @@ def fit_clmm(
     return model
 
 
-Made = tuple[Asked, RandomTerm, np.ndarray, np.ndarray]
+FittedTerm = tuple[EffectsSpec, RandomTerm, np.ndarray, np.ndarray]
 
 
 def _asked_of(
     X: Any, y: Any, random: Any, groups: Any, slopes: Any
-) -> tuple[Any, Any, list[Asked]]:
+) -> tuple[Any, Any, list[EffectsSpec]]:
     """Return the fixed part, the table that effects are read from, and the effects."""
     others = random is not None, groups is not None or slopes is not None
     if sum(others) + isinstance(X, str) > 1:
@@ -340,7 +340,7 @@ def _by_group(
 
 
 def _fit(
-    prepared: PreparedPom, made: list[Made], n_quadrature: int, max_iter: int,
+    prepared: PreparedPom, made: list[FittedTerm], n_quadrature: int, max_iter: int,
     by_group: np.ndarray | None,
 ) -> ClmmModel:  # fmt: skip
     design, monitor = prepared.design, prepared.monitor
@@ -373,7 +373,7 @@ def _fit(
     H = weighted.total * start.point.hessian.dense()
     units[:p, :p] = np.linalg.cholesky(np.linalg.inv(H))
     units[p:, p:] = np.diag(sizes)
-    search = Search(loss, units, max_iter, monitor)
+    search = VarianceSearch(loss, units, max_iter, monitor)
     x = search.minimum(np.concatenate([start.point.x, theta]))
     x, is_singular = search.without_zeros(x, noise)
     x, status, violation, V = search.certified(x)
@@ -381,9 +381,9 @@ def _fit(
 
 
 def _model(
-    prepared: PreparedPom, made: list[Made], search: Search, x: np.ndarray,
-    status: Status, violation: float, V: np.ndarray | None, is_singular: bool,
-    plain: Any,
+    prepared: PreparedPom, made: list[FittedTerm], search: VarianceSearch,
+    x: np.ndarray, status: Status, violation: float, V: np.ndarray | None,
+    is_singular: bool, plain: Any,
 ) -> ClmmModel:  # fmt: skip
     """Return the model of an optimum, in the units of the features."""
     loss, p = search.loss, search.loss.design.n_parameters
@@ -420,7 +420,7 @@ def _model(
     return model
 
 
-def _raw(made: list[Made], loss: MixedLikelihood, x: np.ndarray) -> np.ndarray:
+def _raw(made: list[FittedTerm], loss: MixedLikelihood, x: np.ndarray) -> np.ndarray:
     """Return the derivatives by x of the parameters in the units of the features, and
     of the lower triangle of each Lambda in those of the effects, (t, p).
     """
@@ -444,7 +444,7 @@ def _signs(L: np.ndarray) -> np.ndarray:
 
 
 def _effects(
-    made: list[Made], loss: MixedLikelihood, x: np.ndarray
+    made: list[FittedTerm], loss: MixedLikelihood, x: np.ndarray
 ) -> tuple[RandomEffects, ...]:
     """Return modes and covariances of the effects, in the units of the columns."""
     found = loss.mode(x)

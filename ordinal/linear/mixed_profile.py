@@ -29,7 +29,7 @@ _NEAR_0 = 1e-3  # where the slope in the variance is looked at
 _PIVOT = 1e-10
 
 
-class Search:
+class VarianceSearch:
     """Search for the optimum; entries of theta that are 0 at the boundary stay so."""
 
     def __init__(
@@ -257,7 +257,9 @@ class _Profile:
     ):
         self.loss, self.x, self.index = loss, x, index
         monitor = Monitor("confint", 1e-6)
-        self.search = Search(loss, np.zeros((x.size, x.size)), _MAX_ITER, monitor)
+        self.search = VarianceSearch(
+            loss, np.zeros((x.size, x.size)), _MAX_ITER, monitor
+        )
         V = self.search.covariance(x, errors)
         if V is None:
             raise ValueError(

@@ -26,13 +26,13 @@ from .._cumulative.likelihood import cumulative
 from .._cumulative.newton import Minimum
 from .._cumulative.separation import separated_columns
 from .._watch.convergence import ConvergenceWarning, Status, warn
-from .estimates import Remembered, refit
+from .estimates import FitMemory, refit
 
 _ASKED = "proportional_odds_test"
 
 
 def brant_test(
-    fit: Remembered, groups: list[np.ndarray], threshold_names: tuple[str, ...]
+    fit: FitMemory, groups: list[np.ndarray], threshold_names: tuple[str, ...]
 ) -> tuple[list[float], list[int]]:
     """Statistics and degrees of freedom of groups of columns of the location.
 
@@ -120,7 +120,7 @@ def _product(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def ratio_tests(
-    fit: Remembered, groups: list[np.ndarray]
+    fit: FitMemory, groups: list[np.ndarray]
 ) -> tuple[list[float], list[int]]:
     """Statistics and degrees of freedom of the fits with groups of columns of the
     location as nominal effects instead.

@@ -36,7 +36,7 @@ from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
 from .contrasts import Coding
 from .estimates import fields_of_design
-from .training import Missing, Training, read_training
+from .training import Missing, TrainingTable, read_training
 
 _OFFSET = 1e4  # fits to 1000 deviations of the noise converge, those to 1e6 cannot
 _HOPELESS = 1e100  # mean loss: beyond it curvatures overflow
@@ -46,7 +46,7 @@ _HOPELESS = 1e100  # mean loss: beyond it curvatures overflow
 class PreparedPom:
     """Checked arguments, on which a fit relies when its own part begins."""
 
-    training: Training
+    training: TrainingTable
     problem: Problem
     design: Design
     link: Link
@@ -179,7 +179,11 @@ def check_concave(penalty: str, link: Any, scale: Any) -> None:
 
 
 def _design(
-    training: Training, problem: Problem, nominal: Any, scale: Any, threshold: Threshold
+    training: TrainingTable,
+    problem: Problem,
+    nominal: Any,
+    scale: Any,
+    threshold: Threshold,
 ) -> Design:
     """Return the columns and thresholds that the arguments ask for."""
     nominal = _chosen("nominal", nominal, problem, training.coding)

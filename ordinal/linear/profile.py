@@ -21,7 +21,7 @@ from .._cumulative.design import Design
 from .._cumulative.likelihood import Likelihood, Point
 from .._cumulative.newton import Minimum
 from .._watch.convergence import ConvergenceWarning, Status, warn
-from .estimates import Remembered, refit
+from .estimates import FitMemory, refit
 
 _CLOSE = 1e-7  # of sqrt(D) to z, relative to it
 _MAX_FITS = 60  # for one end
@@ -29,7 +29,7 @@ _FAR, _FARTHEST = 8.0, 1e3  # in lengths of the Wald interval
 _TINY = 1e-300
 
 
-class Held:
+class FixedParameter:
     """A loss with one of its parameters held at a value."""
 
     def __init__(self, loss: Likelihood, index: int, value: float):
@@ -55,7 +55,7 @@ class Held:
 
 
 def profile_interval(
-    fit: Remembered, index: int, error: float, z: float
+    fit: FitMemory, index: int, error: float, z: float
 ) -> tuple[float, float]:
     """Return the ends for the parameter of this number, in the parameters of the loss;
     -inf and inf where D stays below z^2 for good.
@@ -71,7 +71,7 @@ def profile_interval(
     return lower, upper
 
 
-def _end(fit: Remembered, index: int, step: float, z: float) -> float:
+def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
     """Return the end on the side of `step`, which is the way to that of the Wald
     interval.
     """
@@ -81,7 +81,7 @@ def _end(fit: Remembered, index: int, step: float, z: float) -> float:
     inner, outer = 0.0, math.inf  # in steps: sqrt(D) is < z at one, > z at the other
     at, found = 1.0, None
     for _ in range(_MAX_FITS):
-        held = Held(loss, index, best + at * step)
+        held = FixedParameter(loss, index, best + at * step)
         if not math.isfinite(held.at(x).value):  # too far from the last fit
             at = (inner + at) / 2
             continue

@@ -29,7 +29,7 @@ _INTERCEPT = "(Intercept)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class EffectsSpec:
     """One factor and its effects, as asked for.
 
     Attributes
@@ -90,7 +90,7 @@ class RandomEffects(Storable):
         return np.asarray(self.factor @ self.factor.T)
 
 
-def split_formula(text: str) -> tuple[str, list[Asked]]:
+def split_formula(text: str) -> tuple[str, list[EffectsSpec]]:
     """Split a formula into its fixed part and its random effects.
 
     Raises ValueError for what is no random effect of the forms above.
@@ -121,7 +121,7 @@ def split_formula(text: str) -> tuple[str, list[Asked]]:
     return rest, _merged([own for parts in found for own in _asked(*parts)])
 
 
-def read_random(text: Any) -> list[Asked]:
+def read_random(text: Any) -> list[EffectsSpec]:
     """Read random effects such as "(1 | a) + (x | b)".
 
     Raises ValueError or TypeError for anything else.
@@ -137,7 +137,7 @@ def read_random(text: Any) -> list[Asked]:
     return _merged([own for parts in _TERM.findall(text) for own in _asked(*parts)])
 
 
-def _asked(left: str, bar: str, right: str) -> list[Asked]:
+def _asked(left: str, bar: str, right: str) -> list[EffectsSpec]:
     effects, has_intercept = [], True
     for part in left.split("+"):
         name = part.strip().strip("`")
@@ -158,7 +158,7 @@ def _asked(left: str, bar: str, right: str) -> list[Asked]:
         columns = [*columns, *(name.strip().strip("`") for name in names)]
         for name in columns:
             _check_name(name)
-        out.append(Asked(tuple(columns), tuple(effects), free))
+        out.append(EffectsSpec(tuple(columns), tuple(effects), free))
     return out
 
 
@@ -170,9 +170,9 @@ def _check_name(name: str) -> None:
         )
 
 
-def _merged(asked: list[Asked]) -> list[Asked]:
+def _merged(asked: list[EffectsSpec]) -> list[EffectsSpec]:
     """Join the terms of one factor, whose effects are then uncorrelated."""
-    out: dict[tuple[str, ...], Asked] = {}
+    out: dict[tuple[str, ...], EffectsSpec] = {}
     for own in asked:
         if (known := out.get(own.columns)) is None:
             out[own.columns] = own
@@ -185,11 +185,13 @@ def _merged(asked: list[Asked]) -> list[Asked]:
         k, q = len(known.effects), len(known.effects) + len(own.effects)
         free = np.zeros((q, q), dtype=bool)
         free[:k, :k], free[k:, k:] = known.free, own.free
-        out[own.columns] = Asked(own.columns, (*known.effects, *own.effects), free)
+        out[own.columns] = EffectsSpec(
+            own.columns, (*known.effects, *own.effects), free
+        )
     return list(out.values())
 
 
-def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[Asked]:
+def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[EffectsSpec]:
     """Return the effects that `groups` and `slopes` ask for: an intercept per group,
     and correlated slopes of columns of X.
     """
@@ -216,7 +218,7 @@ def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[Asked]:
         own = [names[column_number(c, names, "slopes")] for c in columns]
         q = 1 + len(own)
         free = np.tril(np.ones((q, q), dtype=bool))
-        out.append(Asked((str(name),), (_INTERCEPT, *own), free))
+        out.append(EffectsSpec((str(name),), (_INTERCEPT, *own), free))
     return out
 
 
@@ -307,7 +309,7 @@ def as_text(a: np.ndarray) -> np.ndarray:
     return np.array([str(v) for v in a.tolist()], dtype=str)
 
 
-def term_of(own: Asked, labels: list[np.ndarray], Z: np.ndarray) -> tuple[
+def term_of(own: EffectsSpec, labels: list[np.ndarray], Z: np.ndarray) -> tuple[
     RandomTerm, np.ndarray, np.ndarray
 ]:  # fmt: skip
     """Return the term of a fit, with columns of size 1, their units, and the levels."""

@@ -26,7 +26,7 @@ from .._model.preparation import Callback
 from .._numerics.rows import strips
 from .._watch.convergence import warn_of_separation
 from .diagnostics import GoodnessAndInfluence
-from .estimates import Remembered, predictors, refit, remember
+from .estimates import FitMemory, predictors, refit, remember
 from .inference import ByPredictors, Effects
 from .monotone import constrained
 from .prepared import PreparedPom, prepare_pom
@@ -40,7 +40,7 @@ from .ratio_loss import (
     row_terms,
     slopes_of_predictors,
 )
-from .residuals import RowParts, Rows, read_rows
+from .residuals import RankedRows, RowParts, read_rows
 from .sandwich import Middle, covariance_of
 from .training import Missing
 
@@ -80,14 +80,14 @@ class RatioModel(ByPredictors, GoodnessAndInfluence, Effects):
     def _means(self) -> RatioMeans:
         return RatioMeans(self, self.family)
 
-    def _probabilities(self, rows: Rows) -> np.ndarray:
+    def _probabilities(self, rows: RankedRows) -> np.ndarray:
         P = np.empty((rows.rank.size, self.alpha.size + 1))
         for part in strips(len(P), max(1, BLOCK // P.shape[1])):
             eta, _ = predictors(self, *rows.source.at(part)[:2])
             P[part] = np.exp(log_probabilities(self.family, self.link, eta))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
-    def _row_parts(self, rows: Rows, part: slice) -> RowParts:
+    def _row_parts(self, rows: RankedRows, part: slice) -> RowParts:
         at, w = rows.source.at(part), rows.weight[part]
         eta, _ = predictors(self, at.Z, at.offset)
         _, g, curvature = row_terms(self.family, self.link, eta, rows.rank[part])
@@ -387,5 +387,5 @@ def _model(
         ),
         family=loss.family,
     )
-    remember(model, Remembered(cast(Any, loss), point.x, prepared.training.frame))
+    remember(model, FitMemory(cast(Any, loss), point.x, prepared.training.frame))
     return model

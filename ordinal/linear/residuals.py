@@ -55,7 +55,7 @@ _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
 _BLOCK = 1 << 18  # entries of the rows held at a time
 
 
-class Rows(NamedTuple):
+class RankedRows(NamedTuple):
     """Rows with their ranks, among those that have training rows, and weights."""
 
     source: MatrixRows | TableRows
@@ -104,7 +104,7 @@ class Influence(NamedTuple):
 
 def read_rows(
     model: Estimates, asked: str, X: Any = None, y: Any = None, offset: Any = None
-) -> Rows:
+) -> RankedRows:
     """Return the given rows, or the training rows."""
     if hasattr(model, "random"):
         raise ValueError(f"{asked} is not available for models with random effects")
@@ -117,7 +117,7 @@ def read_rows(
     source = rows_to_average(model, asked, X, offset, None)
     if X is None:
         D = remembered(model, asked).loss.design
-        return Rows(source, D.rank.astype(np.int64), D.weight)
+        return RankedRows(source, D.rank.astype(np.int64), D.weight)
     labels = read_labels(y, "y")
     if labels.size != source.share.size:
         raise ValueError(
@@ -125,7 +125,7 @@ def read_rows(
         )
     known = model.classes[model.observed]
     rank = ranks_of(labels, known, "y", "ranks with training rows").astype(np.int64)
-    return Rows(source, rank, np.ones(rank.size))
+    return RankedRows(source, rank, np.ones(rank.size))
 
 
 def ends_of(model: Estimates, at: At, rank: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -138,7 +138,7 @@ def ends_of(model: Estimates, at: At, rank: np.ndarray) -> tuple[np.ndarray, ...
 
 
 def residuals_of(
-    model: Estimates, rows: Rows, kind: Residual, rng: np.random.Generator | None
+    model: Estimates, rows: RankedRows, kind: Residual, rng: np.random.Generator | None
 ) -> np.ndarray:
     """Return the residuals of rows, (n,)."""
     out = np.empty(rows.rank.size)
@@ -161,7 +161,7 @@ def residuals_of(
     return out
 
 
-def probabilities_of(model: Estimates, rows: Rows) -> np.ndarray:
+def probabilities_of(model: Estimates, rows: RankedRows) -> np.ndarray:
     """Return the probabilities of the ranks that have training rows, (n, r)."""
     n = rows.rank.size
     P = np.empty((n, int(model.observed.sum())))
@@ -264,7 +264,7 @@ def influence_of(
     return Influence(leverage, cook, change)
 
 
-def ends_parts(model: Estimates, rows: Rows, part: slice) -> RowParts:
+def ends_parts(model: Estimates, rows: RankedRows, part: slice) -> RowParts:
     """Return the parts of some rows of a cumulative model, whose predictors are a and
     b.
     """
@@ -297,7 +297,7 @@ def ends_parts(model: Estimates, rows: Rows, part: slice) -> RowParts:
     return RowParts(np.where(inner[:, :, None], J, 0.0), g, M)
 
 
-def feature_values(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a feature of the rows, with its labels if it is categorical."""
     source = rows.source
     names = source.frame.shown_names if isinstance(source, TableRows) else source.names

@@ -33,7 +33,7 @@ from .contrasts import Coding
 from .estimates import (
     TOL,
     Estimates,
-    Remembered,
+    FitMemory,
     check_likelihood,
     fields_of_design,
     refit,
@@ -46,7 +46,7 @@ Criterion = Literal["aic", "bic"]
 Direction = Literal["backward", "forward", "both"]
 
 
-class Fitted(NamedTuple):
+class TermFit(NamedTuple):
     """A fit with some of the terms."""
 
     terms: tuple[str, ...]
@@ -56,7 +56,7 @@ class Fitted(NamedTuple):
     dof: int
 
 
-class Terms:
+class TermFits:
     """Fits of the terms of a model to its training rows.
 
     Parameters
@@ -73,7 +73,7 @@ class Terms:
                 f"{asked} compares fits without constraints: use fused(x) for mo(x)"
             )
         self.model, self.asked = model, asked
-        self.fit: Remembered = remembered(model, asked)
+        self.fit: FitMemory = remembered(model, asked)
         self.columns: dict[str, np.ndarray] = model._features()
         beside = np.union1d(model.nominal, model.scale)
         names = list(self.columns)
@@ -86,14 +86,14 @@ class Terms:
         self.variables = dict(zip(every, map(frozenset, variables), strict=True))
         self.free = [t for t in names if not np.isin(every[t], beside).any()]
 
-    def start(self) -> Fitted:
+    def start(self) -> TermFit:
         """Return the fit of the model itself."""
         loss = self.fit.loss
         point = loss.at(self.fit.x)
         found = Minimum(point, np.zeros_like(point.x), 0.0, Status.CONVERGED, 0)
         return self._fitted(tuple(self.columns), loss.design.location, found)
 
-    def base(self, terms: Iterable[str], argument: str) -> Fitted:
+    def base(self, terms: Iterable[str], argument: str) -> TermFit:
         """Return the fit of some terms, and of those that cannot be dropped."""
         if isinstance(terms, str):
             raise ValueError(f"{argument} must be a sequence of terms, got a string")
@@ -108,7 +108,7 @@ class Terms:
         start, kept = self.start(), {*chosen, *fixed}
         return self.without(start, [t for t in self.columns if t not in kept])
 
-    def without(self, larger: Fitted, terms: Sequence[str]) -> Fitted:
+    def without(self, larger: TermFit, terms: Sequence[str]) -> TermFit:
         """Return the fit without some terms of a larger one, from (1)."""
         gone = [self.columns[t] for t in terms]
         if not gone:
@@ -122,7 +122,7 @@ class Terms:
         left = tuple(t for t in larger.terms if t not in terms)
         return self._fit(left, (x[keep] + moved, x[keep]))
 
-    def with_term(self, smaller: Fitted, term: str) -> Fitted:
+    def with_term(self, smaller: TermFit, term: str) -> TermFit:
         """Return the fit with one more term."""
         terms = tuple(t for t in self.columns if t in (*smaller.terms, term))
         columns = self._columns(terms)
@@ -150,7 +150,7 @@ class Terms:
             if t not in terms and all(u in terms for u in self.columns if of[u] < of[t])
         ]
 
-    def model_of(self, fitted: Fitted) -> Any:
+    def model_of(self, fitted: TermFit) -> Any:
         """Return the model of a fit, which needs the columns of its terms alone."""
         model, D = self.model, self.fit.loss.design
         if set(fitted.terms) == set(self.columns):
@@ -182,7 +182,7 @@ class Terms:
         parts = [self.columns[t] for t in terms]
         return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
 
-    def _fit(self, terms: tuple[str, ...], starts: tuple[np.ndarray, ...]) -> Fitted:
+    def _fit(self, terms: tuple[str, ...], starts: tuple[np.ndarray, ...]) -> TermFit:
         """Return the fit from the best of some starts."""
         loss, columns = self.fit.loss, self._columns(terms)
         design = replace(loss.design, location=columns)
@@ -202,13 +202,13 @@ class Terms:
 
     def _fitted(
         self, terms: tuple[str, ...], columns: np.ndarray, found: Minimum
-    ) -> Fitted:
+    ) -> TermFit:
         loglik = -self.fit.loss.design.total * found.point.value
-        return Fitted(terms, columns, found, loglik, found.point.x.size)
+        return TermFit(terms, columns, found, loglik, found.point.x.size)
 
 
 def _model(
-    of: Terms, fitted: Fitted, coding: Coding, columns: np.ndarray, frame: Any
+    of: TermFits, fitted: TermFit, coding: Coding, columns: np.ndarray, frame: Any
 ) -> Any:
     """Return a model of some columns of a design, by their numbers."""
     model, loss, point = of.model, of.fit.loss, fitted.found.point
@@ -242,7 +242,7 @@ def _model(
         loglik=fitted.loglik,
         convergence=record,
     )
-    remember(made, Remembered(smaller, point.x, frame))
+    remember(made, FitMemory(smaller, point.x, frame))
     return made
 
 
@@ -255,14 +255,14 @@ def check_observed(model: Estimates, asked: str) -> None:
         )
 
 
-def information(fitted: Fitted, criterion: Criterion, total: float) -> float:
+def information(fitted: TermFit, criterion: Criterion, total: float) -> float:
     """Return the AIC or the BIC of a fit, BIC by a total weight of the rows."""
     price = 2.0 if criterion == "aic" else float(np.log(total))
     return price * fitted.dof - 2 * fitted.loglik
 
 
 def single_terms(
-    of: Terms, base: Fitted, others: list[Fitted], criterion: Criterion
+    of: TermFits, base: TermFit, others: list[TermFit], criterion: Criterion
 ) -> Table:
     """Return the table of fits that differ from a base by one term."""
     names, rows = ["none"], [(0, base.loglik, np.nan, np.nan, base)]
@@ -289,13 +289,17 @@ def single_terms(
 
 
 def search(
-    of: Terms, start: Fitted, keep: set[str], direction: Direction, criterion: Criterion
-) -> tuple[Fitted, Table]:
+    of: TermFits,
+    start: TermFit,
+    keep: set[str],
+    direction: Direction,
+    criterion: Criterion,
+) -> tuple[TermFit, Table]:
     """Take the best step by a criterion until none lowers it."""
     total = of.model.n_obs
     here, path = start, [("start", start)]
     while True:
-        moves: list[tuple[str, Fitted]] = []
+        moves: list[tuple[str, TermFit]] = []
         if direction != "forward":
             drop = [t for t in of.droppable(here.terms) if t not in keep]
             moves += [(f"- {t}", of.without(here, [t])) for t in drop]

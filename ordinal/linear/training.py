@@ -48,7 +48,7 @@ from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._rows.chunks import is_chunked
 from .._rows.source import has_blocks
-from .contrasts import Coding, Contrasts, Factor
+from .contrasts import Coding, Contrasts, FormulaFactor
 from .expressions import (
     as_text,
     called,
@@ -85,8 +85,8 @@ class Parsed:
 
     text: str
     response: str
-    terms: tuple[tuple[Factor, ...], ...]
-    offsets: tuple[Factor, ...]
+    terms: tuple[tuple[FormulaFactor, ...], ...]
+    offsets: tuple[FormulaFactor, ...]
     beside: tuple[str, ...] = ()
 
     @property
@@ -121,8 +121,8 @@ def parse_formula(
             f"{_hint(text)}"
         )
     response = _response([str(f.expr) for term in left for f in term.factors], names)
-    terms: list[tuple[Factor, ...]] = []
-    offsets: list[Factor] = []
+    terms: list[tuple[FormulaFactor, ...]] = []
+    offsets: list[FormulaFactor] = []
     has_intercept = False
     for term in right:
         texts = [(str(f.expr), f.eval_method.name) for f in term.factors]
@@ -147,7 +147,7 @@ def parse_formula(
                 f"nominal and scale effects of {shown(name)}, which is in an "
                 f"interaction, need it in the formula: add '+ {name}'"
             )
-        terms.append((Factor(name, None, (name,)),))
+        terms.append((FormulaFactor(name, None, (name,)),))
     return Parsed(text, response, tuple(terms), tuple(offsets), tuple(more))
 
 
@@ -253,14 +253,14 @@ def _response(left: list[str], names: Sequence[str]) -> str:
     return left[0]
 
 
-def _factor(text: str, kind: str, names: Sequence[str]) -> Factor:
+def _factor(text: str, kind: str, names: Sequence[str]) -> FormulaFactor:
     """One factor of a term: a column, a column as a category, or arithmetic."""
     if kind == "LITERAL":
         raise ValueError(
             f"a term is of columns, not of numbers such as {text}: write I({text} * x)"
         )
     if kind == "LOOKUP":
-        return Factor(text, None, (_known(text, names),))
+        return FormulaFactor(text, None, (_known(text, names),))
     node, quoted = parsed(text)
     if called(node) in _CATEGORY:
         return _category(text, node, quoted, names)
@@ -271,12 +271,12 @@ def _factor(text: str, kind: str, names: Sequence[str]) -> Factor:
     columns = tuple(_known(name, names) for name in columns_of(text))
     if not columns:
         raise ValueError(f"a term is of columns, got {shown(text)}")
-    return Factor(text.replace("`", ""), text, columns)
+    return FormulaFactor(text.replace("`", ""), text, columns)
 
 
 def _category(
     text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
-) -> Factor:
+) -> FormulaFactor:
     """C(x), or C(x, Treatment("b")) and the ways that formulaic and R write it."""
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
     name = column_name(arguments[0], quoted) if arguments else None
@@ -290,12 +290,12 @@ def _category(
             f"a category is C(column) or C(column, Treatment('level')), got "
             f"{shown(text)}; other contrasts there are not"
         )
-    return Factor(f"C({name})", None, (_known(name, names),), True, reference)
+    return FormulaFactor(f"C({name})", None, (_known(name, names),), True, reference)
 
 
 def _increments(
     text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
-) -> Factor:
+) -> FormulaFactor:
     """mo(x) or fused(x), where x is a column."""
     name = column_name(node.args[0], quoted) if len(node.args) == 1 else None
     if name is None or node.keywords:
@@ -303,12 +303,14 @@ def _increments(
         raise ValueError(f"{kind} is of one column, {kind}(x), got {shown(text)}")
     contrasts = _INCREMENTS[called(node)]
     shown_text = text.replace("`", "")
-    return Factor(shown_text, None, (_known(name, names),), True, None, contrasts)
+    return FormulaFactor(
+        shown_text, None, (_known(name, names),), True, None, contrasts
+    )
 
 
 def _smooth(
     text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
-) -> Factor:
+) -> FormulaFactor:
     """Return a spline or polynomial: its column or arithmetic, and the options."""
     kind = cast(Kind, called(node))
     allowed, (first, *rest) = OPTIONS[kind], node.args or [None]
@@ -326,7 +328,7 @@ def _smooth(
     columns = tuple(_known(column, names) for column in read)
     if not columns:
         raise ValueError(f"{kind} is of a column, got {shown(text)}")
-    return Factor(
+    return FormulaFactor(
         text.replace("`", ""),
         source if name is None else None,
         columns,
@@ -372,13 +374,13 @@ def _is_offset(text: str) -> bool:
     return called(parsed(text)[0]) == "offset"
 
 
-def _offset(text: str, names: Sequence[str]) -> Factor:
+def _offset(text: str, names: Sequence[str]) -> FormulaFactor:
     """offset(x), where x is a column or arithmetic."""
     node, _ = parsed(text)
     assert isinstance(node, ast.Call)
     inner = text[text.index("(") + 1 : text.rindex(")")]
     columns = tuple(_known(name, names) for name in columns_of(inner))
-    return Factor(text.replace("`", ""), inner, columns)
+    return FormulaFactor(text.replace("`", ""), inner, columns)
 
 
 def _known(name: str, names: Sequence[str]) -> str:
@@ -395,7 +397,7 @@ _NAMED = 10  # columns with gaps that a message names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Training:
+class TrainingTable:
     """Rows of a fit, none of which lacks a value that the fit reads.
 
     Attributes
@@ -435,7 +437,7 @@ def read_training(
     class_weight: Any = None,
     chunks: bool = False,
     beside: Sequence[str] = (),
-) -> Training:
+) -> TrainingTable:
     """Read what a fit is given.
 
     Parameters
@@ -461,7 +463,9 @@ def read_training(
     if chunks and is_chunked(X):
         _check_chunked(missing, reference, by_row)
         offset, cluster = by_row["offset"], by_row["cluster"]
-        return Training(X, y, offset, cluster, coding=None, n_missing=0, frame=None)
+        return TrainingTable(
+            X, y, offset, cluster, coding=None, n_missing=0, frame=None
+        )
     parsed: Parsed | None = None
     given = dict(by_row)
     if isinstance(X, str) and has_blocks(y):
@@ -497,7 +501,7 @@ def read_training(
         values = np.require(getattr(table, "values", table), np.float64, ["C", "A"])
     weights = given.pop("sample_weight"), class_weight
     problem = Problem.from_features(values, feature_names(table), y, classes, *weights)
-    return Training(
+    return TrainingTable(
         *(problem, y),
         coding=coding,
         n_missing=n_missing,
@@ -605,7 +609,7 @@ def _complete(
     arguments = [table_argument] if gaps else []
     n_columns = len(gaps)
     for argument, vector in vectors.items():
-        lacking = _lacking(as_array(vector, argument))
+        lacking = _missing_entries(as_array(vector, argument))
         if lacking.size == n and lacking.any():  # another length is refused later
             gaps[argument] = lacking
             arguments.append(argument)
@@ -633,7 +637,7 @@ def _complete(
     return ~any_gap, n_missing
 
 
-def _lacking(a: np.ndarray) -> np.ndarray:
+def _missing_entries(a: np.ndarray) -> np.ndarray:
     """Return the missing entries of a vector; none for an array of another shape."""
     if a.ndim == 2 and a.dtype.kind == "f":  # offsets by threshold
         return np.asarray(np.isnan(a).any(axis=1))

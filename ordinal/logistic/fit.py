@@ -12,11 +12,11 @@ from .._cumulative.design import check_columns
 from .._input.checks import check_count, check_factor_or_zero, check_flag
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
-from .._model.folds import calibrate, few_folds, fold_shares
+from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.preparation import Callback, Common, prepare
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import Reading, is_chunked
+from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import warn_of_separation
 from .model import LinearThresholdModel
@@ -286,10 +286,10 @@ def _fit_thresholded(
     l2 = check_factor_or_zero("l2", l2)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    prepared = prepare(name, X, y, Reading(is_chunked(X), remote=False), **common)
+    prepared = prepare(name, X, y, Reading(True, remote=False), **common)
     problem = prepared.problem
     check_columns(name, problem.n_features)
-    deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares
+    deal = draw_few_folds if isinstance(problem, ChunkedProblem) else fold_shares
     share = deal(problem, prepared.rng) if probability else None
     with prepared.monitor as monitor, closing(problem):
 

@@ -84,7 +84,7 @@ class ThresholdPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class DescentEnd:
     """End of a descent and its reason.
 
     `step` is the next step of (b, beta), or all steps together.
@@ -293,7 +293,7 @@ def fit_thresholded(
 
 
 def _judged(
-    problem: Problem, found: Found, monitor: Monitor
+    problem: Problem, found: DescentEnd, monitor: Monitor
 ) -> tuple[Status, np.ndarray]:
     """Return the status of the fit, and the features that separate the ranks."""
     every, none = np.arange(problem.n_features), np.zeros(0, dtype=np.int64)
@@ -302,7 +302,7 @@ def _judged(
     return judged(design, "logit", x, found.step, found.status, False, monitor)
 
 
-def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
+def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
     """Newton's method.
 
     Its violation is the length of the next step in the norm of the Hessian of the sum
@@ -321,7 +321,7 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
                 violation = length_in_errors(slope, loss.total)
                 stop = monitor.stop(n_iter, violation)
                 if violation <= monitor.tol:
-                    return Found(here, ahead, violation, Status.CONVERGED, n_iter)
+                    return DescentEnd(here, ahead, violation, Status.CONVERGED, n_iter)
                 if stop is None and n_iter >= max_iter:
                     stop = Status.MAX_ITER
                 if stop is None:
@@ -332,7 +332,7 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
         except OutOfTime:
             stop = monitor.stop(n_iter, violation)
         if there is None:
-            return Found(here, ahead, violation, stop or Status.STALLED, n_iter)
+            return DescentEnd(here, ahead, violation, stop or Status.STALLED, n_iter)
         here, n_iter = there, n_iter + 1
 
 
@@ -365,7 +365,7 @@ def _along(
     return loss.at(here.x + size * step, here.b + size * moves)
 
 
-def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
+def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
     """L-BFGS; its violation is the largest slope of V."""
     here = loss.start()
 
@@ -379,4 +379,4 @@ def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
     )
     point = loss.at(end.x, here.b)
     ahead = np.concatenate([point.b, point.x])
-    return Found(point, ahead, end.violation, end.status, end.n_iter)
+    return DescentEnd(point, ahead, end.violation, end.status, end.n_iter)

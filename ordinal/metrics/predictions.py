@@ -18,10 +18,10 @@ def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
 def rank_table(*arguments: Any) -> np.ndarray:  # noqa: ANN401  (those of `read_ranks`)
     """C of the module's docstring in a unit that does not overflow."""
     a, p, weight, labels = read_ranks(*arguments)
-    return counted(a, p, weight, labels.size)
+    return weighted_confusion(a, p, weight, labels.size)
 
 
-def counted(
+def weighted_confusion(
     a: np.ndarray, p: np.ndarray, weight: ArrayLike | None, r: int
 ) -> np.ndarray:
     return np.bincount(a * r + p, weight, minlength=r * r).reshape(r, r)
@@ -788,7 +788,7 @@ def confusion_matrix(
            [1, 0, 1]])
     """
     a, p, _, labels = read_ranks(y_true, y_pred, labels, sample_weight)
-    return counted(a, p, sample_weight, labels.size)
+    return weighted_confusion(a, p, sample_weight, labels.size)
 
 
 def _class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.ndarray:

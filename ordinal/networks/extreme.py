@@ -86,7 +86,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class RidgeSolution:
     """Outputs o(x) = intercept + h(x)'weights, and what is known of them.
 
     Attributes
@@ -226,14 +226,14 @@ class Regression:
         d = self.observation(rows)[:, None]
         return np.asarray(C - R / left_of(d, np.square(Z) @ g[:, None]))
 
-    def solution(self, ridge: float, loo: float | None) -> Solution:
+    def solution(self, ridge: float, loo: float | None) -> RidgeSolution:
         A = self.B / (self.s + ridge)[:, None]  # the weights, along the columns of Q
         weights = self.Q @ A
         # |c - o|^2 = |c - t|^2 - 2 A'B + A'SA, and the codes are 1 or -1
         error = (1 - self.codes**2).sum() - 2 * (A * self.B).sum()
         error += (A * A * (self.s[:, None] + ridge)).sum()
         intercept = self.codes - self.mean @ weights
-        return Solution(weights, intercept, ridge, loo, float(error))
+        return RidgeSolution(weights, intercept, ridge, loo, float(error))
 
 
 def left_of(share: np.ndarray, leverage: np.ndarray) -> np.ndarray:
@@ -242,11 +242,11 @@ def left_of(share: np.ndarray, leverage: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class LinkedWeights:
     """Fitted weights; `link` if probabilities were requested."""
 
     layer: Layer
-    solution: Solution
+    solution: RidgeSolution
     link: SoftmaxLink | None
     convergence: Convergence
 
@@ -260,7 +260,7 @@ def fit_codes(
     n_threads: int,
     max_iter: int,
     monitor: Monitor,
-) -> Fitted:
+) -> LinkedWeights:
     """Return the outputs on a layer of these weights: by this ridge, or by the one of
     least leave-one-out error.
 
@@ -277,12 +277,12 @@ def fit_codes(
         solution, convergence = _searched(of, max_iter, monitor)
     else:
         solution, convergence = _given(of, ridge, monitor)
-    return Fitted(layer, solution, _link(of, solution.ridge, share), convergence)
+    return LinkedWeights(layer, solution, _link(of, solution.ridge, share), convergence)
 
 
 def _given(
     of: Regression, ridge: float, monitor: Monitor
-) -> tuple[Solution, Convergence]:
+) -> tuple[RidgeSolution, Convergence]:
     """Return the solution, and by what it misses the normal equations."""
     found = of.solution(ridge, None)
     residual = of.S @ found.weights + ridge * found.weights - of.right
@@ -297,7 +297,7 @@ def _given(
 
 def _searched(
     of: Regression, max_iter: int, monitor: Monitor
-) -> tuple[Solution, Convergence]:
+) -> tuple[RidgeSolution, Convergence]:
     """Return the solution by the ridge of least leave-one-out error, to within a
     factor.
 
@@ -376,14 +376,14 @@ def link_of(
 
 def _without_features(
     problem: Problem, layer: Layer, share: FewFolds | None, monitor: Monitor
-) -> Fitted:
+) -> LinkedWeights:
     """Fit the mean of the codes, where there was no time for a pass."""
     mass = np.bincount(problem.rank, problem.weight, problem.n_classes)
     mass = mass[problem.present] / mass.sum()
     codes = 2 * np.cumsum(mass[::-1])[::-1][1:] - 1
     h = layer.U.shape[1]
     error = float((1 - codes**2).sum())
-    solution = Solution(np.zeros((h, codes.size)), codes, 1.0, None, error)
+    solution = RidgeSolution(np.zeros((h, codes.size)), codes, 1.0, None, error)
     link = None
     if share is not None:
         rows = share.rows
@@ -391,10 +391,10 @@ def _without_features(
         weight = problem.weight[rows] * share.factor
         link = link_of(same, problem.rank[rows], weight, problem.present)
     record = monitor.record(Status.MAX_TIME, 0, np.inf, error)
-    return Fitted(layer, solution, link, record)
+    return LinkedWeights(layer, solution, link, record)
 
 
-def elmor_model(problem: Problem, fitted: Fitted) -> ElmorModel:
+def elmor_model(problem: Problem, fitted: LinkedWeights) -> ElmorModel:
     layer, found = fitted.layer, fitted.solution
     return ElmorModel(
         mean=read_only(layer.mean),

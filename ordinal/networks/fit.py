@@ -17,11 +17,11 @@ from .._input.checks import (
     check_flag,
 )
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
-from .._model.folds import few_folds
+from .._model.folds import draw_few_folds
 from .._model.preparation import Callback, Common, Prepared, prepare
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import Reading, is_chunked
+from .._rows.chunks import Reading
 from .convolution import Sizes, fit_relations
 from .extreme import elmor_model, fit_codes
 from .layers import Cumulative, Loss, OrderedCodes, random_layer
@@ -34,7 +34,7 @@ from .models import (
     nnpom_model,
 )
 from .relations import CnnorModel, cnnor_model
-from .training import Trained, Training
+from .training import TrainedNetwork, Training
 
 
 @preprocessed
@@ -446,7 +446,7 @@ def fit_elmor(
         ridge = check_factor("ridge", ridge)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    reading = Reading(is_chunked(X), remote=False)
+    reading = Reading(True, remote=False)
     prepared = prepare(
         "fit_elmor", X, y, reading, tol=tol, sample_weight=sample_weight,
         class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
@@ -454,7 +454,7 @@ def fit_elmor(
     )  # fmt: skip
     problem = prepared.problem
     U = random_layer(problem.n_features, n_hidden, prepared.rng)
-    share = few_folds(problem, prepared.rng) if probability else None
+    share = draw_few_folds(problem, prepared.rng) if probability else None
     with prepared.monitor as monitor, closing(problem):
         fitted = fit_codes(
             problem,
@@ -669,7 +669,9 @@ class _NetworkFit:
     def prepare(self, X: MatrixLike, y: Labels, **common: Unpack[Common]) -> Prepared:
         return prepare(self.name, X, y, **common)
 
-    def trained(self, prepared: Prepared, training: Training, loss: Loss) -> Trained:
+    def trained(
+        self, prepared: Prepared, training: Training, loss: Loss
+    ) -> TrainedNetwork:
         return training.best(
             loss,
             n_hidden=self.n_hidden,

@@ -40,7 +40,7 @@ from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, by_probabilities, predicted
 from .._watch.convergence import Convergence
 from .layers import Cumulative, LayerRows, hidden_units, log_odds
-from .training import Trained
+from .training import TrainedNetwork
 
 NearestRule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 ScanRule: TypeAlias = Literal["scan", "mode", "median", "cost"]
@@ -530,7 +530,7 @@ def falling(A: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip(out, least, most))
 
 
-def hidden_layer(problem: Problem, trained: Trained) -> dict[str, Any]:
+def hidden_layer(problem: Problem, trained: TrainedNetwork) -> dict[str, Any]:
     """Return the fields that all networks have."""
     U = trained.network.U
     return {
@@ -546,7 +546,7 @@ def hidden_layer(problem: Problem, trained: Trained) -> dict[str, Any]:
 
 
 def nnor_model(
-    problem: Problem, trained: Trained, loss: CodeLoss, l2: float
+    problem: Problem, trained: TrainedNetwork, loss: CodeLoss, l2: float
 ) -> NnorModel:
     return NnorModel(
         **hidden_layer(problem, trained),
@@ -559,7 +559,7 @@ def nnor_model(
 
 
 def nnpom_model(
-    problem: Problem, trained: Trained, link: Link, l2: float
+    problem: Problem, trained: TrainedNetwork, link: Link, l2: float
 ) -> NnpomModel:
     theta = Cumulative.thresholds(trained.network.t)
     present = np.flatnonzero(problem.present)

@@ -109,7 +109,7 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trained:
+class TrainedNetwork:
     """The best of all starts."""
 
     rows: LayerRows
@@ -151,7 +151,7 @@ class Training:
         n_threads: int,
         rng: np.random.Generator,
         monitor: Monitor,
-    ) -> Trained:
+    ) -> TrainedNetwork:
         """Return the network of the least objective among what the starts lead to.
 
         All outputs begin at 0: so the first steps of mirrored ranks are mirrored, and
@@ -188,7 +188,7 @@ class Training:
                 cut_short = found.status
                 break
         assert best is not None
-        return Trained(
+        return TrainedNetwork(
             self.rows,
             start.like(best.x),
             monitor.record(

@@ -40,7 +40,7 @@ from .._numerics.memory import check_memory
 from .._numerics.rows import dense, strips, take
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
-from .hierarchy import Found, HierarchyPath, both_ways, scores
+from .hierarchy import DescentEnd, HierarchyPath, both_ways, scores
 
 _ENTRIES = 2**20  # of rows that are standardised at a time
 
@@ -358,7 +358,7 @@ def _ratio(value: Any) -> float:  # noqa: ANN401  (checked here)
 def _model(
     problem: Problem,
     path: HierarchyPath,
-    found: Found,
+    found: DescentEnd,
     l1: float,
     ratio: float,
     monitor: Monitor,

@@ -133,7 +133,7 @@ class PairPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class DescentEnd:
     """End of a descent and its reason.
 
     `violation` is the gap relative to the loss without effects.
@@ -325,7 +325,7 @@ class HierarchyPath:
             )
         return max(0.0, float(c) * tangent)
 
-    def reach(self, l1: float, ratio: float) -> Found:
+    def reach(self, l1: float, ratio: float) -> DescentEnd:
         """Return the minimum, by way of larger penalties where the last one is far.
 
         `n_iter` counts the steps to all.
@@ -339,7 +339,7 @@ class HierarchyPath:
         found = self.solve(l1, ratio, n_iter)
         return replace(found, n_iter=n_iter + found.n_iter)
 
-    def solve(self, l1: float, ratio: float, before: int = 0) -> Found:
+    def solve(self, l1: float, ratio: float, before: int = 0) -> DescentEnd:
         """Return the minimum, from the last one on, after so many steps to others."""
         prices, n_iter, finer = Prices.from_arguments(l1, ratio), 0, 1.0
         here = self.at(self._last.u, self._last.own, self._last.parts, prices)
@@ -368,7 +368,7 @@ class HierarchyPath:
                 finer *= _FINER
             here = there or here
         self._last, self._last_l1 = here, l1
-        return Found(here, here.value, dual, violation, stop, n_iter)
+        return DescentEnd(here, here.value, dual, violation, stop, n_iter)
 
     def _step(
         self,

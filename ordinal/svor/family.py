@@ -13,13 +13,13 @@ from .._input.problem import Problem, around_ranks
 from .._input.sparse import CSR, read_only
 from .._input.types import AnyBasis, Kernel, Matrix
 from .._input.weights import absolute_cost, optional_cost
-from .._model.threshold_model import ScoreModel, warn_of
+from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._programs.driver import Solution
 from .._programs.family import Family, KernelOptions, Solved
 from .._programs.fit import WholeSolution
 from .._programs.losses import Losses
 from .._programs.on_basis import by_problem
-from .._programs.program import Program, near
+from .._programs.program import Program, nearest_feasible
 from .._programs.proximal import Start, cold
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
@@ -117,7 +117,7 @@ def start_from(
                 g[0, :, i] = values
                 where[key].remove(i)
                 break
-    return near(g, program)
+    return nearest_feasible(g, program)
 
 
 def _keys(X: Matrix, support: np.ndarray | CSR) -> list[Any]:
@@ -232,7 +232,7 @@ class Svor(Family[float, SvorModel]):
 
     def warn(self, model: SvorModel) -> None:
         """Warn of a fit that fell short, and of thresholds out of order."""
-        warn_of(model, self.name)
+        warn_of_shortfalls(model, self.name)
 
     def _unit(self, problem: Problem, rank: np.ndarray) -> Program:
         """Return (D) for C = 1 and rows of these ranks with weight 1."""

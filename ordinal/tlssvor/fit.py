@@ -39,7 +39,7 @@ from .._model.preparation import Callback, prepare_with_kernel
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
-from .._model.threshold_model import ScoreModel, warn_of
+from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._numerics.rows import dense, take
 from .._rows.chunks import Reading, with_state
 from .._watch.monitor import Monitor, OutOfTime
@@ -49,11 +49,11 @@ from ..kernels.features import ColumnFeatures
 from ..kernels.functions import on_basis
 from .newton import minimize
 from .objective import (
-    Columns,
+    CachedColumns,
     Fill,
     LossSums,
+    SharedTerms,
     Squares,
-    Terms,
     TlsPoint,
     TruncatedObjective,
     kernel_values,
@@ -289,11 +289,11 @@ def fit_tlssvor(
         share = prepared.folds(few=basis is not None or chosen.way == "columns")
 
         def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:
-            return [job.fit(part, _among(chosen, train))]
+            return [job.fit(part, _restricted_to(chosen, train))]
 
         (model,) = calibrate([job.fit(problem, chosen)], problem, share, fit, monitor)
         monitor.conclude(model.convergence)
-    warn_of(model, prepared.monitor.method)
+    warn_of_shortfalls(model, prepared.monitor.method)
     return model
 
 
@@ -314,7 +314,7 @@ def _read(basis: AnyBasis | None, problem: Problem, kernel: Kernel) -> BasisChoi
     return choice
 
 
-def _among(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
+def _restricted_to(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
     """Return the same choice in a problem of these rows."""
     if choice.way != "numbers":
         return choice
@@ -404,7 +404,7 @@ class _TlsSvorFit:
     ) -> tuple[_Stated, TruncatedObjective, TlsPoint]:
         """(P) for np-SVOR, and the point 0."""
         stated = self._stated(problem, choice)
-        terms, m = Terms.from_problem(problem, self.eta), stated.price.size
+        terms, m = SharedTerms.from_problem(problem, self.eta), stated.price.size
         rows = with_state(
             problem.X,
             problem.rank,
@@ -469,7 +469,7 @@ class _TlsSvorFit:
 def _loss_sums(
     m: int,
     fill: Fill,
-    terms: Terms,
+    terms: SharedTerms,
     X: Any,  # noqa: ANN401  (in memory or in chunks)
     rank: np.ndarray,
     weight: np.ndarray,
@@ -477,7 +477,7 @@ def _loss_sums(
     n_threads: int,
 ) -> LossSums:
     """Make the columns of some rows, which are cached for `room` of them."""
-    columns = Columns(X, m, fill, room, n_threads)
+    columns = CachedColumns(X, m, fill, room, n_threads)
     return LossSums(columns, rank, weight, terms, n_threads)
 
 

@@ -42,7 +42,7 @@ Fill = Callable[[Any, np.ndarray, int], None]
 """Of some rows, room for their columns, threads."""
 
 
-class Columns:
+class CachedColumns:
     """Columns of n rows, in double: kept for as many of the first chunks of rows as
     there is room for, and made for the others whenever they are asked for.
 
@@ -176,7 +176,7 @@ class TlsPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Terms:
+class SharedTerms:
     """Terms of psi that all rows share.
 
     Attributes
@@ -194,7 +194,7 @@ class Terms:
     eta: float
 
     @classmethod
-    def from_problem(cls, problem: Problem, eta: float) -> Terms:
+    def from_problem(cls, problem: Problem, eta: float) -> SharedTerms:
         # Thresholds around a rank without rows have the same terms, and one solution.
         times = np.diff(np.flatnonzero(problem.present)).astype(float)
         return cls(times, problem.among_present, eta)
@@ -216,10 +216,10 @@ class LossSums:
 
     def __init__(
         self,
-        columns: Columns,
+        columns: CachedColumns,
         rank: np.ndarray,
         weight: np.ndarray,
-        terms: Terms,
+        terms: SharedTerms,
         n_threads: int,
     ):
         self._columns, self.n, self.n_threads = columns, columns.n, n_threads
@@ -388,7 +388,7 @@ class TruncatedObjective:
     def __init__(
         self,
         rows: RowState,
-        terms: Terms,
+        terms: SharedTerms,
         total: float,
         C: float,
         price: np.ndarray,

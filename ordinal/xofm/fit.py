@@ -32,7 +32,7 @@ from .._input.features import signs_of
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, Rng
-from .._model.folds import calibrate, few_folds, fold_shares
+from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.preparation import Callback, prepare
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
@@ -66,7 +66,7 @@ from .objective import (
 )
 from .solvers import (
     HeldOutMonitor,
-    Solution,
+    XofmSolution,
     hold_out_rows,
     quasi_newton,
     solver_options,
@@ -256,7 +256,7 @@ class ChunkRows:
         return sums_of(self._layout, located, X, share[rows])
 
 
-def counted(problem: Problem) -> Problem:
+def with_positive_weight(problem: Problem) -> Problem:
     """Return the problem of the rows of positive weight."""
     counts = problem.weight > 0
     if counts.all():
@@ -540,7 +540,7 @@ class _XofmFit:
         """
         # Copies of the generator: the model is the same with and without a link.
         drawn = copy.deepcopy(rng)
-        deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares
+        deal = draw_few_folds if isinstance(problem, ChunkedProblem) else fold_shares
         share = deal(problem, copy.deepcopy(rng)) if probability else None
 
         def of_fold(part: Problem, train: np.ndarray) -> list[XofmModel]:
@@ -553,7 +553,7 @@ class _XofmFit:
 
     def _whole(self, problem: Problem, rng: np.random.Generator) -> XofmModel:
         monitor = copy.copy(self.monitor)  # which watches held-out rows of its own
-        problem = counted(problem)
+        problem = with_positive_weight(problem)
         about = self.categories, self.n_intervals, self.breakpoints
         layout = Layout.from_knots(
             knots_of(problem, *about), self.categories, self.sign < 0
@@ -584,7 +584,7 @@ class _XofmFit:
         return self._model(problem, layout, rows, found)
 
     def _model(
-        self, problem: Problem, layout: Layout, rows: ChunkRows, found: Solution
+        self, problem: Problem, layout: Layout, rows: ChunkRows, found: XofmSolution
     ) -> XofmModel:
         """Return the model of the pieces found, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)

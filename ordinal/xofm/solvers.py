@@ -112,7 +112,7 @@ _CHECKS: dict[str, Callable[[str, Any], float]] = {
 _CLOSER = 0.3
 
 
-class Solution(NamedTuple):
+class XofmSolution(NamedTuple):
     """The pieces a solver ends with; value and violation are those of (P) there."""
 
     W: np.ndarray
@@ -148,7 +148,7 @@ def quasi_newton(
     *,
     max_iter: int,
     samples: Iterable[Ranked] = (),
-) -> Solution:
+) -> XofmSolution:
     """Minimise (P) from the pieces W, in the roots of the bounded ones.
 
     Ends where the largest slope is at most `monitor.tol`. Each of the samples is
@@ -196,7 +196,7 @@ def stochastic_descent(
     n_epochs: float | None,
     batch_size: int,
     rng: np.random.Generator,
-) -> Solution:
+) -> XofmSolution:
     """Minimise (P) from the pieces W, which are overwritten.
 
     A run ends after `n_epochs` passes over the pairs; it has converged if the largest
@@ -290,7 +290,7 @@ def _solution(
     monitor: HeldOutMonitor,
     n_iter: int,
     status: Status,
-) -> Solution:
+) -> XofmSolution:
     """W, or the best for the held-out rows, with a record of its own."""
     monitor.latest = W
     monitor.judge()
@@ -300,4 +300,4 @@ def _solution(
         if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
             status = Status.HELD_OUT
     value, dW = objective.at(W)
-    return Solution(W, value, objective.violation(W, dW), n_iter, status)
+    return XofmSolution(W, value, objective.violation(W, dW), n_iter, status)
