@@ -166,7 +166,7 @@ class Learner:
             progress=progress,
             **self.params,
             **options,
-        )  # fmt: skip
+        )
         return found.model, found.params
 
     def _given(self, progress: bool) -> dict[str, Any]:

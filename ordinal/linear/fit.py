@@ -266,7 +266,7 @@ def fit_pom(
         n_threads=n_threads,
         callback=callback,
         verbose=verbose,
-    )[0]  # fmt: skip
+    )[0]
 
 
 @with_suggestions
@@ -442,7 +442,7 @@ def fit_pom_path(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-    )  # fmt: skip
+    )
     with prepared.monitor as monitor:
         solver = PathSolver(prepared.rowwise, max_iter, monitor)
         if given is None:

@@ -172,7 +172,7 @@ def fit_flexible(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-    )  # fmt: skip
+    )
     with prepared.monitor as monitor, closing(prepared.problem):
         model = _model(prepared, *_minimum(prepared, max_iter))
         monitor.conclude(model.convergence)

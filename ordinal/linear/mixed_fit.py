@@ -243,7 +243,7 @@ def fit_clmm(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-    )  # fmt: skip
+    )
     kept = np.asarray(prepared.training.cluster).astype(np.int64)
     made = [
         (own, *term_of(own, [a[kept] for a in columns], z[kept]))

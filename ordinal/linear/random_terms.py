@@ -309,9 +309,9 @@ def as_text(a: np.ndarray) -> np.ndarray:
     return np.array([str(v) for v in a.tolist()], dtype=str)
 
 
-def term_of(own: EffectsSpec, labels: list[np.ndarray], Z: np.ndarray) -> tuple[
-    RandomTerm, np.ndarray, np.ndarray
-]:  # fmt: skip
+def term_of(
+    own: EffectsSpec, labels: list[np.ndarray], Z: np.ndarray
+) -> tuple[RandomTerm, np.ndarray, np.ndarray]:
     """Return the term of a fit, with columns of size 1, their units, and the levels."""
     levels, code = level_names(labels)
     unit = np.sqrt((Z * Z).mean(axis=0))

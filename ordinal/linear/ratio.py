@@ -325,7 +325,7 @@ def fit_ratio(
         verbose=verbose,
         monotone=True,
         shifted=True,
-    )  # fmt: skip
+    )
     prepared = constrained(
         prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link)
     )

@@ -640,7 +640,7 @@ def fit_cnnor(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-    )  # fmt: skip
+    )
     with prepared.monitor as monitor:
         found = fit_relations(
             Training.from_problem(prepared.problem),

@@ -257,7 +257,7 @@ def fit_npsvor(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-    )  # fmt: skip
+    )
 
 
 @with_suggestions
@@ -446,7 +446,7 @@ def fit_npsvor_path(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-    )  # fmt: skip
+    )
     return models
 
 

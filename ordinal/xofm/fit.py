@@ -489,7 +489,7 @@ def fit_xofm(
         callback=callback,
         verbose=verbose,
         watch=HeldOutMonitor,
-    )  # fmt: skip
+    )
     categories = categories or numbers_of(prepared.problem)
     penalty = packed(np.array([l2_main]), np.full((1, n_factors), l2_pair))[0]
     return _XofmFit(

@@ -280,7 +280,7 @@ def _slice(
         last,
         Monitor.SLICE,
         loss.n_threads,
-    )  # fmt: skip
+    )
     return int(done)
 
 
