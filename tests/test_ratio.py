@@ -466,6 +466,38 @@ def test_offsets_by_threshold_agree_with_vglm(family, loglik, coef):
     assert_allclose(np.append(model.thresholds, -model.coef), coef, rtol=1e-9)
 
 
+@cases
+def test_ridge_balances_the_scores(family, link):
+    """Slopes of the likelihood by beta are those of the penalty, and the others 0."""
+    model = whole(family, link, nominal=[1], l2=0.05)
+    s, W = scores_of(model), MADE.weight.sum()
+    rest = model.parameters.size - model.coef.size
+    assert_allclose(MADE.weight @ s[:, rest:], W * 0.05 * model.coef, rtol=1e-5)
+    assert_allclose(MADE.weight @ s[:, :rest], 0, atol=1e-4)
+    P = model.predict_proba(MADE.X, offset=MADE.offset)
+    loglik = MADE.weight @ np.log(P[np.arange(120), MADE.y])
+    assert model.loglik == pytest.approx(loglik)
+    with pytest.raises(ValueError, match=r"l2=0\.05"):
+        model.summary()
+
+
+@families
+def test_ridge_makes_coefficients_of_separated_ranks_finite(family):
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    y = np.array([0, 0, 1, 1, 2, 2])
+    model = fit_ratio(X, y, family=family, l2=0.1)
+    assert model.convergence.converged
+    with pytest.warns(ordinal.ConvergenceWarning, match="leave them out"):
+        fit_ratio(X, y, family=family, l2=0.1, nominal=[0])
+    two = fit_ratio(X, y > 0, family=family, l2=0.1, tol=1e-9)
+    pom = ordinal.fit_pom(X, y > 0, l2=0.1, tol=1e-9)
+    assert_allclose(two.parameters, pom.parameters, rtol=1e-8)
+    # a unit of the feature is one of the penalty, too
+    scaled = fit_ratio(1000 * X, y, family=family, l2=1e5, tol=1e-9)
+    same = fit_ratio(X, y, family=family, l2=0.1, tol=1e-9)
+    assert_allclose(1000 * scaled.coef, same.coef, rtol=1e-6)
+
+
 # Robust errors, profiles, goodness of fit, influence
 
 

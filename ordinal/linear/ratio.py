@@ -13,7 +13,7 @@ import numpy as np
 from .._cumulative.likelihood import Link
 from .._cumulative.newton import Minimum, minimize
 from .._cumulative.separation import certificate_of, involved, judged_by
-from .._input.checks import check_choice, check_count, check_flag
+from .._input.checks import check_choice, check_count, check_factor_or_zero, check_flag
 from .._input.labels import (
     classes_in_rank_order,
     declared_categories,
@@ -221,6 +221,7 @@ def fit_ratio(
     family: Family = "stopping",
     link: Link = "logit",
     nominal: Sequence[str | int] = (),
+    l2: float = 0.0,
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
@@ -256,6 +257,9 @@ def fit_ratio(
         concave only for "logit".
     nominal : names or numbers of columns, default none
         Features with one coefficient per threshold.
+    l2 : float >= 0, default 0
+        Ridge penalty of the coefficients, as for `fit_pom`; nominal effects have none.
+        With 0, the default, the fit is by maximum likelihood.
     offset, sample_weight, class_weight, robust, cluster : optional
         As for `fit_pom`.
     classes, reference, missing : optional
@@ -304,9 +308,10 @@ def fit_ratio(
     check_choice("family", family, get_args(Family))
     check_choice("link", link, get_args(Link))
     robust = check_flag("robust", robust)
+    l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare_pom(
-        *("fit_ratio", X, y, False),
+        *("fit_ratio", X, y, l2 > 0),
         link=link,
         threshold="flexible",
         nominal=nominal,
@@ -327,18 +332,20 @@ def fit_ratio(
         shifted=True,
     )
     prepared = constrained(
-        prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link)
+        prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link, l2)
     )
-    loss = RatioLikelihood(prepared.design, family, link)
+    loss = RatioLikelihood(prepared.design, family, link, l2)
     groups, n = prepared.training.cluster, prepared.design.n_samples
     middle = Middle.from_arguments(robust, groups, n)
     with prepared.monitor as monitor, closing(prepared.problem):
         found = minimize(loss, loss.start(), max_iter, monitor)
-        model = _model(prepared, loss, found, middle)
+        model = _model(prepared, loss, found, l2, middle)
         monitor.conclude(model.convergence)
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
-        warn_of_separation(names, "fit_ratio", "leave them out")
+        by_nominal = np.isin(model.separated, model.nominal).any()  # without a penalty
+        remedy = "leave them out" if by_nominal else "l2 > 0 gives finite ones"
+        warn_of_separation(names, "fit_ratio", remedy)
     else:
         model.convergence.warn_unless_converged("fit_ratio", "raise max_iter")
     return model
@@ -352,16 +359,27 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     and each moves predictors by about 1.
     """
     D, step = loss.design, found.step
+    none = np.zeros(0, np.int64)
+    if loss.price.any():
+        # Penalised slopes stay finite; those of nominal effects may not.
+        if not D.nominal.size:
+            return none
+        D, step = replace(D, location=none), step[: sum(D.sizes[:2])]
+        loss = RatioLikelihood(D, loss.family, loss.link)
     moved = 0.0
     for rows in D.strips(1 << 12):
         by = np.abs(loss.predictors(step, rows, known=False))[D.weight[rows] > 0]
         moved = max(moved, float(by.max(initial=0.0)))
     direction = certificate_of(loss.separation(), step) if moved > _MOVES else None
-    return np.zeros(0, np.int64) if direction is None else involved(D, direction)
+    return none if direction is None else involved(D, direction)
 
 
 def _model(
-    prepared: PreparedPom, loss: RatioLikelihood, found: Minimum, middle: Middle
+    prepared: PreparedPom,
+    loss: RatioLikelihood,
+    found: Minimum,
+    l2: float,
+    middle: Middle,
 ) -> RatioModel:
     D, point, status = loss.design, found.point, found.status
     separated = np.zeros(0, np.int64)
@@ -378,8 +396,8 @@ def _model(
         covariance=covariance_of(loss, point, middle),
         covariance_type=middle.kind,
         l1=0.0,
-        l2=0.0,
-        loglik=-D.total * point.value,
+        l2=l2,
+        loglik=-D.total * (point.value - 0.5 * float(loss.price @ point.x**2)),
         null_loglik=-D.total * null,
         separated=read_only(separated),
         convergence=prepared.monitor.record(

@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 
 from .._cumulative.bordered import NONE, Bordered
-from .._cumulative.design import Design, by_threshold
+from .._cumulative.design import Design, by_threshold, prices
 from .._cumulative.likelihood import Link, Point, quantile, terms_of
 from .._input.types import Index
 from .estimates import Estimates, predictors
@@ -48,12 +48,17 @@ class RatioLikelihood:
         With free thresholds and without scale effects.
     family : Family
     link : Link
+    l2 : float, default 0
+        Penalty of beta in the units of the features, as of `Likelihood`.
     """
 
     n_threads = 1
 
-    def __init__(self, design: Design, family: Family, link: Link):
+    def __init__(self, design: Design, family: Family, link: Link, l2: float = 0.0):
         self.design, self.family, self.link = design, family, link
+        self.price = np.zeros(design.n_parameters)
+        q, qm, _, _ = design.sizes
+        self.price[q + qm :] = prices(l2, design.spread[design.location])
         T, m = design.T, design.nominal.size
         beta = design.n_parameters - design.location.size
         self._order = np.concatenate(
@@ -171,7 +176,9 @@ class RatioLikelihood:
         placed, made = np.empty(p), np.empty((p, p))
         placed[self._order] = gradient
         made[np.ix_(self._order, self._order)] = H
-        return Point(x, float(value), placed, Bordered.all_core(made))
+        ridge = self.price * x
+        hessian = Bordered.all_core(made).plus(self.price)
+        return Point(x, float(value + 0.5 * ridge @ x), placed + ridge, hessian)
 
 
 def slopes_of_predictors(T: int, N: np.ndarray, X: np.ndarray) -> np.ndarray:
