@@ -71,7 +71,7 @@ INHERITED: dict[str, tuple[str, str]] = {
         "fit_svorim",
         "X y sample_weight class_weight tol max_iter max_time callback",
     ),
-    "fit_pom_path": ("fit_pom", "link tol max_iter max_time"),
+    "fit_pom_path": ("fit_pom", "link offset tol max_iter max_time"),
     "fit_clmm": (
         "fit_pom",
         "X y link offset sample_weight missing tol max_iter max_time",

@@ -72,7 +72,7 @@ def read_offset(offset: ArrayLike, n: int) -> np.ndarray:
 
 
 def mean_offset(offset: np.ndarray) -> np.ndarray:
-    """Offsets of rows, (n,): means over the thresholds where they differ by these."""
+    """Return offsets of rows, (n,), as means over the thresholds."""
     return offset if offset.ndim == 1 else np.asarray(offset.mean(axis=1))
 
 

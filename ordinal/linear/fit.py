@@ -139,10 +139,10 @@ def fit_pom(
         but cauchit and no scale effects. `fit_pom_path` fits many penalties at once.
     offset : (n,) or (n, r - 1) array-like, default 0
         Known terms o of (1) that are added to x'beta, in addition to those of
-        `offset(...)` in a formula; a column per threshold if they differ by these. With
-        a formula, `offset`, `sample_weight` and `cluster` may be names of columns of
-        its data, and `offset` a list of them. Offsets of rows of positive weight must
-        lie between -10000 and 10000.
+        `offset(...)` in a formula; with shape (n, r - 1), they differ between
+        thresholds. With a formula, `offset`, `sample_weight` and `cluster` may be names
+        of columns of its data, and `offset` a list of them. Offsets of rows of positive
+        weight must lie between -10000 and 10000.
     sample_weight : (n,) array-like >= 0, optional
         Frequencies of the rows: weight 2 has the same effect as writing the row twice,
         on standard errors as well. Their sum must lie between 1e-50 and 1e50, and the
