@@ -378,8 +378,8 @@ def fit_gpor(
         thousand rows.
 
         * int or float: this many rows, or this share of the rows, chosen by a pivoted
-          Cholesky factorisation of the kernel at the starting point among max(8000, 10
-          m) rows drawn at random.
+          Cholesky factorisation of the kernel at the starting point; candidates are
+          max(8000, 10 m) rows drawn at random.
         * ("random", 300): rows drawn at random and stratified by rank.
         * ("kmeans++", 300): each row drawn with a probability proportional to its
           squared distance, in the kernel at the starting point, from the nearest row
