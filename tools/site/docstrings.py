@@ -50,7 +50,8 @@ def _escaped(lines: list[str]) -> list[str]:
     out, example = [], False
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
-        out.append(line if example else _escape(line))
+        mark = re.match(r"( *\* )?", line)[0]  # of a list, whose star stays
+        out.append(line if example else mark + _escape(line.removeprefix(mark)))
     return out
 
 
