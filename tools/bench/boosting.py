@@ -2,7 +2,8 @@
 
     python tools/bench/boosting.py --data FOLDER [--splits 5] [--only accuracy ...]
 
-Times are those of one thread where nothing else is said; run it alone.
+Seconds are processor time of one thread, for `predict` those of the clock: run it
+alone.
 
 accuracy  twelve sets, hold-outs of a quarter of the rows, at most 2000 training rows:
           MAE and ranked probability score beside multi-class LightGBM with the same
@@ -101,9 +102,9 @@ def accuracy(args) -> None:
                           errors(np.asarray(b.predict(X[test])), y[test])])  # fmt: skip
         (ours, theirs) = np.mean(found, axis=0)
         fixed = {**args.options, "n_rounds": 200, "n_threads": 1}
-        _, mine, _ = best_time(args.repeat, ordinal.fit_boosting, X[train], y[train],
+        mine, _, _ = best_time(args.repeat, ordinal.fit_boosting, X[train], y[train],
                                **fixed)  # fmt: skip
-        _, other, _ = best_time(args.repeat, multiclass, X[train], y[train], r, 200)
+        other, _, _ = best_time(args.repeat, multiclass, X[train], y[train], r, 200)
         better += (ours <= theirs).astype(int)
         out.row(name, train.size, r, ours[0], theirs[0], ours[1], theirs[1],
                 float(np.mean(rounds)), mine, other, mine / other)  # fmt: skip
@@ -135,17 +136,17 @@ def diamonds(args) -> None:
     out = Table(args, "diamonds, clarity", "method:14", "rounds:d", "MAE:.3f",
                 "RPS:.3f", "ours:.1f")  # fmt: skip
     for rounds in (300, 1000, "auto"):
-        _, wall, model = best_time(
+        seconds, _, model = best_time(
             1, ordinal.fit_boosting, X[train], y[train], n_rounds=rounds, n_threads=1,
             **args.options,
         )  # fmt: skip
         out.row("fit_boosting", model.n_rounds,
-                *errors(model.predict_proba(X[test]), y[test]), wall)  # fmt: skip
+                *errors(model.predict_proba(X[test]), y[test]), seconds)  # fmt: skip
     options = {**options_of(40_000), "objective": "multiclass", "num_class": 8,
                "num_leaves": 31, "learning_rate": 0.1, "bagging_freq": 0}  # fmt: skip
     data = lightgbm.Dataset(X[train], y[train])
-    _, wall, booster = best_time(1, lightgbm.train, options, data, 300)
-    out.row("multi-class", 300, *errors(booster.predict(X[test]), y[test]), wall)
+    seconds, _, booster = best_time(1, lightgbm.train, options, data, 300)
+    out.row("multi-class", 300, *errors(booster.predict(X[test]), y[test]), seconds)
 
 
 def simulated(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -194,8 +195,8 @@ def million(args) -> None:
 
     out = Table(args, "100 trees of 31 leaves", "rows:d", "ours:.2f", "regression:.2f",
                 "ratio:.2f")  # fmt: skip
-    _, mine, _ = best_time(1, ordinal.fit_boosting, X, y, **options)
-    _, theirs, _ = best_time(1, regression)
+    mine, _, _ = best_time(1, ordinal.fit_boosting, X, y, **options)
+    theirs, _, _ = best_time(1, regression)
     out.row(n, mine, theirs, mine / theirs)
 
 
