@@ -9,7 +9,8 @@ module is one more than the highest level of what it imports, and modules that i
 one another in a circle share a level. An import is upwards if the layers in
 pyproject.toml put the importer below what it imports. A package is a folder of
 `ordinal/` or a module at its top; the levels of packages are counted as those of
-modules.
+modules. The packages that `import ordinal` finds by the table of `_model/public.py`,
+when one of their names is used, are no imports here.
 """
 
 import argparse
