@@ -4,7 +4,9 @@
 #
 # (Debian: apt-get install r-cran-ordinal r-cran-vgam r-cran-rms). One line for each
 # call: the row and the program as in the page, and "yes" if the call runs, or "no" and
-# the message if it stops.
+# the message if it stops. With ordinal 2022.11, VGAM 1.1.7 and rms 6.5 three stop: no
+# start is found by vglm for the link loglog, rms has no fit of y ~ 1, and clm refuses
+# offsets by threshold, as the page says.
 suppressPackageStartupMessages({
   library(ordinal); library(VGAM); library(rms); library(splines)
 })
