@@ -511,9 +511,9 @@ def test_rows_may_give_kernel_values_instead_of_features():
         def mixing(self, chunk):
             return M if chunk.start == CHUNK else None
 
-        def block(self, rows):
-            there = self.mixing(slice(rows.start // CHUNK * CHUNK, None))
-            return super().block(rows) if there is None else super().block(rows) @ M.T
+        def block(self, rows, room):
+            chunk, Z = rows.start // CHUNK * CHUNK, super().block(rows, room)
+            return Z if self.mixing(slice(chunk, None)) is None else Z @ M.T
 
     losses = svor_losses("svorim", 4, 1.0)
     one = np.ones(len(y), np.float32)

@@ -230,13 +230,15 @@ class RowsOnBasis:
     def mixing(self, chunk: slice) -> np.ndarray | None:
         return None if self._keep[chunk.start // CHUNK] else self._mixing
 
-    def block(self, rows: slice) -> np.ndarray:
+    def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
         if not self._keep[rows.start // CHUNK]:
-            return self._features.values(take(self._X, rows))
+            some = take(self._X, rows)
+            return self._features.values(some, room[: len(some)])
         kept = self.kept[self._places(rows)]
         if not self._packed:
             return kept
-        return self._unpacked(rows, kept, np.empty(kept.shape, np.float32))
+        out = room.reshape(-1).view(np.float32)[: kept.size]
+        return self._unpacked(rows, kept, out.reshape(kept.shape))
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self._keep[rows.start // CHUNK]:

@@ -495,8 +495,9 @@ class Values:
     def mixing(self, chunk: slice) -> None:
         return None  # `Mixed` applies that of all rows
 
-    def block(self, rows: slice) -> np.ndarray:
-        return self._features.values(take(self._X, rows))
+    def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
+        some = take(self._X, rows)
+        return self._features.values(some, room[: len(some)])
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         return self._features.values(take(self._X, rows.start + places), out)

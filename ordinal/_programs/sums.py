@@ -164,8 +164,12 @@ class Features(Protocol):
         """
         ...
 
-    def block(self, rows: slice) -> np.ndarray:
-        """(rows, m), not to be written to; several threads may ask at once."""
+    def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
+        """(rows, m), not to be written to; several threads may ask at once.
+
+        `room`, of as many rows of doubles or more, may be used for it: memory that is
+        new costs more to fetch than kernel values to compute.
+        """
         ...
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -184,7 +188,7 @@ class Kept:
     def mixing(self, chunk: slice) -> None:
         return None
 
-    def block(self, rows: slice) -> np.ndarray:
+    def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
         if self._rows is None:
             return self._Z[rows]
         return self._Z.take(self._rows[rows], axis=0)
@@ -295,6 +299,8 @@ class RowSums:
         self._f, self._before = zeros((self.n,), dtype), zeros((self.n,), dtype)
         self._b = self._b_before = np.zeros(losses.T)
         self._scratch = Scratch((min(CHUNK, self.n), self.m), dtype)
+        block = block_rows(max(self.m, losses.T))
+        self._room = Scratch((min(block, self.n), self.m), np.float64)
         self._sigma = 1.0
         self._w: np.ndarray | None = None  # where the scores are not those of here yet
         self._mixed = np.empty(0)  # M w, where a chunk asks for it
@@ -347,10 +353,11 @@ class RowSums:
         def of_chunk(chunk: slice) -> Parts:
             sums = [rows._no_point() for rows in every]
             M = self._Z.mixing(chunk)
-            for block in self._blocks(chunk):
-                Z = self._Z.block(block)
-                for rows, parts in zip(every, sums, strict=True):
-                    rows._add_point(block, Z, M is not None, *parts)
+            with self._room.lent() as room:
+                for block in self._blocks(chunk):
+                    Z = self._Z.block(block, room)
+                    for rows, parts in zip(every, sums, strict=True):
+                        rows._add_point(block, Z, M is not None, *parts)
             return tuple(
                 part for total, back in sums for part in (total, _times(back, M))
             )
@@ -377,10 +384,11 @@ class RowSums:
 
         def of_chunk(chunk: slice) -> Parts:
             back = np.zeros(self.m)
-            for rows in self._blocks(chunk):
-                t, _, _ = self._moved(rows, self._b)
-                t *= np.where(t > 0, keep[0][:, None], keep[1][:, None])
-                back += t.sum(axis=0) @ self._Z.block(rows)
+            with self._room.lent() as room:
+                for rows in self._blocks(chunk):
+                    t, _, _ = self._moved(rows, self._b)
+                    t *= np.where(t > 0, keep[0][:, None], keep[1][:, None])
+                    back += t.sum(axis=0) @ self._Z.block(rows, room)
             return (_times(back, self._Z.mixing(chunk)),)
 
         return self._by_chunk(of_chunk)
@@ -435,8 +443,9 @@ class RowSums:
 
         def of_chunk(chunk: slice) -> None:
             w = plain if self._Z.mixing(chunk) is None else mixed
-            for rows in self._blocks(chunk):
-                np.matmul(self._Z.block(rows), w, out=self._f[rows])
+            with self._room.lent() as room:
+                for rows in self._blocks(chunk):
+                    np.matmul(self._Z.block(rows, room), w, out=self._f[rows])
 
         with Pool(self.n_threads, brief=True) as pool:
             pool.run(of_chunk, strips(self.n, CHUNK))

@@ -144,7 +144,8 @@ class RowFeatures:
         """
         values = self._values(X)
         out = np.empty((len(X), self.m)) if out is None else out
-        return values.tile(slice(0, len(X)), slice(0, self.m), out)
+        # inner products of the rows turn into the values in place
+        return values.tile(slice(0, len(X)), slice(0, self.m), out, out.reshape(-1))
 
     @property
     def mixing(self) -> np.ndarray:
