@@ -17,6 +17,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
+from ordinal._programs.on_basis import LocalBasisRows
 from ordinal._programs.sums import CHUNK
 from ordinal.kernels import RBF, Linear, Polynomial
 from ordinal.model_selection import Grid, select
@@ -214,6 +215,25 @@ def test_room_for_samples_changes_no_byte(monkeypatch):
     for other in models[1:]:
         assert_array_equal(models[0].coef, other.coef)
         assert_array_equal(models[0].thresholds, other.thresholds)
+
+
+def test_few_rows_are_fitted_on_few_basis_rows(monkeypatch):
+    """A sample determines the coefficients of a fourth of its rows; the fit of all rows
+    has all coefficients.
+    """
+    X, y = sample(32_000, 3, noise=1.0)
+    drawn, of = [], LocalBasisRows.sample
+
+    def counted(rows, size, m):
+        drawn.append((size, m))
+        return of(rows, size, m)
+
+    monkeypatch.setattr(LocalBasisRows, "sample", counted)
+    model = ordinal.fit_svorim(X, y, gamma=3.0, basis=np.arange(600))
+    m = len(model.coef)
+    assert 500 < m <= 600
+    assert drawn == [(2000, 500), (8000, m)]
+    assert model.convergence.converged
 
 
 def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):

@@ -20,7 +20,7 @@ from ordinal._programs.proximal import (
     shares,
     solve,
 )
-from ordinal._programs.sums import CHUNK, Kept, LocalSums, RowSums
+from ordinal._programs.sums import CHUNK, Kept, Leading, LocalSums, RowSums
 from ordinal._watch.convergence import Status
 from ordinal.kernels import RBF, LinearARD, Polynomial
 from ordinal.kernels.basis_rows import sample_sizes
@@ -533,6 +533,21 @@ def test_rows_may_give_kernel_values_instead_of_features():
     assert_allclose(here.back, there.back, rtol=1e-9, atol=1e-9)
     assert_allclose(here.loss, there.loss, rtol=1e-12)
     assert_allclose(values.scaled_back(keep), kept.scaled_back(keep), rtol=1e-9)
+
+
+def test_leading_features_are_the_first_columns():
+    Z, y = made(CHUNK + 100, m=20)
+    losses = svor_losses("svorim", 4, 1.0)
+    one = np.ones(len(y), np.float32)
+    few, columns = (
+        LocalSums(RowSums(features, y, one, losses, 1, np.float64))
+        for features in (Leading(Kept(Z), 7), Kept(Z[:, :7].copy()))
+    )
+    w, b = np.linspace(-1, 1, 7), np.array([-1.0, 0.0, 1.0])
+    points = [sums.at(w, b, 0.5) for sums in (few, columns)]
+    assert_allclose(points[0].back, points[1].back, rtol=1e-10)
+    H = [np.tril(sums.curvature(1.0)) for sums in (few, columns)]
+    assert_allclose(H[0], H[1], rtol=1e-10, atol=1e-10)
 
 
 def test_costly_features_change_nothing_but_rounding():

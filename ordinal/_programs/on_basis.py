@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from ..kernels.features import Features
 from .losses import Losses
 from .proximal import Solution, Start, Values, finished, is_to_finish, look_ahead, solve
 from .sums import Features as FeaturesOfRows
-from .sums import Kept, LocalSums, Nodes, RowSums, Sums, SumsByRequest, taken
+from .sums import Kept, Leading, LocalSums, Nodes, RowSums, Sums, SumsByRequest, taken
 
 _LARGEST = 32767  # largest absolute value of a feature stored in 16 bits
 _TINY = np.finfo(np.float32).tiny
@@ -42,8 +42,8 @@ _TINY = np.finfo(np.float32).tiny
 def needed(events: Sequence[Event]) -> tuple[Event, ...]:
     """Drop events that later events overwrite.
 
-    The events are "begin" (losses, share of the rows, seed), "go" (w, b, sigma),
-    "take", and "double", after which sums are in double precision.
+    The events are "begin" (losses, number of features, share of the rows, seed), "go"
+    (w, b, sigma), "take", and "double", after which sums are in double precision.
     """
     begun = [k for k, event in enumerate(events) if event.name == "begin"]
     events = events[begun[-1] :] if begun else events
@@ -51,6 +51,9 @@ def needed(events: Sequence[Event]) -> tuple[Event, ...]:
     taken = {k - 1 for k, event in enumerate(events) if event.name == "take"}
     idle = set(gone[:-2]) - taken
     return tuple(event for k, event in enumerate(events) if k not in idle)
+
+
+At = TypeVar("At", Start, Solution)
 
 
 class BlockFeatures(FeaturesOfRows, Protocol):
@@ -101,15 +104,18 @@ class BasisPart(WorkerPart):
         return whole(merged(answer))
 
     def _begun(
-        self, losses: Losses, share: float = 1, seed: int = 0
+        self, losses: Losses, m: int, share: float = 1, seed: int = 0
     ) -> Iterator[RowSums]:
-        """Yield the sums of a problem over all rows, or a share of each block."""
+        """Yield the sums of a problem over all rows, or a share of each block, for
+        which the first m features are used.
+        """
         for number, block in zip(self._numbers, self._states, strict=True):
             Z, rank, weight = block.Z, block.rank, block.weight
             if share < 1:
                 rng = np.random.default_rng([seed, number])
                 rows = stratified(rank, round(share * Z.n), rng)
                 Z, rank, weight = Z.restricted_to(rows), rank[rows], weight[rows]
+                Z = Z if m == Z.m else Leading(Z, m)
             yield RowSums(Z, rank, weight, losses, self._n_threads)
 
 
@@ -307,8 +313,10 @@ class LocalBasisRows:
         self._n_threads, self._rng, self._monitor = n_threads, rng, monitor
         self._all: RowsOnBasis | None = None
 
-    def sample(self, size: int) -> SumsOf:
-        """Draw about `size` rows, a fair share of each rank."""
+    def sample(self, size: int, m: int) -> SumsOf:
+        """Draw about `size` rows, a fair share of each rank, with their first m
+        features.
+        """
         # No more rows than there is room for: a sample is read again and again.
         numbers = stratified(self._rank, min(size, self._room), self._rng)
         n = self._rank.size
@@ -316,8 +324,9 @@ class LocalBasisRows:
         left = self._room - (n if n <= self._room else packed)
         if n <= self._room or numbers.size <= left:
             some = self._cached().restricted_to(numbers, left)
-            return partial(self._sums, some, numbers)
-        some = self._made(take(self._X, numbers), numbers.size)
+        else:
+            some = self._made(take(self._X, numbers), numbers.size)
+        some = some if m == some.m else Leading(some, m)
         return partial(self._sums, some, numbers)
 
     def every(self) -> SumsOf:
@@ -376,15 +385,17 @@ class RemoteBasisRows:
         self._rng, self._monitor = rng, monitor
         self._state: RemoteState | None = None
 
-    def sample(self, size: int) -> SumsOf:
-        """Draw about `size` rows, a fair share of each block and rank."""
+    def sample(self, size: int, m: int) -> SumsOf:
+        """Draw about `size` rows, a fair share of each block and rank, with their
+        first m features.
+        """
         # A share and a seed travel, not row numbers: workers draw for themselves.
         share, seed = size / len(self._X), int(self._rng.integers(2**31))
-        return lambda losses: self._sums(losses, share, seed)
+        return lambda losses: self._sums(losses, m, share, seed)
 
     def every(self) -> SumsOf:
         """Return a function of the sums over all rows."""
-        return self._sums
+        return lambda losses: self._sums(losses, self._m)
 
     def in_double(self, sums: Any) -> Sums:
         """Return sums over all rows with features in double precision."""
@@ -395,15 +406,15 @@ class RemoteBasisRows:
         """Release the states; dask frees them when nothing refers to them."""
         self._state = None
 
-    def _sums(self, losses: Losses, *sample: Any) -> RemoteSums:
+    def _sums(self, losses: Losses, m: int, *sample: Any) -> RemoteSums:
         """Begin a problem of all rows or of a sample; the one before it is over."""
         if self._state is None:
             with self._monitor.stage("features"), self._monitor.limited():
                 self._state = self._X.with_state(
                     self._make, self._room, BasisPart, needed
                 )
-        self._state.record("begin", losses, *sample)
-        return RemoteSums(self._state, len(self._X), self._m, losses)
+        self._state.record("begin", losses, m, *sample)
+        return RemoteSums(self._state, len(self._X), m, losses)
 
 
 def _block_state(
@@ -577,10 +588,11 @@ class BasisFit:
         # Samples are cheap, and leave few steps to the fit of all rows; a warm start is
         # near.
         if not warm:
-            least = max(_LEAST_ROWS, _LEAST_PER_FEATURE * self._features.m)
-            for size in sample_sizes(self._n, least):
-                # Growing ones: each begins at the end of the one before.
-                yield self._rows.sample(size), False
+            for size in sample_sizes(self._n, _LEAST_ROWS):
+                # Growing ones: each begins at the end of the one before. Few rows do
+                # not determine many coefficients, but those of fewer basis rows.
+                m = min(self._features.m, size // _LEAST_PER_FEATURE)
+                yield self._rows.sample(size, m), False
         yield self._rows.every(), True
 
     def _groups(self, problems: Sequence[Losses], every: bool) -> Iterator[range]:
@@ -614,7 +626,11 @@ class BasisFit:
         begun, single, ends = [of.n_iter for of in found], {}, {}
         for k in some:
             monitor, sums = self._after(found), sums_of(problems[k])
-            new = solve(sums, found[k].end, tol, monitor, max_iter, exact=False)
+            start = _resized(found[k].end, sums.m)
+            new = solve(sums, start, tol, monitor, max_iter, exact=False)
+            if sums.m < (m := self._features.m):
+                last, here = _resized(new.end, m), _resized(new.here, m)
+                new = replace(_resized(new, m), end=last, here=here)
             seen = every and not is_to_finish(new)
             found[k] = replace(
                 new if seen else _unseen(new), n_iter=begun[k] + new.n_iter
@@ -639,6 +655,17 @@ class BasisFit:
     def _after(self, found: list[Solution], more: int = 0) -> Monitor:
         """Return the monitor of the steps that follow these."""
         return self._monitor.after(sum(of.n_iter for of in found) + more)
+
+
+def _resized(at: At, m: int) -> At:
+    """Return a start or a solution with its first m coefficients, or zeros beyond
+    those that it has.
+    """
+    if len(at.w) == m:
+        return at
+    w = np.zeros(m)
+    w[: len(at.w)] = at.w[:m]
+    return replace(at, w=w)
 
 
 def _unseen(found: Solution) -> Solution:

@@ -198,6 +198,26 @@ class Kept:
         return taken(self._Z, of if self._rows is None else self._rows[of], out)
 
 
+class Leading:
+    """The first m features of some rows: those on the first m rows of the basis."""
+
+    def __init__(self, Z: Features, m: int):
+        self._Z, self.n, self.m, self.costly = Z, Z.n, m, Z.costly
+
+    def mixing(self, chunk: slice) -> np.ndarray | None:
+        M = self._Z.mixing(chunk)
+        # upper triangular: a feature is of the kernel values up to its own
+        return None if M is None else M[: self.m, : self.m]
+
+    def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
+        return self._Z.block(rows, room)[:, : self.m]
+
+    def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        every = np.empty((places.size, self._Z.m), out.dtype)
+        out[:] = self._Z.picked(rows, places, every)[:, : self.m]
+        return out
+
+
 def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Copy some rows of Z, which are among them, to `out`."""
     # The default mode "raise" buffers the whole output.
