@@ -184,10 +184,6 @@ class RowsOnBasis:
     keep : (chunks,) array of bool
         The chunks whose features are cached.
     n_threads : int
-    costly : bool, optional
-        Whether some rows of the same sums have no cached features, here or at other
-        workers; sums are then organised to use features less often. By default, whether
-        some of these rows have none.
     packed : bool, default False
         Whether cached features take 16 bits.
     """
@@ -198,7 +194,6 @@ class RowsOnBasis:
         X: Matrix,
         keep: np.ndarray,
         n_threads: int,
-        costly: bool | None = None,
         packed: bool = False,
     ):
         self._features, self._X, self._n_threads = features, X, n_threads
@@ -212,7 +207,7 @@ class RowsOnBasis:
         self._lag = np.cumsum(~keep) * CHUNK  # rows before a chunk that are not cached
         self._keep, self._packed = keep, packed
         self._mixing = None if keep.all() else features.mixing
-        self.costly = n_kept < self.n if costly is None else costly
+        self.costly = False  # kernel values take less than products with 2 T rows
 
         scratch = Scratch((min(CHUNK, self.n), self.m), np.float32)
 
@@ -379,8 +374,7 @@ class RemoteBasisRows:
         rng: np.random.Generator,
         monitor: Monitor,
     ):
-        # sums are added over workers, so that all must organise them in the same way
-        self._make = partial(_block_state, features, room < len(X))
+        self._make = partial(_block_state, features)
         self._X, self._m, self._room = X.with_codes(rank[X.examples]), features.m, room
         self._rng, self._monitor = rng, monitor
         self._state: RemoteState | None = None
@@ -419,7 +413,6 @@ class RemoteBasisRows:
 
 def _block_state(
     features: Features,
-    costly: bool,
     X: Matrix,
     rank: np.ndarray,
     weight: np.ndarray,
@@ -427,7 +420,7 @@ def _block_state(
     n_threads: int,
 ) -> BlockState:
     """Make the features of a block at its worker."""
-    Z = RowsOnBasis(features, X, cached_chunks(len(X), room), n_threads, costly)
+    Z = RowsOnBasis(features, X, cached_chunks(len(X), room), n_threads)
     return BlockState(Z, Values(features, X), rank, weight.astype(np.float32))
 
 
