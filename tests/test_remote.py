@@ -124,7 +124,7 @@ class Blocks(LocalSums):
 
 def begun(state, losses, *sample, m=6):
     """The sums of a problem at workers."""
-    state.record("begin", losses, *sample)
+    state.record("begin", losses, m, *sample)
     return RemoteSums(state, sum(SIZES), m, losses)
 
 
@@ -231,7 +231,7 @@ def test_dropped_events_are_overwritten(names, known):
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(30, 2)), rng.integers(0, 3, 30).astype(np.int32)
     given_ = {
-        "begin": lambda k: (svor_losses("svorim", 3, 1.0 + k), 1, 0),
+        "begin": lambda k: (svor_losses("svorim", 3, 1.0 + k), 2, 1, 0),
         "go": lambda k: (rng.normal(size=2), rng.normal(size=2), 0.3),
         "take": lambda k: (),
     }

@@ -132,7 +132,7 @@ class RemoteSums(SumsByRequest):
     """
 
     def __init__(self, state: RemoteState, n: int, m: int, losses: Losses):
-        self.n, self.m, self.losses, self.n_threads = n, m, losses, 1
+        self.n, self.m, self.losses = n, m, losses
         self._state = state
 
     def take(self) -> None:
@@ -170,12 +170,12 @@ def cached_chunks(n: int, room: int) -> np.ndarray:
 class RowsOnBasis:
     """Features of rows in single precision, cached for some chunks.
 
-    Of the other chunks, kernel values are computed at each use, as z = V M, and the
-    features of single rows only: computing the features of a row takes m^2 operations,
-    and its kernel values m (d + 1). Cached features take 4
-    bytes each, or 2 where they are packed: whole numbers times a scale for each column
-    of a chunk, which leaves an error of at most 1.5e-5 of the largest entry of the
-    column. Fits end in double precision, where such errors show in the gap.
+    Of the other chunks, kernel values V are computed at each use, with which z = V M,
+    and features of the rows that move: computing the features of a row takes m^2
+    operations, and its kernel values m (d + 1). Cached features take 4 bytes each, or 2
+    where they are packed: whole numbers times a scale for each column of a chunk, which
+    leaves an error of at most 1.5e-5 of the largest entry of the column. Fits end in
+    double precision, where such errors show in the gap.
 
     Parameters
     ----------
@@ -184,6 +184,11 @@ class RowsOnBasis:
     keep : (chunks,) array of bool
         The chunks whose features are cached.
     n_threads : int
+    costly : bool, optional
+        For rows at workers: whether some rows of the same sums have no cached features,
+        here or at other workers. Features of these rows are then computed at each use
+        instead of kernel values, so that the bytes of the sums do not depend on who has
+        room for which rows.
     packed : bool, default False
         Whether cached features take 16 bits.
     """
@@ -194,6 +199,7 @@ class RowsOnBasis:
         X: Matrix,
         keep: np.ndarray,
         n_threads: int,
+        costly: bool | None = None,
         packed: bool = False,
     ):
         self._features, self._X, self._n_threads = features, X, n_threads
@@ -206,8 +212,9 @@ class RowsOnBasis:
         self._scale = np.empty((len(keep) if packed else 0, self.m), np.float32)
         self._lag = np.cumsum(~keep) * CHUNK  # rows before a chunk that are not cached
         self._keep, self._packed = keep, packed
-        self._mixing = None if keep.all() else features.mixing
-        self.costly = False  # kernel values take less than products with 2 T rows
+        with_values = costly is None and not keep.all()
+        self._mixing = features.mixing if with_values else None
+        self.costly = bool(costly)
 
         scratch = Scratch((min(CHUNK, self.n), self.m), np.float32)
 
@@ -232,14 +239,16 @@ class RowsOnBasis:
         return None if self._keep[chunk.start // CHUNK] else self._mixing
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
-        if not self._keep[rows.start // CHUNK]:
-            some = take(self._X, rows)
-            return self._features.values(some, room[: len(some)])
-        kept = self.kept[self._places(rows)]
-        if not self._packed:
-            return kept
-        out = room.reshape(-1).view(np.float32)[: kept.size]
-        return self._unpacked(rows, kept, out.reshape(kept.shape))
+        shape = rows.stop - rows.start, self.m
+        kept = self._keep[rows.start // CHUNK]
+        if kept and not self._packed:
+            return self.kept[self._places(rows)]
+        if not kept and self._mixing is not None:
+            return self._features.values(take(self._X, rows), room[: shape[0]])
+        Z = room.reshape(-1).view(np.float32)[: shape[0] * self.m].reshape(shape)
+        if kept:
+            return self._unpacked(rows, self.kept[self._places(rows)], Z)
+        return self._features.single(take(self._X, rows), Z)
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self._keep[rows.start // CHUNK]:
@@ -248,7 +257,7 @@ class RowsOnBasis:
                 return self._unpacked(rows, self.kept[places], out)
             return taken(self.kept, places, out)
         some = take(self._X, rows.start + places)
-        return self._features.single(some, out, padded=False)
+        return self._features.single(some, out, padded=self._mixing is None)
 
     def _unpacked(self, rows: slice, some: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Return packed features of a chunk in single precision, in `out`."""
@@ -374,7 +383,8 @@ class RemoteBasisRows:
         rng: np.random.Generator,
         monitor: Monitor,
     ):
-        self._make = partial(_block_state, features)
+        # sums are added over workers, so that all must organise them in the same way
+        self._make = partial(_block_state, features, room < len(X))
         self._X, self._m, self._room = X.with_codes(rank[X.examples]), features.m, room
         self._rng, self._monitor = rng, monitor
         self._state: RemoteState | None = None
@@ -413,6 +423,7 @@ class RemoteBasisRows:
 
 def _block_state(
     features: Features,
+    costly: bool,
     X: Matrix,
     rank: np.ndarray,
     weight: np.ndarray,
@@ -420,7 +431,7 @@ def _block_state(
     n_threads: int,
 ) -> BlockState:
     """Make the features of a block at its worker."""
-    Z = RowsOnBasis(features, X, cached_chunks(len(X), room), n_threads)
+    Z = RowsOnBasis(features, X, cached_chunks(len(X), room), n_threads, costly)
     return BlockState(Z, Values(features, X), rank, weight.astype(np.float32))
 
 

@@ -234,6 +234,7 @@ class SumsByRequest:
     """
 
     losses: Losses
+    n_threads: int = 1
     _by_side: np.ndarray | None = None  # (2 T, m), where `point` says so much
 
     def _go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
