@@ -26,6 +26,7 @@ from .._rows.source import CHUNK
 from .._rows.sums import Node, Parts, merged, whole
 from .._solvers import _piecewise_linear
 from .._watch.monitor import check_cancelled
+from ..kernels.features import TILE
 from .losses import Losses
 
 _ENTRIES = 1 << 19  # of Z in a block: it and its products stay in the cache
@@ -320,8 +321,11 @@ class RowSums:
         self._f, self._before = zeros((self.n,), dtype), zeros((self.n,), dtype)
         self._b = self._b_before = np.zeros(losses.T)
         self._scratch = Scratch((min(CHUNK, self.n), self.m), dtype)
-        block = block_rows(max(self.m, losses.T))
-        self._room = Scratch((min(block, self.n), self.m), np.float64)
+        # A block is as large as cache holds of its features or of its multipliers.
+        self._block = block_rows(max(self.m, losses.T))
+        if Z.costly and dtype == np.float32:  # `RowFeatures.single` fills whole tiles
+            self._block = max(self._block, TILE)
+        self._room = Scratch((min(self._block, self.n), self.m), np.float64)
         self._sigma = 1.0
         self._w: np.ndarray | None = None  # where the scores are not those of here yet
         self._mixed = np.empty(0)  # M w, where a chunk asks for it
@@ -500,9 +504,7 @@ class RowSums:
                 yield from nodes
 
     def _blocks(self, chunk: slice) -> Iterator[slice]:
-        # A block is as large as cache holds of its features or of its multipliers.
-        width = max(self.m, self.losses.T)
-        return strips(chunk.stop, block_rows(width), chunk.start)
+        return strips(chunk.stop, self._block, chunk.start)
 
     def _moved(
         self, rows: slice, b: np.ndarray
