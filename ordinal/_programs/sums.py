@@ -211,6 +211,7 @@ class Leading:
         return None if M is None else M[: self.m, : self.m]
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
+        room = np.empty((rows.stop - rows.start, self._Z.m))
         return self._Z.block(rows, room)[:, : self.m]
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
