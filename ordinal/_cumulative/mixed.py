@@ -185,6 +185,7 @@ class MixedLikelihood:
         one = np.ones(first.n_levels)
         self.share = one if group_weight is None else group_weight
         every, order = slice(None), np.argsort(first.group, kind="stable")
+        self.order = order
         self.X, self.N = (
             design.columns(every, columns)[order]
             for columns in (design.location, design.nominal)
@@ -408,9 +409,44 @@ class MixedLikelihood:
                 return math.inf, np.full(x.size, np.nan)
             return self._at(x, *found)
 
+    def scores(self, x: np.ndarray, cluster: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Return the gradients of log L of clusters that contain whole levels of all
+        terms, (n_clusters, p): log L is the sum of theirs.
+
+        Raises ValueError if the effects have no mode at x.
+        """
+        with np.errstate(all="ignore"):
+            found = self.mode(x)
+            if found is None:
+                raise ValueError("the random effects have no mode at these parameters")
+            _, direct, by_levels = self._parts(x, *found)
+        eta, up, low, spread = direct
+        of_row = cluster[self.order]
+        parts = [self._by_parameters(eta, up, low, spread, of_row, n_clusters)]
+        for term, own in zip(self.terms, by_levels, strict=True):
+            of_level = np.zeros(term.n_levels, dtype=np.int64)
+            of_level[term.group] = cluster
+            for by_entry in own[:, term.free].T:
+                parts.append(np.bincount(of_level, by_entry, n_clusters)[None])
+        return np.vstack(parts).T
+
     def _at(
         self, x: np.ndarray, ends: np.ndarray, mode: Mode
     ) -> tuple[float, np.ndarray]:
+        value, direct, by_levels = self._parts(x, ends, mode)
+        by_theta = [
+            own.sum(axis=0)[t.free]
+            for own, t in zip(by_levels, self.terms, strict=True)
+        ]
+        by_parameters = self._by_parameters(*direct)[:, 0]
+        return -value, -np.concatenate([by_parameters, *by_theta])
+
+    def _parts(
+        self, x: np.ndarray, ends: np.ndarray, mode: Mode
+    ) -> tuple[float, np.ndarray, list[np.ndarray]]:
+        """Return log L, the numbers D_q of the rows, (4, n), and the gradients by
+        Lambda that come from each level, (G, q, q) by term.
+        """
         factor, L = mode.factor, self.lambdas(x)
         share = self.share
         value = float((share[: mode.value.size] * mode.value).sum())
@@ -433,18 +469,16 @@ class MixedLikelihood:
             theta,
             self._by_curvature(L, mode, P),
             self._moved(ends, L, mode, v, direct),
-            self.terms,
             strict=True,
         )
-        by_theta = [(a - c + d)[t.free] for a, c, d, t in parts]
-        return -value, -np.concatenate([self._by_parameters(*direct), *by_theta])
+        return value, direct, [a - c + d for a, c, d in parts]
 
     def _moved(
         self, ends: np.ndarray, L: list[np.ndarray], mode: Mode, v: list[np.ndarray],
         direct: np.ndarray,
     ) -> list[np.ndarray]:  # fmt: skip
         """Add the parts of D_q through k = M v and through H to `direct`, and return
-        the same by Lambda, by term; after calls of `terms` and `bends` at the mode.
+        those by Lambda of each level; after calls of `terms` and `bends` at the mode.
         """
         first, second = np.zeros_like(mode.u[0]), np.zeros_like(mode.u[0])
         b, k = self.effects(L, mode.u), self.effects(L, v)
@@ -490,10 +524,11 @@ class MixedLikelihood:
         direct = np.zeros((4, self.rank.size))
         moved = self._moved(ends, L, mode, [2 * w for w in v], direct)
         by_theta = [
-            (own.T @ u + part)[t.free]
+            (own.T @ u + part.sum(axis=0))[t.free]
             for own, u, part, t in zip(c, mode.u, moved, self.terms, strict=True)
         ]
-        return variance, np.concatenate([self._by_parameters(*direct), *by_theta])
+        by_parameters = self._by_parameters(*direct)[:, 0]
+        return variance, np.concatenate([by_parameters, *by_theta])
 
     def _covariances(
         self, L: list[np.ndarray], factor: EffectFactor, P: np.ndarray
@@ -509,41 +544,52 @@ class MixedLikelihood:
     def _by_lambda(
         self, first: np.ndarray, rest: np.ndarray, u: list[np.ndarray]
     ) -> list[np.ndarray]:
-        """Return the sums of d_i z_i u', by term, from those of d_i z_i by level."""
+        """Return the sums of d_i z_i u' by level of each term, (G, q, q), from those of
+        d_i z_i.
+        """
         ends = itertools.pairwise(self.starts.tolist())
-        parts = zip(u[1:], ends, strict=True)
-        others = (rest[i:j].reshape(v.shape).T @ v for v, (i, j) in parts)
-        return [first.T @ u[0], *others]
+        sums = [first, *(rest[i:j].reshape(v.shape) for v, (i, j) in zip(
+            u[1:], ends, strict=True))]  # fmt: skip
+        return [d[:, :, None] * v[:, None, :] for d, v in zip(sums, u, strict=True)]
 
     def _by_curvature(
         self, L: list[np.ndarray], mode: Mode, P: np.ndarray
     ) -> list[np.ndarray]:
-        """Return the sums of the diagonal blocks of Z'WZ Lambda P, by term."""
+        """Return the diagonal blocks of Z'WZ Lambda P by level of each term."""
         sums, factor = mode.sums, mode.factor
-        first = np.einsum("gij,gjk->ik", sums.D, L[0] @ P)
-        first += np.einsum("gim,gjm->ij", self.by_lambda(L, sums.B), factor.beside)
+        first = sums.D @ (L[0] @ P)
+        first += self.by_lambda(L, sums.B) @ factor.beside.transpose(0, 2, 1)
         beside, CS = L[0] @ factor.beside, self.by_lambda(L, sums.C) @ factor.S
         out = [first]
         for _, t, (start, stop) in self._others(L):
             shape = *beside.shape[:2], t.n_levels, t.q
             B, F = (A[..., start:stop].reshape(shape) for A in (sums.B, beside))
             own = CS[start:stop, start:stop].reshape(t.n_levels, t.q, t.n_levels, t.q)
-            out.append(np.einsum("gila,gilb->ab", B, F) + np.einsum("lalb->ab", own))
+            out.append(np.einsum("gila,gilb->lab", B, F) + np.einsum("lalb->lab", own))
         return out
 
     def _by_parameters(
-        self, eta: np.ndarray, up: np.ndarray, low: np.ndarray, spread: np.ndarray
-    ) -> np.ndarray:
-        """Return the gradient by alpha, nu*, beta and zeta."""
-        D, rank = self.design, self.rank
-        M = 1 + D.nominal.size
-        slots = np.zeros((D.T, M))
+        self, eta: np.ndarray, up: np.ndarray, low: np.ndarray, spread: np.ndarray,
+        cluster: np.ndarray | None = None, n_clusters: int = 1,
+    ) -> np.ndarray:  # fmt: skip
+        """Return the gradients by alpha, nu*, beta and zeta of all rows, or of the rows
+        of each cluster, (p, n_clusters).
+        """
+        D, C = self.design, n_clusters
+        M, slots = 1 + D.nominal.size, np.zeros((D.T, 1 + D.nominal.size, C))
+        cell = self.rank if cluster is None else self.rank * C + cluster
         for j in range(M):
             sign = 1.0 if j == 0 else -self.N[:, j - 1]
-            slots[:, j] = np.bincount(rank, sign * up, D.T + 1)[:-1]
-            slots[:, j] += np.bincount(rank, sign * low, D.T + 1)[1:]
-        of_slots = D.of_slots(slots.reshape(-1, 1))[:, 0]
-        return np.concatenate([of_slots, eta @ self.X, spread @ self.T])
+            for end, inner in ((up, slice(None, -1)), (low, slice(1, None))):
+                found = np.bincount(cell, sign * end, (D.T + 1) * C)
+                slots[:, j] += found.reshape(D.T + 1, C)[inner]
+        parts = [D.of_slots(slots.reshape(-1, C))]
+        for own, A in ((eta, self.X), (spread, self.T)):
+            if cluster is None:
+                parts.append((own @ A)[:, None])
+            else:
+                parts += [np.bincount(cluster, own * a, C)[None] for a in A.T]
+        return np.vstack(parts)
 
     def level_blocks(self, factor: EffectFactor) -> list[np.ndarray]:
         """Return the blocks of A^-1 of the levels of each term, (G, q, q)."""
@@ -574,7 +620,7 @@ class MixedLikelihood:
         total = shares.sum(axis=0)
         shares *= self.share / total
         value = float((self.share * (most + np.log(total))).sum())
-        e, E, by_u = np.zeros_like(u), np.zeros_like(R), np.zeros_like(L[0])
+        e, E, by_u = np.zeros_like(u), np.zeros_like(R), np.zeros_like(R)
         for node, share in enumerate(shares):
             there = u + math.sqrt(2) * (R @ z[node])
             b = self.effects(L, [there])
@@ -582,7 +628,7 @@ class MixedLikelihood:
             slope = first @ L[0] - share[:, None] * there
             e += slope
             E += math.sqrt(2) * slope[:, :, None] * z[node]
-            by_u += first.T @ there
+            by_u += first[:, :, None] * there[:, None, :]
         G = np.tril(R.transpose(0, 2, 1) @ E)
         T = 0.5 * (G + G.transpose(0, 2, 1) - G * np.eye(len(L[0])))
         return value, 2 * R @ T @ R.transpose(0, 2, 1), e, by_u

@@ -20,6 +20,7 @@ from .._cumulative.likelihood import Link
 from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
 from .._cumulative.separation import judged
 from .._input.checks import (
+    as_array,
     as_real_array,
     check_choice,
     check_count,
@@ -35,7 +36,7 @@ from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
-from .._watch.convergence import Status
+from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
 from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
@@ -52,6 +53,7 @@ from .random_terms import (
     split_formula,
     term_of,
 )
+from .sandwich import CovarianceType, Middle
 from .training import Missing
 
 _NOISE = {"logit": 1.81, "probit": 1.0, "cauchit": 1.81}  # deviation, or like it
@@ -75,6 +77,7 @@ def fit_clmm(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     group_weight: ArrayLike | str | None = None,
+    cluster: ArrayLike | str | None = None,
     classes: Sequence[Any] | None = None,
     preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
@@ -138,6 +141,11 @@ def fit_clmm(
         Weight of the group of each row, or with a formula the name of a column. Weight
         2 has the same effect as a second group with the same rows. It needs a single
         factor.
+    cluster : (n,) array-like of numbers or strings, or name of a column, optional
+        Clusters of rows, which must contain whole groups of every factor. The
+        covariance is then the sandwich of the clusters, as in `fit_pom`, which is valid
+        although the model of the rows of a cluster is wrong. A group of weight 2 counts
+        twice in its cluster. Some 30 clusters or more are needed.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -177,7 +185,8 @@ def fit_clmm(
     ------
     ValueError, TypeError
         If the data or an argument is invalid, which is checked before anything is
-        computed, or if columns separate the ranks, so that there is no finite optimum.
+        computed; for example, if the rows of a group lie in several clusters. Also if
+        columns separate the ranks, so that there is no finite optimum.
     MemoryError
         If the dense matrix of all factors but the largest needs more memory than the
         machine has.
@@ -252,8 +261,9 @@ def fit_clmm(
     made.sort(key=lambda part: -part[1].n_levels * part[1].q)
     _check_quadrature(n_quadrature, [part[1] for part in made])
     by_group = _by_group(group_weight, table, kept, [part[1] for part in made])
+    clusters = _clusters(cluster, table, kept, made)
     with prepared.monitor as monitor:
-        model = _fit(prepared, made, n_quadrature, max_iter, by_group)
+        model = _fit(prepared, made, n_quadrature, max_iter, by_group, clusters)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_clmm")
     return model
@@ -339,9 +349,37 @@ def _by_group(
     return out
 
 
+def _clusters(
+    given: Any, table: Any, kept: np.ndarray, made: list[FittedTerm]
+) -> np.ndarray | None:
+    """Return the numbers of the clusters of the rows that are fitted, or None without
+    any.
+    """
+    if isinstance(given, str):
+        (given,) = frame_columns(table, [given])
+    labels = given if given is None else as_array(given, "cluster")
+    if labels is not None and labels.shape == (len(table),):
+        labels = labels[kept]
+    number = Middle.from_arguments(False, labels, kept.size).groups
+    if number is None:
+        return None
+    for own, term, _, levels in made:
+        of_level = np.zeros(term.n_levels, dtype=np.int64)
+        of_level[term.group] = number
+        if not np.array_equal(of_level[term.group], number):
+            level = term.group[int(np.argmax(of_level[term.group] != number))]
+            raise ValueError(
+                f"cluster must contain whole groups, and the rows of {own.name} "
+                f"{shown(str(levels[level]))} lie in several clusters: rows that share "
+                "a random effect are not independent. Join these clusters, or leave "
+                "cluster out"
+            )
+    return number
+
+
 def _fit(
     prepared: PreparedPom, made: list[FittedTerm], n_quadrature: int, max_iter: int,
-    by_group: np.ndarray | None,
+    by_group: np.ndarray | None, clusters: np.ndarray | None,
 ) -> ClmmModel:  # fmt: skip
     design, monitor = prepared.design, prepared.monitor
     weighted = design
@@ -377,44 +415,59 @@ def _fit(
     x = search.minimum(np.concatenate([start.point.x, theta]))
     x, is_singular = search.without_zeros(x, noise)
     x, status, violation, V = search.certified(x)
-    return _model(prepared, made, search, x, status, violation, V, is_singular, plain)
-
-
-def _model(
-    prepared: PreparedPom, made: list[FittedTerm], search: VarianceSearch,
-    x: np.ndarray, status: Status, violation: float, V: np.ndarray | None,
-    is_singular: bool, plain: Any,
-) -> ClmmModel:  # fmt: skip
-    """Return the model of an optimum, in the units of the features."""
-    loss, p = search.loss, search.loss.design.n_parameters
-    value, _ = loss.value_and_gradient(x)
-    joint = covariance = None
+    whole = None
     if V is not None:
         whole = np.zeros((x.size, x.size))
         whole[np.ix_(search.free, search.free)] = V
-        raw = _raw(made, loss, x)
-        joint = raw @ whole @ raw.T
-        covariance = joint[:p, :p].copy()
+    if whole is not None and clusters is not None:
+        whole = _sandwich(loss, x, whole, clusters)
+    end = prepared.monitor.record(
+        status, search.n_iter, violation, loss.value_and_gradient(x)[0], None
+    )
+    kind: CovarianceType = "observed" if clusters is None else "cluster"
+    return _model(prepared, made, loss, x, end, whole, kind, is_singular, plain)
+
+
+def _sandwich(
+    loss: MixedLikelihood, x: np.ndarray, bread: np.ndarray, clusters: np.ndarray
+) -> np.ndarray:
+    """Return (1) of `sandwich`, with the gradients of log L of the clusters."""
+    counted = np.unique(clusters[loss.design.weight > 0])
+    G = counted.size
+    if G < 2:
+        raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
+    s = loss.scores(x, clusters, int(clusters.max()) + 1) @ bread
+    return np.asarray(s.T @ s) * (G / (G - 1))
+
+
+def _model(
+    prepared: PreparedPom, made: list[FittedTerm], loss: MixedLikelihood, x: np.ndarray,
+    convergence: Convergence, whole: np.ndarray | None, kind: CovarianceType,
+    is_singular: bool, plain: Any,
+) -> ClmmModel:  # fmt: skip
+    """Return the model of an optimum, in the units of the features."""
+    p = loss.design.n_parameters
+    raw, joint = _raw(made, loss, x), None
+    if whole is not None:
+        joint = read_only(raw @ whole @ raw.T)
     model = ClmmModel(
         **prepared.fields(plain.design, x[:p]),
-        covariance=None if covariance is None else read_only(covariance),
-        covariance_type="observed",
+        covariance=None if joint is None else read_only(joint[:p, :p].copy()),
+        covariance_type=kind,
         l1=0.0,
         l2=0.0,
-        loglik=-value,
+        loglik=-convergence.primal,
         null_loglik=null_loglik(plain),
         separated=read_only(np.zeros(0, dtype=np.int64)),
-        convergence=prepared.monitor.record(
-            status, search.n_iter, violation, value, None
-        ),
+        convergence=convergence,
         touching=read_only(np.zeros(prepared.problem.present.size - 1, np.int64)),
         random=_effects(made, loss, x),
-        joint_covariance=None if joint is None else read_only(joint),
+        joint_covariance=joint,
         n_variances=loss.n_theta,
         n_quadrature=loss.n_quadrature,
         is_singular=is_singular,
     )
-    if V is not None:
+    if whole is not None:
         units = tuple(part[2] for part in made)
         remember(model, RememberedMixed(loss, x, units, whole, raw))
     return model
@@ -481,7 +534,7 @@ register(
         scale_free=True,
         full_rank=True,
         probabilities=True,
-        by_row={"offset", "groups", "group_weight"},
+        by_row={"offset", "groups", "group_weight", "cluster"},
         needs="random",
     )
 )

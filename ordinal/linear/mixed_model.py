@@ -395,9 +395,9 @@ class ClmmModel(PomModel):
         Raises
         ------
         ValueError
-            If an argument is invalid, if the model is singular or has not converged, or
-            if it no longer has its training rows because it comes from a file, a pickle
-            or a copy.
+            If an argument is invalid, if the model is singular, has not converged or
+            was fitted with `cluster`, or if it no longer has its training rows because
+            it comes from a file, a pickle or a copy.
 
         Warns
         -----
@@ -443,6 +443,11 @@ class ClmmModel(PomModel):
 
     def _inside(self, asked: str) -> RememberedMixed:
         """Return the training rows of a model whose estimates have profiles."""
+        if self.covariance_type != "observed":
+            raise ValueError(
+                f"{asked} is of the likelihood, which the covariance of clusters does "
+                'without: take confint(method="wald"), or fit again without cluster'
+            )
         if self.is_singular:
             raise ValueError(
                 f"{asked} is not available for a singular model, whose estimates lie "

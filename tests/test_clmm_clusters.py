@@ -1,0 +1,145 @@
+"""Cluster-robust standard errors of mixed models."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ordinal
+from ordinal._cumulative.design import Design, structure_of
+from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
+
+N, CLUSTERS = 240, 6
+TRIANGLE = np.tril(np.ones((2, 2), dtype=bool))
+ONE = np.ones((1, 1), dtype=bool)
+
+
+def structures():
+    """Terms whose levels lie in single ones of six clusters, nodes, group weights."""
+    rng = np.random.default_rng(0)
+    cluster = rng.integers(0, CLUSTERS, N)
+    group = cluster * 4 + rng.integers(0, 4, N)
+    nested = group * 3 + rng.integers(0, 3, N)
+    crossed = cluster * 5 + rng.integers(0, 5, N)
+    Z = np.column_stack([np.ones(N), rng.normal(size=N)])
+    by_group = RandomTerm(group, 24, Z, TRIANGLE)
+    single = RandomTerm(group, 24, Z[:, :1], ONE)
+    return cluster, {
+        "slope": ([by_group], 1, None),
+        "weights": ([by_group], 1, np.linspace(0.5, 2, 24)),
+        "5 nodes": ([single], 5, np.linspace(0.5, 2, 24)),
+        "3 x 3 nodes": ([by_group], 3, None),
+        "nested": ([RandomTerm(nested, 72, Z[:, :1], ONE), by_group], 1, None),
+        "crossed": ([RandomTerm(crossed, 30, Z, TRIANGLE), single], 1, None),
+    }
+
+
+def design_of(threshold="flexible"):
+    rng = np.random.default_rng(1)
+    X, w = rng.normal(size=(N, 4)), rng.uniform(0.2, 2, N)
+    columns = (np.array(c, dtype=np.int64) for c in ([0, 1], [3], [2]))
+    return Design(
+        X, *columns, rng.normal(size=N), rng.integers(0, 4, N).astype(np.int32), w,
+        w.sum(), structure_of(threshold, 3), X.mean(axis=0), X.std(axis=0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("threshold", ["flexible", "equidistant"])
+@pytest.mark.parametrize("name", structures()[1])
+def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold):
+    cluster, kinds = structures()
+    terms, nodes, weight = kinds[name]
+    design = design_of(threshold)
+    loss = MixedLikelihood(design, "logit", terms, nodes, 1, weight)
+    theta = np.random.default_rng(2).uniform(0.3, 0.8, loss.n_theta)
+    alpha = [-1, 0.2, 1.1] if threshold == "flexible" else [-1, 1.1]
+    fixed = [*alpha, *[0.05] * len(alpha), 0.3, -0.2, 0.1]
+    x = np.concatenate([fixed, theta])
+    scores = loss.scores(x, cluster, CLUSTERS)
+    assert_allclose(-scores.sum(axis=0), loss.value_and_gradient(x)[1], rtol=1e-9)
+    for c in range(CLUSTERS):
+        rows = np.flatnonzero(cluster == c)
+        own = replace(
+            design, X=design.X[rows], rank=design.rank[rows],
+            weight=design.weight[rows], offset=design.offset[rows],
+        )  # fmt: skip
+        few = [replace(t, group=t.group[rows], Z=t.Z[rows]) for t in terms]
+        part = MixedLikelihood(own, "logit", few, nodes, 1, weight)
+        for j in range(x.size):
+            e = 1e-3 * (np.arange(x.size) == j)
+            ends = [part.value_and_gradient(x + k * e)[0] for k in (-2, -1, 1, 2)]
+            found = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 12e-3
+            assert abs(found + scores[c, j]) < 1e-8 * np.abs(scores).max()
+
+
+def grouped(seed=0, sd=1.0, n=600, groups=60):
+    rng = np.random.default_rng(seed)
+    group, X = np.arange(n) % groups, rng.normal(size=(n, 2))
+    X[:, 1] = rng.normal(size=groups)[group]
+    score = X @ [1.0, 0.5] + sd * rng.normal(size=groups)[group]
+    return X, np.digitize(score + rng.logistic(size=n), [-1, 1]), group
+
+
+def test_the_covariance_is_the_sandwich_of_the_clusters():
+    X, y, group = grouped()
+    school = group % 30
+    plain = ordinal.fit_clmm(X, y, groups={"g": group})
+    robust = ordinal.fit_clmm(X, y, groups={"g": group}, cluster=school)
+    assert robust.covariance_type == "cluster"
+    assert "cluster (sandwich)" in robust.summary()
+    assert np.array_equal(plain.parameters, robust.parameters)
+    fit = plain.remembered
+    s = fit.loss.scores(fit.x, school, 30) @ fit.covariance
+    V = fit.raw @ (s.T @ s) @ fit.raw.T * 30 / 29
+    assert_allclose(robust.joint_covariance, V, rtol=1e-9)
+    assert_allclose(robust.covariance, V[:4, :4], rtol=1e-9)
+    # errors of averages and deviations follow
+    tables = [m.average_proba(X[:3])["standard_error"] for m in (plain, robust)]
+    assert not np.allclose(*tables, rtol=1e-3)
+    with pytest.raises(ValueError, match="without cluster"):
+        robust.confint_deviations()
+    with pytest.raises(ValueError, match="without cluster"):
+        robust.confint(method="profile")
+
+
+def test_without_a_variance_they_are_those_of_fit_pom():
+    for seed in range(20):
+        X, y, group = grouped(seed, 0.0)
+        model = ordinal.fit_clmm(X, y, groups={"g": group}, cluster=group)
+        if model.is_singular:
+            break
+    assert model.is_singular
+    plain = ordinal.fit_pom(X, y, cluster=group)
+    assert_allclose(model.covariance, plain.covariance, rtol=1e-4)
+
+
+def test_clusters_contain_whole_groups():
+    X, y, group = grouped()
+    fit = {"groups": {"g": group, "h": np.arange(600) // 100}}
+    with pytest.raises(ValueError, match="the rows of h '0' lie in several clusters"):
+        ordinal.fit_clmm(X, y, cluster=group, **fit)
+    with pytest.raises(ValueError, match="the rows of g '0' lie in several"):
+        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.arange(600))
+    with pytest.raises(ValueError, match="cluster has shape"):
+        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=group[1:])
+    with pytest.raises(ValueError, match="cluster must hold 2 groups"):
+        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.zeros(600))
+    with pytest.raises(TypeError, match="cluster must hold numbers or strings"):
+        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=[None] * 600)
+
+
+def test_weights_of_groups_count_in_their_clusters():
+    X, y, group = grouped(n=300, groups=30)
+    weight = 1.0 + group % 2
+    rows = np.repeat(np.arange(300), weight.astype(int))
+    copy = np.concatenate([np.arange(k) for k in weight.astype(int)])
+    twice = group[rows] + 30 * copy
+    school = group % 15
+    found = ordinal.fit_clmm(
+        X, y, groups={"g": group}, group_weight=weight, cluster=school
+    )
+    expected = ordinal.fit_clmm(
+        X[rows], y[rows], groups={"g": twice}, cluster=school[rows]
+    )
+    assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-4)
