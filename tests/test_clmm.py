@@ -1,8 +1,10 @@
 """Cumulative link mixed models: likelihood, gradient, fits, inference, predictions."""
 
+import gc
 import io
 import itertools
 import json
+import signal
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -641,8 +643,37 @@ def test_the_command_fits_random_effects(tmp_path, capsys):
     assert_allclose(ordinal.load(out).loglik, MODEL.loglik, rtol=1e-9)
     assert main(["predict", str(out), str(table)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(MODEL.predict(WINE)[-1])
+    new, lines = WINE.iloc[:9], {}
+    for effects in ("new", "average", "known", "known_or_new"):
+        rows = new.assign(judge=[*new["judge"].iloc[:-1], "unknown"])
+        rows = new if effects == "known" else rows
+        rows.to_csv(table, index=False)
+        predict = ["predict", str(out), str(table), "--effects", effects]
+        assert main([*predict, "--proba", "--score", "--target", "rating"]) == 0
+        captured = capsys.readouterr()
+        P = np.array([line.split(",")[1:] for line in captured.out.splitlines()[1:]])
+        expected = ordinal.load(out).predict_proba(rows, effects=effects)
+        assert_allclose(P.astype(float), expected, rtol=1e-12)
+        lines[effects] = captured.err
+    assert lines["known"] != lines["new"]  # other labels have other errors
+    assert main([*predict[:-1], "known"]) == 2
+    assert "judge 'unknown' is no group of the training rows" in capsys.readouterr().err
+    assert main([*fit, "pom", "--set", "l2=0.1"]) == 0
+    assert main(predict) == 2
+    assert "has no random effects" in capsys.readouterr().err
     assert main([*fit, "pom", "--random", "(1 | judge)"]) == 2
     assert "pom has no random effects, clmm has" in capsys.readouterr().err
+
+
+def test_the_command_reads_columns_of_slopes_that_are_no_features(tmp_path, capsys):
+    table, out = tmp_path / "wine.csv", tmp_path / "model.npz"
+    model = ordinal.fit_clmm("rating ~ temp + (1 + touch | judge)", WINE)
+    model.save(out)
+    WINE.to_csv(table, index=False)
+    for effects in ("new", "known"):
+        assert main(["predict", str(out), str(table), "--effects", effects]) == 0
+        found = capsys.readouterr().out.splitlines()[1:]
+        assert found == model.predict(WINE, effects=effects).astype(str).tolist()
 
 
 # Links, rotations and ends of fits
@@ -695,3 +726,32 @@ def test_fits_end_at_their_limits(capsys):
 
     with pytest.raises(KeyboardInterrupt):
         ordinal.fit_clmm(JUDGE, WINE, callback=interrupt)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_ctrl_c_ends_a_fit(n_threads):
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(30_000, 3)), np.arange(30_000) % 300
+    y = np.digitize(X[:, 0] + rng.logistic(size=len(X)), [-1, 1])
+    seen = []
+
+    def press_soon(state):
+        if not seen:
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+        seen.append(state)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    gc.disable()  # Python ignores an exception of a callback of the collector
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ordinal.fit_clmm(
+                X, y, groups={"g": group}, slopes={"g": [0]}, n_quadrature=40,
+                n_threads=n_threads, callback=press_soon, max_time=600.0,
+            )  # fmt: skip
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        gc.enable()
+    assert ordinal.fit_clmm(JUDGE, WINE, n_threads=n_threads).convergence.converged

@@ -250,6 +250,13 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
         help="a column with the probability of each rank besides; support vector "
         "models must have been fitted with --set probability=True",
     )
+    command.add_argument(
+        "--effects",
+        choices=["new", "average", "known", "known_or_new"],
+        help="of a model of clmm: predict for new groups (default), for one whose "
+        "effects are 0, for those that NEW names, or for new ones where the model does "
+        "not know these",
+    )
     command.add_argument("--out", metavar="FILE", help=_OUT)
     command.add_argument(
         "--score",

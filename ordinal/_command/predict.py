@@ -11,8 +11,8 @@ from .._files.chunks import TableBlocks
 from .._files.table import layout_of, read_table
 from .._files.writing import check_target
 from .._input.checks import shown
+from .._model.predicted import columns_of_effects, write_csv, write_predicted
 from .._model.predicted import predicted as predicted_rows
-from .._model.predicted import write_csv, write_predicted
 
 
 def predict(args: argparse.Namespace) -> None:
@@ -22,20 +22,39 @@ def predict(args: argparse.Namespace) -> None:
     model = ordinal.load(args.model)
     if not hasattr(model, "predict"):
         raise ValueError(f"{args.model} holds a {type(model).__name__}, not a model")
+    options = _effects(model, args)
     layout_of(args.data, args.separator, args.decimal)
     if args.score:
-        _score(model, args)
+        _score(model, args, options)
     elif args.target is not None:
         raise ValueError("--target names the labels for --score")
     rows = TableBlocks(args.data, separator=args.separator, decimal=args.decimal)
     if args.out:
-        write_predicted(args.out, model, rows, args.proba)
+        write_predicted(args.out, model, rows, args.proba, **options)
         return
-    with closing(predicted_rows(model, rows, args.proba)) as blocks:
+    with closing(predicted_rows(model, rows, args.proba, **options)) as blocks:
         write_csv(sys.stdout, model, blocks)
 
 
-def _score(model: Any, args: argparse.Namespace) -> None:
+def _effects(model: Any, args: argparse.Namespace) -> dict[str, str]:
+    """Return the argument that says which groups the rows are of, if it is given."""
+    if args.effects is None:
+        return {}
+    if not hasattr(model, "random"):
+        raise ValueError(
+            f"--effects: {args.model} holds a {type(model).__name__}, which has no "
+            "random effects: leave the option out"
+        )
+    if model.feature_names is None and args.effects.startswith("known"):
+        raise ValueError(
+            f"--effects {args.effects} finds groups by the names of columns, and the "
+            f"model of {args.model} was fitted to columns without names: take new or "
+            "average"
+        )
+    return {"effects": args.effects}
+
+
+def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> None:
     """Print the errors of the predictions of a table with labels."""
     from .. import metrics  # which predictions alone do not need
 
@@ -50,8 +69,9 @@ def _score(model: Any, args: argparse.Namespace) -> None:
                 "name their column by --target"
             )
         features = [name for name in features if name in model.feature_names]
-    words = {name for name in features if isinstance(table.column(name), list)}
-    predicted = model.predict(table.frame(tuple(features), words))
+        features += columns_of_effects(model, **options)
+    words = {name for name in features if table.is_of_words(name)}
+    predicted = model.predict(table.frame(tuple(features), words), **options)
     classes = model.classes
     values = {
         "MAE": metrics.mae(y, predicted, labels=classes),

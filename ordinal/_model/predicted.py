@@ -24,26 +24,47 @@ from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
 
 
 def predicted(
-    model: Any, X: Any, proba: bool = False
+    model: Any, X: Any, proba: bool = False, **options: Any
 ) -> Generator[tuple[np.ndarray, np.ndarray | None], None, None]:
-    """Labels, (k,), and where asked for probabilities, (k, r), block by block."""
-    start = 0
-    with closing(_rows(model, X)) as blocks:
+    """Labels, (k,), and where asked for probabilities, (k, r), block by block; options
+    are those of the model's predictions.
+    """
+    start, beside = 0, columns_of_effects(model, **options)
+    with closing(_rows(model, X, beside)) as blocks:
         for number, rows in enumerate(blocks):
             with in_block(number, start):
-                labels = np.asarray(model.predict(rows))
-                chances = np.asarray(model.predict_proba(rows)) if proba else None
+                labels = np.asarray(model.predict(rows, **options))
+                chances = None
+                if proba:
+                    chances = np.asarray(model.predict_proba(rows, **options))
             yield labels, chances
             start += labels.size
 
 
-def write_predicted(path: Any, model: Any, X: Any, proba: bool = False) -> None:
+def columns_of_effects(model: Any, effects: str = "new") -> tuple[str, ...]:
+    """Return the columns beside the features that random effects need: those with a
+    slope, and those of known groups.
+    """
+    random = getattr(model, "random", ())
+    features = getattr(model, "feature_names", None) or ()
+    names = [name for own in random for name in own.effects if effects != "average"]
+    if effects.startswith("known"):
+        names += [name for own in random for name in own.columns]
+    return tuple(n for n in dict.fromkeys(names) if n not in (*features, "(Intercept)"))
+
+
+def write_predicted(
+    path: Any, model: Any, X: Any, proba: bool = False, **options: Any
+) -> None:
     """Write predictions to a CSV or .parquet file; whole or not at all."""
     path = as_path("path", path)
     is_parquet = path.endswith(".parquet")
     if is_parquet and not find_spec("pyarrow"):
         raise ValueError(f"to write {path} pyarrow must be installed")
-    with writing(path) as file, closing(predicted(model, X, proba)) as blocks:
+    with (
+        writing(path) as file,
+        closing(predicted(model, X, proba, **options)) as blocks,
+    ):
         if is_parquet:
             _write_parquet(file, model, blocks)
             return
@@ -94,14 +115,15 @@ def _names(model: Any, proba: bool) -> list[str]:
     return ["prediction", *of_ranks]
 
 
-def _rows(model: Any, X: Any) -> Generator[Any, None, None]:
+def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, None]:
     """Yield the features of a source, block by block."""
     if isinstance(X, str | os.PathLike):
         X = TableBlocks(as_path("X", X))
     if isinstance(X, TableBlocks):
-        with closing(X.tables(getattr(model, "feature_names", None))) as tables:
+        features = getattr(model, "feature_names", None)
+        with closing(X.tables(features and (*features, *beside))) as tables:
             for table in tables:
-                yield _features(model, table, X)
+                yield _features(model, table, X, beside)
         return
     if not (has_blocks(X) or (isinstance(X, np.ndarray) and X.size)):
         yield X  # all at once, as it is all there, or has no rows
@@ -111,7 +133,9 @@ def _rows(model: Any, X: Any) -> Generator[Any, None, None]:
             yield block.X
 
 
-def _features(model: Any, table: Table, source: TableBlocks) -> Frame:
+def _features(
+    model: Any, table: Table, source: TableBlocks, beside: tuple[str, ...]
+) -> Frame:
     """Return the columns of a table that the model asks for, those of words as
     categories.
     """
@@ -123,11 +147,13 @@ def _features(model: Any, table: Table, source: TableBlocks) -> Frame:
     names = table.names if by_place else wanted
     learned = getattr(model, "preprocessor", model)
     categories = getattr(learned, "categories", None)
-    if categories is None:
+    if categories is None and not beside:
         return Frame.of_numbers(table.numbers(names), features)
     words = {
         name
-        for name, labels in zip(names, categories, strict=True)
+        for name, labels in zip(names, categories or [None] * len(names), strict=True)
         if labels is not None and labels.dtype.kind == "U"
     }
-    return replace(table.frame(names, words), names=features)
+    words |= {name for name in beside if table.is_of_words(name)}
+    names = (*names, *beside)
+    return replace(table.frame(names, words), names=features and (*features, *beside))
