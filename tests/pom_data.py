@@ -92,3 +92,21 @@ def made():
 
 
 SETS = {"wine": wine(), "housing": housing(), "made": made()}
+
+
+def spread_without_bounds():
+    """(X, y, weight) with a group of rows in the second column: there the first one
+    says next to nothing, and a scale of the group without bounds, at which both ranks
+    have a half, is as good."""
+    counts = [[16, 4], [10, 10], [4, 16], [11, 9], [10, 10], [9, 11]]
+    x, group = np.tile([-1.0, 0.0, 1.0], 2), np.repeat([0.0, 1.0], 3)
+    X = np.repeat(np.column_stack([x, group]), 2, axis=0)
+    return X, np.tile([0, 1], 6), np.ravel(counts)
+
+
+def thousand_ranks():
+    """(X, y): 2000 rows of 1000 ranks, as `rms::orm` has them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 5))
+    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0] + rng.logistic(size=2000)
+    return X, np.argsort(np.argsort(score)) // 2

@@ -44,6 +44,13 @@ class Differing:
             yield (X[part], *(a[part] for a in others))
 
 
+def mapped(X, folder):
+    """The same numbers in a file of this folder."""
+    stored = np.memmap(folder / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    return stored
+
+
 def wavy(n, scale, noise):
     """(X, y): n rows of features of these deviations, and three ranks of a score that
     is a wave along the first one."""

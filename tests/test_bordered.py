@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Monitor
 from numpy.testing import assert_allclose
+from pom_data import thousand_ranks
 from scipy.sparse import csr_array
 
 import ordinal
@@ -131,11 +132,7 @@ def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, options, ki
 
 
 def test_a_continuous_outcome_is_fitted_with_errors():
-    """2000 rows of 1000 ranks, as `rms::orm` has them."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 5))
-    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0] + rng.logistic(size=2000)
-    y = np.argsort(np.argsort(score)) // 2
+    X, y = thousand_ranks()
     model = ordinal.fit_pom(X, y)
     assert model.convergence.converged
     loss, x = model.remembered.loss, model.remembered.x

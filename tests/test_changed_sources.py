@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from internals import ChunkedProblem, source
-from sources import Cut, Differing
+from sources import Cut, Differing, mapped
 
 import ordinal
 from ordinal._rows.source import SPAN, Checksums
@@ -18,8 +18,7 @@ def table(n=120):
 
 def test_a_map_that_is_written_to_between_passes(tmp_path):
     X, y = table(2 * SPAN)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     problem = ChunkedProblem.from_source(stored, y)
     stored[SPAN:] += 1.0
     rows = problem.X
@@ -80,8 +79,7 @@ def test_few_rows_in_chunks_with_a_linear_kernel(name, tmp_path):
         options["probability"] = True
     fit = getattr(ordinal, f"fit_{name}")
     whole = fit(X, y, **options)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     for model in (fit(Cut([40, 41], X, y), None, **options), fit(stored, y, **options)):
         assert model.predict(X).tobytes() == whole.predict(X).tobytes()
         if name != "opbe":

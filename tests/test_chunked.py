@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 from files import solution
 from internals import CHUNK, Arrays, folds
-from sources import Cut, wavy
+from sources import Cut, mapped, wavy
 
 import ordinal
 import ordinal._command.data
@@ -154,8 +154,7 @@ def test_fits_of_rows_in_memory_say_so(rows, name):
 
 def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
     X, y = rows
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     s = Standardizer.fit(X)
     options = OPTIONS | {"gamma": "scale", "classes": [3, 2, 1]}
     for args in ((stored, y), (Cut(range(1000, N, 1777), X, y), None)):

@@ -6,7 +6,7 @@ import scipy.sparse
 from files import solution
 from internals import ChunkedProblem, chunks, source
 from numpy.testing import assert_allclose
-from sources import Cut, wavy
+from sources import Cut, mapped, wavy
 
 import ordinal
 from ordinal._model import preparation
@@ -44,8 +44,7 @@ def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
     X, y = rows
     basis = X[:9] if isinstance(basis, str) else basis
     whole = solution(fit(X, y, basis=basis))
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     source = Cut(range(1000, N, 1777), X, y)
     assert solution(fit(source, None, basis=basis, n_threads=1)) == whole
     assert source.open == 0
@@ -146,8 +145,7 @@ def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
 def test_a_map_of_a_kernel_matrix_is_read_whole(rows, tmp_path):
     X, y = rows[0][:60], rows[1][:60]
     K = ordinal.kernels.RBF(0.2)(X, X)
-    stored = np.memmap(tmp_path / "K", K.dtype, "w+", shape=K.shape)
-    stored[:] = K
+    stored = mapped(K, tmp_path)
     options = {"kernel": "precomputed", "basis": 6, "optimize": False}
     assert solution(fit(stored, y, **options)) == solution(fit(K, y, **options))
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from internals import CHUNK, Arrays, ChunkedProblem, Design, Problem
 from numpy.testing import assert_allclose
-from sources import Cut
+from sources import Cut, mapped
 
 import ordinal
 from ordinal._cumulative import design
@@ -65,8 +65,7 @@ def assert_near(model, whole, names=ESTIMATES):
 def test_pom_of_blocks_is_that_of_rows_in_memory(options, rows, tmp_path):
     X, y = rows
     whole = ordinal.fit_pom(X, y, **options)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     first = ordinal.fit_pom(stored, y, **options)
     assert_near(first, whole)
     assert_allclose(first.loglik, whole.loglik, rtol=SAME)
@@ -242,8 +241,7 @@ def test_lit_and_lat_of_blocks_are_those_of_rows_in_memory(
     (X, y), w, fit = rows, 1.0 + np.arange(N) % 3, THRESHOLDED[name]
     names = "coef", "thresholds"
     whole = fit(X, y, sample_weight=w, **options)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     first = fit(stored, y, sample_weight=w, **options)
     assert_near(first, whole, names)
     assert_allclose(first.convergence.primal, whole.convergence.primal, rtol=SAME)
@@ -304,8 +302,7 @@ def test_probabilities_of_lit_and_lat(name, rows):
 
 def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
     X, y = rows
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     how = {"preprocess": Standardizer}
     whole = PreprocessedModel.fit(ordinal.fit_pom, X, y, l2=0.1, **how)
     for args in ((stored, y), (Cut([77], X, y), None)):

@@ -6,7 +6,7 @@ import scipy.sparse
 from files import solution
 from internals import CHUNK
 from numpy.testing import assert_allclose
-from sources import Cut
+from sources import Cut, mapped
 
 import ordinal
 from ordinal.xofm import fit as xofm_fit
@@ -36,8 +36,7 @@ def fitted(*args, **options):
 )
 def test_blocks_give_the_bytes_of_rows_in_memory(options, rows, tmp_path):
     X, y = rows
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     whole = solution(fitted(X, y, **options))
     for cache_mb, n_threads, args in (
         (1000.0, 1, (stored, y)),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import ChunkedProblem, read_table, readers
+from sources import mapped
 
 import ordinal
 from ordinal import data
@@ -296,8 +297,7 @@ class Cut:
 
 def test_predictions_of_blocks_are_those_of_all_rows(model, tmp_path):
     X, _ = ordinal.datasets.make_gaussians(3500, rng=1)
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     for rows in (X, stored, Cut(X, [1, 700]), pandas.DataFrame(X), X.tolist()):
         labels = list(data.predictions(model, rows))
         np.testing.assert_array_equal(np.concatenate(labels), model.predict(X))

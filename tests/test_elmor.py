@@ -7,6 +7,7 @@ import pytest
 from files import solution
 from internals import chunks
 from numpy.testing import assert_allclose, assert_array_equal
+from sources import mapped
 from strategies import sample
 
 import ordinal
@@ -182,8 +183,7 @@ def test_a_row_that_is_all_of_its_rank_is_judged_by_all():
 
 def test_rows_in_chunks_make_the_model_of_rows_in_memory(tmp_path):
     X, y = sample(20_000, 4)
-    stored = np.memmap(tmp_path / "X", float, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     options = {"n_hidden": 30, "probability": True}
     a = ordinal.fit_elmor(X, y, **options)
     b = ordinal.fit_elmor(stored, y, **options)

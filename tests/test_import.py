@@ -1,11 +1,10 @@
 """Tests of what `import ordinal` loads, and that deferred imports are not noticed."""
 
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from processes import printed
 
 import ordinal
 from ordinal._model.public import NAMES
@@ -16,16 +15,6 @@ FOREIGN = ["matplotlib", "sklearn", "pandas", "dask", "scipy", "polars", "pyarro
 SEPARATE = (
     "ordinal.sklearn", "ordinal.__main__", "ordinal._command",
 )  # fmt: skip
-
-
-def fresh(code: str, *words: str) -> str:
-    """Run this in a process that has imported nothing; return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", "-c", code, *words],
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def modules() -> set[str]:
@@ -43,7 +32,7 @@ def loaded(kind="ordinal"):
 
 
 def test_importing_the_package_loads_a_handful_of_modules():
-    out = fresh(
+    out = printed(
         LOADED
         + """
 import ordinal
@@ -58,7 +47,7 @@ print(ordinal.__version__, len(loaded()), "numpy" in sys.modules)
 
 
 def test_a_method_loads_no_other_one():
-    out = fresh(LOADED + "from ordinal import fit_pom\nprint(*loaded())")
+    out = printed(LOADED + "from ordinal import fit_pom\nprint(*loaded())")
     methods = {f"ordinal.{module}" for module, names in NAMES.items() if names}
     methods = {name for name in methods if "._" not in name}
     assert methods & set(out.split()) == {"ordinal.linear"}
@@ -66,7 +55,7 @@ def test_a_method_loads_no_other_one():
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"]])
 def test_the_command_says_what_it_is_without_numpy(words):
-    out = fresh(
+    out = printed(
         LOADED
         + """
 from ordinal._command.main import main
@@ -82,7 +71,7 @@ finally:
 
 
 def test_predictions_of_the_command_start_without_any_method():
-    out = fresh(
+    out = printed(
         LOADED
         + """
 import atexit
@@ -114,7 +103,7 @@ def test_names_are_those_of_the_modules_that_the_table_says():
 
 def test_everything_is_found_in_a_fresh_process():
     """Asking for all methods imports all modules that might register one."""
-    out = fresh(
+    out = printed(
         LOADED
         + """
 import ordinal
@@ -155,12 +144,12 @@ def stored(tmp_path_factory):
     "read",
     [
         "from ordinal import load; model = load('model.npz')",
-        "import pickle; model = pickle.load(open('model.pickle', 'rb'))",
+        "import pickle\nwith open('model.pickle', 'rb') as f: model = pickle.load(f)",
     ],
 )
 def test_models_are_read_in_a_fresh_process(read, stored):
-    out = fresh(
-        f"import os, sys; os.chdir(sys.argv[1]); {read}\n"
+    out = printed(
+        f"import os, sys\nos.chdir(sys.argv[1])\n{read}\n"
         "print(type(model.model).__module__, model.predict([[10.0, 10.0]]))",
         str(stored),
     )
@@ -168,7 +157,7 @@ def test_models_are_read_in_a_fresh_process(read, stored):
 
 
 def test_threads_that_use_names_first_get_the_same_objects():
-    fresh(
+    printed(
         """
 import random, sys, threading
 
@@ -197,7 +186,7 @@ for name in ordinal.__all__:
 
 def test_an_import_that_ctrl_c_cut_short_is_repeated():
     """Before a module, and after a method has registered and the next one has not."""
-    fresh(
+    printed(
         """
 import sys
 
@@ -233,7 +222,7 @@ assert all(getattr(ordinal, fit.__name__) is fit for fit in fits)
 
 
 def test_those_who_look_at_the_package_see_all_of_it():
-    out = fresh(
+    out = printed(
         """
 import inspect, pydoc
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from files import solution
-from sources import Cut, Differing, wavy
+from sources import Cut, Differing, mapped, wavy
 
 import ordinal
 from ordinal import data
@@ -60,8 +60,7 @@ def fit(name, X, y=None, **options):
 def test_chunks_have_the_bytes_of_rows_in_memory(name, rows, tmp_path):
     (X, y), w = rows, 1.0 + np.arange(N) % 3
     options = {"probability": True} if name in PROBABLE else {}
-    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     if name != "xofm":  # whose rows of other weights are those of test_chunked_xofm.py
         whole = solution(fit(name, X, y, sample_weight=w, **options))
         assert solution(fit(name, Cut([9, 9999], X, y, w), **options)) == whole

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 from internals import _parts, at_work
+from processes import printed
 from test_forks import forked
-from test_pool import idle, run, soon
+from test_pool import idle, soon
 
 from ordinal._numerics.threads import way
 
@@ -154,14 +155,15 @@ print("every press was heard")
 
 
 @pytest.mark.slow
-def test_the_interpreter_ends_while_helpers_are_at_work(tmp_path):
-    assert run(HEAD + LEFT, tmp_path) == "left True"
+def test_the_interpreter_ends_while_helpers_are_at_work():
+    assert printed(HEAD + LEFT, warnings="ignore") == "left True\n"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-def test_no_press_is_lost_in_a_region(tmp_path):
-    assert run(HEAD + PRESSED, tmp_path) == "every press was heard"
+def test_no_press_is_lost_in_a_region():
+    told = printed(HEAD + PRESSED, warnings="ignore")
+    assert told == "every press was heard\n"
 
 
 def test_without_more_threads_a_region_is_done_by_one(pool, monkeypatch):

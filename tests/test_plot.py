@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose
+from processes import printed
 
 from ordinal import fit_xofm, plot
 from ordinal.comparison import friedman
@@ -24,7 +24,7 @@ def errors(n_sets=23, k=12, seed=0):
 
 def test_importing_ordinal_does_not_import_matplotlib():
     code = "import ordinal.plot, sys; assert not {'matplotlib', 'PIL'} & {*sys.modules}"
-    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+    printed(code)
 
 
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):

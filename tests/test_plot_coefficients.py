@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose
-from pom_data import SETS
+from pom_data import SETS, spread_without_bounds
 
 import ordinal
 from ordinal import plot
@@ -91,12 +91,8 @@ def test_intervals_that_hold_no_effect_are_grey(model):
 
 
 def test_bars_without_end_have_arrows():
-    counts = [[16, 4], [10, 10], [4, 16], [11, 9], [10, 10], [9, 11]]
-    x, group = np.tile([-1.0, 0.0, 1.0], 2), np.repeat([0.0, 1.0], 3)
-    model = ordinal.fit_pom(
-        np.repeat(np.column_stack([x, group]), 2, axis=0), np.tile([0, 1], 6),
-        sample_weight=np.ravel(counts), scale=[1],
-    )  # fmt: skip
+    X, y, weight = spread_without_bounds()
+    model = ordinal.fit_pom(X, y, sample_weight=weight, scale=[1])
     ax = plot.coefficients(model, method="profile")
     arrows = {
         line.get_marker(): line for line in ax.lines if line.get_marker() in ("<", ">")

@@ -18,7 +18,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from internals import Design, Monitor, Problem, read_frame
 from numpy.testing import assert_allclose, assert_array_equal
-from pom_data import housing, wine
+from pom_data import housing, thousand_ranks, wine
 from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_array
 
@@ -845,11 +845,9 @@ def ways_between_neighbours(design):
 def test_a_thousand_ranks_are_told_apart_or_not():
     """One column of which one row, of the highest rank, is not 0 is all that
     separates; without it nothing does."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=(2000, 5)), np.zeros(2000)])
-    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0, 0.0] + rng.logistic(size=2000)
-    y = np.argsort(np.argsort(score)) // 2
-    assert certificate(design_of(X[:, :5], y), np.zeros(999 + 5)) is None
+    X, y = thousand_ranks()
+    assert certificate(design_of(X, y), np.zeros(999 + 5)) is None
+    X = np.column_stack([X, np.zeros(2000)])
     X[np.flatnonzero(y == 999)[0], 5] = 1.0
     found = certificate(design_of(X, y), np.zeros(999 + 6))
     assert found is not None
@@ -881,10 +879,7 @@ def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
 def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
     """Two rows per rank, which a slope and a cut separate from the next two as a rule:
     estimates without end."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 5))
-    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0] + rng.logistic(size=2000)
-    y = np.argsort(np.argsort(score)) // 2
+    X, y = thousand_ranks()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = ordinal.fit_pom(X, y, nominal=[0])

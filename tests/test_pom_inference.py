@@ -13,7 +13,7 @@ import scipy.stats
 from internals import normal_margin
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import cumulative_edges, cumulative_loglik, cumulative_terms, slope, slopes
-from pom_data import SETS
+from pom_data import SETS, spread_without_bounds
 
 import ordinal
 from ordinal._numerics.tails import normal_cdf, normal_quantile, normal_two_sided
@@ -366,14 +366,8 @@ def test_profiles_of_the_scale_are_roots_of_the_likelihood():
 
 
 def test_an_end_that_no_value_reaches_is_infinite():
-    """In the second group x says next to nothing: a spread without bounds, at which
-    both ranks have a half, is as good."""
-    counts = [[16, 4], [10, 10], [4, 16], [11, 9], [10, 10], [9, 11]]
-    x, group = np.tile([-1.0, 0.0, 1.0], 2), np.repeat([0.0, 1.0], 3)
-    model = ordinal.fit_pom(
-        np.repeat(np.column_stack([x, group]), 2, axis=0), np.tile([0, 1], 6),
-        sample_weight=np.ravel(counts), scale=[1],
-    )  # fmt: skip
+    X, y, weight = spread_without_bounds()
+    model = ordinal.fit_pom(X, y, sample_weight=weight, scale=[1])
     ends = model.confint(method="profile")
     assert ends["lower"].tolist()[1:] == [-math.inf, pytest.approx(0.28595, abs=1e-5)]
     assert ends["upper"].tolist()[1:] == [math.inf, math.inf]

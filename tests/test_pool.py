@@ -3,8 +3,6 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -13,6 +11,7 @@ from contextlib import suppress
 import pytest
 from internals import OutOfTime, at_work, check_cancelled, ended_by
 from numpy.testing import assert_array_equal
+from processes import printed
 from strategies import sample
 
 import ordinal
@@ -31,17 +30,6 @@ def soon(true):
 
 def idle():
     return not at_work
-
-
-def run(script, tmp_path):
-    """Return what a script prints that has nothing to complain of."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True, text=True, timeout=600, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -191,14 +179,14 @@ print("every press was heard")
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-def test_no_press_is_lost_and_nobody_waits_for_ever(tmp_path):
-    assert run(PRESSED, tmp_path) == "every press was heard"
+def test_no_press_is_lost_and_nobody_waits_for_ever():
+    assert printed(PRESSED, warnings="ignore") == "every press was heard\n"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_forked_child_ends_although_threads_were_at_work(tmp_path):
-    run(
+def test_a_forked_child_ends_although_threads_were_at_work():
+    printed(
         "import os, time\n"
         "from ordinal._numerics.pool import Pool\n"
         "with Pool(2) as pool:\n"
@@ -206,7 +194,7 @@ def test_a_forked_child_ends_although_threads_were_at_work(tmp_path):
         "    child = os.fork()\n"
         "    if child:\n"
         "        assert os.waitpid(child, 0)[1] == 0\n",
-        tmp_path,
+        warnings="ignore",
     )
 
 

@@ -13,7 +13,7 @@ from files import copies
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import registered
 from scipy.sparse import csr_array
-from sources import Cut
+from sources import Cut, mapped
 from strategies import sample
 from test_table_preprocessor import wines
 
@@ -182,12 +182,11 @@ def test_a_preprocessor_is_no_point_of_a_search():
 def test_blocks_and_maps_are_standardised_as_in_a_search(tmp_path):
     X, y = sample(120, 3, d=2)
     X *= 1000.0, 1.0
-    mapped = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
-    mapped[:] = X
+    stored = mapped(X, tmp_path)
     on_basis = partial(ordinal.fit_svorim, basis=8, n_threads=1)
     for fit, given in (
-        (on_basis, (mapped, y)), (on_basis, (Cut([70], X, y), None)),
-        (ordinal.fit_lat, (mapped, y)),
+        (on_basis, (stored, y)), (on_basis, (Cut([70], X, y), None)),
+        (ordinal.fit_lat, (stored, y)),
     ):  # fmt: skip
         space = Grid(tol=[1e-2])
         found = select(fit, *given, search=space, cv=2)

@@ -9,7 +9,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import CHUNK, ChunkedProblem, Moments, Problem
-from sources import Cut
+from sources import Cut, mapped
 
 import ordinal
 from ordinal._model.preparation import make_kernel
@@ -116,8 +116,7 @@ def test_rows_are_taken_by_number(order, k):
 
 def test_a_memmap_is_read_in_slices(tmp_path):
     X, y, w = table(20_001)
-    stored = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
-    stored[:] = X
+    stored = mapped(X, tmp_path)
     problem = ChunkedProblem.from_source(stored, y, sample_weight=w)
     same(problem, Problem.from_arrays(X, y, sample_weight=w))
     chunks = list(problem.X.chunks())
