@@ -690,7 +690,7 @@ def test_thresholds_in_order_have_the_maximum_of_scipy(nominal):
     start = np.zeros(parameters(model).size)
     start[:3] = -1.0, 0.0, 1.0
     found = optimize.minimize(
-        loss, start, method="SLSQP", options={"ftol": 1e-13, "maxiter": 500},
+        loss, start, method="SLSQP", jac="3-point", options={"ftol": 1e-11},
         constraints={"type": "ineq", "fun": lambda x: A @ x, "jac": lambda x: A},
     )  # fmt: skip
     assert found.success

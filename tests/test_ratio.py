@@ -290,10 +290,10 @@ def moves_of(family, link, X, y):
     for x, own in zip(X, y, strict=True):
         S = np.hstack([np.eye(T), np.tile(-x, (T, 1))])
         if family == "stopping":
-            rows += [-S[j] for j in range(own)] + [S[own] for _ in range(own < T)]
+            rows += [-S[j] for j in range(own)] + ([S[own]] if own < T else [])
         elif family == "backward":
             rows += [S[j] for j in range(own, T)]
-            rows += [-S[own - 1] for _ in range(own > 0)]
+            rows += [-S[own - 1]] if own > 0 else []
         elif link == "logit":  # log P(own) - log P(k)
             rows += [S[own:k].sum(axis=0) for k in range(own + 1, T + 1)]
             rows += [-S[k:own].sum(axis=0) for k in range(own)]

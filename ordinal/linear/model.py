@@ -1,7 +1,5 @@
 """Model that `fit_pom` returns, and its tables as broom has them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

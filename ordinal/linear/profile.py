@@ -40,9 +40,9 @@ class FixedParameter:
     def at(self, x: np.ndarray) -> Point:
         whole = self.whole(x)
         point = self.loss.at(whole)
-        if not math.isfinite(point.value):
-            return replace(point, x=x)
         gradient = np.delete(point.gradient, self.index)
+        if not math.isfinite(point.value):
+            return replace(point, x=x, gradient=gradient)
         return Point(x, point.value, gradient, point.hessian.without(self.index))
 
     def whole(self, x: np.ndarray) -> np.ndarray:
