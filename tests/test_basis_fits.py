@@ -318,7 +318,7 @@ def test_auto_tries_no_more_rows_than_pay(fit, monkeypatch):
         return to_tol(self, tol)
 
     to_tol = on_basis.Monitor.to_tol
-    monkeypatch.setattr(basis_of_fits, "enough", enough)
+    monkeypatch.setattr(basis_of_fits, "sufficient_size", enough)
     monkeypatch.setattr(on_basis.Monitor, "to_tol", noted)
     X, y = sample(500, 3, noise=1.0)
     limits = {"_MOST_ROWS": 400, "_FEW": 150, "_FOR_EACH": 2, "_MOST_BASIS": 180}
