@@ -31,7 +31,8 @@ def model(name: str = "svorim") -> bytes:
     """A file of a model of the plain rows."""
     path = Path(tempfile.mkdtemp(dir=".")) / "model.npz"
     options = {} if name == "gpor" else {"probability": True}
-    fit(name, **options).save(path)
+    fitted = grouped() if name == "clmm" else fit(name, **options)
+    fitted.save(path)
     return path.read_bytes()
 
 

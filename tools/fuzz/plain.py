@@ -13,7 +13,7 @@ INSTANCES = {
         "fit('boosting', n_rounds=5)",
         "fit('boosting', n_rounds=5, structure='scores', link='cauchit')",
     ],
-    "ClmmModel": ["grouped()"],
+    "ClmmModel": ["grouped()", "grouped('slope')", "grouped('nodes')"],
     "CnnorModel": ["fit('cnnor', n_filters=2, n_hidden=3, max_iter=30)"],
     "ElmorModel": [
         "fit('elmor', n_hidden=9, probability=True)",
@@ -160,8 +160,9 @@ SPECIAL = {
 # What calls with plain arguments raise, by a part of their sources: some methods are
 # not for models with random effects, and plain models have no categorical terms.
 REFUSED = {
-    "grouped().": "not available (with|for models with) random effects|rows to average"
-    "|for models of fit_pom",
+    "grouped(": "not available (with|for models with) random effects|rows to average"
+    "|for models of fit_pom|not available for a singular model|again without cluster"
+    "|icc is of models",
     ".monotone_effects": "has no monotone effect",
     ".contrasts": "needs a categorical term",
     "ordinal.anova": "needs two models or more",
@@ -204,7 +205,11 @@ OPTIONS = {
     "eta": ["0.01", "1.0"],
     "gamma": ["'scale'", "'auto'", "0.3", "10.0"],
     "greater_is_better": ["False", "None"],
-    "groups": ["ranks()", "np.arange(24) // 3", "list('abcdefgh') * 3"],
+    "effects": ["'new'", "'average'", "'known'", "'known_or_new'"],
+    "groups": [
+        "ranks()", "np.arange(24) // 3", "list('abcdefgh') * 3",
+        "{'group': np.arange(24) % 6}", "{'group': np.arange(24) // 3}",
+    ],
     "impute": ["'median'", "'mean'", "'most_frequent'"],
     "indicator": ["False"],
     "inference": ["'ep'", "'laplace'"],
@@ -229,6 +234,7 @@ OPTIONS = {
     "n_hidden": ["1", "30"],
     "n_intervals": ["1", "3", "[1, 2, 3]"],
     "n_places": ["1", "3"],
+    "n_quadrature": ["3"],
     "n_restarts": ["0", "1"],
     "n_triplets": ["1", "300"],
     "n_threads": ["1", "2", "3"],
@@ -254,6 +260,7 @@ OPTIONS = {
     "rule": ["'mode'", "'median'", "'cost'", "'threshold'", "'nearest'"],
     "sample_weight": ["weights()"],
     "scoring": ["'mae'", "'mze'", "'rps'", "('mae', 'kappa')"],
+    "slopes": ["{'group': [0]}"],
     "solver": ["'smo'", "'admm'", "'lbfgs'", "'sgd'"],
     "separator": ["','", "';'"],
     "standardize": ["False"],

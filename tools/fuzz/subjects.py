@@ -104,13 +104,20 @@ def likely(d: int = 3, **options: Any) -> Any:
 
 
 @functools.cache
-def grouped() -> Any:
+def grouped(kind: str = "intercept") -> Any:
     """A cumulative link mixed model of ranks that no feature separates."""
     y = np.argsort(np.argsort(rows(60).sum(axis=1) + rows(60, 1, seed=5)[:, 0] * 2.5))
-    groups = {"group": np.arange(60) % 6}
+    group = np.arange(60) % 6
+    options: dict[str, dict[str, Any]] = {
+        "intercept": {},
+        "slope": {"slopes": {"group": [0]}, "link": "probit"},
+        "nodes": {"n_quadrature": 3, "nominal": [1], "cluster": group % 3},
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ordinal.fit_clmm(rows(60), y * 3 // 60 + 1, groups=groups)
+        return ordinal.fit_clmm(
+            rows(60), y * 3 // 60 + 1, groups={"group": group}, **options[kind]
+        )
 
 
 def standardized() -> Any:

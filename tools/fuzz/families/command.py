@@ -6,8 +6,9 @@ from call import Call
 
 METHODS = [
     "npsvor", "npsvor-admm", "svorim", "svorex", "shashua-levin", "redsvm", "tlssvor",
-    "gpor-laplace", "gpor-ep", "xofm", "boosting",
+    "gpor-laplace", "gpor-ep", "xofm", "boosting", "clmm",
 ]  # fmt: skip
+EFFECTS = ["'new'", "'average'", "'known'", "'known_or_new'"]
 
 # What may stand in the place of any word of a command.
 WORDS = [
@@ -67,7 +68,8 @@ SPLITS = [
     "splits(train_idx=np.array([None]))", "model()",
 ]  # fmt: skip
 MODELS = [
-    *(f"model({name!r})" for name in ("svorim", "npsvor", "tlssvor", "gpor", "xofm")),
+    *(f"model({name!r})" for name in (
+        "svorim", "npsvor", "tlssvor", "gpor", "xofm", "clmm")),
     "model()[:-30]", "model()[:0]", "model()[:100] + b'x' + model()[101:]", "table()",
     "npz(header=np.zeros(3))", "splits()", "model() + b'x'", "b'PK' + model()",
 ]  # fmt: skip
@@ -98,6 +100,8 @@ class Command:
 def _fit(rng: random.Random) -> tuple[list[str], dict[str, str]]:
     method = rng.choice(METHODS)
     words = ["'fit'", "'t.csv'", "'--method'", repr(method), "'--out'", "'o.npz'"]
+    if method == "clmm":
+        words += ["'--random'", rng.choice(["'(1 | c)'", "'(1 + a || c)'", "'(1 |'"])]
     for _ in range(rng.choice((0, 0, 1, 2))):
         words += rng.choice(
             [
@@ -115,8 +119,9 @@ def _fit(rng: random.Random) -> tuple[list[str], dict[str, str]]:
 def _predict(rng: random.Random) -> tuple[list[str], dict[str, str]]:
     words = ["'predict'", "'m.npz'", "'t.csv'"]
     words += rng.choice([[], ["'--proba'"], ["'--out'", "'o.csv'"]])
+    words += rng.choice([[], [], ["'--effects'", rng.choice(EFFECTS)]])
     table = _table(rng, "table(header='a,b,c', labels='')")
-    return words, {"m_npz": rng.choice(MODELS[:5] * 3 + MODELS), "t_csv": table}
+    return words, {"m_npz": rng.choice(MODELS[:6] * 3 + MODELS), "t_csv": table}
 
 
 def _compare(rng: random.Random) -> tuple[list[str], dict[str, str]]:
