@@ -71,11 +71,7 @@ by_clmm <- function(name, formula, ...) {
   ordinal:::setPar.clmm(rho, x)
   found <- polished(name, function(v) ordinal:::getNLA(rho, v, which = !bound), x[!bound])
   ordinal:::setPar.clmm(rho, found$x, which = !bound)
-  sd <- lapply(rho$ST, function(ST) {
-    S <- diag(diag(ST), nrow(ST))
-    diag(ST) <- 1
-    sqrt(diag(ST %*% S %*% S %*% t(ST)))
-  })
+  sd <- lapply(rho$ST, function(ST) sqrt(rowSums(ST^2)))
   is_scalar <- all(lengths(rho$ST) == 1) && !any(bound)
   add(name, found, fixed, unlist(sd), if (is_scalar) rep(1, length(sd)) else numeric(0))
 }
