@@ -141,11 +141,10 @@ def fit_clmm(
         Weight of the group of each row, or with a formula the name of a column. Weight
         2 has the same effect as a second group with the same rows. It needs a single
         factor.
-    cluster : (n,) array-like of numbers or strings, or name of a column, optional
-        Clusters of rows, which must contain whole groups of every factor. The
-        covariance is then the sandwich of the clusters, as in `fit_pom`, which is valid
-        although the model of the rows of a cluster is wrong. A group of weight 2 counts
-        twice in its cluster. Some 30 clusters or more are needed.
+    cluster : (n,) array-like of numbers or strings, optional
+        Group of each row, such as a person, for cluster-robust standard errors: the
+        covariance is the sandwich formula over the G groups, with the factor
+        G / (G - 1). It needs about 30 groups or more.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
