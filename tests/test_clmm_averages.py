@@ -55,10 +55,11 @@ def triangles(model, psi):
 
 
 def below(model, psi, X, shift):
-    """P(y <= j) of rows whose offset is moved by `shift`, (n, r - 1)."""
+    """P(y <= j) of rows whose offset is moved by `shift`, (n,) or (G, n): its shape with
+    (r - 1,) behind."""
     p, t = model.coef.size, model.alpha.size
     s = np.exp(X[:, model.scale] @ psi[t + p : t + p + model.scale.size])
-    eta = psi[:t] - (X @ psi[t : t + p] + shift)[:, None]
+    eta = psi[:t] - (X @ psi[t : t + p] + shift)[..., None]
     return cumulative(model.link, eta / s[:, None])
 
 
@@ -74,10 +75,7 @@ def mean_of_new(model, psi, X):
         share = np.exp(-0.5 * (u * u).sum(axis=1))
         total = (total[:, None] * share / share.sum()).ravel()
         weight = (weight[:, :, None] + (Z @ L @ u.T)[:, None, :]).reshape(len(X), -1)
-    return sum(
-        w * below(model, psi, X, shift).mean(axis=0)
-        for w, shift in zip(total, weight.T, strict=True)
-    )
+    return total @ below(model, psi, X, weight.T).mean(axis=1)
 
 
 def estimates(model):
