@@ -113,7 +113,8 @@ class Comparisons(Diagnostics):
         Returns
         -------
         Table
-            As for `drop1`, where "dof" is the number of parameters that are added.
+            As for `drop1`, where "dof" is the number of parameters that are added;
+            tests are nan for "none".
 
         Raises
         ------

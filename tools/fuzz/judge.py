@@ -2,13 +2,14 @@
 
 Failures are exceptions other than those of `call.ALLOWED` and of the package, NaN in
 what is returned for finite arguments or in what a returned model predicts, unless the
-docstring says "nan if", warnings that are not the package's own, messages that are
-empty or longer than 500 characters, exceptions that nobody could catch, and a changed
-treatment of floating point errors.
+docstring says "nan if" or "nan for", warnings that are not the package's own, messages
+that are empty or longer than 500 characters, exceptions that nobody could catch, and a
+changed treatment of floating point errors.
 """
 
 import functools
 import linecache
+import re
 import sys
 import traceback
 import warnings
@@ -48,7 +49,7 @@ def judge(call: Call) -> Outcome:
         warnings.simplefilter("always")
         try:
             result = function(*positional, **named)
-            promised = "nan if" in (function.__doc__ or "")
+            promised = re.search(r"\bnan\s+(if|for)\b", function.__doc__ or "")
             said = "" if promised else complaint(given, result)
             outcome = (
                 Outcome("nan", True, said, call.function) if said else Outcome("ok")
