@@ -55,8 +55,8 @@ def triangles(model, psi):
 
 
 def below(model, psi, X, shift):
-    """P(y <= j) of rows whose offset is moved by `shift`, (n,) or (G, n): its shape with
-    (r - 1,) behind."""
+    """P(y <= j) of rows whose offset is moved by `shift`, (n,) or (G, n): its shape
+    with (r - 1,) behind."""
     p, t = model.coef.size, model.alpha.size
     s = np.exp(X[:, model.scale] @ psi[t + p : t + p + model.scale.size])
     eta = psi[:t] - (X @ psi[t : t + p] + shift)[..., None]
