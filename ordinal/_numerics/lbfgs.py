@@ -240,12 +240,14 @@ def minimize(
     if not here.finite:
         raise NotFiniteError("the function is not finite at the given point")
     while True:
-        d, left = pairs.direction(here.gradient), here.steepest
+        d, left = None, here.steepest
         if by_gain and pairs.count:
+            d = pairs.direction(here.gradient)
             left = -0.5 * float(here.gradient @ d)
         status = _status(left, tol, n_iter, max_iter, monitor)
         if status is not None:
             break
+        d = pairs.direction(here.gradient) if d is None else d
         length = length_of(d)
         # without curvature, a step of length 1
         step = min(1.0 if pairs.count else 1.0 / length, max_step / length)
