@@ -780,7 +780,8 @@ def test_restarts_are_reproducible_and_keep_the_best():
     b = fit_gpor(X, y, n_restarts=3, rng=np.random.default_rng(5), **options)
     assert_array_equal(a.coef, b.coef)
     assert a.convergence.n_iter == b.convergence.n_iter > alone.convergence.n_iter
-    assert a.convergence.primal <= alone.convergence.primal
+    # The same optimum may differ in its last bit: products depend on where arrays lie.
+    assert a.convergence.primal <= alone.convergence.primal * (1 + 1e-14)
     values = {
         fit_gpor(X, y, n_restarts=1, rng=seed, **options).convergence.n_iter
         for seed in range(4)
