@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -415,10 +415,8 @@ class MixedLikelihood:
 
         Raises ValueError if the effects have no mode at x.
         """
+        found = self._existing_mode(x)
         with np.errstate(all="ignore"):
-            found = self.mode(x)
-            if found is None:
-                raise ValueError("the random effects have no mode at these parameters")
             _, direct, by_levels = self._parts(x, *found)
         eta, up, low, spread = direct
         of_row = cluster[self.order]
@@ -487,19 +485,22 @@ class MixedLikelihood:
         of_columns = self._by_lambda(second, self.by_rest(self.by_row[1]), v)
         return [a + c for a, c in zip(through_eta, of_columns, strict=True)]
 
-    def of_modes(self, x: np.ndarray, c: list[np.ndarray]) -> tuple[float, np.ndarray]:
-        """Return what the delta method needs of a sum c'b of effects.
+    def of_modes(
+        self, x: np.ndarray, sums: Sequence[list[np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the delta method needs of sums c'b of effects.
 
         Parameters
         ----------
         x : (p,) array
-        c : list of (G, q) arrays, one per term
+        sums : (k,) sequence of the coefficients c
+            Each c is a list of (G, q) arrays, one per term.
 
         Returns
         -------
-        variance : float
+        variance : (k,) array
             c' Lambda A^-1 Lambda' c, that of c'b about its mode at x.
-        gradient : (p,) array
+        gradient : (k, p) array
             Derivatives of c'b^ by x: with v = A^-1 Lambda'c they are those of
             v'Lambda'Z'w l' at fixed u, and of c'Lambda u^ by Lambda.
 
@@ -508,27 +509,36 @@ class MixedLikelihood:
         ValueError
             The effects have no mode at x.
         """
-        with np.errstate(all="ignore"):
-            found = self.mode(x)
-        if found is None:
-            raise ValueError("the random effects have no mode at these parameters")
-        (ends, mode), L = found, self.lambdas(x)
-        rest = np.concatenate([np.zeros(0), *(own.ravel() for own in c[1:])])
-        v = self._solved(L, mode.factor, c[0], rest, [np.zeros_like(u) for u in mode.u])
-        parts = zip(c, L, v, strict=True)
-        variance = sum(float(((own @ S) * w).sum()) for own, S, w in parts)
+        ends, mode = self._existing_mode(x)
+        L = self.lambdas(x)
         (G, q), m, b = mode.u[0].shape, self.m, self.effects(L, mode.u)
         self.sums(ends, b)
         none = np.zeros((G, q, q)), np.zeros((G, q, m)), np.zeros((m, m))
         self.kernel.bends(ends, b, *none, np.zeros((G, q)), self.by_row)
-        direct = np.zeros((4, self.rank.size))
-        moved = self._moved(ends, L, mode, [2 * w for w in v], direct)
-        by_theta = [
-            (own.T @ u + part.sum(axis=0))[t.free]
-            for own, u, part, t in zip(c, mode.u, moved, self.terms, strict=True)
-        ]
-        by_parameters = self._by_parameters(*direct)[:, 0]
-        return variance, np.concatenate([by_parameters, *by_theta])
+        variance, gradient = np.empty(len(sums)), np.empty((len(sums), x.size))
+        zero = [np.zeros_like(u) for u in mode.u]
+        for i, c in enumerate(sums):
+            rest = np.concatenate([np.zeros(0), *(own.ravel() for own in c[1:])])
+            v = self._solved(L, mode.factor, c[0], rest, zero)
+            parts = zip(c, L, v, strict=True)
+            variance[i] = sum(float(((own @ S) * w).sum()) for own, S, w in parts)
+            direct = np.zeros((4, self.rank.size))
+            moved = self._moved(ends, L, mode, [2 * w for w in v], direct)
+            by_theta = [
+                (own.T @ u + part.sum(axis=0))[t.free]
+                for own, u, part, t in zip(c, mode.u, moved, self.terms, strict=True)
+            ]
+            by_parameters = self._by_parameters(*direct)[:, 0]
+            gradient[i] = np.concatenate([by_parameters, *by_theta])
+        return variance, gradient
+
+    def _existing_mode(self, x: np.ndarray) -> tuple[np.ndarray, Mode]:
+        """Return the mode of the effects; ValueError without any."""
+        with np.errstate(all="ignore"):
+            found = self.mode(x)
+        if found is None:
+            raise ValueError("the random effects have no mode at these parameters")
+        return found
 
     def _covariances(
         self, L: list[np.ndarray], factor: EffectFactor, P: np.ndarray
@@ -576,7 +586,8 @@ class MixedLikelihood:
         of each cluster, (p, n_clusters).
         """
         D, C = self.design, n_clusters
-        M, slots = 1 + D.nominal.size, np.zeros((D.T, 1 + D.nominal.size, C))
+        M = 1 + D.nominal.size
+        slots = np.zeros((D.T, M, C))
         cell = self.rank if cluster is None else self.rank * C + cluster
         for j in range(M):
             sign = 1.0 if j == 0 else -self.N[:, j - 1]

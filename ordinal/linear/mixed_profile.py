@@ -203,18 +203,27 @@ class RememberedMixed:
         """Return the square roots of (1) in `mixed_margins` for each row of a gradient,
         whose last columns are those by the effects of the terms, if known.
         """
-        t, out = len(self.raw), np.empty(len(gradient))
-        for i, g in enumerate(gradient):
-            parts = np.split(g[t:], np.cumsum(known)[:-1])
-            c = [
-                (part.reshape(-1, term.q) if part.size else
-                 np.zeros((term.n_levels, term.q))) / unit
-                for part, term, unit in zip(
-                    parts, self.loss.terms, self.units, strict=True)
-            ]  # fmt: skip
-            variance, own = self.loss.of_modes(self.x, c)
-            own += g[:t] @ self.raw
-            out[i] = math.sqrt(max(own @ self.covariance @ own + variance, 0.0))
+        t = len(self.raw)
+        sums = [self._by_term(known, by_effects) for by_effects in gradient[:, t:]]
+        variance, by_modes = self.loss.of_modes(self.x, sums)
+        G = by_modes + gradient[:, :t] @ self.raw
+        variance += ((G @ self.covariance) * G).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+    def _by_term(
+        self, known: Sequence[int], by_effects: np.ndarray
+    ) -> list[np.ndarray]:
+        """Return derivatives by the effects of each term, (G, q), in the units of the
+        loss: 0 for a term of which none is known.
+        """
+        out = []
+        ends = np.cumsum(known)
+        for term, unit, n, end in zip(
+            self.loss.terms, self.units, known, ends, strict=True
+        ):
+            shape = term.n_levels, term.q
+            own = by_effects[end - n : end].reshape(shape) if n else np.zeros(shape)
+            out.append(own / unit)
         return out
 
     @property
