@@ -53,7 +53,7 @@ from .random_terms import (
     split_formula,
     term_of,
 )
-from .sandwich import CovarianceType, Middle
+from .sandwich import CovarianceType, Middle, sandwich_of_clusters
 from .training import Missing
 
 _NOISE = {"logit": 1.81, "probit": 1.0, "cauchit": 1.81}  # deviation, or like it
@@ -419,24 +419,14 @@ def _fit(
         whole = np.zeros((x.size, x.size))
         whole[np.ix_(search.free, search.free)] = V
     if whole is not None and clusters is not None:
-        whole = _sandwich(loss, x, whole, clusters)
+        counted = np.unique(clusters[loss.design.weight > 0])
+        scores = loss.scores(x, clusters, int(clusters.max()) + 1)[counted]
+        whole = sandwich_of_clusters(scores, whole)
     end = prepared.monitor.record(
         status, search.n_iter, violation, loss.value_and_gradient(x)[0], None
     )
     kind: CovarianceType = "observed" if clusters is None else "cluster"
     return _model(prepared, made, loss, x, end, whole, kind, is_singular, plain)
-
-
-def _sandwich(
-    loss: MixedLikelihood, x: np.ndarray, bread: np.ndarray, clusters: np.ndarray
-) -> np.ndarray:
-    """Return (1) of `sandwich`, with the gradients of log L of the clusters."""
-    counted = np.unique(clusters[loss.design.weight > 0])
-    G = counted.size
-    if G < 2:
-        raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
-    s = loss.scores(x, clusters, int(clusters.max()) + 1) @ bread
-    return np.asarray(s.T @ s) * (G / (G - 1))
 
 
 def _model(

@@ -136,13 +136,18 @@ def sandwich(
     _, group = np.unique(cluster[weight > 0], return_inverse=True)
     place = np.zeros(cluster.size, np.intp)
     place[weight > 0] = group
-    G = int(group.max()) + 1
-    if G < 2:
-        raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
-    sums = np.zeros((G, p))
+    sums = np.zeros((int(group.max()) + 1, p))
     for rows, s in loss.scores(x):
         # Several rows of a chunk are of one cluster.
         np.add.at(sums, place[rows], weight[rows][:, None] * s)
+    return sandwich_of_clusters(sums, bread)
+
+
+def sandwich_of_clusters(sums: np.ndarray, bread: np.ndarray) -> np.ndarray:
+    """V of (1), (p, p), from the gradients of the clusters that have weight, (G, p)."""
+    G = len(sums)
+    if G < 2:
+        raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
     # The factor is that of Stata and of R's sandwich::vcovCL.
     return np.asarray(bread @ (sums.T @ sums) @ bread) * (G / (G - 1))
 
