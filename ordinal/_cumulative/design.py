@@ -76,6 +76,15 @@ def mean_offset(offset: np.ndarray) -> np.ndarray:
     return offset if offset.ndim == 1 else np.asarray(offset.mean(axis=1))
 
 
+def check_offset_columns(offset: np.ndarray, T: int) -> None:
+    """Raise ValueError unless offsets by threshold, (n, k), are of T thresholds."""
+    if offset.shape[1] != T:
+        raise ValueError(
+            f"offset must have a column for each of the {T} thresholds, or be a vector "
+            f"with an entry per row, got shape {offset.shape}"
+        )
+
+
 def by_threshold(offset: np.ndarray) -> np.ndarray:
     """Offsets of rows by thresholds, (n, T), or (n, 1) where they are the same."""
     return offset[:, None] if offset.ndim == 1 else offset

@@ -178,8 +178,10 @@ class RowwiseLikelihood(Likelihood):
             u = np.zeros((D.T + 2, E.shape[1]))
             u[1:-1] = D.J @ free
             above, below = D.offset_ends()
-            a = np.einsum("ik,ik->i", E, u[D.rank + 1]) - (f + above) * s
-            b = np.einsum("ik,ik->i", E, u[D.rank]) - (f + below) * s
+            at_above = (f + above) * s
+            at_below = at_above if below is above else (f + below) * s
+            a = np.einsum("ik,ik->i", E, u[D.rank + 1]) - at_above
+            b = np.einsum("ik,ik->i", E, u[D.rank]) - at_below
             delta = np.einsum("ik,ik->i", E, np.diff(u, axis=0)[D.rank])
             if D.is_shifted:
                 delta -= (above - below) * s

@@ -261,6 +261,11 @@ def is_certificate(design: Design, direction: np.ndarray) -> bool:
     """
     moved = design.of_chunks(partial(_moved, direction))
     largest, least = float(moved[:, 0].max()), float(moved[:, 1].min())
+    return _holds(direction, largest, least)
+
+
+def _holds(direction: np.ndarray, largest: float, least: float) -> bool:
+    """Return whether a row moves by a direction, and none to the wrong side."""
     # The length of a direction means nothing: moves are judged relative to it.
     size = np.abs(direction).max()
     return bool(largest > _HOLDS * size and least >= -_HOLDS * largest)
@@ -308,7 +313,7 @@ class Cone(Protocol):
         """
 
     def normal(self, row: Row) -> np.ndarray:
-        """Return a row of A, (p,)."""
+        """Return the vector (p,) of one row of A."""
 
     def whole(self, d: np.ndarray) -> np.ndarray:
         """Return all parameters of a direction."""
@@ -344,8 +349,7 @@ def certificate_of(A: np.ndarray, guess: np.ndarray) -> np.ndarray | None:
                 return None
             d = nearest(_Given(A))
         moved = A @ d
-        largest, size = float(np.abs(moved).max(initial=0.0)), np.abs(d).max()
-        if largest > _HOLDS * size and moved.min() >= -_HOLDS * largest:
+        if _holds(d, float(np.abs(moved).max(initial=0.0)), float(moved.min())):
             return d
     return None
 

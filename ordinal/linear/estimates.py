@@ -16,6 +16,7 @@ from .._cumulative.design import (
     Design,
     Threshold,
     by_threshold,
+    check_offset_columns,
     mean_offset,
     structure_of,
     threshold_parameter_names,
@@ -288,7 +289,7 @@ class Estimates(Thresholds, ModelWithRows):
 
     @property
     def may_cross(self) -> bool:
-        """Whether thresholds may cross at rows, by nominal effects or by offsets."""
+        """Return whether nominal effects or offsets may make thresholds cross."""
         return self.nominal.size > 0 or self.shifted
 
     @property
@@ -395,9 +396,9 @@ def check_likelihood(model: Estimates, asked: str) -> None:
 
 
 def covariance_for(model: Estimates, asked: str) -> np.ndarray:
-    """Return the covariance.
+    """Return the covariance of the estimates.
 
-    ValueError where it says nothing of errors, or there is none.
+    Raises ValueError if there is none, or if it does not describe their errors.
     """
     check_likelihood(model, asked)
     if model.covariance is None:
@@ -430,12 +431,8 @@ def predictors(
     cuts, f = thresholds_at(model, Z), _times(Z, model.location, model.coef)[:, None]
     if offset is not None:
         known = by_threshold(offset)
-        if known.shape[1] not in (1, cuts.shape[1]):
-            raise ValueError(
-                f"offset must have a column for each of the {cuts.shape[1]} "
-                f"thresholds, or be a vector with an entry per row, got shape "
-                f"{offset.shape}"
-            )
+        if known.shape[1] > 1:
+            check_offset_columns(known, cuts.shape[1])
         f = f + known
     finite_scores(f)
     log_spread = _times(Z, model.scale, model.scale_coef)

@@ -14,6 +14,7 @@ from .._cumulative.design import (
     Design,
     Threshold,
     check_columns,
+    check_offset_columns,
     read_offset,
 )
 from .._cumulative.fitting import likelihood_of
@@ -213,12 +214,7 @@ def _design(
 
 def _check_thresholds_of(offset: np.ndarray, problem: Problem) -> None:
     """Raise ValueError for offsets by threshold that the rows are not for."""
-    T = problem.present.size - 1
-    if offset.shape[1] != T:
-        raise ValueError(
-            f"offset must have a column for each of the {T} thresholds, or be a vector "
-            f"with an entry per row, got shape {offset.shape}"
-        )
+    check_offset_columns(offset, problem.present.size - 1)
     if not problem.present.all() or isinstance(problem.X, Rows):
         where = "of all ranks" if not problem.present.all() else "in memory"
         raise ValueError(f"offset by threshold needs rows {where}")
