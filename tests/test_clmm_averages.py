@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from oracles import slope, slopes
 
 import ordinal
 from ordinal._cumulative.likelihood import cumulative
@@ -83,23 +84,13 @@ def estimates(model):
     return np.concatenate([model.parameters, *parts])
 
 
-def slopes(function, x, h=1e-4):
-    """Central differences of the fourth order, (k, p)."""
-    out = []
-    for j in range(x.size):
-        e = h * (np.arange(x.size) == j)
-        ends = [function(x + k * e) for k in (-2, -1, 1, 2)]
-        out.append((ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h))
-    return np.array(out).T
-
-
 @pytest.mark.parametrize("kind", ["slope", "scale"])
 def test_averages_of_new_groups_are_integrals_with_errors_of_all_parameters(kind):
     model, X, _ = fitted(kind)
     rows, psi = X[:4], estimates(model)
     found = model.average_proba(rows, cumulative=True)
     assert_allclose(found["probability"], mean_of_new(model, psi, rows), atol=1e-9)
-    G = slopes(lambda v: mean_of_new(model, v, rows), psi)
+    G = slopes(lambda v: mean_of_new(model, v, rows), psi, 1e-4)
     errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
     assert_allclose(found["standard_error"], errors, rtol=1e-6)
     without = np.sqrt(
@@ -113,8 +104,7 @@ def test_effects_in_new_groups_are_slopes_with_errors_of_all_parameters():
     rows, psi, h = X[:3], estimates(model), 1e-3
 
     def effect(v):
-        ends = [mean_of_new(model, v, rows + k * h) for k in (-2, -1, 1, 2)]
-        return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h)
+        return slope(lambda t: mean_of_new(model, v, rows + t), h)
 
     found = model.marginal_effects(rows)
     steps = np.diff(np.concatenate([[0], effect(psi), [0]]))
@@ -155,7 +145,7 @@ def covariance_of_modes(fit, x):
             fit.units, shapes, strict=True)])  # fmt: skip
         return whole.T @ (first * scale) - v
 
-    A = -slopes(gradient, np.concatenate([u.ravel() for u in mode.u]))
+    A = -slopes(gradient, np.concatenate([u.ravel() for u in mode.u]), 1e-4)
     return whole @ np.linalg.inv(A) @ whole.T
 
 
@@ -182,8 +172,8 @@ def test_errors_of_known_groups_have_those_of_the_modes(kind):
     assert_allclose(modes_at(fit, fit.x), b, atol=1e-9)
     q = fit.loss.design.n_parameters
     psi_of = lambda x: fit.loss.design.raw(x[:q])  # noqa: E731
-    by_x = slopes(lambda x: mean(psi_of(x), modes_at(fit, x)), fit.x)
-    by_b = slopes(lambda v: mean(model.parameters, v), b)
+    by_x = slopes(lambda x: mean(psi_of(x), modes_at(fit, x)), fit.x, 1e-4)
+    by_b = slopes(lambda v: mean(model.parameters, v), b, 1e-4)
     C = covariance_of_modes(fit, fit.x)
     variance = np.einsum("ij,jk,ik->i", by_x, fit.covariance, by_x)
     beside = np.einsum("ij,jk,ik->i", by_b, C, by_b)

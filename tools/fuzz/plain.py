@@ -162,7 +162,7 @@ SPECIAL = {
 REFUSED = {
     "grouped(": "not available (with|for models with) random effects|rows to average"
     "|for models of fit_pom|not available for a singular model|again without cluster"
-    "|fit without robust and cluster|icc is of models|names must be coefficients"
+    "|fit without robust and cluster|icc is of models"
     "|odds_ratios are of the logit link",
     ".monotone_effects": "has no monotone effect",
     ".contrasts": "needs a categorical term",

@@ -111,7 +111,7 @@ def grouped(kind: str = "intercept") -> Any:
     options: dict[str, dict[str, Any]] = {
         "intercept": {},
         "slope": {"slopes": {"group": [0]}, "link": "probit"},
-        "nodes": {"n_quadrature": 3, "nominal": [1], "cluster": group % 3},
+        "nodes": {"n_quadrature": 3, "nominal": [0], "cluster": group % 3},
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
