@@ -128,9 +128,9 @@ def _variant(loss: Likelihood, link: Link, scale: bool = True) -> Likelihood:
 def _descent(
     loss: Likelihood, x: np.ndarray, max_iter: int, monitor: Monitor, done: int
 ) -> Minimum:
-    """Return a minimum from x.
+    """Return the minimum that a search reaches from x.
 
-    Without Hessian where there are many features, and `violation` is then the largest
+    With many features, the search uses no Hessian, and `violation` is the largest
     slope.
     """
     rowwise = RowwiseLikelihood | ChunkedLikelihood

@@ -125,5 +125,5 @@ class _Nearby:
         return np.asarray(self._unit * (self._inverse.T @ d))
 
     def solution(self) -> np.ndarray:
-        """Return x + s of (2)."""
+        """Return the end x + s of the step that solves (2)."""
         return self.whole(float(np.linalg.norm(self.c)) * nearest(self))

@@ -452,7 +452,7 @@ class _Chunks:
         self._rows = X, rank, weight
 
     def matvec(self, v: np.ndarray) -> Parts:
-        """Return the product X v."""
+        """Return the product of the rows with a vector, X v."""
         parts = [matvec(self._chunk(rows), v) for rows in strips(self.n, CHUNK)]
         return (np.concatenate(parts),)
 

@@ -556,10 +556,10 @@ def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
 
 
 def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
-    """Return the problem.
+    """Return the problem as the evidence reads it.
 
-    Of rows in chunks with the moments of its columns, or in memory if the basis is one
-    of all rows.
+    Rows in chunks come with the moments of their columns; if all rows are the basis,
+    they are read into memory.
     """
     if not isinstance(problem, ChunkedProblem):
         return problem

@@ -85,7 +85,7 @@ class Wald(Estimates):
 
     @property
     def has_errors(self) -> bool:
-        """Whether the model has standard errors, and intervals and tests based on them.
+        """Return whether there are standard errors, and intervals and tests by them.
 
         A penalised fit has none, nor has one with separated ranks or with more features
         than `covariance` is computed for.

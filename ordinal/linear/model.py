@@ -514,7 +514,7 @@ class PomPath(Storable):
 
     @property
     def gaps(self) -> np.ndarray:
-        """Duality gaps, (K,).
+        """Return the duality gaps of the models, (K,).
 
         They are upper bounds on the distances of the objectives, mean losses with
         penalties, to their minima.

@@ -233,9 +233,7 @@ def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 class RowParts(NamedTuple):
-    """What (1) needs of rows with k predictors each: J (n, k, p), g (n, k) and
-    M (n, k, k).
-    """
+    """Parts of (1) for rows of k predictors: J (n, k, p), g (n, k) and M (n, k, k)."""
 
     J: np.ndarray
     g: np.ndarray

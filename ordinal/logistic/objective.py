@@ -303,9 +303,9 @@ def _judged(
 
 
 def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
-    """Newton's method.
+    """Minimise the loss by Newton's method.
 
-    Its violation is the length of the next step in the norm of the Hessian of the sum
+    The violation is the length of the next step in the norm of the Hessian of the sum
     of the losses.
     """
     here, n_iter, violation = loss.start(), 0, np.inf
