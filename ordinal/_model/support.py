@@ -94,20 +94,20 @@ def decision(model: Any, X: MatrixLike) -> np.ndarray:
 
 def decisions(
     models: Sequence[Any],
-    used: Sequence[np.ndarray] | None,
+    used: Sequence[np.ndarray | None],
     X: np.ndarray | CSR,
     X_test: Any,
 ) -> Sequence[np.ndarray | None]:
     """Return each model's `decision_function` of `X_test`, or None without `X_test`.
 
     The models are of one kernel, and their support rows the rows `used` of X, so that
-    k(X_test, X) serves them all; or, where that is None, the same for all of them.
+    k(X_test, X) serves them all; or, where these are None, the same for all of them.
     """
     if X_test is None or isinstance(models[0].kernel, Precomputed):
         return [None] * len(models)
     columns = [model._columns() for model in models]
     ends = np.cumsum([c.shape[1] for c in columns])
-    if used is None:
+    if used[0] is None:
         support, coef = models[0].support, np.hstack(columns)
     else:
         coef = np.zeros((len(X), ends[-1]))

@@ -20,13 +20,14 @@ SMO thus takes at most `max_iter` steps; and a problem runs again only if its vi
 has fallen by a fifth within the last _ROUNDS judgements, which it can do only so often
 before it is below tol.
 
-Along a path each program is solved from the solution of the last.
+A `Follower` solves each program from the solution of the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -460,43 +461,45 @@ class _Fit:
         return Status.MAX_ITER if limit else Status.STALLED
 
 
-def solve_path(
-    gram: Gram,
-    programs: Sequence[Program],
-    *,
-    tol: float,
-    max_iter: int,
-    n_threads: int,
-    monitor: Monitor,
-    begin: np.ndarray | None = None,
-    starts: Sequence[np.ndarray] | None = None,
-) -> Iterator[Solution]:
-    """Return the solution of every program, as `solve` finds it, begun ahead of that of
-    the one before, and the first at `begin`; or each of them at `starts`.
-    """
-    g, s = np.zeros_like(programs[0].lo) if begin is None else begin, None
-    pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
-    for i, program in enumerate(programs):
-        if starts is not None:
-            g = starts[i]
-        elif s is not None:
-            g = nearest_feasible(
-                extrapolated(s.g, s.f, programs[i - 1], program), program
-            )
-        with monitor.numbered("point", i, len(programs)):
-            s = solve(
-                gram,
-                program,
-                g,
-                tol=tol,
-                max_iter=max_iter,
-                n_threads=n_threads,
-                monitor=monitor,
-                pivoting=pivoting,
-                from_start=starts is not None,
-            )
-        monitor = monitor.after(int(s.n_iter.sum()))
-        yield s
+class Follower:
+    """Solutions of programs over one Gram, each begun ahead of the one before."""
+
+    def __init__(self, gram: Gram, tol: float, max_iter: int, n_threads: int):
+        self._gram = gram
+        self._how: dict[str, Any] = {
+            "tol": tol, "max_iter": max_iter, "n_threads": n_threads
+        }  # fmt: skip
+        self._pivoting: list[Pivoting] = []
+        self._last: tuple[Program, Solution] | None = None
+
+    def solve(
+        self,
+        program: Program,
+        monitor: Monitor,
+        begin: np.ndarray | None = None,
+        from_start: bool = False,
+    ) -> Solution:
+        """Return the solution of a program, begun at `begin` if it is given.
+
+        `from_start` is that of the function `solve`.
+        """
+        if not self._pivoting:
+            curvature, P = program.curvature, len(program.lo)
+            self._pivoting = [Pivoting(self._gram, curvature, P) for _ in range(P)]
+        if begin is None and self._last is not None:
+            last, s = self._last
+            begin = nearest_feasible(extrapolated(s.g, s.f, last, program), program)
+        found = solve(
+            self._gram,
+            program,
+            np.zeros_like(program.lo) if begin is None else begin,
+            monitor=monitor,
+            pivoting=self._pivoting,
+            from_start=from_start,
+            **self._how,
+        )
+        self._last = program, found
+        return found
 
 
 def values(

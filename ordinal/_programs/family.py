@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -83,27 +84,56 @@ class Solved(ABC):
         """Return <w, phi(x)> - b of the training rows, (n,), for the only problem."""
 
 
-class Solver(Protocol[P, M]):
+class Fits(ABC, Generic[P, M]):
+    """Fits to one problem, each begun at the solution of the one before."""
+
+    def __init__(self, monitor: Monitor):
+        self._monitor = monitor
+
+    @abstractmethod
+    def fit(self, point: P) -> tuple[M, np.ndarray | None]:
+        """Return the model of a point, and the numbers of its support rows; None if
+        these are the basis rows.
+        """
+
+    def path(self, points: Sequence[P]) -> list[tuple[M, np.ndarray | None]]:
+        """Return what `fit` returns, for every point."""
+        found = []
+        for i, point in enumerate(points):
+            with self._monitor.numbered("point", i, len(points)):
+                found.append(self.fit(point))
+        return found
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what is shared by the fits."""
+
+
+class Solver(ABC, Generic[P, M]):
     """Way to fit the models of a family: with the whole kernel matrix or on a basis."""
 
-    def fit(
-        self,
-        points: Sequence[P],
-        problem: Problem,
-        start: Any = None,
-        products: Products | None = None,
-    ) -> tuple[list[M], list[np.ndarray] | None]:
-        """Return one model per point, and the numbers of their support rows; None if
-        these are the basis rows.
+    @abstractmethod
+    def begin(
+        self, problem: Problem, start: Any = None, products: Products | None = None
+    ) -> Fits[P, M]:
+        """Return the fits to a problem, the first of which begins at the model `start`.
 
-        Each point begins at the solution of the one before, the first at the model
-        `start`. `products` are the inner products of the rows, if they are known.
+        `products` are the inner products of the rows, if they are known.
         """
-        ...
 
     def restricted_to(self, problem: Problem, rows: np.ndarray) -> Solver[P, M]:
         """Return the solver for a problem of these training rows, as in a fold."""
-        ...
+        return self
+
+    def fit(self, problem: Problem, point: P, start: Any = None) -> M:
+        """Return the model of one point."""
+        with closing(self.begin(problem, start)) as fits:
+            return fits.fit(point)[0]
+
+    def fit_path(self, problem: Problem, points: Sequence[P]) -> list[M]:
+        """Return the models of several points."""
+        with closing(self.begin(problem)) as fits:
+            return [model for model, _ in fits.path(points)]
 
 
 class Family(ABC, Generic[P, M]):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Unpack
@@ -15,18 +15,19 @@ from .._input.checks import check_count, check_factor, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Kernel, Labels, Matrix, MatrixLike
 from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, held_for
-from .._model.folds import calibrate, split_problem
+from .._model.folds import Shares, calibrate, split_problem
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions, read_only_matrix, support_rows
 from .._rows.chunks import Reading
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
+from .._watch.monitor import Monitor
 from ..kernels import Precomputed
 from ..kernels.features import Features
 from ..kernels.functions import on_basis
 from ..kernels.tiles import Evaluator, Products
-from .driver import Solution, least_rows, records, solve_path, values
-from .family import Family, KernelOptions, M, P, Solved
+from .driver import Follower, Solution, least_rows, records, values
+from .family import Family, Fits, KernelOptions, M, P, Solved, Solver
 from .on_basis import BasisFit, record
 from .program import Program, gram_in_time
 from .proximal import Solution as ProximalSolution
@@ -72,8 +73,55 @@ def _scores(
     return np.asarray(values.product(coef)[:, 0])
 
 
+class _FitsOnBasis(Fits[P, M]):
+    """Fits on the features of a basis, which are made once."""
+
+    def __init__(self, solver: OnBasis[P, M], problem: Problem, start: Any):
+        options = solver.options
+        super().__init__(options.monitor)
+        self._solver, self._problem, self._start = solver, problem, start
+        self._fits = BasisFit(
+            solver.features,
+            problem.X,
+            solver.family.rank(problem),
+            problem.weight,
+            options.cache_mb,
+            options.n_threads,
+            np.random.default_rng(options.seed),
+            options.monitor,
+        )
+
+    def fit(self, point: P) -> tuple[M, None]:
+        """Return the model of a point."""
+        family, options = self._solver.family, self._solver.options
+        problem, features, start = self._problem, self._solver.features, self._start
+        losses = family.losses(point, problem)
+        starts = self._fits.following(losses)
+        # rows of a precomputed kernel may have other numbers in a fold
+        warm = start is not None and not isinstance(options.kernel, Precomputed)
+        found = self._fits.fit(
+            losses,
+            starts or family.begin_on_basis(start, losses, problem, features),
+            tol=options.monitor.tol,
+            warm=warm or starts is not None,
+            max_iter=options.max_iter or _NEWTON_STEPS,
+        )
+        solved = BasisSolution(options, features, found)
+        return family.model(point, problem, solved), None
+
+    def path(self, points: Sequence[P]) -> list[tuple[M, np.ndarray | None]]:
+        """Return what `fit` returns, for points that are checked before."""
+        for point in points:
+            self._fits.check(self._solver.family.losses(point, self._problem))
+        return super().path(points)
+
+    def close(self) -> None:
+        """Release the features."""
+        self._fits.close()
+
+
 @dataclass(frozen=True, slots=True)
-class OnBasis(Generic[P, M]):
+class OnBasis(Solver[P, M]):
     """Solver of a family on the features of a basis."""
 
     family: Family[P, M]
@@ -103,7 +151,7 @@ class OnBasis(Generic[P, M]):
 
             def fit(part: Problem, tried: BasisChoice) -> M:
                 here = cls.choose(family, coarse, tried, part, point)
-                return here.fit([point], part)[0][0]
+                return here.fit(part, point)
 
             choice = enough_rows(problem, kernel, fit, options.seed)
         features = chosen(choice, kernel, problem, options.seed, options.n_threads)
@@ -117,41 +165,11 @@ class OnBasis(Generic[P, M]):
         )
         return replace(self, features=features)
 
-    def fit(
-        self,
-        points: Sequence[P],
-        problem: Problem,
-        start: Any = None,
-        products: Products | None = None,
-    ) -> tuple[list[M], None]:
-        """Return one model per point; all of them have the basis rows as support."""
-        family, options, features = self.family, self.options, self.features
-        losses = [family.losses(point, problem) for point in points]
-        starts = family.begin_on_basis(start, losses[0], problem, features)
-        fits = BasisFit(
-            features,
-            problem.X,
-            family.rank(problem),
-            problem.weight,
-            options.cache_mb,
-            options.n_threads,
-            np.random.default_rng(options.seed),
-            options.monitor,
-        )
-        with closing(fits):
-            found = fits.path(
-                losses,
-                starts,
-                tol=options.monitor.tol,
-                # rows of a precomputed kernel may have other numbers in a fold
-                warm=start is not None and not isinstance(options.kernel, Precomputed),
-                max_iter=options.max_iter or _NEWTON_STEPS,
-            )
-        models = [
-            family.model(point, problem, BasisSolution(options, features, of))
-            for point, of in zip(points, found, strict=True)
-        ]
-        return models, None
+    def begin(
+        self, problem: Problem, start: Any = None, products: Products | None = None
+    ) -> Fits[P, M]:
+        """Return the fits to a problem; all have the basis rows as support."""
+        return _FitsOnBasis(self, problem, start)
 
 
 MAX_ITER = 10_000_000  # pair steps: some 100 per row at 100 000 rows
@@ -215,84 +233,84 @@ class WholeSolution(Solved):
         return np.asarray(s.f[0] - s.b[0, 0])
 
 
+class _FitsToKernel(Fits[P, M]):
+    """Fits with the whole kernel matrix, whose rows they share."""
+
+    def __init__(
+        self,
+        family: Family[P, M],
+        options: KernelOptions,
+        problem: Problem,
+        start: Any,
+        products: Products | None,
+    ):
+        super().__init__(options.monitor)
+        self._family, self._options, self._start = family, options, start
+        self._problem = self._inner = problem
+        self._order = order = family.order(problem)
+        if order is not None:
+            self._inner, _ = split_problem(problem, options.kernel, order, order[:0])
+            products = None if products is None else products.in_order(order)
+        self._products = products
+        self._followers: list[Follower] = []  # one per program of a point
+
+    def fit(
+        self, point: P, multipliers: np.ndarray | None = None
+    ) -> tuple[M, np.ndarray]:
+        """Return the model of a point, begun at `multipliers` if they are given, and
+        the numbers of its support rows.
+        """
+        family, options = self._family, self._options
+        programs = family.programs(point, self._inner)
+        begin = multipliers
+        if not self._followers:
+            if begin is None and self._start is not None:
+                begin = family.begin(self._start, programs[0], point, self._inner)
+            self._followers = self._followers_of(programs)
+        solutions = []
+        for follower, program in zip(self._followers, programs, strict=True):
+            given = multipliers is not None
+            found = follower.solve(program, self._monitor, begin, from_start=given)
+            self._monitor = self._monitor.after(int(found.n_iter.sum()))
+            solutions.append(found)
+        solved = WholeSolution(
+            options, self._problem, programs, solutions, family.keeps_duals, self._order
+        )
+        return family.model(point, self._problem, solved), solved.rows
+
+    def close(self) -> None:
+        """Release the kernel matrix."""
+        self._followers.clear()
+
+    def _followers_of(self, programs: Sequence[Program]) -> list[Follower]:
+        options, monitor = self._options, self._monitor
+        gram = gram_in_time(
+            monitor,
+            options.kernel,
+            self._inner.X,
+            options.cache_mb,
+            options.n_threads,
+            least_rows(max(program.lo.shape[1] for program in programs)),
+            self._products,
+        )
+        max_iter = options.max_iter or MAX_ITER
+        return [
+            Follower(gram, monitor.tol, max_iter, options.n_threads) for _ in programs
+        ]
+
+
 @dataclass(frozen=True, slots=True)
-class WholeKernel(Generic[P, M]):
+class WholeKernel(Solver[P, M]):
     """Solver of a family with the whole kernel matrix."""
 
     family: Family[P, M]
     options: KernelOptions
 
-    def restricted_to(self, problem: Problem, rows: np.ndarray) -> WholeKernel[P, M]:
-        """Return this solver, which depends on no row."""
-        return self
-
-    def fit(
-        self,
-        points: Sequence[P],
-        problem: Problem,
-        start: Any = None,
-        products: Products | None = None,
-        begins: Sequence[np.ndarray] | None = None,
-    ) -> tuple[list[M], list[np.ndarray]]:
-        """Return one model per point, and the numbers of their support rows.
-
-        With `begins` each point begins at its own multipliers, not at the last point.
-        """
-        family, options, inner = self.family, self.options, problem
-        order = family.order(problem)
-        if order is not None:
-            inner, _ = split_problem(problem, options.kernel, order, order[:0])
-            products = None if products is None else products.in_order(order)
-        programs = [family.programs(point, inner) for point in points]
-        begin = None
-        if start is not None:
-            begin = family.begin(start, programs[0][0], points[0], inner)
-        solutions = self._solved(programs, inner, begin, begins, products)
-        models: list[M] = []
-        used: list[np.ndarray] = []
-        for point, own, found in zip(points, programs, solutions, strict=True):
-            solved = WholeSolution(
-                options, problem, own, found, family.keeps_duals, order
-            )
-            models.append(family.model(point, problem, solved))
-            used.append(solved.rows)
-        return models, used
-
-    def _solved(
-        self,
-        programs: list[list[Program]],
-        problem: Problem,
-        begin: np.ndarray | None,
-        begins: Sequence[np.ndarray] | None,
-        products: Products | None,
-    ) -> list[tuple[Solution, ...]]:
-        """Return the solutions of every point; each begins at those of the last."""
-        options, monitor = self.options, self.options.monitor
-        least = least_rows(max(program.lo.shape[1] for program in programs[0]))
-        gram = gram_in_time(
-            monitor,
-            options.kernel,
-            problem.X,
-            options.cache_mb,
-            options.n_threads,
-            least,
-            products,
-        )
-        paths = []
-        for path in zip(*programs, strict=True):
-            found = solve_path(
-                gram,
-                path,
-                tol=monitor.tol,
-                max_iter=options.max_iter or MAX_ITER,
-                n_threads=options.n_threads,
-                monitor=monitor,
-                begin=begin,
-                starts=begins,
-            )
-            paths.append(list(found))
-            monitor = monitor.after(sum(int(s.n_iter.sum()) for s in paths[-1]))
-        return list(zip(*paths, strict=True))
+    def begin(
+        self, problem: Problem, start: Any = None, products: Products | None = None
+    ) -> _FitsToKernel[P, M]:
+        """Return the fits to a problem."""
+        return _FitsToKernel(self.family, self.options, problem, start, products)
 
 
 class Arguments(KernelCommon, total=False):
@@ -312,7 +330,18 @@ def fit(
     **arguments: Unpack[Arguments],
 ) -> M:
     """Return the model of one point."""
-    return fit_path(family, X, y, [point], **arguments)[0][0]
+    with _prepared(family, X, y, point, **arguments) as task:
+        solver, problem = task.solver, task.problem
+        model = solver.fit(problem, point, arguments.get("start"))
+
+        def fit_fold(part: Problem, rows: np.ndarray) -> list[M]:
+            start = model if task.family.folds_start else None
+            return [solver.restricted_to(part, rows).fit(part, point, start)]
+
+        (model,) = calibrate([model], problem, task.shares, fit_fold, task.monitor)
+        task.monitor.conclude(model.convergence)
+    task.family.warn(model)
+    return model
 
 
 def checked_cost(C: float) -> float:
@@ -358,18 +387,62 @@ def fit_path(
     points: Sequence[P],
     products: Products | None = None,
     X_test: Matrix | None = None,
-    *,
-    basis: AnyBasis | None = None,
-    cache_mb: float = 1000.0,
-    max_iter: int | None = None,
-    start: Any = None,
-    **common: Unpack[KernelCommon],
+    **arguments: Unpack[Arguments],
 ) -> tuple[list[M], Sequence[np.ndarray | None]]:
     """Return one model per point, each begun at the solution of the one before.
 
     Kernel values, from the inner products `products` of the rows if they are given, or
     features on a basis are computed once for all points. The second value is the
     decision function of each model at the rows of `X_test`, or None.
+    """
+    start = arguments.get("start")
+    with _prepared(family, X, y, points[-1], **arguments) as task:
+        family, solver, problem = task.family, task.solver, task.problem
+        with closing(solver.begin(problem, start, products)) as fits:
+            models, used = map(list, zip(*fits.path(points), strict=True))
+        scores = decisions(models, used, problem.X, X_test)
+
+        def fit_fold(part: Problem, rows: np.ndarray) -> list[M]:
+            here = solver.restricted_to(part, rows)
+            if not family.folds_start:
+                return here.fit_path(part, points)
+            pairs = zip(points, models, strict=True)
+            return [here.fit(part, point, model) for point, model in pairs]
+
+        models = calibrate(models, problem, task.shares, fit_fold, task.monitor)
+        task.monitor.conclude(models[-1].convergence)
+    for model in models:
+        family.warn(model)
+    return models, scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Task(Generic[P, M]):
+    """Checked arguments of a fit, and its solver."""
+
+    family: Family[P, M]
+    solver: Solver[P, M]
+    problem: Problem
+    shares: Shares | None
+    monitor: Monitor
+
+
+@contextmanager
+def _prepared(
+    family: Family[P, M],
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    point: P,
+    *,
+    basis: AnyBasis | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    start: Any = None,
+    **common: Unpack[KernelCommon],
+) -> Iterator[_Task[P, M]]:
+    """Check and read the arguments, and choose the basis by models of a point.
+
+    The monitor is at work, and the rows are open, until the context is left.
     """
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
@@ -395,20 +468,6 @@ def fit_path(
         solver = (
             family.own_solver(options) or WholeKernel(family, options)
             if choice is None
-            else OnBasis.choose(family, options, choice, problem, points[-1])
+            else OnBasis.choose(family, options, choice, problem, point)
         )
-        models, used = solver.fit(points, problem, start, products)
-        scores = decisions(models, used, problem.X, X_test)
-
-        def fit_fold(part: Problem, rows: np.ndarray) -> list[M]:
-            here = solver.restricted_to(part, rows)
-            if not family.folds_start:
-                return here.fit(points, part)[0]
-            pairs = zip(points, models, strict=True)
-            return [here.fit([point], part, model)[0][0] for point, model in pairs]
-
-        models = calibrate(models, problem, shares, fit_fold, monitor)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        family.warn(model)
-    return models, scores
+        yield _Task(family, solver, problem, shares, monitor)

@@ -516,6 +516,7 @@ class BasisFit:
     ):
         self._features, self._monitor = features, monitor
         self._n, self._weight = rank.size, weight
+        self._last: tuple[list[Solution], Sequence[Losses]] | None = None
         # in rows: for all of them, and for a copy of a sample
         room = int(min(2 * rank.size, cache_mb * 1e6 / (4 * features.m)))
         self._rows: RemoteBasisRows | LocalBasisRows
@@ -530,40 +531,40 @@ class BasisFit:
         """Release what other processes hold for the fit."""
         self._rows.close()
 
-    def path(
+    def check(self, problems: Sequence[Losses]) -> None:
+        """Raise ValueError if the losses are beyond the range of the solver."""
+        _check_boxes(problems, self._weight)
+
+    def following(self, problems: Sequence[Losses]) -> list[Start] | None:
+        """Return where problems begin after those before; None for the first ones."""
+        if self._last is None:
+            return None
+        return [
+            # sigma is a length of multipliers, which grow with the boxes.
+            replace(s.end, sigma=s.end.sigma * new.largest / old.largest)
+            for s, old, new in zip(*self._last, problems, strict=True)
+        ]
+
+    def fit(
         self,
-        points: Sequence[Sequence[Losses]],
+        problems: Sequence[Losses],
         starts: Sequence[Start],
         *,
         warm: bool,
         tol: float,
         max_iter: int,
-    ) -> list[list[Solution]]:
-        """Return the solutions of the problems of each point.
+    ) -> list[Solution]:
+        """Return the solutions of the problems of one point.
 
-        The first point begins at the starts, near them if `warm` and else on samples of
-        the rows; every other one begins at the solutions of the point before it.
-
-        Where time is up before all rows have been seen, objectives are infinite.
+        They begin near the starts if `warm`, and else on samples of the rows. Where
+        time is up before all rows have been seen, objectives are infinite.
         """
-        for problems in points:
-            _check_boxes(problems, self._weight)
-        found: list[list[Solution]] = []
-        for i, problems in enumerate(points):
-            if i > 0:
-                starts = [
-                    # sigma is a length of multipliers, which grow with the boxes.
-                    replace(s.end, sigma=s.end.sigma * new.largest / old.largest)
-                    for s, old, new in zip(
-                        found[-1], points[i - 1], problems, strict=True
-                    )
-                ]
-            with self._monitor.numbered("point", i, len(points)):
-                near = warm or i > 0
-                found.append(self._point(problems, starts, near, tol, max_iter))
+        self.check(problems)
+        found = self._solved(problems, starts, warm, tol, max_iter)
+        self._last = found, problems
         return found
 
-    def _point(
+    def _solved(
         self,
         problems: Sequence[Losses],
         starts: Sequence[Start],

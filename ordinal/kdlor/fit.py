@@ -6,8 +6,8 @@ as pairs of neighbouring ranks; the thresholds cut the score of its solution.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Unpack
 
@@ -32,6 +32,7 @@ from .._input.types import (
     Rng,
 )
 from .._model.basis import chosen, enough_rows, features_among, read
+from .._model.folds import Shares as FoldShares
 from .._model.folds import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
 from .._model.preprocessed import Preprocess, preprocessed
@@ -223,70 +224,82 @@ class KdlorFit:
     monitor: Monitor
 
     def features(
-        self, choice: BasisChoice, problem: Problem, ridges: Sequence[float], seed: int
+        self, choice: BasisChoice, problem: Problem, ridge: float, seed: int
     ) -> Features:
         """Return the features of the chosen basis.
 
-        If its size is to be found, models of the last ridge decide.
+        If its size is to be found, models of this ridge decide.
         """
         if choice.way == "auto":
 
             def fit(part: Problem, tried: BasisChoice) -> KdlorModel:
-                features = self.features(tried, part, ridges, seed)
-                return self.fit(part, ridges[-1:], features)[0]
+                features = self.features(tried, part, ridge, seed)
+                return self.fit(part, ridge, features)
 
             choice = enough_rows(problem, self.kernel, fit, seed)
         return chosen(choice, self.kernel, problem, seed, self.n_threads)
 
     def features_in_time(
-        self, choice: BasisChoice, problem: Problem, ridges: Sequence[float], seed: int
+        self, choice: BasisChoice, problem: Problem, ridge: float, seed: int
     ) -> Features:
         """`features`, or those of a single row where time is up before."""
         try:
             with self.monitor.stage("basis"), self.monitor.limited(Monitor.GRACE):
-                return self.features(choice, problem, ridges, seed)
+                return self.features(choice, problem, ridge, seed)
         except OutOfTime:
-            return self.features(BasisChoice("random", 1), problem, ridges, seed)
+            return self.features(BasisChoice("random", 1), problem, ridge, seed)
 
     def fit(
+        self, problem: Problem, ridge: float, features: Features | None
+    ) -> KdlorModel:
+        """Return the model of one ridge, on a basis or on every row."""
+        return self._fit(problem, ridge, features, self.scatter(problem, features))
+
+    def fit_path(
         self,
         problem: Problem,
         ridges: Sequence[float],
         features: Features | None,
         products: Products | None = None,
     ) -> list[KdlorModel]:
-        """Return one model per ridge, on a basis or on every row."""
-        shares, models = Shares.from_problem(problem), list[KdlorModel]()
-        scatter: Scatter | None = None
+        """Return one model per ridge, by the same scatter."""
+        models, n = list[KdlorModel](), len(ridges)
+        scatter = self.scatter(problem, features, products, n)
         for i, u in enumerate(ridges):
-            with self.monitor.numbered("point", i, len(ridges)):
-                try:
-                    if scatter is None:
-                        scatter = self._scatter(
-                            problem, shares, features, products, len(ridges)
-                        )
-                    last = i + 1 == len(ridges)
-                    model = self._solve(problem, scatter, u, last)
-                except OutOfTime:
-                    support = support_of(self.kernel, problem, features)
-                    model = self._nothing(problem, support, u, Status.MAX_TIME)
-            models.append(model)
+            with self.monitor.numbered("point", i, n):
+                last = i + 1 == n
+                models.append(self._fit(problem, u, features, scatter, last))
         return models
 
-    def _scatter(
+    def _fit(
         self,
         problem: Problem,
-        shares: Shares,
+        u: float,
         features: Features | None,
-        products: Products | None,
-        n_ridges: int,
-    ) -> Scatter:
-        with self.monitor.stage("scatter"), self.monitor.limited():
-            if features is None:
-                return OfRows(
-                    self.kernel, problem, shares, self.n_threads, products, n_ridges
-                )
-            return BasisScatter(features, problem, shares, self.n_threads)
+        scatter: Scatter | None,
+        last: bool = True,
+    ) -> KdlorModel:
+        """Return the model of a ridge; without scatter, time was up."""
+        if scatter is not None:
+            with suppress(OutOfTime):
+                return self._solve(problem, scatter, u, last)
+        support = support_of(self.kernel, problem, features)
+        return self._nothing(problem, support, u, Status.MAX_TIME)
+
+    def scatter(
+        self,
+        problem: Problem,
+        features: Features | None,
+        products: Products | None = None,
+        n_ridges: int = 1,
+    ) -> Scatter | None:
+        """Return the scatter for so many ridges, or None if time is up."""
+        shares, n_threads = Shares.from_problem(problem), self.n_threads
+        with suppress(OutOfTime), self.monitor.stage("scatter"), self.monitor.limited():
+            if features is not None:
+                return BasisScatter(features, problem, shares, n_threads)
+            return OfRows(self.kernel, problem, shares, n_threads, products, n_ridges)
+        return None
 
     def _solve(
         self, problem: Problem, scatter: Scatter, u: float, last: bool
@@ -516,12 +529,24 @@ def fit_kdlor(
     >>> ordinal.fit_kdlor(X, y, basis=10).support.shape
     (10, 2)
     """
-    return _fit(
-        X, y, [ridge], C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
+    ridge = check_factor("ridge", ridge)
+    with _prepared(
+        X, y, ridge, C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
         tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )[0][0]  # fmt: skip
+    ) as task:  # fmt: skip
+        model = task.job.fit(task.problem, ridge, task.features)
+
+        def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
+            return [task.job.fit(part, ridge, task.features_among(part, rows))]
+
+        (model,) = task.calibrated([model], fit_fold)
+    model.convergence.warn_unless_converged("fit_kdlor", _ADVICE)
+    return model
+
+
+_ADVICE = "take a basis"
 
 
 def _fit_path(
@@ -535,58 +560,77 @@ def _fit_path(
     """Return a model for the ridge of every point, from one kernel matrix, and the
     decision function of each for the rows of `X_test`, or None.
     """
-    return _fit(X, y, [p["ridge"] for p in points], products, X_test, **options)
+    ridges = [check_factor("ridge", point["ridge"]) for point in points]
+    with _prepared(X, y, ridges[-1], **options) as task:
+        job, problem, features = task.job, task.problem, task.features
+        models = job.fit_path(problem, ridges, features, products)
+        used = None if features is not None else weighty(problem)
+        scores = decisions(models, [used] * len(models), problem.X, X_test)
+
+        def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
+            return job.fit_path(part, ridges, task.features_among(part, rows))
+
+        models = task.calibrated(models, fit_fold)
+    for model in models:
+        model.convergence.warn_unless_converged("fit_kdlor", _ADVICE)
+    return models, scores
 
 
-def _fit(
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Checked arguments of a fit, and the features of its basis."""
+
+    job: KdlorFit
+    problem: Problem
+    features: Features | None
+    shares: FoldShares | None
+
+    def features_among(self, part: Problem, rows: np.ndarray) -> Features | None:
+        """Return the features for a part of the problem, which has these rows."""
+        if self.features is None:
+            return None
+        job = self.job
+        return features_among(self.features, job.kernel, part.X, rows, job.n_threads)
+
+    def calibrated(
+        self,
+        models: list[KdlorModel],
+        fit: Callable[[Problem, np.ndarray], list[KdlorModel]],
+    ) -> list[KdlorModel]:
+        """Return the models with their links, by fits to the folds."""
+        monitor = self.job.monitor
+        models = calibrate(models, self.problem, self.shares, fit, monitor)
+        monitor.conclude(models[-1].convergence)
+        return models
+
+
+@contextmanager
+def _prepared(
     X: MatrixLike | Blocks,
     y: Labels | None,
-    ridges: Sequence[float],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
+    ridge: float,
     *,
     C: float,
     basis: AnyBasis | None,
     max_iter: int,
     **common: Unpack[KernelCommon],
-) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """Return one model per ridge, as `_fit_path`."""
-    ridges = [check_factor("ridge", u) for u in ridges]
+) -> Iterator[_Task]:
+    """Check and read the arguments, and choose the basis by models of a ridge."""
     C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
-    prepared = prepare_with_kernel(
-        "fit_kdlor",
-        X,
-        y,
-        Reading(on_basis(basis, common.get("kernel")), False, basis is not None),
-        **common,
-    )
+    chunks = on_basis(basis, common.get("kernel"))
+    reading = Reading(chunks, False, basis is not None)
+    prepared = prepare_with_kernel("fit_kdlor", X, y, reading, **common)
     problem, kernel = prepared.problem, prepared.kernel
     choice = read(basis, kernel, problem)
     # before the folds are drawn, which change nothing of a model
     seed = 0 if choice is None else int(prepared.rng.integers(2**31))
-    share = prepared.folds(few=choice is not None)
+    shares = prepared.folds(few=choice is not None)
     with prepared.monitor as monitor, closing(problem):
         job = KdlorFit(kernel, C, max_iter, prepared.n_threads, monitor)
         features = None
         if choice is not None:
-            features = job.features_in_time(choice, problem, ridges, seed)
-        models = job.fit(problem, ridges, features, products)
-        used = None if features is not None else [weighty(problem)] * len(models)
-        f = decisions(models, used, problem.X, X_test)
-
-        def of_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
-            here = features
-            if features is not None:
-                here = features_among(
-                    features, kernel, part.X, rows, prepared.n_threads
-                )
-            return job.fit(part, ridges, here)
-
-        models = calibrate(models, problem, share, of_fold, monitor)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        model.convergence.warn_unless_converged("fit_kdlor", "take a basis")
-    return models, f
+            features = job.features_in_time(choice, problem, ridge, seed)
+        yield _Task(job, problem, features, shares)
 
 
 register(

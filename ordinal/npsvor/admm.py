@@ -5,6 +5,7 @@ solves them on a factor of the kernel matrix.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -18,7 +19,7 @@ from .._model.folds import Shares
 from .._model.support import support_rows
 from .._programs.admm import Factor, LowRankFactor, NoFactor, exact_factor, solve_admm
 from .._programs.driver import records, values
-from .._programs.family import Family, KernelOptions, Solved
+from .._programs.family import Family, Fits, KernelOptions, Solved, Solver
 from .._programs.fit import WholeKernel
 from .._programs.losses import Losses
 from .._programs.on_basis import by_problem
@@ -153,8 +154,8 @@ class NpsvorAdmm(Npsvor):
 
 
 @dataclass(frozen=True, slots=True)
-class Admm:
-    """Solver of all points and ranks at once, with one factorisation."""
+class Admm(Solver[Parameters, NpsvorModel]):
+    """Solver of all ranks at once, with one factorisation."""
 
     family: NpsvorAdmm
     options: KernelOptions
@@ -167,19 +168,47 @@ class Admm:
         here = np.flatnonzero(np.isin(rows, basis))
         return replace(self, family=replace(self.family, low_rank=here))
 
-    def fit(
+    def begin(
         self,
-        points: Sequence[Parameters],
         problem: Problem,
         start: Any = None,  # noqa: ANN401  (no start is taken)
         products: Products | None = None,
-    ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
-        """Return one model per point, and the numbers of their support rows."""
+    ) -> _FitsByAdmm:
+        """Return the fits to a problem."""
+        return _FitsByAdmm(self.family, self.options, problem, products)
+
+
+class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
+    """Fits by ADMM, which iterates the problems of all points at once."""
+
+    def __init__(
+        self,
+        family: NpsvorAdmm,
+        options: KernelOptions,
+        problem: Problem,
+        products: Products | None,
+    ):
+        super().__init__(options.monitor)
+        self.family, self.options = family, options
+        self._problem, self._products = problem, products
+
+    def close(self) -> None:
+        """Do nothing: the factor is that of one call."""
+
+    def fit(self, point: Parameters) -> tuple[NpsvorModel, np.ndarray | None]:
+        """Return the model of a point, and the numbers of its support rows."""
+        return self.path([point])[0]
+
+    def path(
+        self, points: Sequence[Parameters]
+    ) -> list[tuple[NpsvorModel, np.ndarray | None]]:
+        """Return what `fit` returns for every point, by products that they share."""
+        problem = self._problem
         family, options = self.family, self.options
         # the residuals by their tolerances, which are its unit
         monitor = options.monitor.to_tol(1.0)
         programs = [family.programs(point, problem)[0] for point in points]
-        factor = self._factor(problem, products)
+        factor = self._factor()
         out = solve_admm(
             factor,
             programs,
@@ -203,7 +232,7 @@ class Admm:
                 factor = NoFactor()  # its memory is as large as that of the rows of K
             try:
                 with monitor.stage("polish"):
-                    return self._polished(points, problem, inside, products)
+                    return self._polished(points, inside)
             except OutOfTime:  # before SMO could begin
                 pass
         G = factor.product(out.g)
@@ -233,9 +262,9 @@ class Admm:
                     cost=family.cost,
                 )
             )
-        return models, [rows] * len(models)
+        return [(model, rows) for model in models]
 
-    def _factor(self, problem: Problem, products: Products | None) -> Factor | NoFactor:
+    def _factor(self) -> Factor | NoFactor:
         """Return a factor of K + rho I, or none where time is up."""
         family, options = self.family, self.options
         # far below what the residuals can see
@@ -246,15 +275,15 @@ class Admm:
                 if family.low_rank is None:
                     return exact_factor(
                         options.kernel,
-                        problem.X,
+                        self._problem.X,
                         family.rho,
                         allowed,
                         options.n_threads,
-                        products,
+                        self._products,
                     )
                 return LowRankFactor(
                     options.kernel,
-                    problem.X,
+                    self._problem.X,
                     family.rho,
                     family.low_rank,
                     options.n_threads,
@@ -263,13 +292,13 @@ class Admm:
             return NoFactor()
 
     def _polished(
-        self,
-        points: Sequence[Parameters],
-        problem: Problem,
-        inside: list[np.ndarray],
-        products: Products | None,
-    ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
+        self, points: Sequence[Parameters], inside: list[np.ndarray]
+    ) -> list[tuple[NpsvorModel, np.ndarray | None]]:
         """Return the models of SMO begun at the solutions of ADMM."""
-        options = replace(self.options, max_iter=None)
-        smo = WholeKernel(self.family, options)
-        return smo.fit(points, problem, products=products, begins=inside)
+        smo = WholeKernel(self.family, replace(self.options, max_iter=None))
+        found: list[tuple[NpsvorModel, np.ndarray | None]] = []
+        with closing(smo.begin(self._problem, products=self._products)) as fits:
+            for i, (point, g) in enumerate(zip(points, inside, strict=True)):
+                with self._monitor.numbered("point", i, len(points)):
+                    found.append(fits.fit(point, g))
+        return found
