@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Unpack
@@ -330,8 +330,10 @@ def fit(
     **arguments: Unpack[Arguments],
 ) -> M:
     """Return the model of one point."""
-    with _prepared(family, X, y, point, **arguments) as task:
-        solver, problem = task.solver, task.problem
+    task = _prepared(family, X, y, **arguments)
+    problem = task.problem
+    with task.monitor, closing(problem):
+        solver = task.solver(point)
         model = solver.fit(problem, point, arguments.get("start"))
 
         def fit_fold(part: Problem, rows: np.ndarray) -> list[M]:
@@ -396,8 +398,10 @@ def fit_path(
     decision function of each model at the rows of `X_test`, or None.
     """
     start = arguments.get("start")
-    with _prepared(family, X, y, points[-1], **arguments) as task:
-        family, solver, problem = task.family, task.solver, task.problem
+    task = _prepared(family, X, y, **arguments)
+    family, problem = task.family, task.problem
+    with task.monitor, closing(problem):
+        solver = task.solver(points[-1])
         with closing(solver.begin(problem, start, products)) as fits:
             models, used = map(list, zip(*fits.path(points), strict=True))
         scores = decisions(models, used, problem.X, X_test)
@@ -418,32 +422,38 @@ def fit_path(
 
 @dataclass(frozen=True, slots=True)
 class _Task(Generic[P, M]):
-    """Checked arguments of a fit, and its solver."""
+    """Checked arguments of a fit."""
 
     family: Family[P, M]
-    solver: Solver[P, M]
+    options: KernelOptions
+    choice: BasisChoice | None
     problem: Problem
     shares: Shares | None
-    monitor: Monitor
+
+    @property
+    def monitor(self) -> Monitor:
+        return self.options.monitor
+
+    def solver(self, point: P) -> Solver[P, M]:
+        """Return the solver, on a basis that is chosen by models of this point."""
+        family, options = self.family, self.options
+        if self.choice is None:
+            return family.own_solver(options) or WholeKernel(family, options)
+        return OnBasis.choose(family, options, self.choice, self.problem, point)
 
 
-@contextmanager
 def _prepared(
     family: Family[P, M],
     X: MatrixLike | Blocks,
     y: Labels | None,
-    point: P,
     *,
     basis: AnyBasis | None = None,
     cache_mb: float = 1000.0,
     max_iter: int | None = None,
     start: Any = None,
     **common: Unpack[KernelCommon],
-) -> Iterator[_Task[P, M]]:
-    """Check and read the arguments, and choose the basis by models of a point.
-
-    The monitor is at work, and the rows are open, until the context is left.
-    """
+) -> _Task[P, M]:
+    """Check and read the arguments of a fit."""
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
@@ -464,10 +474,4 @@ def _prepared(
     options = KernelOptions(
         kernel, prepared.n_threads, cache_mb, max_iter, seed, prepared.monitor
     )
-    with prepared.monitor as monitor, closing(problem):
-        solver = (
-            family.own_solver(options) or WholeKernel(family, options)
-            if choice is None
-            else OnBasis.choose(family, options, choice, problem, point)
-        )
-        yield _Task(family, solver, problem, shares, monitor)
+    return _Task(family, options, choice, problem, shares)

@@ -324,6 +324,14 @@ def check_in_memory(name: str, X: Any) -> None:
         raise TypeError(f"X comes in chunks, and {name} takes rows in memory only")
 
 
+def check_whole(X: Any, rule: str, got: str = "") -> None:
+    """Raise ValueError for an option that needs all rows at once: `rule` says what it
+    must be for rows that are read in chunks.
+    """
+    if is_chunked(X):
+        raise ValueError(f"{rule} where X is read in chunks{got}")
+
+
 def is_single(X: Any) -> bool:
     """Return whether X is a matrix in single precision."""
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float32

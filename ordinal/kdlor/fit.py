@@ -6,8 +6,8 @@ as pairs of neighbouring ranks; the thresholds cut the score of its solution.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Unpack
 
@@ -248,6 +248,14 @@ class KdlorFit:
                 return self.features(choice, problem, ridge, seed)
         except OutOfTime:
             return self.features(BasisChoice("random", 1), problem, ridge, seed)
+
+    def features_among(
+        self, features: Features | None, part: Problem, rows: np.ndarray
+    ) -> Features | None:
+        """Return the features for a part of the problem, which has these rows."""
+        if features is None:
+            return None
+        return features_among(features, self.kernel, part.X, rows, self.n_threads)
 
     def fit(
         self, problem: Problem, ridge: float, features: Features | None
@@ -530,16 +538,19 @@ def fit_kdlor(
     (10, 2)
     """
     ridge = check_factor("ridge", ridge)
-    with _prepared(
-        X, y, ridge, C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
+    task = _prepared(
+        X, y, C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
         tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    ) as task:  # fmt: skip
-        model = task.job.fit(task.problem, ridge, task.features)
+    )  # fmt: skip
+    job, problem = task.job, task.problem
+    with job.monitor, closing(problem):
+        features = task.features(ridge)
+        model = job.fit(problem, ridge, features)
 
         def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
-            return [task.job.fit(part, ridge, task.features_among(part, rows))]
+            return [job.fit(part, ridge, job.features_among(features, part, rows))]
 
         (model,) = task.calibrated([model], fit_fold)
     model.convergence.warn_unless_converged("fit_kdlor", _ADVICE)
@@ -561,14 +572,17 @@ def _fit_path(
     decision function of each for the rows of `X_test`, or None.
     """
     ridges = [check_factor("ridge", point["ridge"]) for point in points]
-    with _prepared(X, y, ridges[-1], **options) as task:
-        job, problem, features = task.job, task.problem, task.features
+    task = _prepared(X, y, **options)
+    job, problem = task.job, task.problem
+    with job.monitor, closing(problem):
+        features = task.features(ridges[-1])
         models = job.fit_path(problem, ridges, features, products)
         used = None if features is not None else weighty(problem)
         scores = decisions(models, [used] * len(models), problem.X, X_test)
 
         def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
-            return job.fit_path(part, ridges, task.features_among(part, rows))
+            here = job.features_among(features, part, rows)
+            return job.fit_path(part, ridges, here)
 
         models = task.calibrated(models, fit_fold)
     for model in models:
@@ -578,19 +592,19 @@ def _fit_path(
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Checked arguments of a fit, and the features of its basis."""
+    """Checked arguments of a fit."""
 
     job: KdlorFit
     problem: Problem
-    features: Features | None
+    choice: BasisChoice | None
+    seed: int
     shares: FoldShares | None
 
-    def features_among(self, part: Problem, rows: np.ndarray) -> Features | None:
-        """Return the features for a part of the problem, which has these rows."""
-        if self.features is None:
+    def features(self, ridge: float) -> Features | None:
+        """Return the features of a basis, perhaps chosen by models of a ridge."""
+        if self.choice is None:
             return None
-        job = self.job
-        return features_among(self.features, job.kernel, part.X, rows, job.n_threads)
+        return self.job.features_in_time(self.choice, self.problem, ridge, self.seed)
 
     def calibrated(
         self,
@@ -604,18 +618,16 @@ class _Task:
         return models
 
 
-@contextmanager
 def _prepared(
     X: MatrixLike | Blocks,
     y: Labels | None,
-    ridge: float,
     *,
     C: float,
     basis: AnyBasis | None,
     max_iter: int,
     **common: Unpack[KernelCommon],
-) -> Iterator[_Task]:
-    """Check and read the arguments, and choose the basis by models of a ridge."""
+) -> _Task:
+    """Check and read the arguments of a fit."""
     C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
     chunks = on_basis(basis, common.get("kernel"))
     reading = Reading(chunks, False, basis is not None)
@@ -625,12 +637,8 @@ def _prepared(
     # before the folds are drawn, which change nothing of a model
     seed = 0 if choice is None else int(prepared.rng.integers(2**31))
     shares = prepared.folds(few=choice is not None)
-    with prepared.monitor as monitor, closing(problem):
-        job = KdlorFit(kernel, C, max_iter, prepared.n_threads, monitor)
-        features = None
-        if choice is not None:
-            features = job.features_in_time(choice, problem, ridge, seed)
-        yield _Task(job, problem, features, shares)
+    job = KdlorFit(kernel, C, max_iter, prepared.n_threads, prepared.monitor)
+    return _Task(job, problem, choice, seed, shares)
 
 
 register(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, get_args
 
@@ -40,7 +41,7 @@ from .._model.model import with_labels_like
 from .._model.preparation import Callback
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import is_chunked
+from .._rows.chunks import check_whole
 from .._watch.convergence import (
     Convergence,
     Status,
@@ -243,10 +244,12 @@ def fit_pom(
     x1      2.90819   2.3781 3.55645
     x2     0.993955 0.898988 1.09895
     """
-    return _fit(
+    l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
+    task = _prepared(
         X,
         y,
-        [(l1, l2)],
+        l1,
+        l2,
         link=link,
         threshold=threshold,
         nominal=nominal,
@@ -266,7 +269,11 @@ def fit_pom(
         n_threads=n_threads,
         callback=callback,
         verbose=verbose,
-    )[0]
+    )
+    with task.prepared.monitor as monitor, closing(task.prepared.problem):
+        model = task.fit(l1, l2)
+        monitor.conclude(model.convergence)
+    return task.returned(model)
 
 
 @with_suggestions
@@ -462,82 +469,89 @@ def _warn_of_path(path: PomPath) -> None:
     warn_of_disorder(tuple(lines), "fit_pom_path")
 
 
-def _fit(
+@dataclass(slots=True)
+class _PomFit:
+    """Checked arguments of fits that differ in their penalties alone."""
+
+    prepared: PreparedPom
+    max_iter: int
+    middle: Middle
+    order: Order | None
+    net: PathSolver | None = None  # of fits with l1 > 0, each begun at the one before
+
+    def fit(self, l1: float, l2: float) -> PomModel:
+        """Return the model of two penalties."""
+        prepared = self.prepared
+        if l1 > 0:
+            if self.net is None:
+                rowwise, monitor = prepared.rowwise, prepared.monitor
+                self.net = PathSolver(rowwise, self.max_iter, monitor)
+            found = self.net.reach(l1, l2)
+            return _model_of_net(prepared, self.net, found, l1, l2)
+        design, link = prepared.design, prepared.link
+        loss = likelihood_of(design, link, l2, prepared.n_threads)
+        least = minimize if self.order is None else self.order.minimize
+        end = least(loss, self.max_iter, prepared.monitor)
+        return _model(prepared, loss, end, l2, self.middle, order=self.order)
+
+    def returned(self, model: PomModel) -> PomModel:
+        """Return the model as the caller gets it, with warnings of how it ended."""
+        _warn_of(model)
+        # the labels of a formula are in the table
+        return with_labels_like(model, self.prepared.training.y)
+
+
+def _prepared(
     X: MatrixLike | Blocks | str,
     y: Labels | None,
-    penalties: Sequence[tuple[float, float]],
+    l1: float,
+    l2: float,
     *,
     link: Link,
     scale: Sequence[str | int],
     robust: bool,
     max_iter: int,
     in_order: bool | MatrixLike = False,
+    alone: bool = True,
     **given: Any,
-) -> list[PomModel]:
-    """Return one model per (l1, l2); all penalties are 0, or none is.
+) -> _PomFit:
+    """Check and read the arguments of `fit_pom`, for penalties up to l1 and l2.
 
-    Those with l1 > 0 are begun at one another.
-
-    Other arguments are those of `fit_pom`.
+    `alone` tells a single fit from one of several, for which effects of mo(x) have no
+    common columns.
     """
-    penalties = [
-        (check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2))
-        for l1, l2 in penalties
-    ]
     robust = check_flag("robust", robust)
     max_iter = check_count("max_iter", max_iter)
-    largest = max(penalties)
-    if largest[0] > 0:
+    if l1 > 0:
         check_concave("l1", link, scale)
-    if largest[0] > 0 and is_chunked(X):
-        raise ValueError(
-            f"l1 must be 0 where X is read in chunks, got {shown(largest[0])}"
-        )
+        check_whole(X, "l1 must be 0", f", got {shown(l1)}")
     if in_order is not False:
-        _check_in_order(X, largest[0], link, scale)
+        _check_in_order(X, l1, link, scale)
     prepared = prepare_pom(
-        *("fit_pom", X, y, any(largest)),
+        *("fit_pom", X, y, l1 > 0 or l2 > 0),
         link=link,
         scale=scale,
         chunks=True,
-        monotone=largest[0] == 0 and len(penalties) == 1,
-        shifted=largest[0] == 0 and in_order is False,
+        monotone=l1 == 0 and alone,
+        shifted=l1 == 0 and in_order is False,
         **given,
     )
     prepared = constrained(
         prepared,
         "fit_pom",
-        lambda D: likelihood_of(D, link, largest[1], prepared.n_threads),
+        lambda D: likelihood_of(D, link, l2, prepared.n_threads),
     )
     order = None if in_order is False else _order(prepared, in_order)
-    middle = _middle(robust, prepared.training.cluster, prepared.design, largest[0])
-    models: dict[tuple[float, float], PomModel] = {}
-    with prepared.monitor as monitor, closing(prepared.problem):
-        net = (
-            PathSolver(prepared.rowwise, max_iter, monitor) if largest[0] > 0 else None
-        )
-        for l1, l2 in sorted(penalties, reverse=True):
-            if net is not None and l1 > 0:
-                model = _model_of_net(prepared, net, net.reach(l1, l2), l1, l2)
-            else:
-                loss = likelihood_of(prepared.design, link, l2, prepared.n_threads)
-                least = minimize if order is None else order.minimize
-                found = least(loss, max_iter, monitor)
-                model = _model(prepared, loss, found, l2, middle, order=order)
-            models[l1, l2] = model
-        monitor.conclude(model.convergence)
-    for model in models.values():
-        _warn_of(model)
-    labels = prepared.training.y  # those of a formula are in the table
-    return [with_labels_like(models[pair], labels) for pair in penalties]
+    middle = _middle(robust, prepared.training.cluster, prepared.design, l1)
+    return _PomFit(prepared, max_iter, middle, order)
 
 
 def _check_in_order(X: Any, l1: float, link: Any, scale: Any) -> None:
     """Raise ValueError for fits without the constraint of `in_order`."""
     check_concave("in_order", link, scale)
-    if l1 > 0 or is_chunked(X):
-        where = f"with l1={shown(l1)}" if l1 > 0 else "where X is read in chunks"
-        raise ValueError(f"in_order must be False {where}")
+    if l1 > 0:
+        raise ValueError(f"in_order must be False with l1={shown(l1)}")
+    check_whole(X, "in_order must be False")
 
 
 def _order(prepared: PreparedPom, in_order: Any) -> Order | None:
@@ -589,10 +603,21 @@ def _fit_path(
     **options: Any,
 ) -> tuple[list[PomModel], list[None]]:
     """Return one model per point (l1, l2), in the form that `register` takes."""
-    penalties = [(point["l1"], point["l2"]) for point in points]
+    penalties = [
+        (check_factor_or_zero("l1", p["l1"]), check_factor_or_zero("l2", p["l2"]))
+        for p in points
+    ]
     models: list[PomModel] = []
     for _, group in groupby(penalties, any):  # without any penalty columns may go
-        models += _fit(X, y, list(group), **options)
+        asked = list(group)
+        found: dict[tuple[float, float], PomModel] = {}
+        task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
+        with task.prepared.monitor as monitor, closing(task.prepared.problem):
+            for l1, l2 in sorted(asked, reverse=True):
+                found[l1, l2] = model = task.fit(l1, l2)
+            monitor.conclude(model.convergence)
+        found = {pair: task.returned(model) for pair, model in found.items()}
+        models += [found[pair] for pair in asked]
     return models, [None] * len(models)
 
 

@@ -314,38 +314,53 @@ def fit_ofmhs(
     >>> model.main.shape, model.pairs.shape
     ((2,), (2, 2))
     """
-    return _fit(
-        X, y, [{"l1": l1, "pair_ratio": pair_ratio}], max_iter, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )[0]  # fmt: skip
+    penalty = _penalty(l1, pair_ratio)
+    task = _prepared(
+        X, y, max_iter, tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    with task.monitor as monitor:
+        model = task.fit(*penalty)
+        monitor.conclude(model.convergence)
+    model.convergence.warn_unless_converged("fit_ofmhs", _EASIER)
+    return model
 
 
-def _fit(
-    X: MatrixLike,
-    y: Labels,
-    points: Sequence[Mapping[str, Any]],
-    max_iter: int,
-    **common: Unpack[Common],
-) -> list[OfmhsModel]:
-    """Return one model per point (l1, ratio), each begun at another one."""
-    penalties = [(_ratio(p["pair_ratio"]), check_factor("l1", p["l1"])) for p in points]
+@dataclass(slots=True)
+class _OfmhsFit:
+    """Checked arguments of fits that differ in their penalties alone."""
+
+    problem: Problem
+    n_threads: int
+    max_iter: int
+    monitor: Monitor
+    path: HierarchyPath | None = None  # begins each fit at the one before
+
+    def fit(self, ratio: float, l1: float) -> OfmhsModel:
+        """Return the model of two penalties."""
+        problem, monitor = self.problem, self.monitor
+        if self.path is None:
+            self.path = HierarchyPath(problem, self.n_threads, self.max_iter, monitor)
+        found = self.path.reach(l1, ratio)
+        return _model(problem, self.path, found, l1, ratio, monitor)
+
+
+def _prepared(
+    X: MatrixLike, y: Labels, max_iter: int, **common: Unpack[Common]
+) -> _OfmhsFit:
+    """Check and read the arguments of a fit."""
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare("fit_ofmhs", X, y, **common)
     d = prepared.problem.n_features
     check_memory("fit_ofmhs", _BYTES * d * (d - 1) / 2, f"the pairs of {d} features")
     problem = replace(prepared.problem, X=dense(prepared.problem.X))
-    models: dict[tuple[float, float], OfmhsModel] = {}
-    with prepared.monitor as monitor:
-        path = HierarchyPath(problem, prepared.n_threads, max_iter, monitor)
-        # pairs come in as the ratio falls, and are 0 where it is infinite
-        for ratio, l1 in sorted(set(penalties), reverse=True):
-            found = path.reach(l1, ratio)
-            models[ratio, l1] = _model(problem, path, found, l1, ratio, monitor)
-        monitor.conclude(models[penalties[-1]].convergence)
-    for model in models.values():
-        model.convergence.warn_unless_converged("fit_ofmhs", _EASIER)
-    return [models[penalty] for penalty in penalties]
+    return _OfmhsFit(problem, prepared.n_threads, max_iter, prepared.monitor)
+
+
+def _penalty(l1: float, pair_ratio: float) -> tuple[float, float]:
+    """Return the ratio and l1, checked."""
+    return _ratio(pair_ratio), check_factor("l1", l1)
 
 
 def _ratio(value: Any) -> float:  # noqa: ANN401  (checked here)
@@ -396,8 +411,17 @@ def _fit_path(
     **options: Any,  # noqa: ANN401  (as of the fit)
 ) -> tuple[list[OfmhsModel], list[None]]:
     """Return one model per point (l1, ratio), in the form that `register` takes."""
-    models = _fit(X, y, points, **options)
-    return models, [None] * len(models)
+    penalties = [_penalty(**point) for point in points]
+    models: dict[tuple[float, float], OfmhsModel] = {}
+    task = _prepared(X, y, **options)
+    with task.monitor as monitor:
+        # pairs come in as the ratio falls, and are 0 where it is infinite
+        for penalty in sorted(set(penalties), reverse=True):
+            models[penalty] = task.fit(*penalty)
+        monitor.conclude(models[penalties[-1]].convergence)
+    for model in models.values():
+        model.convergence.warn_unless_converged("fit_ofmhs", _EASIER)
+    return [models[penalty] for penalty in penalties], [None] * len(points)
 
 
 register(
