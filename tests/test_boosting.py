@@ -747,3 +747,14 @@ def test_random_tree_arrays_are_refused_or_predict(n_trees, tmp_path):
         accepted += 1
         assert np.isfinite(changed.decision_function(X)).all()
     assert accepted < 60
+
+
+@pytest.mark.parametrize(
+    ("n_rounds", "advice"),
+    [(500, "raise max_time or lower n_rounds"), ("auto", "raise max_time or tol")],
+)
+def test_rounds_cut_short_say_what_helps(counted_clock, n_rounds, advice):
+    X, y = ordinal.datasets.make_gaussians(rng=0)
+    with pytest.warns(ordinal.ConvergenceWarning, match=f"{advice}$"):
+        model = ordinal.fit_boosting(X, y, n_rounds=n_rounds, max_time=0.01)
+    assert model.convergence.status is ordinal.Status.MAX_TIME

@@ -237,14 +237,18 @@ class Convergence(Immutable):
             f"{self.violation:.2e} against tol {self.tol:.2e}{gap}"
         )
 
-    def warn_unless_converged(self, solver: str, easier: str = "lower C") -> None:
+    def warn_unless_converged(
+        self, solver: str, easier: str = "lower C", remedy: str | None = None
+    ) -> None:
         """Warn at the caller of the `fit_*` function: what was missed, and the cure;
-        `easier` is what helps a problem with a dual where a limit was met.
+        `easier` is what helps a problem with a dual where a limit was met, and `remedy`
+        replaces the advice that belongs to the status.
         """
         if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
             more = f", or {easier}" if limited and self.dual is not None else ""
-            warn(f"{solver}: {self}; {self.remedy}{more}", ConvergenceWarning)
+            advice = remedy or f"{self.remedy}{more}"
+            warn(f"{solver}: {self}; {advice}", ConvergenceWarning)
 
     @property
     def remedy(self) -> str:
