@@ -88,7 +88,9 @@ def blocks(
     """
     path = as_path("path", path)
     if path == STDIN:
-        raise ValueError("path must be a file: standard input can be read but once")
+        raise ValueError(
+            "path must be a file, because standard input can be read only once"
+        )
     layout_of(path, separator, decimal)  # for its errors
     for name, value in {"features": features, "drop": drop}.items():
         listed = isinstance(value, Sequence) and not isinstance(value, str)

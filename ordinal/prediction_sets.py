@@ -303,10 +303,15 @@ class ConformalModel(Model):
     def _check(self) -> None:
         r, k = self.classes.size, max(1, len(self.fold_models))
         if not (self.scores.size and self.ranks.max() < r and self.folds.max() < k):
-            raise ValueError("there must be calibration rows, of known ranks and folds")
+            raise ValueError(
+                "scores must not be empty, and ranks and folds must number classes "
+                "and models"
+            )
         for model in (self.model, *self.fold_models):
             if not hasattr(model, "predict"):
-                raise ValueError(f"a {type(model).__name__} does not predict")
+                raise ValueError(
+                    f"models must have a method predict, got a {type(model).__name__}"
+                )
             if not np.array_equal(classes_of(model), self.classes):
                 raise ValueError("the models of the folds must have the same classes")
             _check_nonconformity(self.nonconformity, model)
@@ -568,13 +573,13 @@ def _check_nonconformity(wanted: str, model: Any) -> None:
     inner = innermost(model)
     if wanted == "rps" and not _has_probabilities(model):
         raise TypeError(
-            f"nonconformity='rps' is of probabilities, which this {_name(inner)} does "
-            "not have: fit it with probability=True, or take 'distance'"
+            f"nonconformity='rps' needs probabilities, which this {_name(inner)} "
+            "does not have: fit it with probability=True, or pass 'distance'"
         )
     if wanted == "distance" and not _has_scores(model):
         raise TypeError(
-            "nonconformity='distance' is of models with thresholds or hyperplanes, got "
-            f"a {_name(inner)}"
+            "nonconformity='distance' needs a model with thresholds or "
+            f"hyperplanes, got a {_name(inner)}"
         )
 
 
@@ -681,12 +686,14 @@ def _judged(
                     parts.append(judge(block))
                 start += parts[-1][1].size
         if not parts:
-            raise ValueError(f"{shown(X)} gave no blocks")
+            raise ValueError(
+                f"{shown(X)}.blocks() yielded no blocks: it must yield one or more"
+            )
     else:
         scores, rank, _ = judge(Block(X, y))
         return scores, rank, sample_weight
     if len({weight is None for _, _, weight in parts}) > 1:
-        raise ValueError("all blocks must have weights, or none")
+        raise ValueError("all blocks must have weights, or none of them")
     found, ranks, weights = zip(*parts, strict=True)
     own = None if weights[0] is None else np.concatenate(weights)
     return np.concatenate(found), np.concatenate(ranks), own
@@ -747,8 +754,9 @@ def _check_enough(total: float, coverage: float) -> None:
     needed = coverage / (1 - coverage)
     if total < needed * (1 - _ROUNDING):
         raise ValueError(
-            f"coverage={coverage:g} takes {np.ceil(needed - _ROUNDING):.0f} rows or, "
-            f"where there are groups, so many of these, got {total:.6g}"
+            f"coverage={coverage:g} needs {np.ceil(needed - _ROUNDING):.0f} "
+            "calibration rows (in each group, where there are groups), got "
+            f"{total:.6g}: lower coverage or add rows"
         )
 
 

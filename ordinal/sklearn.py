@@ -536,7 +536,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         if sample_weight is not None:
             if not has_fit_parameter(self.estimator, "sample_weight"):
                 raise ValueError(
-                    f"sample_weight: {type(self.estimator).__name__} takes no weights"
+                    "sample_weight must be None, because "
+                    f"{type(self.estimator).__name__} accepts no weights"
                 )
             given["sample_weight"] = weight
         self._observed = np.bincount(rank, weight, minlength=classes.size) > 0

@@ -126,7 +126,7 @@ def test_what_is_left_out_is_a_share_of_the_trace(apart, m):
 
 
 def test_a_kernel_of_zeros_has_no_features():
-    with pytest.raises(ValueError, match="kernel is zero on every row"):
+    with pytest.raises(ValueError, match="kernel must not be zero on every row"):
         RowFeatures(Linear(), np.zeros((5, 2)))
 
 

@@ -154,7 +154,7 @@ def test_a_fit_begins_at_a_model(fit):
         assert warm.convergence.converged
         gaps = warm.convergence.gap + cold.convergence.gap
         assert abs(warm.convergence.primal - cold.convergence.primal) <= gaps
-    with pytest.raises(ValueError, match=r"^start is a model on a basis, which has no"):
+    with pytest.raises(ValueError, match=r"^start must be a model of the whole kernel"):
         fit(X, y, start=cold)
 
 

@@ -309,7 +309,7 @@ def test_groups_are_held_out_together():
     mixed = ordinal.fit_boosting(X, y, **quick)
     assert apart.held_out.min() > 1.5 * mixed.held_out.min()
     assert apart.n_rounds < mixed.n_rounds
-    with pytest.raises(ValueError, match=r"^groups: for n_rounds='auto' only"):
+    with pytest.raises(ValueError, match=r"^groups is for n_rounds='auto' only"):
         ordinal.fit_boosting(X, y, groups=group, n_rounds=5)
 
 
@@ -680,7 +680,7 @@ FORGED = {
     ),
     "a leaf that is none": ({"trees.right": put(-1, -(2**31))}, "leaves of the same"),
     "two parents": ({"trees.left": put(0, 2), "trees.right": put(0, 2)}, "one node"),
-    "a column that is none": (
+    "must be a column": (
         {"trees.feature": put(0, 3)},
         "the columns of categories",
     ),

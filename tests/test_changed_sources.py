@@ -24,7 +24,9 @@ def test_a_map_that_is_written_to_between_passes(tmp_path):
     rows = problem.X
     np.testing.assert_array_equal(rows[:SPAN], X[:SPAN])
     for read in (lambda: rows[SPAN:], lambda: list(rows.chunks())):
-        with pytest.raises(ValueError, match="X gave other features in rows 8192 to 1"):
+        with pytest.raises(
+            ValueError, match="X yielded other features in rows 8192 to 1"
+        ):
             read()
 
 
@@ -34,7 +36,7 @@ def test_a_value_that_is_missing_in_a_later_pass():
         return X, rows
 
     X, y = table()
-    message = r"block 2, .* Differing\(\) gave a missing value in column 1, which has"
+    message = r"block 2, .* Differing\(\) yielded a missing value in column 1, which"
     with pytest.raises(ValueError, match=message):
         ordinal.fit_xofm(Differing(a_gap, X, y), None, solver="lbfgs", n_threads=1)
     X[5, 1] = np.nan  # where others may be missing

@@ -139,7 +139,7 @@ def test_a_precomputed_kernel_needs_all_rows(rows, fit):
     "fit", [ordinal.fit_svorim, ordinal.fit_tlssvor, ordinal.fit_gpor]
 )
 def test_other_fits_say_so(rows, fit):
-    with pytest.raises(TypeError, match="X comes in chunks, which a fit reads for a"):
+    with pytest.raises(TypeError, match="X comes in chunks, from which only a"):
         fit(Cut([99], *rows), None)
 
 
@@ -147,7 +147,7 @@ def test_other_fits_say_so(rows, fit):
     "name", ["boosting", "clmm", "nnor", "nnpom", "cnnor", "ofmhs"]
 )
 def test_fits_of_rows_in_memory_say_so(rows, name):
-    message = f"X comes in chunks, and fit_{name} takes rows in memory only"
+    message = f"X comes in chunks, and fit_{name} accepts rows in memory only"
     with pytest.raises(TypeError, match=message):
         getattr(ordinal, f"fit_{name}")(Cut([99], *rows), None)
 
@@ -169,7 +169,7 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
         options_of = OPTIONS | {"gamma": model.kernel.gamma, "classes": [3, 2, 1]}
         same = ordinal.fit_svorim(made, y, **options_of)
         assert solution(same) == solution(model.model)
-    with pytest.raises(ValueError, match="preprocess must be Standardizer where X is"):
+    with pytest.raises(ValueError, match="preprocess must be Standardizer, or None"):
         PreprocessedModel.fit(ordinal.fit_svorim, Cut([9], X, y), None, **OPTIONS)
     sparse = Cut([9], scipy.sparse.csr_array(X), y)
     with pytest.raises(TypeError, match="X is sparse"):
@@ -254,10 +254,10 @@ def test_the_command_searches_files(table, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "svorim"], "X comes in chunks, which a fit reads for a model on"),
+        (["--method", "svorim"], "X comes in chunks, from which only a model on a"),
         (
             ["--method", "svorim", "--tune"],
-            "no point .* X comes in chunks, which a fit reads for a model on",
+            "no point .* X comes in chunks, from which only a model on a",
         ),
         (["--method", "svorim", "--bins", 3], "--bins needs the whole table"),
         (["--method", "svorim", "--target", "z"], "has no column 'z'"),
@@ -277,4 +277,4 @@ def test_what_the_command_cannot_stream(table, options, message, tmp_path, capsy
 def test_the_command_streams_no_standard_input(tmp_path, capsys):
     args = ["fit", "-", "--out", tmp_path / "m.npz", "--stream", "--method", "svorim"]
     assert run(*args) == 2
-    assert "standard input can be read but once" in capsys.readouterr().err
+    assert "standard input can be read only once" in capsys.readouterr().err

@@ -138,7 +138,7 @@ def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
         options = {"basis": ("random", 3), "kernel": kernel, "optimize": False}
         whole = fit(X, y, **options)
         assert solution(fit(Cut([100], X, y), None, **options)) == solution(whole)
-    with pytest.raises(TypeError, match="kernel='rbf' takes dense rows where they are"):
+    with pytest.raises(TypeError, match="kernel='rbf' where it is read"):
         fit(Cut([100], X, y), None, basis=3)
 
 

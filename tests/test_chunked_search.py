@@ -223,7 +223,7 @@ class Locked(Cut):
     ("change", "kind", "message"),
     [
         ({"executor": True}, TypeError, "X must be a source that can be pickled"),
-        ({"fit": lambda X, y: None}, TypeError, "X comes in chunks, which fits of"),
+        ({"fit": lambda X, y: None}, TypeError, "X comes in chunks, which only the"),
         (
             {"preprocess": TablePreprocessor()},
             ValueError,

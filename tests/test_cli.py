@@ -321,7 +321,7 @@ def test_fit_tunes(run, tmp_path, data, rows):
     assert f"chosen of 25: {point}" in out
     model = ordinal.load(tmp_path / "m.npz")
     assert_array_equal(model.predict(X), found.predict(X))
-    assert "--seed needs --tune" in run(*fit, "--seed", 3, code=2)
+    assert "--seed is for --tune only: to seed the" in run(*fit, "--seed", 3, code=2)
 
 
 def test_every_grid_is_of_arguments_of_its_method(rows):
@@ -404,7 +404,7 @@ def test_a_picture_that_cannot_be_is_found_before_the_work(
     replace_fit(monkeypatch, never)
     argv = ["compare", data, "--methods", "npsvor", "svorim", "--plot"]
     assert "must end with .pdf, .png, .svg" in run(*argv, tmp_path / "p.txt", code=2)
-    assert "no such folder" in run(*argv, tmp_path / "no" / "p.png", code=2)
+    assert "is in a folder that does" in run(*argv, tmp_path / "no" / "p.png", code=2)
     alone = ["compare", data, "--methods", "npsvor", "--plot", tmp_path / "p.png"]
     assert "two methods or more" in run(*alone, code=2)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -474,7 +474,7 @@ def test_stored_labels_replace_quantiles(run, data, raw_data, rows, splits):
 @pytest.mark.parametrize(
     ("arrays", "options", "message"),
     [
-        ({"train_idx_5": [[0]], "test_idx_5": [[1]]}, [], "does --bins fit"),
+        ({"train_idx_5": [[0]], "test_idx_5": [[1]]}, [], ": check --bins against"),
         ({"train_idx": [[0]]}, [], "no train_idx and test_idx"),
         ({"train_idx": [0], "test_idx": [1]}, [], "2-D"),
         ({"train_idx": [[0.5]], "test_idx": [[1.0]]}, [], "2-D row numbers"),
@@ -497,7 +497,7 @@ def test_stored_labels_replace_quantiles(run, data, raw_data, rows, splits):
             ["--bins", 3, "--binning", "length"],
             "holds the labels y3",
         ),
-        ({"train_idx": [[0]], "test_idx": [[1]]}, ["--seed", 1], "do not go with"),
+        ({"train_idx": [[0]], "test_idx": [[1]]}, ["--seed", 1], "--test-size and"),
         ({"train_idx": [[object()]], "test_idx": [[1]]}, [], "holds no splits"),
     ],
 )
@@ -574,7 +574,7 @@ def test_a_wrong_last_line_is_found_before_predictions_are_written(
     assert main(["predict", str(tmp_path / "m.npz"), str(table)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "line 4: 3 cells, but line 1 has 2" in err
+    assert "line 4 has 3 cells, but line 1 has 2" in err
 
 
 def test_predict_with_a_model_that_was_saved_from_python(run, tmp_path, rows):
@@ -912,17 +912,17 @@ def test_config(run):
         (["compare", "DATA", "--binning", "length"], "--binning needs --bins"),
         (["compare", "DATA", "--bins", 1], "n_bins must be an integer >= 2"),
         (["compare", "DATA", "--splits", 3, "--test-size", 60], "test_size=60"),
-        (["compare", "DATA", "--test-size", 0.5], "needs --splits N"),
+        (["compare", "DATA", "--test-size", 0.5], "--test-size needs hold-out"),
         (["compare", "DATA", "--folds", 3, "--splits", 3], "exclude each other"),
         (["compare", "DATA", "--folds", 1], "2 to the number of rows"),
         (["compare", "--set", "constant-mode.rule=mean"], "has no arguments"),
         (
             ["compare", "DATA", "--target", "east"],
-            "is no rank: cut the numbers with --bins",
+            "is not a rank: cut the numbers into ranks with",
         ),
         (["compare", "DATA", "--classes", "1,2"], "'3' is not in --classes 1,2"),
         (["compare", "DATA", "--classes", "low,mid"], "column 'grade' holds numbers"),
-        (["compare", "DATA", "--classes", "1", "--bins", 2], "--bins makes ranks"),
+        (["compare", "DATA", "--classes", "1", "--bins", 2], "--classes cannot be"),
         (
             ["compare", "WORDS"],
             "line 2, column 'grade': 'low' is not a finite number; string labels",
@@ -932,7 +932,7 @@ def test_config(run):
             "line 22, column 'grade': 'mid'",
         ),
         (["compare", "WORDS", "--bins", 2], "'low' is not a finite number"),
-        (["fit", "DATA", "--method", "npsvor", "--out", "no/m"], "no such folder"),
+        (["fit", "DATA", "--method", "npsvor", "--out", "no/m"], "is in a folder"),
         (["fit", "DATA", "--method", "npsvor"], "required: --out"),
         (["predict", "DATA", "DATA"], "not an ordinal model file"),
     ],
@@ -947,7 +947,7 @@ def test_a_quantity_is_not_taken_for_a_rank(run, tmp_path):
     path = write(tmp_path / "t.csv", k[:, None] / 2, 1000 * k, header="x,price")
     assert "has 60 distinct values; cut it" in run("compare", path, code=2)
     path = write(tmp_path / "t.csv", k[:, None], k / 2, header="x,price")
-    assert "line 3, column 'price': '0.5' is no rank: cut" in run(
+    assert "line 3, column 'price': '0.5' is not a rank: cut" in run(
         "compare", path, code=2
     )
 
@@ -961,7 +961,7 @@ def test_a_slip_among_the_ranks_is_found(run, tmp_path):
 def test_a_single_column_is_no_table(run, tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1;2\n")
     error = run("compare", tmp_path / "t.csv", code=2)
-    assert "cells are separated by ',', or by what --separator says" in error
+    assert "cells were separated by ',': pass another separator" in error
 
 
 def test_ctrl_c_is_quiet(monkeypatch, capsys, data):
@@ -984,7 +984,10 @@ def test_module_is_the_command(tmp_path):
         text=True,
     )
     assert done.returncode == 2
-    assert done.stderr == "ordinal: error: --bins needs DATA\n"
+    assert (
+        done.stderr
+        == "ordinal: error: --bins needs DATA: pass the table as the first argument\n"
+    )
 
 
 @pytest.mark.slow

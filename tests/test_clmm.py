@@ -350,7 +350,7 @@ def test_weights_of_groups_are_checked():
         (JUDGE, np.arange(72) + 1.0, "the same in all rows of a group"),
         (JUDGE, 0 * weight, "lie above 0"),
         (JUDGE, weight[1:], "group_weight"),
-        (crossed, weight, "goes with one factor"),
+        (crossed, weight, "group_weight is for one grouping"),
     ):
         with pytest.raises(ValueError, match=match):
             ordinal.fit_clmm(formula, WINE, group_weight=bad)
@@ -499,7 +499,7 @@ def test_predictions_of_known_average_and_new_groups():
     shifted = MODEL.predict_proba(rows, effects="average", offset=np.full(6, mode))
     assert_allclose(of_judge, shifted, rtol=1e-12)
     assert set(MODEL.predict(rows, effects="known")) <= set(MODEL.classes.tolist())
-    with pytest.raises(ValueError, match="is no group of the training rows"):
+    with pytest.raises(ValueError, match="is not a group of the training rows"):
         MODEL.predict(rows.assign(judge="x"), effects="known")
 
 
@@ -525,11 +525,11 @@ def test_a_fit_can_be_ended():
     ("rating ~ . + (1 | judge)", {}, "name the columns"),
     ("rating ~ temp + (log(x) | judge)", {}, "must be of the form|random effects"),
     ("rating ~ temp + (1 | nobody)", {}, "no column"),
-    ("rating ~ temp + (0 | judge)", {}, "must have effects"),
+    ("rating ~ temp + (0 | judge)", {}, r"\) must name one or more effects, each"),
     (f"{JUDGE} + (1 | judge)", {}, "twice"),
     (f"{JUDGE} + (1 | bottle)", {"n_quadrature": 5}, "n_quadrature must be 1"),
     (JUDGE, {"n_quadrature": 101}, "at most 100"),
-    (JUDGE, {"groups": {}}, "go without one another"),
+    (JUDGE, {"groups": {}}, "random effects must be given by one of"),
 ])  # fmt: skip
 def test_bad_arguments(formula, options, match):
     with pytest.raises(ValueError, match=match):
@@ -561,7 +561,7 @@ def test_random_names_columns_of_a_data_frame():
                           ("(1 | x)", "no column 'x'")):  # fmt: skip
         with pytest.raises((ValueError, TypeError), match=match):
             ordinal.fit_clmm(FRAME, WINE["rating"], random=random)
-    with pytest.raises(TypeError, match="random goes with a data frame"):
+    with pytest.raises(TypeError, match="random names columns of a data frame"):
         ordinal.fit_clmm(np.ones((4, 1)), [1, 2, 1, 2], random="(1 | judge)")
     with pytest.raises(ValueError, match="random must be None"):
         ordinal.fit_clmm(
@@ -655,7 +655,7 @@ def test_the_command_fits_random_effects(tmp_path, capsys):
         lines[effects] = captured.err
     assert lines["known"] != lines["new"]  # other labels have other errors
     assert main([*predict[:-1], "known"]) == 2
-    assert "judge 'unknown' is no group of the training rows" in capsys.readouterr().err
+    assert "judge 'unknown' is not a group of the training" in capsys.readouterr().err
     assert main([*fit, "pom", "--set", "l2=0.1"]) == 0
     assert main(predict) == 2
     assert "has no random effects" in capsys.readouterr().err

@@ -230,7 +230,7 @@ def test_a_singular_model_and_one_of_a_file_have_errors():
     assert np.array_equal(again.joint_covariance, simple.joint_covariance)
     with pytest.raises(ValueError, match="known groups needs the training rows"):
         again.average_proba(rows, effects="known", groups=own)
-    with pytest.raises(ValueError, match="groups goes with effects='known'"):
+    with pytest.raises(ValueError, match="groups is for effects='known' or"):
         simple.marginal_effects(rows, groups=own)
     with pytest.raises(ValueError, match="effects must be"):
         simple.average_proba(rows, effects="each")

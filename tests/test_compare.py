@@ -282,8 +282,8 @@ def test_groups_and_sparse_rows():
     ("options", "error", "message"),
     [
         ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
-        ({"methods": []}, ValueError, "one at least"),
-        ({"methods": ["pom", "pom"]}, ValueError, "must be different"),
+        ({"methods": []}, ValueError, "methods must be one or more different"),
+        ({"methods": ["pom", "pom"]}, ValueError, "methods must be one or more"),
         ({"methods": 3}, TypeError, "names or functions"),
         ({"methods": [3]}, TypeError, "name of a method"),
         ({"scoring": "magic"}, ValueError, "scoring must be one of"),

@@ -103,17 +103,17 @@ def link(**changes):
         (
             "words",
             lambda m: variables(m, 1, source="age + 1"),
-            "a category is a column, no",
+            "must be a column, not an expression",
         ),
         (
             "words",
             lambda m: variables(m, 0, source=7),
-            "'age' reads a column that is none",
+            "source of 'age' must be a column",
         ),
         (
             "words",
             lambda m: variables(m, 0, source="old + 1"),
-            "'age' reads a column that",
+            "source of 'age' must be a",
         ),
         (
             "words",
@@ -126,9 +126,9 @@ def link(**changes):
             "coding must read the n_features columns",
         ),
         ("words", coding(terms=((2,),)), "terms must number variables"),
-        ("words", coding(terms=((0, 0),)), "a term is of distinct variables"),
-        ("words", coding(terms=((),)), "a term is of distinct variables"),
-        ("words", coding(offsets=(1,)), "an offset is of numbers"),
+        ("words", coding(terms=((0, 0),)), "terms must consist of one or more"),
+        ("words", coding(terms=((),)), "terms must consist of one or more"),
+        ("words", coding(offsets=(1,)), "offsets must be numeric"),
         ("path", lambda m: {"models": (), "lambdas": NONE}, "a path needs a model"),
         (
             "path",
@@ -163,7 +163,7 @@ def link(**changes):
         ),
         ("svc", lambda m: {"present": m.classes > 0}, "the hyperplanes of 2 ranks"),
         ("cssvc", lambda m: {"cost": -np.ones((3, 3))}, "cost must"),
-        ("opbe", lambda m: {"cuts": np.zeros((3, 3))}, "cuts must be two a rank"),
+        ("opbe", lambda m: {"cuts": np.zeros((3, 3))}, "cuts must have two columns"),
         (
             "elmor",
             lambda m: {"observed": m.classes > 0},
@@ -187,7 +187,7 @@ def link(**changes):
             },
             "node_mass must have one entry per node",
         ),
-        ("conformal", lambda m: {"ranks": m.ranks + 3}, "of known ranks and folds"),
+        ("conformal", lambda m: {"ranks": m.ranks + 3}, "scores must not be empty"),
         (
             "conformal",
             lambda m: {"fold_models": (replace(m.model, classes=m.classes + 1),)},
@@ -196,7 +196,7 @@ def link(**changes):
         (
             "selection",
             lambda m: {"best": 2},
-            "best and one_se must be among the points",
+            "best and one_se must number points, and splits",
         ),
         (
             "table",

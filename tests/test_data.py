@@ -107,7 +107,7 @@ def test_rows_end_where_quotes_are_even(text):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1,2", "line 152: 2 cells, but .* ha.* 3"),
+        ("1,2", "line 152 has 2 cells, but .* ha.* 3"),
         ("1,x,2", "line 152, column 'b': 'x' is not a finite number"),
         ("1,,2", "line 152, column 'b': is missing"),
         ("1,2,z", "line 152, column 'y': 'z' is not a finite number|holds strings"),
@@ -245,7 +245,7 @@ def test_parquet_that_is_packed_or_empty(tmp_path):
 def test_a_table_of_labels_alone_has_no_features(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("y\n1\n2\n")
-    with pytest.raises(ValueError, match=r"t\.csv has no columns but 'y'"):
+    with pytest.raises(ValueError, match=r"t\.csv has no columns other than 'y'"):
         next(data.blocks(path, target="y").blocks())
 
 
@@ -253,7 +253,7 @@ def test_a_table_of_labels_alone_has_no_features(tmp_path):
     ("given", "error", "message"),
     [
         ({"path": 7}, TypeError, "path must be a path, got 7"),
-        ({"path": "-"}, ValueError, "standard input can be read but once"),
+        ({"path": "-"}, ValueError, "standard input can be read only once"),
         ({"target": 3}, ValueError, "target must be a column, got 3"),
         ({"drop": "a"}, ValueError, "drop must be columns by name, got 'a'"),
         ({"features": [1]}, ValueError, "features must be columns by name"),

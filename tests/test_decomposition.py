@@ -70,7 +70,7 @@ def test_weights_are_passed_on_or_refused():
     a = OrdinalDecomposition(plain).fit(X, y, sample_weight=times)
     b = OrdinalDecomposition(plain).fit(X[rows], y[rows])
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-5)
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no weights"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier accepts no weights"):
         OrdinalDecomposition(KNeighborsClassifier()).fit(X, y, sample_weight=times)
 
 

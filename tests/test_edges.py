@@ -322,7 +322,7 @@ def test_xofm_refuses_what_its_slopes_cannot_hold(solver):
 @which(n_endless=150)
 @pytest.mark.parametrize("value", [1e-320, 1e-21, 1e21, 1e200])
 def test_starts_and_priors_are_near_the_deviation_of_the_latent_function(method, value):
-    far = r"must be within a factor of 1e\+20 of 1, the deviation of f, got "
+    far = r"must be within a factor of 1e\+20 of 1, the standard deviation of f, got "
     for options, name in (
         ({"start": {"noise": value}}, "start.'noise'."),
         ({"prior": {"noise": (value, 1.0)}}, "prior.'noise'. median"),
@@ -330,7 +330,7 @@ def test_starts_and_priors_are_near_the_deviation_of_the_latent_function(method,
     ):
         with pytest.raises(ValueError, match=f"^{name} {far}"):
             method(ROWS, RANKS, **options)
-    with pytest.raises(ValueError, match=r"^start.'thresholds'. must be of at most 1e"):
+    with pytest.raises(ValueError, match=r"^start.'thresholds'. must be at most 1e"):
         method(ROWS, RANKS, start={"thresholds": [0, value]})
 
 

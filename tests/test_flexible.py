@@ -162,7 +162,7 @@ def test_tables_files_and_what_is_refused():
     loaded = ordinal.load(file)
     assert_array_equal(loaded.predict_proba(WINE.X), model.predict_proba(WINE.X))
     assert_array_equal(loaded.standard_errors, model.standard_errors)
-    with pytest.raises(ValueError, match="of models of fit_pom"):
+    with pytest.raises(ValueError, match="for models of fit_pom"):
         model.confint(method="profile")
     X = np.arange(6.0)[:, None]
     with pytest.warns(ordinal.ConvergenceWarning, match="separated"):

@@ -382,7 +382,7 @@ def test_relevance():
         assert_array_equal(relevance, model.kernel.gamma)
     for kernel, name in (("rbf", "RBF"), ("linear", "Linear")):
         model = fit_gpor(X, y, kernel=kernel, optimize=False)
-        with pytest.raises(ValueError, match=f"a {name} kernel has no relevance a"):
+        with pytest.raises(ValueError, match=f"a {name} kernel has no relevance per"):
             model.relevance()
 
 
@@ -504,13 +504,15 @@ def test_the_diagonal_of_a_precomputed_kernel_is_checked():
     model = fit(K, y, **PRECOMPUTED)
     rule = r"^diagonal (must be finite and >= 0, got .* in row 0|has shape .*20,\))"
     for call in (model.predict, model.predict_proba, model.predict_latent):
-        with pytest.raises(ValueError, match=r"^a precomputed kernel needs diagonal"):
+        with pytest.raises(
+            ValueError, match=r"^diagonal must hold k.x, x. of the rows"
+        ):
             call(K)
         for bad in (np.ones(19), np.full(20, np.nan), -np.ones(20), np.ones((20, 1))):
             with pytest.raises(ValueError, match=rule):
                 call(K, diagonal=bad)
         call(K, diagonal=[1] * 20)
-    with pytest.raises(ValueError, match=r"^diagonal: for a precomputed kernel only"):
+    with pytest.raises(ValueError, match=r"^diagonal is for a precomputed kel only"):
         fit(X, y).predict(X, diagonal=np.ones(20))
 
 
@@ -630,8 +632,11 @@ def test_the_size_of_a_basis_is_found():
 @pytest.mark.parametrize(
     ("basis", "message"),
     [
-        ([4, 20], r"^basis names row 20, whose weight is 0"),
-        (range(38), r"^basis names row 3, whose weight is 0"),  # as many as have weight
+        ([4, 20], r"^basis must name .* row 20, whose weight is 0"),
+        (
+            range(38),
+            r"^basis must name .* row 3, whose weight is 0",
+        ),  # as many as have weight
     ],
 )
 def test_rows_without_weight_are_no_basis(basis, message):
@@ -969,7 +974,7 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ({"objective": "map"}, "^objective must be one of 'evidence', 'bound', got"),
         (
             {"inference": "laplace", "objective": "bound"},
-            "^objective='bound' is EP's: it goes with inference='ep' only",
+            r"^objective='bound' is for inference='ep' only, got",
         ),
         ({"optimize": 1}, "^optimize must be True or False, got 1"),
         ({"n_restarts": -1}, "^n_restarts must be an integer >= 0, got -1"),
@@ -977,7 +982,7 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ({"basis": 0}, "^basis must be a positive integer, got 0"),
         ({"basis": "all"}, "^basis as a word must be one of 'auto', got 'all'"),
         ({"basis": ("first", 3)}, r"^basis\[0\] must be one of"),
-        ({"basis": [[0.0] * 9]}, r"^basis has 9 columns, X has"),
+        ({"basis": [[0.0] * 9]}, r"^basis must have .* 9, and X has"),
         ({"basis": 2.5}, r"^basis as a share must be in \(0, 1\], got 2.5"),
         (
             {"kernel": "cubic"},
@@ -993,9 +998,9 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ),
         (
             {"prior": {"noise": 1.0}},
-            r"^prior\['noise'\] must be \(median, deviation of the log\), got 1.0",
+            r"^prior\['noise'\] must be a pair .*, got 1.0",
         ),
-        ({"prior": {"noise": (1, 2, 3)}}, r"^prior\['noise'\] must be \(median, dev"),
+        ({"prior": {"noise": (1, 2, 3)}}, r"^prior\['noise'\] must be a pair"),
         (
             {"prior": {"noise": (0, 1)}},
             r"^prior\['noise'\] median must be a positive finite number, got 0",
@@ -1079,7 +1084,7 @@ def test_a_start_is_a_mapping():
 @pytest.mark.parametrize("kernel", ["ard", "ard_linear"])
 def test_kernels_with_a_relevance_take_dense_rows(kernel):
     X, y = sample(20, 3)
-    with pytest.raises(TypeError, match=f"^kernel='{kernel}' takes dense rows"):
+    with pytest.raises(TypeError, match=f"^X must be dense with kernel='{kernel}'"):
         fit_gpor(sparse.csr_array(X), y, kernel=kernel)
 
 

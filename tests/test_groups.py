@@ -119,7 +119,7 @@ def test_holdouts_keep_groups_whole_and_every_rank_in_training(case, share, seed
         return
     options = {"test_size": n_test, "groups": group, "rng": seed}
     if sole == set(group):
-        with pytest.raises(ValueError, match=r"^groups must leave one that can be"):
+        with pytest.raises(ValueError, match=r"^groups must contain one that can be"):
             stratified_holdout(y, 2, **options)
         return
     for train_idx, test_idx in stratified_holdout(y, 2, **options):

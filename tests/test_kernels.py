@@ -157,7 +157,7 @@ def test_precomputed_values_are_looked_up():
     columns = np.array([3, 1])
     values = Evaluator(kernels.Precomputed(), K, columns)
     assert_array_equal(values.product(np.eye(2)), K[:, columns])
-    with pytest.raises(TypeError, match="pass values"):
+    with pytest.raises(TypeError, match="pass kernel values"):
         kernels.Precomputed()(K, K)
 
 
@@ -239,13 +239,13 @@ def test_rows_that_tell_nothing_correlate_with_nothing(row):
 
 def test_pearson_refuses_what_it_has_no_use_for():
     csr = CSR.from_any(sparse.csr_array(np.eye(2)))
-    with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
+    with pytest.raises(TypeError, match="Pearson kernel needs dense rows"):
         PEARSON(csr, np.eye(2))
-    with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
+    with pytest.raises(TypeError, match="Pearson kernel needs dense rows"):
         Evaluator(PEARSON, np.eye(2), csr)
     with pytest.raises(ValueError, match="X must be finite or NaN; first bad row is 1"):
         PEARSON(np.eye(2), [[np.nan, 0.0], [np.inf, 0.0]])
-    with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
+    with pytest.raises(TypeError, match="Pearson kernel needs dense rows"):
         ordinal.fit_svorim(sparse.csr_array(np.eye(2)), [0, 1], kernel=PEARSON)
 
 
@@ -450,7 +450,7 @@ def test_relevances_are_checked(kernel):
         with pytest.raises(ValueError, match=shape):
             made(np.ones((3, 2)), A)
     rows = CSR.from_any(sparse.csr_array(np.ones((3, 2))))
-    with pytest.raises(TypeError, match=r"^the ARD kernels take dense rows"):
+    with pytest.raises(TypeError, match=r"^the ARD kernels need dense rows, got"):
         made(rows, np.ones((3, 2)))
     with pytest.raises(TypeError, match=r"^CSR rows go with the linear, polynomial"):
         Evaluator(made, rows, rows)

@@ -268,9 +268,9 @@ def test_quasi_complete_separation_names_its_features(name, newton, monkeypatch)
     assert_array_equal(model.separated, [d])
     assert model.convergence.status is Status.SEPARATED
     assert messages == [
-        f"fit_{name}: separated: ranks are told apart without error by 'x{d + 1}', so "
-        "that no finite coefficients are the best, and those returned only say where "
-        "they go; l2 > 0 gives finite ones"
+        f"fit_{name}: separated: 'x{d + 1}' separate ranks without error, "
+        "so no finite coefficients are optimal, and those returned only indicate the "
+        "direction in which they diverge; l2 > 0 gives finite ones"
     ]
     # the others are those of the fit without the rows that the level predicts
     rest, messages = fitted(name, X[rare == 0], y[rare == 0])

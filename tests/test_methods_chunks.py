@@ -134,7 +134,7 @@ def another_order(X, rows):
 def test_every_fit_refuses_passes_that_differ(name, later, rows):
     X, y = (a[:120] for a in rows)
     source = Differing(later, X, y)
-    message = r"Differing\(\) gave other features in rows 0 to 119 of all than in the"
+    message = r"Differing\(\) yielded other features in rows 0 to 119 than in the"
     with pytest.raises(ValueError, match=message):
         fit(name, source, n_threads=1)
     assert source.passes == 2

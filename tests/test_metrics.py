@@ -397,7 +397,7 @@ def test_distances_of_numbers_at_the_edge():
     assert mae(np.array([60_000, -60_000], np.float16), [-60_000, 60_000]) == 120_000
     assert mae([9e307], [0.0]) == 9e307
     for metric in (mae, amae, mmae, accuracy_off):
-        with pytest.raises(ValueError, match=r"-1e\+308 and 1e\+308, too far apart"):
+        with pytest.raises(ValueError, match=r"-1e\+308 and 1e\+308, whose dist"):
             metric([1e308], [-1e308])
     assert mae([1e308], [-1e308], labels=[-1e308, 1e308]) == 1
 
@@ -535,5 +535,5 @@ def test_messages_name_the_argument():
     with pytest.raises(TypeError, match=r"^y_true is an unordered .* or pass labels="):
         mze(unordered, ["a", "b"])
     far = [0.0, 1.0, 1.7e308]
-    with pytest.raises(ValueError, match=r"7e.308, too far .* distances: pass labels"):
+    with pytest.raises(ValueError, match=r"7e.308, whose distances .*: pass labels"):
         mae(far, far)

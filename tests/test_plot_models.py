@@ -489,7 +489,7 @@ def test_covariances_between_rows_are_a_covariance(basis):
     same = model.latent_covariance(X[[3, 3]])
     assert_allclose(same, same[0, 0])
     known = ordinal.fit_gpor(np.eye(3), [1, 2, 3], kernel="precomputed", optimize=False)
-    with pytest.raises(ValueError, match=r"^a precomputed kernel does not know k"):
+    with pytest.raises(ValueError, match=r"^a precomputed kernel knows no covariance"):
         known.latent_covariance(np.eye(3))
 
 
@@ -628,7 +628,7 @@ def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):
         plot.partial_dependence(model, frame, "a")
     K = X[::30] @ X[::30].T
     known = ordinal.fit_svorim(K, Y[::30], kernel="precomputed")
-    with pytest.raises(ValueError, match=r"^model has a precomputed kernel"):
+    with pytest.raises(ValueError, match=r"^model must be fitted to features"):
         plot.partial_dependence(known, K, 0)
 
 
@@ -671,7 +671,7 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
 def test_relevance_is_asked_of_a_model_that_has_it(svorim, gpor):
     with pytest.raises(TypeError, match=r"^model must be a GporModel, got a SvorModel"):
         plot.relevance(svorim)
-    with pytest.raises(ValueError, match=r"has no relevance a feature"):
+    with pytest.raises(ValueError, match="kernel has no relevance per feature"):
         plot.relevance(gpor)
 
 

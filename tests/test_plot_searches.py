@@ -145,7 +145,7 @@ def test_what_hold_outs_chose_of_one_number_lies_on_a_line():
     assert not len(ax.get_yticks())
     words = Grid(kernel=["rbf", "linear"])
     result = nested(ordinal.fit_svorim, X, Y, search=words, outer=3, cv=2)
-    with pytest.raises(ValueError, match="must have searched one number, or give x"):
+    with pytest.raises(ValueError, match="found must be a search of one numeric"):
         plot.search(result)
 
 

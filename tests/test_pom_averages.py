@@ -166,7 +166,7 @@ def test_without_rows_the_training_rows_are_averaged():
     # a flexible model with the logit link has the mean of each threshold's events
     share = [weight[y == Y].sum() for y in model.classes]
     assert_allclose(own["probability"], np.array(share) / weight.sum(), atol=0.02)
-    with pytest.raises(ValueError, match=r"^sample_weight goes with X"):
+    with pytest.raises(ValueError, match=r"^sample_weight must be None without X"):
         model.average_proba(sample_weight=weight)
 
 

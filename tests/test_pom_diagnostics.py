@@ -271,7 +271,7 @@ def test_figures_show_the_residuals():
     assert [t.get_text() for t in ax.get_xticklabels()] == ["x", "y", "z"]
     with pytest.raises(ValueError, match="along must name a feature, x1, x2, x3"):
         plot.residuals(model, "x9")
-    with pytest.raises(ValueError, match="partial needs a number"):
+    with pytest.raises(ValueError, match="partial must be numeric features with a"):
         plot.residuals(model, partial=True)
     with pytest.raises(TypeError, match="model must be a PomModel"):
         plot.residuals("x")

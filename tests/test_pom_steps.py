@@ -221,7 +221,7 @@ def test_equality_of_coefficients(model):
     swapped = model.equality_test(model.coef_names[4:1:-1])
     assert three["dof"] == 2
     assert_allclose(three["chi2"], swapped["chi2"])
-    for names, message in ((["Cont[High]"], "two distinct"), (["x", "y"], "got 'x'")):
+    for names, message in ((["Cont[High]"], "names must"), (["x", "y"], "got 'x'")):
         with pytest.raises(ValueError, match=message):
             model.equality_test(names)
 
@@ -281,7 +281,7 @@ def test_contrasts_do_not_depend_on_the_reference(model):
 def test_what_contrasts_refuse(model, big):
     with pytest.raises(ValueError, match="needs a categorical term, got 'Freq'"):
         model.contrasts("Freq")
-    with pytest.raises(ValueError, match="is in an interaction"):
+    with pytest.raises(ValueError, match="contrasts needs a column outside"):
         big.contrasts("Type")
     with pytest.raises(ValueError, match="nominal effects"):
         housing("Infl + Type", nominal=["Type"]).contrasts("Type")

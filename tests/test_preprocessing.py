@@ -188,7 +188,7 @@ def test_standardized_model_takes_raw_features(gaussians, tmp_path):
 
 def test_a_file_cannot_hold_a_contradictory_model(gaussians, tmp_path):
     _, _, both = gaussians
-    with pytest.raises(ValueError, match="Standardizer does not predict"):
+    with pytest.raises(ValueError, match="a method predict, got a Standardizer"):
         PreprocessedModel(both.preprocessor, both.preprocessor).save(tmp_path / "m")
     with pytest.raises(ValueError, match="feature_names"):
         replace(both.preprocessor, feature_names=("one",)).save(tmp_path / "m")
@@ -523,13 +523,13 @@ HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
 @pytest.mark.parametrize(
     ("X", "options", "error", "message"),
     [
-        (HOLES, {}, ValueError, "column 1 of X has no entry to go by: drop it"),
-        (HOLES.T, {}, ValueError, "row 1 of X has no entry to go by: drop it"),
+        (HOLES, {}, ValueError, "column 1 of X has no observed entry .*: drop it"),
+        (HOLES.T, {}, ValueError, "row 1 of X has no observed entry .*: drop it"),
         (
             FULL,
             {"weight": [[1] * 4, [0] * 4, [1] * 4]},
             ValueError,
-            "row 1 of X has no entry to go by",
+            "row 1 of X has no observed entry",
         ),
         ([[1.0, np.inf]] * 3, {}, ValueError, "X must be finite or NaN; first bad row"),
         ([1.0, 2.0], {}, ValueError, "X must be 2-dimensional"),

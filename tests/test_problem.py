@@ -351,11 +351,15 @@ def test_entries_behind_the_last_row_are_dropped():
     ("parts", "error", "message"),
     [
         ({"shape": (2,)}, ValueError, r"X must be 2-dimensional, got shape \(2,\)"),
-        ({"shape": (3, 2)}, ValueError, "X.indptr must rise from 0 in 4 entries"),
+        ({"shape": (3, 2)}, ValueError, "X.indptr must have 4 entries that begin"),
         ({"shape": (2, 2**31)}, ValueError, r"X must have less than 2\^31 columns"),
-        ({"indptr": [1, 2, 3]}, ValueError, "X.indptr must rise from 0 in 3 entries"),
-        ({"indptr": [0, 3, 2]}, ValueError, "X.indptr must rise from 0 in 3 entries"),
-        ({"indptr": [0, 2, 4]}, ValueError, "X.indptr promises 4 entries, X holds 3"),
+        ({"indptr": [1, 2, 3]}, ValueError, "X.indptr must have 3 entries that begin"),
+        ({"indptr": [0, 3, 2]}, ValueError, "X.indptr must have 3 entries that begin"),
+        (
+            {"indptr": [0, 2, 4]},
+            ValueError,
+            "X.indptr must agree with the stored entries: it ends at 4, and X has 3",
+        ),
         ({"indptr": [0.0, 2.0, 3.0]}, TypeError, "X.indptr must hold integers, got dt"),
         (
             {"indices": [0, 1, 2]},

@@ -334,7 +334,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="family must be"):
         fit_ratio(MADE.X, MADE.y, family="cumulative")
     model = fit_ratio(MADE.X, MADE.y, robust=True)
-    with pytest.raises(ValueError, match='take method="wald"'):
+    with pytest.raises(ValueError, match='pass method="wald"'):
         model.confint(method="profile")
     with pytest.raises(ValueError, match="cluster has shape"):
         fit_ratio(MADE.X, MADE.y, cluster=[1, 2])

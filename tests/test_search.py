@@ -1490,7 +1490,7 @@ def test_signatures_are_seen_by_tools():
     [
         ({"search": Grid(shape=[1])}, TypeError, "unexpected keyword argument 'shape'"),
         ({"tolerance": 1}, TypeError, "argument 'tolerance'; did you mean tol="),
-        ({"C": 1.0}, ValueError, "C is searched, and given"),
+        ({"C": 1.0}, ValueError, "C must not be both tuned"),
         ({"scoring": "precision"}, ValueError, "scoring must be one of"),
         ({"scoring": 3}, TypeError, "name or a callable"),
         ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),

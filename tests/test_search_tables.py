@@ -201,13 +201,13 @@ def test_blocks_and_maps_are_standardised_as_in_a_search(tmp_path):
         (FRAME, {"preprocess": True}, TypeError, "preprocess must be a TablePreproc"),
         (
             FRAME[["acid"]], {"kernel": "precomputed"}, ValueError,
-            "kernel must not be 'precomputed' where features are preprocessed",
+            "kernel must not be 'precomputed' where preprocess is given",
         ),
         (
             FRAME[["acid"]], {"kernel": kernels.Precomputed()}, ValueError,
-            "kernel must not be 'precomputed' where features are preprocessed",
+            "kernel must not be 'precomputed' where preprocess is given",
         ),
-        ("y ~ acid", {}, TypeError, "X must not be a formula where features are prep"),
+        ("y ~ acid", {}, TypeError, "X must not be a formula where preprocess is"),
         (csr_array(np.eye(80)), {}, TypeError, "X is sparse, and the result would not"),
     ],
 )  # fmt: skip
@@ -362,7 +362,7 @@ def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
         (
             ordinal.fit_svorim,
             {"preprocess": TablePreprocessor(), "standardize": True}, ValueError,
-            "standardize is an argument of the TablePreprocessor",
+            "standardize must be left out where preprocess is a",
         ),
     ],
 )  # fmt: skip

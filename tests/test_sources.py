@@ -252,7 +252,7 @@ def test_a_source_that_changes_is_found_out(rows):
 
     problem = ChunkedProblem.from_source(Source())
     sizes[:] = rows
-    less = "gave no blocks" if not rows else f"first pass and {sum(rows)} in a later"
+    less = "yielded no blocks" if not rows else f"first pass and {sum(rows)} in a later"
     with pytest.raises(ValueError, match=less):
         list(problem.X.chunks())
     sizes[:] = [5, 6]
@@ -346,7 +346,7 @@ def test_gamma_follows_from_the_moments():
     constant = ChunkedProblem.from_source(np.full((9, 2), 0.1), np.arange(9) % 2)
     assert make_kernel("rbf", "scale", constant).gamma == 1.0
     sparse = scipy.sparse.csr_array(X)
-    with pytest.raises(ValueError, match="gamma must be a number where sparse rows"):
+    with pytest.raises(ValueError, match="gamma must be a number where X is sparse"):
         make_kernel("rbf", "scale", ChunkedProblem.from_source(Cut([9], sparse, y)))
 
 
@@ -368,7 +368,7 @@ def test_what_was_written_to_a_map_is_read(mode, tmp_path):
 
 
 def test_fits_of_the_whole_kernel_take_no_blocks():
-    with pytest.raises(TypeError, match="X comes in chunks, which a fit reads for"):
+    with pytest.raises(TypeError, match="X comes in chunks, from which only a"):
         ordinal.fit_svorex(Cut([], *table(9)), None)
 
 

@@ -673,13 +673,13 @@ def small_models():
         (
             {"classes": range(4)},
             ValueError,
-            r"start has the classes \[0, 1, 2\], the data \[0, 1, 2, 3\]",
+            r"start must have the classes of the data, \[0, 1, 2, 3\], got \[0, 1, 2\]",
         ),
         ({"X": np.ones((30, 2))}, ValueError, "start has 3 features, X has 2"),
         (
             {"X": np.eye(30), **PRECOMPUTED},
             ValueError,
-            "start and the fit must both be of a precomputed kernel",
+            "start and the fit must both have a precomputed kernel, or neither",
         ),
         (
             {"X": sparse.csr_array(np.ones((30, 3)))},
@@ -697,7 +697,7 @@ def test_a_start_of_another_problem_is_refused(change, error, message):
 
 def test_a_start_by_row_numbers_is_refused_for_rows():
     X, y, _, model = small_models()
-    with pytest.raises(ValueError, match="must both be of a precomputed kernel"):
+    with pytest.raises(ValueError, match="must both have a precomputed kernel"):
         fit_svorim(X, y, start=model)
     assert fit_svorim(X @ X.T, y, start=model, **PRECOMPUTED).convergence.n_iter == 0
 
@@ -798,8 +798,8 @@ def test_a_fit_that_needs_far_more_than_max_time_warns_and_goes_on(fit, monkeypa
         model = fit(X, y, max_time=1000.0)
     (message,) = [str(w.message) for w in caught]
     assert re.match(
-        rf"{fit.__name__}: by the rate of its first second the fit needs at least "
-        r"\d+ s, max_time is 1000 s, .* pass basis='auto'",
+        rf"{fit.__name__}: at the rate of its first second the fit needs at least "
+        r"\d+ s, so max_time=1000 s will .* pass basis='auto'",
         message,
     )
     assert model.convergence.converged

@@ -154,7 +154,8 @@ def test_columns_without_a_value_or_with_one_are_zero():
     with pytest.warns(ordinal.EmptyColumnsWarning) as caught:
         coding = TablePreprocessor().fit(frame)
     assert [str(warning.message) for warning in caught] == [
-        "no training row has a value in 'none', 'nan', which will be 0 in all rows"
+        "no training row has a value in 'none', 'nan', and such columns are 0 in all "
+        "rows: leave them out"
     ]
     assert caught[0].filename == __file__
     assert coding.feature_names_out == ("none", "nan", "one", "word=a")

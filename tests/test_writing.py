@@ -113,7 +113,7 @@ def test_folders_sockets_and_free_names_in_no_folder_are_refused(folder):
         for name, kind, reason in [
             ("there", IsADirectoryError, "is a folder"),
             ("socket", OSError, "is a socket"),
-            ("no/name", FileNotFoundError, "in no such folder"),
+            ("no/name", FileNotFoundError, "is in a folder that does not exist"),
             ("file/name", NotADirectoryError, "Not a directory"),
         ]:
             for attempt in (MODEL.save, check_target):
@@ -282,7 +282,7 @@ def test_files_that_are_not_open_for_binary_data_are_refused(folder, content):
 def test_pipes_and_devices_are_not_loaded(folder):
     os.mkfifo(folder / "pipe")
     for path in (folder / "pipe", "/dev/zero", "/dev/null"):
-        with pytest.raises(OSError, match="is no regular file: pass an open binary"):
+        with pytest.raises(OSError, match="is not a regular file: to read it, pass"):
             ordinal.load(path)
     with pytest.raises(IsADirectoryError):
         ordinal.load(folder)

@@ -503,7 +503,7 @@ def test_scores_of_two_models_are_put_in_one_unit():
     assert_allclose(model.link_input(X, heavier), U, atol=1e-12)
     fewer = fit_xofm(X, np.minimum(y, 2), classes=range(4))  # a rank without rows
     assert np.isfinite(model.link_input(X, fewer)).all()
-    with pytest.raises(TypeError, match="like must be such a model"):
+    with pytest.raises(TypeError, match=r"like must be an? "):
         model.link_input(X, fit_xofm(X, np.minimum(y, 2)))
 
 
@@ -931,7 +931,13 @@ X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
             ValueError,
             "early_stopping must be a share",
         ),
-        (X2, Y2, {"early_stopping": 0.2}, ValueError, "early_stopping=0.2 holds out"),
+        (
+            X2,
+            Y2,
+            {"early_stopping": 0.2},
+            ValueError,
+            "early_stopping=0.2 must hold out",
+        ),
         (X2, Y2, {"monotone": [2]}, ValueError, "monotone of 'x1' must be -1, 0 or 1"),
         (X2, Y2, {"monotone": [True]}, ValueError, "monotone of 'x1' must be"),
         (X2, Y2, {"monotone": [1, 1]}, ValueError, "monotone must name features or"),

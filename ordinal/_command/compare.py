@@ -73,7 +73,10 @@ def compare(args: argparse.Namespace) -> None:
 def _compare(args: argparse.Namespace) -> None:
     if args.plot is not None:
         if args.methods is not None and len(args.methods) < 2:
-            raise ValueError("--plot compares two methods or more")
+            raise ValueError(
+                "--plot compares two methods or more: name at least two by --methods, "
+                "or leave --plot out"
+            )
         check_target(args.plot)
         check_figure(args.plot)
     data, splits = read_task(args)

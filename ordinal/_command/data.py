@@ -59,7 +59,10 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
     if args.bins is None and args.binning is not None:
         raise ValueError("--binning needs --bins")
     if args.bins is not None and args.classes is not None:
-        raise ValueError("--bins makes ranks of its own; --classes cannot name them")
+        raise ValueError(
+            "--classes cannot be combined with --bins, which makes ranks of its own: "
+            "leave one of them out"
+        )
     table = read_table(args.data, separator=args.separator, decimal=args.decimal)
     target = table.names[-1] if args.target is None else args.target
     _check_columns(table, [target, *args.drop, *args.categorical])
@@ -68,8 +71,9 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
     )
     if not features:
         raise ValueError(
-            f"{table.path} has only the column {shown(target)}; cells are separated by "
-            f"{shown(table.layout.separator)}, or by what --separator says"
+            f"{table.path} has only the column {shown(target)}, and no features; "
+            f"cells were separated by {shown(table.layout.separator)}: pass "
+            "another separator by --separator"
         )
     X = table.frame(features, words_of(table, features, args.categorical))
     params: dict[str, Any] = {}
@@ -105,9 +109,14 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
     """
     for option in ("bins", "binning", "categorical", "order"):
         if getattr(args, option):
-            raise ValueError(f"--{option} needs the whole table, and not --stream")
+            raise ValueError(
+                f"--{option} needs the whole table in memory: leave out --stream"
+            )
     if args.data == STDIN:
-        raise ValueError("--stream needs a file: standard input can be read but once")
+        raise ValueError(
+            "--stream needs a file, because standard input can be read only once: "
+            "save the input to a file and pass its path"
+        )
     source = TableBlocks(
         args.data, drop=tuple(args.drop), separator=args.separator, decimal=args.decimal
     )
@@ -195,10 +204,15 @@ def read_task(args: argparse.Namespace) -> tuple[Data, Splits]:
         data = _embedded(args) if args.data is None else read_data(args)
         return data, _drawn_splits(ranks_of(data.y, data.classes), args)
     if args.data is None:
-        raise ValueError("a file of splits needs DATA")
+        raise ValueError(
+            "a file of splits needs DATA: pass the table as the first argument"
+        )
     splits, labels = _stored_splits(args.splits, args.bins)
     if labels is not None and args.binning is not None:
-        raise ValueError(f"--binning: {args.splits} holds the labels y{args.bins}")
+        raise ValueError(
+            f"--binning has no effect, because {args.splits} holds the labels "
+            f"y{args.bins}: leave it out"
+        )
     data = read_data(args, labels)
     _check_rows(args.splits, splits, len(data.X))
     return data, splits
@@ -207,16 +221,19 @@ def read_task(args: argparse.Namespace) -> tuple[Data, Splits]:
 def _check_split_options(args: argparse.Namespace) -> None:
     """Raise ValueError for options that say two things of the splits."""
     if args.splits is not None and args.folds is not None:
-        raise ValueError("--folds and --splits exclude each other")
+        raise ValueError("--folds and --splits exclude each other: pass one of them")
     if args.splits is None:
         if args.test_size is not None:
             raise ValueError(
-                "--test-size needs --splits N, hold-outs in place of folds"
+                "--test-size needs hold-out splits instead of folds: add --splits N"
             )
     elif not args.splits.isdigit() and (
         args.test_size is not None or (args.seed is not None and not args.tune)
     ):
-        raise ValueError("--test-size and --seed do not go with a file of splits")
+        raise ValueError(
+            "--test-size and --seed cannot be combined with a file of splits: leave "
+            "them out"
+        )
 
 
 def _embedded(args: argparse.Namespace) -> Data:
@@ -224,7 +241,9 @@ def _embedded(args: argparse.Namespace) -> Data:
     names = "target", "bins", "binning", "classes", "drop", "categorical", "order"
     for option in names:
         if getattr(args, option):
-            raise ValueError(f"--{option} needs DATA")
+            raise ValueError(
+                f"--{option} needs DATA: pass the table as the first argument"
+            )
     X, y = election_frame()
     return Data("election", X, y, np.unique(y), {})
 
@@ -269,7 +288,9 @@ def _ranked_labels(
             ) from None
     if y.dtype.kind != "i":
         row = next(i for i, v in enumerate(y) if v % 1 or abs(v) >= 2**53)
-        raise table.error(row, target, "is no rank: cut the numbers with --bins")
+        raise table.error(
+            row, target, "is not a rank: cut the numbers into ranks with --bins"
+        )
     classes = np.unique(y)
     if classes.size > _MAX_RANKS:
         raise ValueError(
@@ -285,7 +306,9 @@ def _stored_splits(path: str, bins: int | None) -> tuple[Splits, np.ndarray | No
     """
     with open(path, "rb") as file:
         if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path} is not an .npz file")
+            raise ValueError(
+                f"{path} is not an .npz file: pass a file written by numpy.savez"
+            )
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = list(stored)
@@ -293,8 +316,8 @@ def _stored_splits(path: str, bins: int | None) -> tuple[Splits, np.ndarray | No
             train, test = f"train_idx{suffix}", f"test_idx{suffix}"
             if train not in names or test not in names:
                 raise ValueError(
-                    f"no {train} and {test} among {', '.join(names)}; "
-                    "does --bins fit the file?"
+                    f"no {train} and {test} among "
+                    f"{', '.join(names)}: check --bins against the file"
                 )
             train_idx, test_idx = stored[train], stored[test]
             labels = stored[f"y{bins}"] if f"y{bins}" in names else None

@@ -25,7 +25,9 @@ def fit(args: argparse.Namespace) -> None:
     if args.folds and args.folds < 2:
         raise ValueError(f"--folds must be 2 or more, or 0 for none, got {args.folds}")
     if args.seed is not None and not args.tune:
-        raise ValueError("--seed needs --tune; a method has --set rng=N")
+        raise ValueError(
+            "--seed is for --tune only: to seed the method itself, pass --set rng=N"
+        )
     learner = learner_of(args.method, args.set, args)
     check_target(args.out)  # better now than after the fit
     rng = np.random.default_rng(args.seed or 0)

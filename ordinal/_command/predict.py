@@ -27,7 +27,9 @@ def predict(args: argparse.Namespace) -> None:
     if args.score:
         _score(model, args, options)
     elif args.target is not None:
-        raise ValueError("--target names the labels for --score")
+        raise ValueError(
+            "--target names the labels for --score: add --score, or leave --target out"
+        )
     rows = TableBlocks(args.data, separator=args.separator, decimal=args.decimal)
     if args.out:
         write_predicted(args.out, model, rows, args.proba, **options)
@@ -47,9 +49,9 @@ def _effects(model: Any, args: argparse.Namespace) -> dict[str, str]:
         )
     if model.feature_names is None and args.effects.startswith("known"):
         raise ValueError(
-            f"--effects {args.effects} finds groups by the names of columns, and the "
-            f"model of {args.model} was fitted to columns without names: take new or "
-            "average"
+            f"--effects {args.effects} finds groups by the names of columns, and "
+            f"the model in {args.model} was fitted to columns without names: pass "
+            "--effects new or --effects average"
         )
     return {"effects": args.effects}
 

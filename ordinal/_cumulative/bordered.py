@@ -33,19 +33,21 @@ def tridiagonal(diag: np.ndarray, off: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bordered:
-    """H. A matrix without structure is one that is all C.
+    """Matrix H with a block tridiagonal part A, a border B and a core C.
+
+    A matrix without structure consists of C alone.
 
     Attributes
     ----------
     diag : (T, M, M) array
     off : (T - 1, M, M) array
-        Of blocks t and t + 1.
+        Off-diagonal blocks of A, between t and t + 1.
     border : (T, M, D) array
         B.
     core : (D, D) array
         C.
     first : (T M,) int array
-        The numbers of A's variables among all; those of C are the others, in order.
+        Numbers of A's variables among all; the others are those of C, in order.
     """
 
     diag: np.ndarray
@@ -80,7 +82,7 @@ class Bordered:
         return out
 
     def plus(self, v: np.ndarray) -> Bordered:
-        """H + diag(v), for v of (p,)."""
+        """Return H + diag(v) for v of shape (p,)."""
         of_diag = v[self.first].reshape(self.diag.shape[:2])
         diag = self.diag + of_diag[:, :, None] * np.eye(self.diag.shape[1])
         return replace(self, diag=diag, core=self.core + np.diag(v[self.rest]))
@@ -97,7 +99,7 @@ class Bordered:
         )
 
     def without(self, index: int) -> Bordered:
-        """H less the row and the column of one of C's variables."""
+        """Return H without the row and the column of one of C's variables."""
         at = int(np.searchsorted(self.rest, index))
         return replace(
             self,
@@ -122,11 +124,11 @@ class Bordered:
         return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-NONE = Bordered.all_core(np.empty((0, 0)))  # of no variables
+NONE = Bordered.all_core(np.empty((0, 0)))  # matrix of no variables
 
 
 class Factor:
-    """A factorisation of H.
+    """Factorisation of H.
 
     Raises
     ------
@@ -147,7 +149,7 @@ class Factor:
         self._L = np.linalg.cholesky(self._core)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        """Return H^-1 v, (p,)."""
+        """Return the solution x of H x = v, (p,)."""
         H, out = self.H, np.empty(v.size)
         of_first = v[H.first].reshape(*H.diag.shape[:2], 1)
         own = self._chain.solve(of_first).ravel()
@@ -158,7 +160,7 @@ class Factor:
         return out
 
     def inverse(self) -> np.ndarray:
-        """Return H^-1, (p, p)."""
+        """Return the dense inverse of H, (p, p)."""
         H, first, rest = self.H, self.H.first, self._rest
         last = np.linalg.inv(self._core)
         if not first.size:
@@ -175,16 +177,17 @@ class Factor:
 
 
 class _Chain:
-    """A block tridiagonal matrix, factored: its even blocks eliminated, and the chain
-    of what is left of the odd ones.
+    """Factored block tridiagonal matrix.
+
+    Its even blocks are eliminated, and its odd blocks form a chain of the same kind.
     """
 
     def __init__(self, diag: np.ndarray, off: np.ndarray):
         self.size = len(diag)
         if not self.size:
             return
-        # All even blocks at once, by numpy's stacked routines: cyclic reduction has log
-        # T levels, where block elimination has T steps in Python.
+        # Cyclic reduction eliminates all even blocks at once by stacked routines of
+        # numpy. It has log T levels; block elimination would take T steps in Python.
         L = np.linalg.inv(np.linalg.cholesky(diag[0::2]))
         self.inverse = L.transpose(0, 2, 1) @ L  # of the even blocks
         # of an odd block with the even ones before and after it
@@ -194,12 +197,12 @@ class _Chain:
         self.right = after @ self.inverse[1 : 1 + self.n_after]
         odd -= self.left @ before
         odd[: self.n_after] -= self.right @ after.transpose(0, 2, 1)
-        # The odd blocks that are left form a chain again, of half the length.
+        # The remaining odd blocks form a chain again, of half the length.
         between = -self.right[: max(len(odd) - 1, 0)] @ before[1:]
         self.rest = _Chain(odd, between)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        """A^-1 b for b of (T, M, columns)."""
+        """Return A^-1 b for b of (T, M, columns)."""
         if not self.size:
             return b
         even, odd, m = b[0::2], b[1::2].copy(), self.n_after

@@ -24,19 +24,19 @@ from .._watch.convergence import CollinearColumnsWarning, warn
 from .design import HESSIAN_COLUMNS, Design, block, product, rmatvec
 from .matrices import columns_of
 
-_LEFT = 1e-7  # R's tolerance in `lm`
-_DOUBTFUL = 1e-6  # of a square: below it the columns themselves are asked
-_INVOLVED = 1e-6  # of the largest coefficient
-_FAR = 300.0  # deviations: up to such a mean it may be taken off products
-_ROWS = 8192  # at a time
-_NAMED = 5  # columns in a message
+_LEFT = 1e-7  # share of a column that is left; the tolerance of R's `lm`
+_DOUBTFUL = 1e-6  # share of a square below which the columns themselves are regressed
+_INVOLVED = 1e-6  # size of a coefficient that counts, relative to the largest one
+_FAR = 300.0  # largest mean, in deviations, that may be subtracted from products
+_ROWS = 8192  # rows that are processed at a time
+_NAMED = 5  # most columns in a message
 
 
 def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]:
-    """Find columns, in this order, that are combinations of earlier ones, and of which.
+    """Find the columns, in this order, that depend linearly on earlier ones.
 
-    A constant column depends on none. O(n d^2 + d^3); skipped for more columns than a
-    Hessian is made for.
+    The result names these earlier ones. A constant column depends on none. The cost is
+    O(n d^2 + d^3); nothing is done for more columns than a Hessian is made for.
     """
     which = np.array(columns, dtype=np.int64)
     if not 0 < which.size <= HESSIAN_COLUMNS:
@@ -54,14 +54,14 @@ def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Desi
     Raises
     ------
     ValueError
-        For such columns with nominal or scale effects, which the caller has named; and
-        without a penalty for as many columns as rows, or more, if these are too many to
-        tell which.
+        For dependent columns with nominal or scale effects, which the caller has named;
+        and without a penalty for at least as many columns as rows, if these are too
+        many to find the dependent ones.
 
     Warns
     -----
     CollinearColumnsWarning
-        Which columns are left out.
+        Names the columns that are left out.
     """
     location = [] if is_penalised else design.location.tolist()
     nominal, scale = design.nominal.tolist(), design.scale.tolist()
@@ -90,7 +90,7 @@ def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Desi
 
 
 def _said(found: dict[int, list[int]], names: Sequence[str]) -> str:
-    """Such columns, and what they are, as a message has them."""
+    """Describe dependent columns and those on which they depend, for a message."""
     parts = [
         f"{shown(names[j])} is constant"
         if not of
@@ -119,13 +119,13 @@ def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
     ratio = mean / spread
     if np.abs(ratio).max() > _FAR:
         return None
-    with np.errstate(all="ignore"):  # what is beyond doubles is not regular
+    with np.errstate(all="ignore"):  # columns that overflow are not regular
         scaled = _gram(D, which) / D.total / np.outer(spread, spread)
         return np.asarray(scaled - np.outer(ratio, ratio))
 
 
 def _gram(D: Design, which: np.ndarray) -> np.ndarray:
-    """Inner products of the columns as they are, by weight."""
+    """Return the weighted inner products of the uncentred columns."""
     if D.is_chunked:
         return D.summed(partial(_gram_of, which))[0]
     if isinstance(D.X, CSR):
@@ -151,10 +151,7 @@ def _gram_of(which: np.ndarray, D: Design) -> Parts:
 
 
 def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
-    """Inner products of the columns, centred and of deviation 1: correlations.
-
-    Of a constant column they are 0.
-    """
+    """Return the correlations of the columns, 0 for constant columns."""
     mean, spread = _moments(D, which)
     return D.summed(partial(_correlations_of, which, mean, spread))[0]
 
@@ -183,7 +180,7 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, list[int]]:
-    """Find dependent columns by Cholesky's elimination, which skips them."""
+    """Find dependent columns by Cholesky elimination, which skips them."""
     most = int(np.count_nonzero(D.weight)) - 1  # beside a constant
     factor = np.empty((which.size, min(which.size, most)))
     kept: list[int] = []
@@ -211,8 +208,9 @@ def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, lis
 def _regressed(
     D: Design, which: np.ndarray, gram: np.ndarray, kept: list[int], j: int
 ) -> tuple[np.ndarray, float]:
-    """Return the regression of a column on those kept, and the share of its square that
-    is left: from the rows, as products have but half of the digits.
+    """Return the regression of a column on the kept ones, and the residual share.
+
+    It is computed from the rows, because products of columns have half of the digits.
     """
     _, spread = _moments(D, which)
     G = gram[np.ix_(kept, kept)]

@@ -46,23 +46,26 @@ from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.monitor import check_cancelled
 
-HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
-_BYTES = 350  # that a fit holds for a column: vectors, and the history of L-BFGS
-_ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
+HESSIAN_COLUMNS = (
+    2000  # most columns for which methods make a (columns, columns) matrix
+)
+_BYTES = 350  # bytes of a fit per column: vectors, and the history of L-BFGS
+_ENTRIES = 2**17  # entries of arrays of some rows, so that they stay in the cache
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 _DEAREST = 1e290
-_ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
-_LEAST = 1e-300  # of a spread: coefficients are divided by it
+_ROUNDING = 1e-12  # relative error of a mean, with a margin for many rows
+_LEAST = 1e-300  # least spread, because coefficients are divided by it
 
 
 def check_columns(name: str, d: int) -> None:
-    """Raise MemoryError if a fit of d columns needs more than there is."""
+    """Raise MemoryError if a fit of d columns needs more memory than there is."""
     check_memory(name, _BYTES * d, f"{d} features")
 
 
 def read_offset(offset: ArrayLike, n: int) -> np.ndarray:
-    """Offsets of n rows, (n,), or by threshold, (n, T); ValueError or TypeError unless
-    they are numbers whose squares are finite.
+    """Return offsets of n rows, (n,), or by threshold, (n, T).
+
+    Raises ValueError or TypeError unless they are numbers with finite squares.
     """
     a = as_real_array(offset, "offset")
     if a.ndim not in (1, 2) or len(a) != n:
@@ -86,7 +89,7 @@ def check_offset_columns(offset: np.ndarray, T: int) -> None:
 
 
 def by_threshold(offset: np.ndarray) -> np.ndarray:
-    """Offsets of rows by thresholds, (n, T), or (n, 1) where they are the same."""
+    """Return offsets of rows by threshold, (n, T), or (n, 1) if all are the same."""
     return offset[:, None] if offset.ndim == 1 else offset
 
 
@@ -103,15 +106,17 @@ def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
 
 
 def structure_of(threshold: str, T: int) -> np.ndarray:
-    """J of (1), (T, q): "flexible" thresholds, those "symmetric" about a centre, or
-    "equidistant" ones, with the parameters of R's `ordinal::clm`.
+    """Return J of (1), (T, q), for a structure of the thresholds.
+
+    They are "flexible", "symmetric" about a centre, or "equidistant", and have the
+    parameters of R's `ordinal::clm`.
     """
     if threshold == "flexible" or T == 1:
         # One threshold has no structure: all three are the same model.
         return np.eye(T)
-    if threshold == "equidistant":  # the first one, and the distance of neighbours
+    if threshold == "equidistant":  # parameters: the first threshold, and the distance
         return np.column_stack([np.ones(T), np.arange(T)])
-    # one threshold in the centre or two about it, and how far the others are from them
+    # parameters: one or two central thresholds, and distances of the others from them
     half = T // 2
     far = np.eye(T)[:, T - half :] if T % 2 else np.eye(T)[:, half + 1 :]
     mirrored = far - far[::-1]
@@ -124,7 +129,7 @@ def structure_of(threshold: str, T: int) -> np.ndarray:
 def threshold_parameter_names(
     threshold: str, threshold_names: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Names of alpha, as `ordinal::clm` has them."""
+    """Return the names of alpha in R's `ordinal::clm`."""
     T = len(threshold_names)
     if threshold == "flexible" or T == 1:
         return threshold_names
@@ -142,16 +147,16 @@ class Design:
     Attributes
     ----------
     X : (n, D) array, CSR, or Rows
-        All columns, in their units.
+        All columns, in the units of the data.
     location, nominal, scale : (d,), (m,), (k,) int arrays
-        Which of them have beta, nu and zeta.
+        Numbers of the columns that have beta, nu and zeta.
     offset : (n,) or (n, T) array, or None
-        The same at all thresholds, or by threshold.
+        One for all thresholds of a row, or one per threshold.
     rank : (n,) int32
-        0..T, among the ranks that are present; rows of weight 0 may have any.
+        0..T among the ranks that are present; rows of weight 0 may have any of these.
     weight : (n,) array
     total : float
-        Their sum, W.
+        Sum W of the weights.
     J : (T, q) array
     centre, spread : (D,) arrays
     """
@@ -201,7 +206,7 @@ class Design:
             if isinstance(self.X, Rows)
             else take(self.X, rows)
         )
-        # The kernels take contiguous arrays, which a stride is not.
+        # The kernels need contiguous arrays, which a strided view is not.
         weight = np.ascontiguousarray(self.weight[rows])
         return replace(
             self,
@@ -219,7 +224,7 @@ class Design:
         `check_cancelled` does.
         """
         parts = self.location[which], self.nominal, self.scale
-        # A column may be in several parts: it is copied once.
+        # A column that is in several parts is copied once.
         held = np.unique(np.concatenate(parts))
         location, nominal, scale = (np.searchsorted(held, part) for part in parts)
         X = np.empty((self.n_samples, held.size))
@@ -241,9 +246,9 @@ class Design:
         return replace(self, X=X, rank=rank, weight=np.ascontiguousarray(weight))
 
     def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:
-        """Return the sum over all chunks of rows of what is made of one.
+        """Return the sum of a function over all chunks of rows.
 
-        A function that is sent to workers, with what it needs to know beside.
+        The function and its further arguments may be sent to workers.
         """
         if isinstance(self.X, RemoteRows):
             return self.X.sum(partial(_call_of_part, call, self._without_rows()))
@@ -264,14 +269,15 @@ class Design:
         return replace(part, offset=self.offset[rows])
 
     def _without_rows(self) -> Design:
-        """Return what the functions of one chunk need beside its rows."""
-        # Workers have the rows: to send all of them along would undo the point of dask.
+        """Return the design without its rows, for functions of one chunk."""
+        # Workers have the rows, which must not be sent along.
         none = np.empty(0)
         return replace(self, X=none, rank=none, weight=none)
 
     def strips(self, width: int) -> Iterator[slice]:
-        """Slices that cover all rows, of so many or, where these are read in chunks, no
-        more than are held.
+        """Return slices that cover all rows, of at most the given size.
+
+        If rows are read in chunks, a slice is no larger than a chunk.
         """
         if not isinstance(self.X, Rows):
             yield from strips(self.n_samples, width)
@@ -354,15 +360,15 @@ class Design:
         return np.asarray(np.linalg.lstsq(self.J, theta, rcond=None)[0])
 
     def columns(self, rows: slice, which: np.ndarray) -> np.ndarray:
-        """Return some columns of some rows as solvers see them, centred and scaled."""
+        """Return some columns of some rows, centred and scaled for the solvers."""
         made = block(self.X, rows, which) - self.centre[which]
         return np.asarray(made / self.spread[which])
 
     def score(self, beta: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """Return x'beta of some rows, by columns as solvers see them."""
+        """Return x'beta of some rows, by centred and scaled columns."""
         slopes = np.zeros(self.centre.size)
         slopes[self.location] = beta / self.spread[self.location]
-        # All rows at once may come in chunks, or from workers.
+        # If all rows are requested, they may come in chunks or from workers.
         if rows == slice(None):
             f = product(self.X, slopes)
         else:
@@ -371,14 +377,14 @@ class Design:
         return f - self.centre @ slopes
 
     def scale_columns(self, rows: slice) -> np.ndarray:
-        """Return z of some rows, scaled only."""
+        """Return z of some rows, scaled but not centred."""
         return np.asarray(block(self.X, rows, self.scale) / self.spread[self.scale])
 
     def of_slots(self, A: np.ndarray) -> np.ndarray:
-        """Rows by alpha and nu*, from rows by thresholds and (1, nominal columns)."""
+        """Return rows of alpha and nu* from rows of thresholds and nominal columns."""
         M, width = 1 + self.nominal.size, A.shape[1]
         by_u = A.reshape(self.T, M, width)
-        # J = I would cost a product of T^2 numbers per column for nothing.
+        # The product with J = I would cost T^2 operations per column.
         if not self.is_flexible:
             by_u = np.tensordot(self.J, by_u, (0, 0))
         slopes = by_u[:, 1:].reshape(len(by_u) * (M - 1), width)
@@ -394,7 +400,7 @@ class Design:
 
     @property
     def is_flexible(self) -> bool:
-        """Return whether J is I. Two equidistant thresholds have another square J."""
+        """Return whether J is I; two equidistant thresholds have another square J."""
         return self.J.shape[1] == self.T and not self.J[1:, 0].any()
 
     @property
@@ -415,14 +421,15 @@ class Design:
         return padded[row, rank + 1], padded[row, rank]
 
     def start(self, quantile: np.ndarray) -> np.ndarray:
-        """Return the parameters of no effects, from F^-1 of the shares up to
-        thresholds, which lie as far about the mean of the offset as its deviation asks
-        for.
+        """Return the start: no effects, and thresholds from the shares of the ranks.
+
+        Thresholds are F^-1 of the shares up to them, about the mean of the offset, and
+        scaled by its deviation.
         """
         x = np.zeros(self.n_parameters)
         q = self.J.shape[1]
         x[:q] = self.alpha_of(quantile)
-        if (np.diff(self.J @ x[:q]) <= 0).any():  # which only some structures can give
+        if (np.diff(self.J @ x[:q]) <= 0).any():  # possible for some structures
             even = np.linspace(-1, 1, self.T)
             x[:q] = self.alpha_of(even)
         if self.offset is not None:
@@ -434,7 +441,7 @@ class Design:
         return x
 
     def _uncrossed(self, alpha: np.ndarray) -> np.ndarray:
-        """Return parameters whose thresholds do not cross at any row by the offsets."""
+        """Return parameters whose thresholds cross at no row, despite offsets."""
         if not self.is_shifted or self.T == 1:
             return alpha
         assert self.offset is not None
@@ -444,7 +451,7 @@ class Design:
         if (gaps > most).all():
             return alpha
         gaps = np.where(gaps > most, gaps, most + 1)
-        if not self.is_flexible:  # distances that all structures have
+        if not self.is_flexible:  # equal distances exist in all structures
             gaps[:] = gaps.max()
         return self.alpha_of(
             theta.mean() + np.append(0.0, np.cumsum(gaps)) - gaps.sum() / 2
@@ -460,9 +467,7 @@ class Design:
         return x
 
     def enlarged(self, x: np.ndarray, factor: float) -> np.ndarray:
-        """Return some parameters, zeta not among them, at a multiple of what they are
-        beyond the mean of the offset.
-        """
+        """Return parameters without zeta, multiplied relative to the mean offset."""
         level = self.level(x.size)
         return np.asarray(level + factor * (x - level))
 
@@ -479,7 +484,7 @@ class Design:
 
     def mass(self) -> np.ndarray:
         """Return the weight of each rank, (T + 1,)."""
-        # bincount copies what it counts
+        # bincount copies its arguments
         every = self.strips(self.X.size) if self.is_chunked else [slice(None)]
         mass = np.zeros(self.T + 1)
         for rows in every:
@@ -489,7 +494,7 @@ class Design:
     def shares(self) -> np.ndarray:
         """Return the share of the weight up to each threshold, (T,), all below 1."""
         below = np.cumsum(self.mass())[:-1] / self.total
-        # the weight of a rank may be less than the rounding of the sum
+        # the weight of a rank may be less than the rounding error of the sum
         return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
@@ -508,7 +513,7 @@ def _call_of_part(
 
 
 def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
-    """`Design.crossings` of a chunk."""
+    """Return `Design.crossings` of a chunk."""
     count = np.zeros(D.T - 1, dtype=np.int64)
     for rows in strips(len(D.weight), max(1, _ENTRIES // D.T)):
         used = D.weight[rows] > 0
@@ -529,7 +534,7 @@ def product(X: InProcess | RemoteRows, v: np.ndarray) -> np.ndarray:
 
 def block(X: InProcess | RemoteRows, rows: slice, columns: np.ndarray) -> np.ndarray:
     """Return some columns of some rows, as a dense array."""
-    if isinstance(X, RemoteRows):  # few of them
+    if isinstance(X, RemoteRows):  # the rows requested are few
         return block(X.take(np.arange(rows.start, rows.stop)), slice(None), columns)
     if isinstance(X, LocalRows):
         return block(X[rows], slice(None), columns)
@@ -547,7 +552,7 @@ def block(X: InProcess | RemoteRows, rows: slice, columns: np.ndarray) -> np.nda
 
 
 def prices(l2: float, spread: np.ndarray) -> np.ndarray:
-    """Return the penalties of scaled columns, from that in the units of the features.
+    """Return the penalties of scaled columns for a penalty in units of the features.
 
     They stay finite for columns with almost no spread, where 0 times a penalty would
     otherwise be nan.
@@ -563,11 +568,11 @@ def lasso_prices(l1: float, spread: np.ndarray) -> np.ndarray:
 
 
 def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and spreads of the columns.
+    """Return centres and spreads of the columns.
 
-    Of a sparse X, whose zeros must stay, the centres are 0. A column that is constant
-    to rounding has the value of a row for its centre, so that nothing is left of it,
-    and the spread 1, or what counts as rounding if that is more.
+    The centres of a sparse X are 0, because its zeros must stay. For a column that is
+    constant up to rounding, the centre is the value of one row, so that the column
+    becomes 0, and the spread is 1, or the bound for rounding if that is more.
     """
     unit = column_units(X)
     if isinstance(X, CSR):
@@ -609,7 +614,7 @@ def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
 def _varying(
     mean: np.ndarray, spread: np.ndarray, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and spreads, of what is constant those that `moments` says."""
+    """Return centres and spreads; constant columns are treated as in `moments`."""
     size = np.abs(mean)
     varies = spread > np.maximum(_ROUNDING * size, _LEAST)
     spread = np.where(varies, spread, np.maximum(1.0, _ROUNDING * size))

@@ -39,22 +39,22 @@ from .likelihood import Likelihood
 from .matrices import SparseColumns
 from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor, with_best_free
 
-_FALL = 1e-4  # of Armijo's rule
-_ROUNDING = 1e-14  # of the loss, relative to it
+_FALL = 1e-4  # constant of Armijo's rule
+_ROUNDING = 1e-14  # relative rounding error of the loss
 _HALVINGS = 40
-_INNER = 0.8  # share of a gap that a part of the problem is solved to
-_TIGHTER = 0.01  # factor of the gap of the columns that take part, if all need less
-_QUADRATIC = 0.01  # share of the gap at a point that the quadratic there is solved to
-_FINER = 0.2  # factor of the least step of coordinate descent, until its gap is met
-_ABOVE = 1e-12  # lest rounding lets a feature take part at the largest penalty
-_SWEEPS = 100_000  # of one quadratic
-_SECONDS = 2e-9  # of an entry in a sweep
-_FAR = 2.0  # between the penalties of a path to one of them
+_INNER = 0.8  # gap of a part of the problem, relative to the target gap
+_TIGHTER = 0.01  # factor of the gap of the active columns, if all columns need less
+_QUADRATIC = 0.01  # accuracy of a quadratic, relative to the gap at its point
+_FINER = 0.2  # factor of the least step of coordinate descent, until its gap suffices
+_ABOVE = 1e-12  # margin, so that no feature is active at the largest penalty
+_SWEEPS = 100_000  # most sweeps for one quadratic
+_SECONDS = 2e-9  # seconds per entry in a sweep
+_FAR = 2.0  # ratio of adjacent penalties on the path to a single one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetSolution:
-    """A point of a path.
+    """Point of a path.
 
     Attributes
     ----------
@@ -66,10 +66,10 @@ class NetSolution:
     slope : (d,) array
         G.
     primal, dual : float
-        Of (4).
+        Values of (4).
     status : Status
     n_iter : int
-        Quadratics that were solved.
+        Number of quadratics that were solved.
     """
 
     u: np.ndarray
@@ -84,7 +84,7 @@ class NetSolution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Penalty:
-    """Prices of |beta_j| and of beta_j^2 / 2, (d,) each."""
+    """Penalties of |beta_j| and of beta_j^2 / 2, (d,) each."""
 
     l1: np.ndarray
     l2: np.ndarray
@@ -112,7 +112,7 @@ class Penalty:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Local:
-    """L about a point (u, beta). Where the value is infinite, all else means nothing.
+    """Expansion of L about a point (u, beta), undefined where the value is infinite.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Local:
     hessian : (d, d) array, or None
         H_bb.
     rows : Rows or None
-        What columns make products with H_bb of where it is None.
+        Rows for products with H_bb where it is None.
     """
 
     value: float
@@ -135,9 +135,9 @@ class Local:
 
 
 class RestrictedLoss:
-    """L over some columns of the location.
+    """Restriction of L to some columns of the location.
 
-    What it was about the last point is kept: the next penalty begins there.
+    The expansion about the last point is cached, because the next penalty begins there.
 
     Parameters
     ----------

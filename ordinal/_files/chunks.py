@@ -159,7 +159,8 @@ class TableBlocks(Immutable):
         names = tuple(name for name in table.names if name not in others)
         if not names:
             raise ValueError(
-                f"{self.path} has no columns but {', '.join(map(shown, table.names))}"
+                f"{self.path} has no columns other than "
+                f"{', '.join(map(shown, table.names))}: there are no features"
             )
         return names
 

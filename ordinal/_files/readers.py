@@ -123,8 +123,8 @@ def read_parquet(path: str, data: bytes) -> dict[str, Any]:
     read = _installed(PARQUET_READERS)
     if read is None:
         raise ValueError(
-            f"{path} is a Parquet file, to read which one of "
-            f"{', '.join(PARQUET_READERS)} must be installed"
+            f"{path} is a Parquet file: to read it, install one of "
+            f"{', '.join(PARQUET_READERS)}"
         )
     try:
         frame = read(io.BytesIO(data))

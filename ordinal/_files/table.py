@@ -131,7 +131,7 @@ class Table:
             cells = self.words(name)
             for row, cell in enumerate(cells):
                 if is_gap(cell):
-                    raise self.error(row, name, "is no label")
+                    raise self.error(row, name, "is not a label")
             return np.array(cells)
         values = self.numbers([name])[:, 0]
         # Beyond 2**53 doubles skip integers, so such labels stay as they were read.
@@ -317,8 +317,8 @@ def layout_of(path: str, separator: str | None, decimal: str) -> Layout:
     fits = isinstance(separator, str) and len(separator) == 1 and separator.isascii()
     if not fits or separator in f'"\r\n{decimal}':
         raise ValueError(
-            "separator must be one ASCII character that is no quote, line end or "
-            f"decimal mark, got {shown(separator)}"
+            "separator must be one ASCII character other than a quote, a line end "
+            f"and the decimal mark, got {shown(separator)}"
         )
     return Layout(separator, decimal)
 
@@ -361,7 +361,7 @@ def _check_width(
     for row, line in zip(rows, lines, strict=True):
         if len(row) != width:
             raise ValueError(
-                f"{path}, line {line}: {len(row)} cells, but {others} {width}"
+                f"{path}, line {line} has {len(row)} cells, but {others} {width}"
             )
 
 

@@ -108,14 +108,18 @@ def _target(path: Any) -> tuple[Path, bool]:
     except FileNotFoundError:
         if not target.parent.is_dir():
             raise FileNotFoundError(
-                errno.ENOENT, "lies in no such folder", str(path)
+                errno.ENOENT,
+                "is in a folder that does not exist: create it first",
+                str(path),
             ) from None
         return target, False
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
         kind = "a socket" if stat.S_ISSOCK(mode) else "a device"
-        raise OSError(errno.EINVAL, f"is {kind}, which is not written to", str(path))
+        raise OSError(
+            errno.EINVAL, f"is {kind}: pass the path of a regular file", str(path)
+        )
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "may not be written to", str(path))
     return target, not stat.S_ISREG(mode)

@@ -13,7 +13,7 @@ from .features import read_features
 from .sparse import CSR, is_sparse
 from .types import Matrix
 
-WAYS = "random", "kmeans++", "cholesky"  # to choose so many rows
+WAYS = "random", "kmeans++", "cholesky"  # ways to choose a number of rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,9 +26,9 @@ class BasisChoice:
         One of WAYS, "numbers" or "own" for `rows`, "auto", or "columns" for the unit
         vectors, which a linear kernel has for a basis.
     m : int
-        How many rows, for WAYS without `left`.
+        Number of rows, for WAYS without `left`.
     left : float or None
-        For "cholesky": the part of the trace of the kernel matrix that may be left.
+        For "cholesky": the share of the trace of the kernel matrix that may remain.
     rows : (m,) row numbers, (m, d) matrix or None
     """
 
@@ -39,11 +39,10 @@ class BasisChoice:
 
 
 def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> BasisChoice:
-    """Return a checked `basis` of a fit to n rows of d columns that may have very many
-    rows.
+    """Return the checked `basis` of a fit to n rows of d columns, which may be many.
 
-    A float is a part of the trace of the kernel matrix, or a share of so many rows. A
-    ValueError or TypeError says what else it is.
+    A float is a share of the trace of the kernel matrix, or of the rows. Any other
+    value raises ValueError or TypeError.
     """
     if isinstance(basis, str):
         check_choice("basis as a word", basis, ("auto",))
@@ -54,7 +53,10 @@ def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> Basi
     if is_sparse(basis) or _has_two_dimensions(basis):
         rows = read_features(basis, name="basis")
         if rows.shape[1] != d:
-            raise ValueError(f"basis has {rows.shape[1]} columns, X has {d}")
+            raise ValueError(
+                f"basis must have the columns of X: it has {rows.shape[1]}, and X has "
+                f"{d}"
+            )
         # The model keeps these rows, so they must not share memory with the caller's.
         return BasisChoice("own", rows=_copied(rows))
     if isinstance(basis, numbers.Real) and not isinstance(basis, numbers.Integral):
@@ -83,7 +85,7 @@ def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
     """Return a checked `basis` for n rows: a count, a share in (0, 1], or the
     increasing numbers of rows, (m,).
 
-    A ValueError says what else it is.
+    Any other value raises ValueError.
     """
     if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
         rule = "a count, a share of the rows or a vector of row numbers"
@@ -103,8 +105,11 @@ def _row_numbers(basis: Any, n: int, rule: str) -> np.ndarray:
         raise ValueError(f"basis must be {rule}, got {shown(basis)}")
     bad = np.flatnonzero((rows < 0) | (rows >= n))
     if bad.size:
-        raise ValueError(f"basis names row {rows[bad[0]]}, X has {n} rows")
+        raise ValueError(f"basis must name rows of X, 0 to {n - 1}, got {rows[bad[0]]}")
     values, counts = np.unique(rows, return_counts=True)
     if values.size < rows.size:
-        raise ValueError(f"basis names row {values[counts > 1][0]} more than once")
+        raise ValueError(
+            f"basis must name each row at most once, got row {values[counts > 1][0]} "
+            "more than once"
+        )
     return values.astype(np.intp)

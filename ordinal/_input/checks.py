@@ -17,10 +17,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 _LARGEST = float(np.finfo(np.float64).max)
-LEAST, MOST = 1e-50, 1e50  # of a factor of the problem: products of three have room
-_WIDTH, _LIST_WIDTH = 80, 240  # characters of a value, and of a list, in a message
+LEAST, MOST = 1e-50, 1e50  # bounds of a factor, so that products of three are finite
+_WIDTH, _LIST_WIDTH = 80, 240  # most characters of a value and of a list in a message
 
-# What Python and numpy count among the integers, though no caller means a number by it.
+# Types that Python and numpy count among the integers, but that are not numbers here.
 NO_NUMBERS = (bool, np.timedelta64)
 
 
@@ -53,7 +53,7 @@ def check_share(name: str, value: Any) -> float:
 def check_real(
     name: str, value: Any, holds: Callable[[float], bool], rule: str
 ) -> float:
-    """Return the value as a float for which a rule holds; NaN must not pass it."""
+    """Return the value as a float if a rule holds for it, which it must not for NaN."""
     number = as_real(value)
     if not holds(number):
         raise _broken(name, value, rule)
@@ -110,7 +110,7 @@ def can_be_listed(value: Any) -> bool:
 
 
 def as_path(name: str, value: Any) -> str:
-    """Return a path as text, whatever kind of path it is."""
+    """Return a path of any type as text."""
     try:
         return os.fsdecode(value)
     except TypeError:
@@ -118,7 +118,7 @@ def as_path(name: str, value: Any) -> str:
 
 
 def resolve_rng(rng: Any) -> np.random.Generator:
-    """Return a Generator from itself, a seed, or None for one the system chooses."""
+    """Return a Generator from itself, from a seed, or from None for a random seed."""
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     if not _is_whole(rng) or rng < 0:
@@ -131,8 +131,8 @@ def resolve_rng(rng: Any) -> np.random.Generator:
 def as_real(value: Any) -> float:
     """Return the value of a real number.
 
-    NaN, which no rule accepts, for anything else and for an integer or fraction beyond
-    the largest double.
+    Anything else, and an integer or fraction beyond the largest double, gives NaN,
+    which no rule accepts.
     """
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Real):
         return math.nan
@@ -151,8 +151,10 @@ def to_double(value: Any) -> float:
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """np.asarray that names the argument and does not drop a mask, or the gaps of
-    pyarrow's dictionaries, which numpy takes for one of their words.
+    """Return `np.asarray` of an argument, which messages name.
+
+    Masked arrays are refused instead of losing their masks. Missing values in
+    dictionaries of pyarrow, which numpy replaces by a category, stay missing.
     """
     items = values if isinstance(values, list | tuple) else ()
     if isinstance(values, np.ma.MaskedArray) or any(v is np.ma.masked for v in items):
@@ -164,7 +166,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
         )
     except (TypeError, MemoryError):
         raise
-    except Exception as error:  # of rows of unequal length, or of a caller's class
+    except Exception as error:  # rows of unequal length, or an object of the caller
         raise ValueError(f"{name} is not an array: {shortened(error)}") from error
 
 
@@ -189,9 +191,9 @@ def as_real_array(
 
 
 def _doubles(a: np.ndarray) -> np.ndarray:
-    """Objects that are all real numbers, such as integers beyond 64 bits, as doubles.
+    """Return objects that are all real numbers, such as long integers, as doubles.
 
-    Others are returned as they are.
+    Other arrays are returned unchanged.
     """
     values = a.ravel().tolist()
     if not all(isinstance(v, numbers.Real | np.bool_) for v in values):
@@ -211,8 +213,9 @@ def check_entries(name: str, a: np.ndarray, holds: np.ndarray, rule: str) -> Non
 
 
 def check_spans(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> None:
-    """Raise ValueError for the first column of X whose range no double holds: fits take
-    differences of its entries. Columns of NaN pass.
+    """Raise ValueError for the first column of X whose range exceeds every double.
+
+    Fits take differences of the entries of a column. Columns of NaN pass.
     """
     wide = np.flatnonzero(high / 2 - low / 2 >= _LARGEST / 2)
     if wide.size:
@@ -224,9 +227,7 @@ def check_spans(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> None
 
 
 def shown(value: Any) -> str:
-    """Return a caller's value as it stands in a message: on one line, cut at 80
-    characters.
-    """
+    """Return a value of the caller for a message, on one line of 80 characters."""
     try:
         text = repr(value)
     except Exception:  # a caller's class may raise anything, a long integer ValueError
@@ -235,18 +236,18 @@ def shown(value: Any) -> str:
 
 
 def shortened(text: Any) -> str:
-    """Text in a message: on one line, cut at 80 characters."""
+    """Return a text for a message, on one line of at most 80 characters."""
     line = " ".join(part.strip() for part in str(text).splitlines())
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
 
 
 def listed(labels: Iterable[Any], at_most: int = 10) -> str:
-    """Return the labels as a list to paste, cut short."""
+    """Return labels as a Python list for a message, shortened if it is long."""
     return f"[{enumerated(labels, at_most)}]"
 
 
 def enumerated(labels: Iterable[Any], at_most: int = 10) -> str:
-    """Return the labels as a sentence has them, cut short."""
+    """Return labels for a sentence, separated by commas and shortened if many."""
     words = [shown(label) for label in np.asarray(labels).tolist()]
     ends = np.cumsum([len(word) for word in words])
     fit = min(at_most, max(1, int(np.count_nonzero(ends <= _LIST_WIDTH))))
@@ -263,7 +264,7 @@ def _is_whole(value: Any) -> bool:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Names that other packages have for arguments of ours.
+# Names by which other packages call arguments of this one.
 _OURS = {
     "groups": "cluster",
     "labels": "classes",
@@ -283,7 +284,7 @@ _OURS = {
     "weight": "sample_weight",
     "weights": "sample_weight",
 }
-# What does the work of arguments that a function might be expected to have.
+# Replacements for arguments that a function might be expected to have.
 _INSTEAD = {
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
     "dask as X for several; `select` and `nested` take executor=",
@@ -291,7 +292,7 @@ _INSTEAD = {
     "preprocess": "fit a Standardizer or a TablePreprocessor to X, and pass its "
     "transform(X)",
 }
-_SIMILAR = 0.7  # of `difflib`, up to 1: slips of the pen are above .8
+_SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
 
 
 def with_suggestions(function: Function) -> Function:
@@ -320,8 +321,10 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown argument: what does its work, or
-    which known one may be meant. Empty where none is similar.
+    """Return the end of a message about an unknown argument.
+
+    It names the replacement, or a known argument of a similar name; it is empty if
+    there is neither.
     """
     known = list(known)
     if name in _INSTEAD:

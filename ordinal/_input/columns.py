@@ -28,22 +28,24 @@ from .frame import Column, Frame, Kind, default_names, number_kind
 from .labels import categories_of, is_missing, is_ordered, read_labels
 from .sparse import is_sparse, read_only
 
-Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds numbers
+Categories = tuple[np.ndarray | None, ...]  # per column; None for numbers
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
-_MAX_WORDS = 20  # that may be more than half of the rows
+_MAX_WORDS = 20  # strings up to which their number may exceed half of the rows
 
 
 def is_frame(X: Any) -> bool:
-    if hasattr(type(X), "collect"):  # whose columns are known after a query only
-        raise TypeError(f"a {type(X).__name__} holds no rows yet: pass X.collect()")
+    if hasattr(type(X), "collect"):  # a lazy frame has no columns before a query
+        raise TypeError(
+            f"X must hold its rows, got a lazy {type(X).__name__}: pass X.collect()"
+        )
     return hasattr(X, "columns") and hasattr(X, "__getitem__")
 
 
 def feature_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame, None for all else.
+    """Return the names of the columns of a data frame, or None for any other X.
 
-    Raises ValueError if there are no columns, or two of one name.
+    Raises ValueError if there are no columns, or two of the same name.
     """
     if isinstance(X, Frame):
         return X.names
@@ -86,7 +88,7 @@ def column_number(column: Any, names: Sequence[str], argument: str) -> int:
 def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
     """Return the columns of a data frame: all in its order, or those of these names.
 
-    Raises ValueError that names the columns that it lacks; others it may have.
+    Missing columns raise a ValueError that names them; further columns are ignored.
     """
     if isinstance(X, Frame) and X.names is None:
         return list(X)
@@ -120,18 +122,18 @@ class Selection:
 
 
 def as_objects(X: Any, name: str = "X") -> np.ndarray:
-    """X as an array; rows of numbers and strings as objects, not all as strings."""
+    """Return X as an array, where mixed rows are objects instead of strings."""
     a = as_array(X, name)
     texts = a.dtype.kind in "UST" and not isinstance(X, np.ndarray)
-    # of a view that repeats its entries, a copy: there must be room for all of them
+    # A view that repeats its entries is copied, so its full size must fit into memory.
     return np.array(X, dtype=object) if texts else np.ascontiguousarray(a)
 
 
 def read_once(X: Any) -> Any:
-    """X for a call that reads it more than once.
+    """Return X in a form that can be read more than once.
 
-    An object that makes an array when it is asked for one may make another one the next
-    time: it is asked here, once.
+    An object that converts itself to an array may give another array each time, and is
+    therefore converted here, once.
     """
     if isinstance(X, np.ndarray | list | tuple) or is_sparse(X) or is_frame(X):
         return X
@@ -145,19 +147,20 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
     ----------
     X : (n, d) array-like of numbers, or of objects, or data frame
     categorical : names or numbers of columns
-        Whose values are categories; those of a categorical type are anyway.
+        Categorical columns, beside those of a categorical type.
 
     Returns
     -------
     tuple of (d,) arrays or None
-        The values that a column of categories had, in their declared order or
-        increasing; None for a column of numbers.
+        The categories of a categorical column, in declared or increasing order; None
+        for a numeric column.
 
     Raises
     ------
     ValueError, TypeError
-        For a column that there is not, or labels that are neither numbers nor strings;
-        for words that tell the rows apart, unless the column is among `categorical`.
+        For a column that does not exist, for labels that are neither numbers nor
+        strings, and for strings that identify the rows, unless the column is among
+        `categorical`.
     """
     categorical = check_categorical(categorical)
     names, columns = _named_columns(X)
@@ -172,9 +175,9 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
 
 
 def check_categorical(categorical: Any) -> tuple[str | int, ...]:
-    """Return the columns that a caller says hold categories.
+    """Return the columns that the caller declares categorical, as a list.
 
-    ValueError for no sequence.
+    Raises ValueError unless they are given as a sequence.
     """
     if not can_be_listed(categorical):
         raise ValueError(
@@ -185,8 +188,10 @@ def check_categorical(categorical: Any) -> tuple[str | int, ...]:
 
 
 def check_words(where: str, words: Sequence[str], remedy: str) -> None:
-    """Raise ValueError for words that tell the rows apart, such as names or dates: more
-    than 20 different ones, and more than half of those that are not missing.
+    """Raise ValueError for strings that identify the rows, such as names or dates.
+
+    These are more than 20 different strings that make up more than half of the values
+    that are not missing.
     """
     distinct = len(set(words))
     if distinct > max(_MAX_WORDS, len(words) / 2):
@@ -199,7 +204,7 @@ def check_words(where: str, words: Sequence[str], remedy: str) -> None:
 def _check_columns(
     names: Sequence[str], columns: Sequence[Any], kept: Collection[str | int]
 ) -> None:
-    """Check the words of those columns of a training table that are not `kept`.
+    """Check the strings in the columns of a training table that are not `kept`.
 
     Values of a categorical type are categories because the caller has said so.
     """
@@ -220,25 +225,24 @@ def read_frame(
     empty: bool = False,
     kept: Collection[str | int] | None = None,
 ) -> Frame:
-    """Return a table as a record, of those columns that are `wanted`, or of all.
+    """Return the `wanted` columns of a table, or all columns, as a `Frame`.
 
-    With `empty` it may be without rows.
-
-    Words, and what is of a categorical type, are categories; ordered ones keep all
-    their labels, as others may come. Of a training table `kept` are the columns, by
-    name or number, whose words may tell the rows apart; None is for any other table.
+    With `empty` the table may have no rows. Strings and values of a categorical type
+    become categories. Ordered types keep all labels, because predictions may need them.
+    For a training table, `kept` lists the columns, by name or number, whose strings may
+    identify the rows; it is None for any other table.
 
     Raises
     ------
     ValueError, TypeError
-        For a table that is sparse or empty, or lacks a column; for a column that holds
-        dates, words among numbers, or what is infinite; for words that tell the rows
-        of a training table apart.
+        For a table that is sparse or empty, or lacks a column; for a column of dates,
+        of strings among numbers, or of infinite values; for strings that identify the
+        rows of a training table.
     """
     if isinstance(X, Frame) and (wanted is None or wanted == X.names):
         return X
     names, columns = _named_columns(X, wanted, empty)
-    if wanted is not None and not names:  # of the formula "y ~ 1"
+    if wanted is not None and not names:  # the formula "y ~ 1" has no columns
         return Frame(np.empty((len(X), 0)), (), (), ())
     check_shape((len(columns[0]), len(columns)), empty=empty)
     if kept is not None:
@@ -250,13 +254,13 @@ def read_frame(
 
 
 def check_zeros_are_values(X: Any) -> None:
-    """Raise TypeError for sparse rows where a zero is a value like any other."""
+    """Raise TypeError for sparse rows in a method that treats 0 like other values."""
     if is_sparse(X):
         raise zeros_are_values()
 
 
 def zeros_are_values(name: str = "X") -> TypeError:
-    """Return the error of sparse rows where a zero is a value like any other."""
+    """Return the error for sparse rows in a method that treats 0 like other values."""
     return TypeError(f"{name} is sparse, and zeros are values: pass {name}.toarray()")
 
 
@@ -277,7 +281,7 @@ def _named_columns(
 
 
 def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
-    """Values, labels and kind of a column, as a `Frame` has them."""
+    """Return values, labels and kind of a column for a `Frame`."""
     if isinstance(column, Column):
         return column.values, column.labels, column.kind
     declared = categories_of(column)
@@ -299,10 +303,10 @@ def read_columns(
     categories: Categories | None = None,
     X: str = "X",
 ) -> np.ndarray:
-    """Return the columns as numbers, (n, d) float64: a category by its place, NaN for
-    what is missing or a category that is not known.
+    """Return the columns as numbers, (n, d) float64.
 
-    Raises TypeError that names the column.
+    A category is replaced by its position. Missing values and unknown categories are
+    NaN. Other values raise a TypeError that names the column.
     """
     labels = categories or (None,) * len(columns)
     read = [
@@ -320,9 +324,9 @@ def check_shape(
     X: str = "X",
     empty: bool = False,
 ) -> None:
-    """Raise ValueError unless a matrix has rows and columns: so many, if known.
+    """Raise ValueError unless a matrix has rows, and the expected number of columns.
 
-    With `empty` it may be without rows.
+    With `empty` it may have no rows.
     """
     if len(shape) != 2 or 0 in shape[empty:]:
         one = ""
@@ -343,14 +347,14 @@ def check_shape(
 def _holds_words(column: Any) -> bool:
     """Return whether a column holds strings, and nothing else but missing values."""
     if isinstance(column, Column):
-        return False  # whose dtype says so
+        return False  # by its dtype
     a = as_array(column, "a column")
     if a.dtype.kind not in "OT":
-        # of an array of text every column is text, those of numbers as well
+        # In an array of text, numeric columns are text, too.
         return a.dtype.kind == "U" and not isinstance(column, np.ndarray)
     try:
         known = _distinct(column)
-    except TypeError:  # of lists and the like, which have no hash
+    except TypeError:  # lists and similar objects have no hash
         return False
     return bool(known) and all(isinstance(value, str) for value in known)
 
@@ -361,12 +365,12 @@ def _values(column: Any) -> list[Any]:
 
 
 def _distinct(column: Any) -> list[Any]:
-    """Return the values of a column, each once, without what is missing."""
+    """Return the distinct values of a column, without missing ones."""
     return [v for v in dict.fromkeys(_values(column)) if not is_missing(v)]
 
 
 def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
-    """Return the values of a column, those it declares first and in their order."""
+    """Return the distinct values of a column, declared categories first."""
     seen = dict.fromkeys(_distinct(column))
     order = list(seen)
     if declared is not None:
@@ -383,8 +387,9 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def places_of(column: Column, known: np.ndarray, name: str) -> np.ndarray:
-    """(n,) places of a column's values among its categories, NaN for what is missing;
-    ValueError for a value that is none of them.
+    """Return the positions of values among the categories of their column, (n,).
+
+    Missing values are NaN; any other value raises ValueError.
     """
     places = column.places(known)
     new = np.isnan(places) & ~np.isnan(column.values)
@@ -414,10 +419,10 @@ def read_table(X: Any, names: Sequence[str] | None, n_features: int) -> Frame:
 def coded_column(
     frame: Frame, j: int, labels: np.ndarray | None, unseen_is_missing: bool = False
 ) -> np.ndarray:
-    """Return a column as numbers, (n,) float64; of categories their places in `labels`.
+    """Return a column as numbers, (n,) float64, or positions of categories in `labels`.
 
-    Missing values are NaN. A category that is not among `labels` is one of them, or an
-    error that names it.
+    Missing values are NaN. A category that is not among `labels` is NaN, too, or raises
+    an error that names it.
     """
     name, column = frame.shown_names[j], frame.column(j)
     if labels is None:
@@ -435,10 +440,10 @@ def check_distinct(names: Sequence[str]) -> None:
 
 
 def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
-    """Return a vector of real numbers, (n,) float64, NaN for what is missing.
+    """Return a vector of real numbers, (n,) float64, where missing values are NaN.
 
-    Raises TypeError that names the first other value and, for a column of a table, what
-    it needs.
+    Any other value raises a TypeError that names it and, for a column of a table, the
+    remedy.
     """
     a = as_array(column, name)
     if a.dtype.kind == "O":

@@ -31,14 +31,14 @@ def read_features(
     n_features : int, optional
         The number of columns that a fitted model expects.
     name : str
-        What the messages call X.
+        Name of X in messages.
     missing : bool
         Whether a dense X may hold NaN, for entries that are not known.
     feature_names : sequence of str, optional
         The columns that a fitted model expects of a data frame, in its order.
     categories : tuple of (d,) arrays or None, optional
-        As `column_categories` gives them: such a column is read as the numbers of its
-        categories. Not for a sparse X.
+        Categories from `column_categories`. A categorical column is read as the numbers
+        of its categories. Not for a sparse X.
     empty : bool
         Whether X may have no rows, as the rows of a prediction may.
     """
@@ -84,7 +84,7 @@ def read_features(
 def read_dense(
     X: Any, n_features: int | None = None, name: str = "X", **options: Any
 ) -> np.ndarray:
-    """Read a matrix; TypeError if it is sparse, because the result is not."""
+    """Return a dense matrix; raise TypeError if X is sparse."""
     if is_sparse(X):
         raise TypeError(f"{name} is sparse, and the result would not be: make it dense")
     dense = read_features(X, n_features, name, **options)
@@ -102,8 +102,9 @@ def _is_as_expected(
 
 
 def read_frame_of(X: Any, categorical: Any = ()) -> Frame:
-    """Return a training table as a frame, with missing values; `categorical` names
-    columns of numbers that are categories.
+    """Return a training table as a frame, with missing values.
+
+    `categorical` names numeric columns that hold categories.
     """
     if col.is_frame(X) or (a := col.as_objects(X)).dtype.kind == "O":
         return col.read_frame(X, kept=col.check_categorical(categorical))
@@ -113,7 +114,7 @@ def read_frame_of(X: Any, categorical: Any = ()) -> Frame:
 def read_rows_of(X: Any, feature_names: tuple[str, ...] | None) -> Frame | CSR:
     """Return rows for a model as a frame, with missing values, or as a CSR matrix.
 
-    Other columns of a data frame than those of the model are not read.
+    Columns of a data frame that the model does not use are not read.
     """
     if is_sparse(X):
         return cast(CSR, read_features(X))
@@ -133,7 +134,7 @@ def _frame_of_numbers(X: Any, dtype: np.dtype[Any]) -> Frame:
 def signs_of(
     monotone: Any, names: Sequence[str], categories: col.Categories
 ) -> np.ndarray:
-    """-1, 0 or 1 of every feature, (d,) int8, from the argument `monotone`."""
+    """Return -1, 0 or 1 for every feature, (d,) int8, from the argument `monotone`."""
     sign = np.zeros(len(names), np.int8)
     if monotone is None:
         return sign
@@ -156,7 +157,8 @@ def signs_of(
             )
         if value and categories[j] is not None:
             raise ValueError(
-                f"monotone names {shown(names[j])}, whose categories have no order"
+                f"monotone names {shown(names[j])}, whose categories have no "
+                "order: leave it out, or code the column by numbers"
             )
         sign[j] = value
     return sign
@@ -165,7 +167,7 @@ def signs_of(
 def column_groups(
     argument: str, groups: Any, names: Sequence[str]
 ) -> list[tuple[int, ...]]:
-    """Return groups of columns by number, with one more of those that are in none.
+    """Return groups of columns by number, and a last group of the remaining columns.
 
     The list is empty if groups is None.
     """

@@ -26,9 +26,9 @@ _Sizes = dict[str, int]
 
 
 class Array(NamedTuple):
-    """An array of one dtype, such as "f8", or of one of some kinds, such as "iu".
+    """Array of one dtype, such as "f8", or of one of several kinds, such as "iu".
 
-    Its sizes are named with spaces between, "_" for any.
+    Names of its sizes are separated by spaces; "_" allows any size.
     """
 
     dtype: str
@@ -36,19 +36,19 @@ class Array(NamedTuple):
 
 
 class Length(NamedTuple):
-    """A sequence or matrix of so many items or rows."""
+    """Sequence or matrix with a given number of items or rows."""
 
     size: str
 
 
 class Size(NamedTuple):
-    """A number that is a size."""
+    """Number that is a size of arrays."""
 
     size: str
 
 
 class Rule(NamedTuple):
-    """Rule for the values of a field, and its place."""
+    """Rule for the values of a field, with its statement for messages."""
 
     says: str
     holds: Callable[[np.ndarray], Any]
@@ -79,7 +79,7 @@ THRESHOLDS = Rule(
 
 
 def finite_or(absent: float) -> Rule:
-    """Return the rule of numbers a rank, which are `absent` for ranks without rows."""
+    """Return the rule of one number per rank, which is `absent` for absent ranks."""
 
     def holds(a: np.ndarray) -> bool:
         known = np.isfinite(a)
@@ -97,14 +97,14 @@ def field_values(made: Any) -> dict[str, Any]:
 
 
 def check_fields(cls: type, values: Mapping[str, Any]) -> None:
-    """Raise unless a dataclass may be made of these values.
+    """Raise unless these values are valid for the fields of a dataclass.
 
     Raises
     ------
     TypeError
-        A value is not of the type of its field.
+        If a value does not have the type of its field.
     ValueError
-        It is of another dtype or size, or breaks a rule.
+        If a value has another dtype or size, or breaks a rule.
     """
     _check_fields(cls, values, {})
 
@@ -121,7 +121,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _check(value: Any, hint: Any, where: str, sizes: _Sizes) -> None:
-    """Hold a value against an annotation; sizes that it shows first are noted."""
+    """Check a value against an annotation, and note the sizes that it determines."""
     hint = _alternative(value, hint)
     if hint is None:
         raise TypeError(f"{where} cannot be of type {type(value).__name__}")
@@ -144,10 +144,9 @@ def _check(value: Any, hint: Any, where: str, sizes: _Sizes) -> None:
 
 
 def _alternative(value: Any, hint: Any) -> Any:
-    """Return the annotation, or that of its alternatives that the type of the value
-    suits;
+    """Return the annotation, or the alternative in it that fits the type of the value.
 
-    None if none does.
+    Return None if there is none.
     """
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         suited = (_alternative(value, arg) for arg in typing.get_args(hint))
@@ -156,7 +155,7 @@ def _alternative(value: Any, hint: Any) -> Any:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Return whether a value has the annotated type, whatever it holds."""
+    """Return whether a value has the annotated type; its contents are not checked."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True
@@ -174,7 +173,7 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 
 def _hold(value: Any, said: Any, where: str, sizes: _Sizes) -> None:
-    """Hold a value of the right type against what else is said of its field."""
+    """Check dtype, shape and rules of a value that has the right type."""
     if isinstance(said, Array):
         _hold_array(value, said, where, sizes)
     elif isinstance(said, Length):
@@ -204,7 +203,7 @@ def _hold_array(a: np.ndarray, said: Array, where: str, sizes: _Sizes) -> None:
 
 
 def _note(size: str, found: int, what: str, sizes: _Sizes) -> None:
-    """Note a size under its name, or compare it with what was noted."""
+    """Note a size under its name, or compare it with the size noted before."""
     if size == "_":
         return
     name, offset = re.fullmatch(r"(\w+?)([+-]\d+)?", size).groups()  # type: ignore[union-attr]

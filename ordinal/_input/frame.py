@@ -38,20 +38,19 @@ def default_names(d: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """Columns of numbers and of categories, as numbers.
+    """Numeric and categorical columns, stored as numbers.
 
     Attributes
     ----------
     values : (n, d) float64, C-contiguous
-        Numbers; of a column of categories their places among its labels. NaN is
-        missing.
+        Numbers, or for a categorical column positions among its labels. NaN is missing.
     names : tuple of (d,) str, or None
-        None for columns that go by position.
+        None for columns without names.
     labels : tuple of (d,) arrays or None
-        Of a column of categories.
+        Labels of each categorical column.
     kinds : tuple of (d,) str
-        "number", "whole" and "truth" (booleans) for numbers; "category", and "ordered"
-        where the order of the labels is one of the categories.
+        "number", "whole" or "truth" (booleans) for numbers; "category", or "ordered" if
+        the categories have an order, which is that of the labels.
     """
 
     values: np.ndarray
@@ -135,7 +134,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column of a `Frame`, and the dtype that it stands for."""
+    """Column of a `Frame`, with the dtype that it represents."""
 
     values: np.ndarray
     labels: np.ndarray | None
@@ -164,17 +163,17 @@ class Column:
         return made if dtype is None else made.astype(dtype)
 
     def labels_present(self) -> np.ndarray:
-        """Return the values that it has, each once: in the order of the labels, or
-        rising.
-        """
+        """Return its distinct values, in the order of the labels or increasing."""
         present = np.unique(self.values[~np.isnan(self.values)])
         if self.labels is not None:
             return read_only(self.labels[present.astype(np.intp)])
         return read_only(np.asarray(replace(self, values=present)))
 
     def places(self, known: np.ndarray) -> np.ndarray:
-        """(n,) places of the values among these labels, NaN for what is missing or not
-        known. Equality is Python's own, as of labels elsewhere: 1 is 1.0, and not "1".
+        """Return the positions of the values among these labels, (n,).
+
+        Missing and unknown values are NaN. Equality is that of Python, as for all
+        labels: 1 equals 1.0, but not "1".
         """
         place = {label: float(k) for k, label in enumerate(known.tolist())}
         if self.labels is not None:
@@ -187,7 +186,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Categorical:
-    """The dtype of a column of categories, as that of pandas."""
+    """Dtype of a categorical column, with the attributes of that of pandas."""
 
     categories: np.ndarray
     ordered: bool

@@ -12,7 +12,7 @@ _DROP = ": drop the rows without a label"
 
 
 def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> Any:
-    """Rank order that a pandas Categorical or a polars Enum carries, else None."""
+    """Return the rank order of a pandas Categorical or a polars Enum, or None."""
     dtype, known = getattr(y, "dtype", None), categories_of(y)
     if _is_polars_categorical(dtype):
         known = np.unique([v for v in as_array(y, name).tolist() if not is_missing(v)])
@@ -29,8 +29,8 @@ def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> A
 def categories_of(values: Any) -> Any:
     """Return the categories that the type of a vector declares, or None.
 
-    Categories of polars' Categorical are those that this process has met so far: they
-    are not declared.
+    The categories of a polars Categorical are those that this process has met so far,
+    and are not declared.
     """
     dtype = getattr(values, "dtype", None)
     return None if _is_polars_categorical(dtype) else getattr(dtype, "categories", None)
@@ -84,7 +84,7 @@ def is_missing(label: Any) -> bool:
 
 
 def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
-    """Return the caller's labels, or those of y if their values rank them."""
+    """Return the caller's classes, or the labels of y if their values have an order."""
     if classes is not None:
         classes = read_labels(classes, "classes")
         values, counts = np.unique(classes, return_counts=True)
@@ -111,7 +111,7 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
 def ranks_of(
     y: np.ndarray, classes: np.ndarray, name: str = "y", argument: str = "classes"
 ) -> np.ndarray:
-    """Position of every label among the classes, (n,) int32."""
+    """Return the position of every label among the classes, (n,) int32."""
     # Python's own equality: exact between int64, uint64 and float64, and "1" != 1
     position = {label: k for k, label in enumerate(classes.tolist())}
     values, inverse = np.unique(y, return_inverse=True)

@@ -17,8 +17,10 @@ def read_ranks(
     labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Read what every metric needs of its arguments: the true and the predicted ranks,
-    (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order.
+    """Return true ranks, predicted ranks, weights and labels of a metric.
+
+    The ranks are (n,) int64. The weights lie in [0, 1], and the largest is exactly 1.
+    The labels are in rank order.
     """
     if labels is None:
         labels = declared_categories(y_true, "labels", "y_true")
@@ -62,8 +64,10 @@ def read_distances(
     labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Read how far every prediction misses, (n,) float64, with the true ranks and the
-    weights: in ranks if their order is told, else as numbers.
+    """Return the error of every prediction, (n,) float64, true ranks and weights.
+
+    Errors are in ranks if `labels` gives their order, and otherwise differences of
+    numbers.
     """
     if labels is None:
         labels = declared_categories(y_true, "labels", "y_true")
@@ -73,8 +77,8 @@ def read_distances(
     least, most = known[0].item(), known[-1].item()
     if not math.isfinite(a.size * (float(most) - float(least))):
         raise ValueError(
-            f"y_true and y_pred hold {least} and {most}, too far apart for a sum of "
-            "distances: pass labels= to count ranks"
+            f"y_true and y_pred hold {least} and {most}, whose distances are too "
+            "large to be summed: pass labels= to count ranks instead"
         )
     # of integers differences are exact modulo 2^64
     known = known.astype(np.float64 if known.dtype.kind == "f" else np.uint64)
@@ -100,7 +104,7 @@ def read_probabilities(
 
 
 def score_tables(scores: Iterable[ArrayLike], least: int = 2) -> list[np.ndarray]:
-    """Return the (n_folds, k) tables of scores, all of the same k >= `least`."""
+    """Return tables of scores, (n_folds, k), all with the same k >= `least`."""
     if not can_be_listed(scores):
         raise TypeError(f"scores must be a sequence of tables, got {shown(scores)}")
     tables = [scores_of(table, f"scores[{i}]", 2) for i, table in enumerate(scores)]

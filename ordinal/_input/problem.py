@@ -101,7 +101,7 @@ class Problem:
     ) -> Problem:
         """Validate labels and weights of rows whose features have been read.
 
-        `names` are those of the features; else as `from_arrays`.
+        `names` are those of the features; other arguments are as in `from_arrays`.
         """
         n = X.shape[0]
         if classes is None:
@@ -131,7 +131,7 @@ class Problem:
         X = self.X
         values = X.data if isinstance(X, CSR) else X
         if values.min(initial=0.0) > -_HALF and values.max(initial=0.0) < _HALF:
-            return  # NaN goes on
+            return  # NaN is reported elsewhere
         low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         if isinstance(X, CSR):
             np.minimum.at(low, X.indices, X.data)
@@ -167,9 +167,9 @@ class Problem:
 
     @property
     def rank_among_present(self) -> np.ndarray:
-        """Ranks counted without the classes that are not present, (n,) int32.
+        """Ranks counted among the classes that are present, (n,) int32.
 
-        A row of such a class has no weight, and some rank that is present.
+        Rows of absent classes have weight 0, and get some rank that is present.
         """
         return np.asarray(self.among_present[self.rank])
 

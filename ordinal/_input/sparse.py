@@ -19,15 +19,15 @@ from .checks import shown
 class Immutable:
     """Base of the frozen dataclasses with slots that users hold.
 
-    The `__setattr__` that `dataclass` writes calls `super()` with the class that had no
-    slots yet, so that setting what is no field ends in a TypeError about `super`.
+    The `__setattr__` that `dataclass` writes calls `super()` with the class before it
+    had slots, so that setting an unknown attribute ends in a TypeError about `super`.
     """
 
     __slots__ = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # dataclass(slots=True) makes a second class, from the members of the first
+        # dataclass(slots=True) creates a second class from the members of the first.
         if "__dataclass_fields__" in vars(cls):
             cls.__setattr__ = _refuse_to_set  # type: ignore[method-assign]
             cls.__delattr__ = _refuse_to_delete  # type: ignore[method-assign]
@@ -52,9 +52,9 @@ def _refuse(verb: str, made: Any, name: str) -> NoReturn:
 
 
 def read_only(values: ArrayLike) -> np.ndarray:
-    """Make an array that owns its data read-only; of any other, a read-only copy."""
+    """Return an array as read-only: itself if it owns its data, otherwise a copy."""
     a: np.ndarray = np.asarray(values)
-    if not a.flags.owndata:  # whoever owns the data could still write to it
+    if not a.flags.owndata:  # the owner of the data could still write to it
         a = a.copy()
     a.flags.writeable = False
     return a
@@ -118,12 +118,15 @@ class CSR(Immutable):
         data = _vector(X.data, f"{name}.data", "biuf")
 
         if indptr.size != n + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-            raise ValueError(f"{name}.indptr must rise from 0 in {n + 1} entries")
+            raise ValueError(
+                f"{name}.indptr must have {n + 1} entries that begin at 0 and do not "
+                "decrease"
+            )
         nnz = int(indptr[-1])
         if min(indices.size, data.size) < nnz:
             raise ValueError(
-                f"{name}.indptr promises {nnz} entries, {name} holds "
-                f"{min(indices.size, data.size)}"
+                f"{name}.indptr must agree with the stored entries: it ends at "
+                f"{nnz}, and {name} has {min(indices.size, data.size)}"
             )
         indptr = np.require(indptr, np.int64, ["C", "A"])
         # scipy allows room for more entries behind the last row
@@ -159,14 +162,14 @@ class CSR(Immutable):
 
     @classmethod
     def stacked(cls, parts: Sequence[CSR]) -> CSR:
-        """Matrices of the same columns, below each other."""
+        """Stack matrices of the same columns, one below the other."""
         sizes = np.concatenate([np.diff(part.indptr) for part in parts])
         data = np.concatenate([part.data for part in parts])
         indices = np.concatenate([part.indices for part in parts])
         return cls(data, indices, _indptr(sizes), (sizes.size, parts[0].shape[1]))
 
     def dense(self, start: int | None = None, stop: int | None = None) -> np.ndarray:
-        """Rows start..stop-1 as a new dense array; bounds are clipped as a slice's."""
+        """Return rows start..stop-1 as a dense array, clipped as in slices."""
         start, stop, _ = slice(start, stop).indices(len(self))
         out = np.zeros((max(stop - start, 0), self.shape[1]))
         if out.size:
@@ -176,7 +179,7 @@ class CSR(Immutable):
         return out
 
     def sq_norms(self) -> np.ndarray:
-        """|x_i|^2 of every row, (n,)."""
+        """Return |x_i|^2 of every row, (n,)."""
         with np.errstate(under="ignore"):
             squares = self.data**2
         sums = np.bincount(_row_of_entry(self.indptr), squares, minlength=len(self))
@@ -188,7 +191,7 @@ class CSR(Immutable):
         return CSR(self.data, indices, self.indptr, (len(self), max(1, held.size)))
 
     def mean_and_var(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted mean and variance of every column, two (d,) arrays; O(nnz + d).
+        """Return weighted mean and variance of every column, (d,) each; O(nnz + d).
 
         The sum over absent entries is that of their common value, (0 - mean)^2.
         """
@@ -214,12 +217,12 @@ def _vector(values: ArrayLike, name: str, kinds: str) -> np.ndarray:
 
 
 def _indptr(sizes: np.ndarray) -> np.ndarray:
-    """Offsets of rows that hold so many entries."""
+    """Return the offsets of rows from their numbers of entries."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64, copy=False)
 
 
 def _row_of_entry(indptr: np.ndarray) -> np.ndarray:
-    """Row of each entry, (nnz,)."""
+    """Return the row of each entry, (nnz,)."""
     return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
 
 

@@ -15,7 +15,7 @@ from .sparse import CSR
 
 
 class SparseLike(Protocol):
-    """A sparse matrix as scipy makes them, in any format."""
+    """Sparse matrix of scipy, in any format."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -24,7 +24,7 @@ class SparseLike(Protocol):
 
 
 class Blocks(Protocol):
-    """A source of rows: (X, y) or (X, y, weight) of some at a time, anew each call."""
+    """Source of rows, of which each call of `blocks` yields all, block by block."""
 
     def blocks(self) -> Iterable[Any]: ...
 
@@ -35,14 +35,14 @@ class Executor(Protocol):
     def submit(self, call: Any, /, *arguments: Any) -> Future[Any]: ...
 
 
-Matrix: TypeAlias = np.ndarray | CSR  # validated, as kernels and solvers take it
-MatrixLike: TypeAlias = ArrayLike | SparseLike | CSR  # as a caller hands it over
-Index: TypeAlias = slice | np.ndarray  # of rows
+Matrix: TypeAlias = np.ndarray | CSR  # a validated matrix, for kernels and solvers
+MatrixLike: TypeAlias = ArrayLike | SparseLike | CSR  # a matrix from the caller
+Index: TypeAlias = slice | np.ndarray  # selects rows
 Labels: TypeAlias = ArrayLike | Sequence[Any]
 
 
 class Kernel(Protocol):
-    """k(A, B): the values for all rows of A with all rows of B, (len(A), len(B))."""
+    """Kernel function k(A, B), whose values for all pairs of rows are a matrix."""
 
     def __call__(self, A: Any, B: Any, /) -> np.ndarray: ...
 

@@ -30,7 +30,7 @@ def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
 
 
 def row_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """Weights of n rows, all of which may be 0."""
+    """Return the weights of n rows, which may all be 0."""
     a = as_real_array(sample_weight, "sample_weight", (n,), " as X")
     holds = np.isfinite(a) & (a >= 0)
     check_entries("sample_weight", a, holds, "be finite and >= 0")
@@ -38,15 +38,16 @@ def row_weights(sample_weight: Any, n: int) -> np.ndarray:
 
 
 def shares(weight: np.ndarray) -> np.ndarray:
-    """Weights that are not all 0 as shares of their sum, which may overflow."""
+    """Return weights, not all 0, as shares of their sum, even if it would overflow."""
     weight = weight / weight.max()
     return np.asarray(weight / weight.sum())
 
 
 def check_spread(name: str, weight: np.ndarray) -> None:
-    """Raise ValueError for weights >= 0, one or more of them positive, of which doubles
-    cannot hold all sums and products: their sum must lie between 1e-50 and 1e50, and
-    the positive ones must not differ by more than a factor of 1e15.
+    """Raise ValueError for weights whose sums and products are unsafe in double.
+
+    The weights are >= 0, and one or more are positive. Their sum must lie between 1e-50
+    and 1e50, and positive weights must not differ by more than a factor of 1e15.
     """
     with np.errstate(over="ignore"):  # an infinite sum is refused
         total = weight.sum()
@@ -80,7 +81,7 @@ def total_weights(
 def class_weights(
     class_weight: Any, classes: np.ndarray, rank: np.ndarray, sample_weight: np.ndarray
 ) -> np.ndarray:
-    """Factor of every class, (r,)."""
+    """Return the weight of every class, (r,)."""
     factor = np.ones(classes.size)
     if isinstance(class_weight, str) and class_weight == "balanced":
         held = np.bincount(rank, sample_weight, minlength=classes.size)

@@ -62,8 +62,9 @@ def held_for(
     n, d = problem.n_samples, problem.n_features
     if n >= _MANY:
         raise ValueError(
-            f"X comes in chunks, {n} rows of {d} columns in all, which this fit would "
-            "need at once: pass how many rows a basis is to have, such as basis=300"
+            f"X comes in chunks of {n} rows and {d} columns in all, and this fit "
+            "would hold all of them in memory: pass the number of rows of a "
+            "basis, such as basis=300"
         )
     return replace(prepared, problem=problem.part(np.arange(n)))
 
@@ -143,7 +144,7 @@ def features_among(
     numbers = np.flatnonzero(np.isin(rows, dense(features.support)))
     if numbers.size == 0:
         raise ValueError(
-            "basis must have rows in two folds of probability=True: all were left out "
-            "together, so take more"
+            "basis must have rows in two folds of probability=True, but all of "
+            "its rows are left out together: pass more rows"
         )
     return row_features(kernel, X, numbers, n_threads)

@@ -128,7 +128,10 @@ def fold_shares(
     """
     share = dealt_shares(problem, rng, kernel)
     if not share.any():
-        raise ValueError("probability=True needs a class with 2 rows or more")
+        raise ValueError(
+            "probability=True needs a class with 2 rows or more, which can be divided "
+            "between folds: add rows, or pass probability=False"
+        )
     return share
 
 

@@ -88,8 +88,8 @@ def hold_out_groups(
     free = np.flatnonzero(~sole)
     if not free.size:
         raise ValueError(
-            "groups must leave one that can be held out, but each of them is the only "
-            "one with rows of some label"
+            "groups must contain one that can be held out, but each of them holds "
+            "all rows of some label: merge groups or labels"
         )
     held = np.zeros(len(counts), dtype=bool)
     held[free] = _drawn(_scaled(counts), n_test / rank.size, free, rng)[free]

@@ -220,7 +220,8 @@ def prepare_with_kernel(
     if isinstance(prepared.problem, ChunkedProblem):
         if isinstance(made, Precomputed):
             raise ValueError(
-                "kernel must not be 'precomputed' where X is read in chunks"
+                "kernel must not be 'precomputed' where X is read in chunks: pass "
+                "features and the name of a kernel"
             )
     elif isinstance(made, Precomputed):
         check_precomputed(prepared.problem.X)
@@ -296,7 +297,10 @@ def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
             return X.of_columns(held).mean_and_var(w / w.sum())
     moments = dense_moments(problem)
     if moments is None:
-        raise ValueError("gamma must be a number where sparse rows come in chunks")
+        raise ValueError(
+            "gamma must be a number where X is sparse and read in chunks, because no "
+            "variance of its columns is known"
+        )
     return moments.mean_and_variance()
 
 

@@ -149,7 +149,9 @@ class PreprocessedModel(Model):
                 f"{shown(self.preprocessor)}"
             )
         if not hasattr(self.model, "predict"):
-            raise ValueError(f"a {type(self.model).__name__} does not predict")
+            raise ValueError(
+                f"model must have a method predict, got a {type(self.model).__name__}"
+            )
         check_flag("categorical_labels", self.categorical_labels)
         names = self.preprocessor.feature_names_out
         d = self.preprocessor.n_features if names is None else len(names)
@@ -198,7 +200,8 @@ class PreprocessedModel(Model):
         if _is_chunked(X, fit, how, options):
             if isinstance(how, PreprocessorOptions):
                 raise ValueError(
-                    "preprocess must be Standardizer where X is read in chunks"
+                    "preprocess must be Standardizer, or None, where X is read in "
+                    "chunks: other preprocessors need all rows at once"
                 )
             return cls(*_fit_chunked(how, fit, X, y, sample_weight, options))
         table = cast(MatrixLike, X)
@@ -339,18 +342,18 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
     """Raise TypeError or ValueError unless X holds features."""
     if isinstance(X, str):
         raise TypeError(
-            "X must not be a formula where features are preprocessed, because the "
-            f"formula says what becomes of them: leave out preprocess, got {shown(X)}"
+            "X must not be a formula where preprocess is given, because a formula "
+            f"states its own preprocessing: leave out preprocess, got {shown(X)}"
         )
     if options.get("random") is not None:
         raise ValueError(
-            "random must be None where features are preprocessed, and columns of "
-            "groups with them: pass the labels as groups={name: labels}"
+            "random must be None where preprocess is given, which replaces the "
+            "columns that random names: pass the labels as groups={name: labels}"
         )
     if is_precomputed(options.get("kernel")):
         raise ValueError(
-            "kernel must not be 'precomputed' where features are preprocessed: X then "
-            "holds none"
+            "kernel must not be 'precomputed' where preprocess is given, because "
+            "X then holds no features"
         )
 
 

@@ -49,7 +49,8 @@ def write_report(
     predicted = ranks_of(read_labels(model.predict(rows), "predictions"), classes)
     if predicted.shape != rank.shape:
         raise ValueError(
-            f"y must have one label per row of X, {predicted.size}, got {rank.size}"
+            f"y must have one label per row of X, which has {predicted.size} rows, "
+            f"got {rank.size} labels"
         )
     try:
         P = np.asarray(model.predict_proba(rows))

@@ -280,7 +280,7 @@ def _opened(path: str, flags: int) -> int:
         os.close(descriptor)
         raise OSError(
             errno.EINVAL,
-            "is no regular file: pass an open binary file to read one",
+            "is not a regular file: to read it, pass an open binary file",
             path,
         )
     return descriptor
@@ -348,8 +348,9 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
         return {"class": name, "fields": fields}
     if callable(value):
         raise TypeError(
-            f"{where} is {shown(value)}: a model file holds data only, so its kernel "
-            "must come from ordinal.kernels; pickle works where the callable pickles"
+            f"{where} is {shown(value)}, and a model file holds data only: fit "
+            "with a kernel of ordinal.kernels, or use pickle if the callable can "
+            "be pickled"
         )
     raise TypeError(f"{where} is {shown(value)}, which a model file cannot hold")
 

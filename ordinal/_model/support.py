@@ -47,8 +47,9 @@ class KernelModel(Model):
         """
         if not isinstance(self.kernel, Linear | LinearARD):
             raise AttributeError(
-                "coef_by_feature is for a linear kernel, and the kernel is "
-                f"{shown(self.kernel)}; explain(X) has importances of its features"
+                "coef_by_feature is defined for a linear kernel only, and this "
+                f"model has the kernel {shown(self.kernel)}: explain(X) computes "
+                "feature importances for every kernel"
             )
         coef: np.ndarray = self.coef  # type: ignore[attr-defined]  # (m,) or (m, k)
         values = np.asarray(coef.T @ dense(self.support))

@@ -43,7 +43,9 @@ def cost_of_rule(
     check_choice("rule", rule, rules)
     if rule != "cost":
         if cost is not None:
-            raise ValueError(f"cost: for rule='cost' only, got rule={shown(rule)}")
+            raise ValueError(
+                f"cost is for rule='cost' only, got rule={shown(rule)}: leave it out"
+            )
         return None
     if cost is not None:
         return check_cost(cost, r)
@@ -147,7 +149,8 @@ class Scored(Thresholds):
         """
         if not isinstance(like, Scored) or like.classes.size != self.classes.size:
             raise TypeError(
-                f"like must be such a model, of as many ranks, got {shown(like)}"
+                "like must be a model with a score and the same number of ranks, "
+                f"{self.classes.size}, got {shown(like)}"
             )
         inner = np.isfinite(like.thresholds)
         shift = (like.thresholds[inner] - self.thresholds[inner]).mean()

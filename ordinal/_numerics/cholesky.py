@@ -187,7 +187,9 @@ def pivoted_cholesky(
     """
     n, left = len(diagonal), diagonal.copy()  # of K - L L'
     if not left.min() >= 0:
-        raise ValueError("kernel must be positive semi-definite: a k(x, x) is below 0")
+        raise ValueError(
+            "kernel must be positive semi-definite, but k(x, x) < 0 for a row"
+        )
     by_trace = isinstance(stop, float)
     most = min(n, (most or n) if by_trace else int(stop))
     # Below this what is left of a row is rounding of the updates.
@@ -217,7 +219,7 @@ def pivoted_cholesky(
             # Exactly 0, so that no row is a pivot twice.
             left[pivots] = 0
     if pivots.size == 0:
-        raise ValueError("kernel is zero on every row")
+        raise ValueError("kernel must not be zero on every row: check its parameters")
     if pivots.size < L.shape[1]:
         L = np.ascontiguousarray(L[:, : pivots.size])
     return L, pivots, left.sum() / trace

@@ -94,7 +94,10 @@ def inner_products(
             return matmul(A, B.T, out)
     B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
-        raise ValueError(f"rows of {A.shape[1]} and {B.shape[1]} columns")
+        raise ValueError(
+            f"both sets of rows must have the same number of columns, got {A.shape[1]} "
+            f"and {B.shape[1]}"
+        )
     if isinstance(B, CSR) and B.shape[1] > max(_WIDE, A.data.size + B.data.size):
         held = np.union1d(A.indices, B.indices)  # no vector of all columns is made
         A, B = A.of_columns(held), B.of_columns(held)
@@ -154,7 +157,10 @@ def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
 def z_scores(A: ArrayLike | CSR) -> np.ndarray:
     """Rows whose inner products are those of `Pearson`: z / sqrt(d)."""
     if isinstance(A, CSR):
-        raise TypeError("the Pearson kernel takes dense rows")
+        raise TypeError(
+            "the Pearson kernel needs dense rows, got sparse ones: make them dense, "
+            "or use another kernel"
+        )
     A = np.asarray(A, dtype=np.float64)
     known = ~np.isnan(A)
     count = np.maximum(known.sum(axis=1, keepdims=True), 1)

@@ -46,7 +46,7 @@ class _Exact:
         self.support = np.arange(len(X))
 
     def product(self, z: np.ndarray) -> np.ndarray:
-        """K z for every row of z, from the kernel itself."""
+        """Return K z for every row of z, from the kernel itself."""
         return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
 
     def coefficients(self, g: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ class _Exact:
 
 
 class DenseFactor(_Exact):
-    """M = rho (K + rho I)^-1 itself: n^2 doubles, n^3 operations once.
+    """Dense M = rho (K + rho I)^-1: n^2 doubles, and n^3 operations once.
 
     Raises ValueError if K + rho I is not positive definite.
     """
@@ -81,9 +81,9 @@ class DenseFactor(_Exact):
             self._M = Cholesky(A.T, n_threads).inverse()
         except np.linalg.LinAlgError:
             raise ValueError(
-                f"kernel must be positive semi-definite: K + {rho:g} I is not, "
-                f"as rounded where K reaches {largest:.3g}: scale the features of X or "
-                "raise rho"
+                f"kernel must be positive semi-definite, but K + {rho:g} I is not "
+                f"within rounding, where the largest entry of K is {largest:.3g}: "
+                "scale the features of X or raise rho"
             ) from None
         for rows in strips(n):
             M = self._M[rows]
@@ -95,7 +95,7 @@ class DenseFactor(_Exact):
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
         out = np.empty_like(Q)
-        # In strips, so that Ctrl-C has its turn between products.
+        # In strips, so that Ctrl-C is handled between products.
         for columns in strips(Q.shape[1], _STRIP):
             out[:, columns] = Q @ self._M[:, columns]
         return out
@@ -116,14 +116,14 @@ class _Thin:
         self._B = matmul(L, lower_inverse(self._C).T, out=L)
 
     def _down(self, Q: np.ndarray) -> np.ndarray:
-        """B'q for every row q of Q: (p, m)."""
+        """Return B'q for every row q of Q, (p, m)."""
         out = np.zeros((Q.shape[0], self._B.shape[1]))
         for rows in strips(len(self._B), _STRIP):
             out += Q[:, rows] @ self._B[rows]
         return out
 
     def _up(self, T: np.ndarray) -> np.ndarray:
-        """B t for every row t of T: (p, n)."""
+        """Return B t for every row t of T, (p, n)."""
         out = np.empty((T.shape[0], len(self._B)))
         for rows in strips(len(self._B), _STRIP):
             out[:, rows] = T @ self._B[rows].T
@@ -135,7 +135,7 @@ class _Thin:
 
 
 class ThinFactor(_Thin, _Exact):
-    """M by L L', which leaves next to nothing of K; all else by K itself."""
+    """M from a factor L L' that equals K up to rounding; all other products use K."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class LowRankFactor(_Thin):
     ----------
     support : (m,) numbers of the pivot rows
     residual : float
-        Part of the trace of K that L L' leaves.
+        Share of the trace of K that L L' does not explain.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class LowRankFactor(_Thin):
         super().__init__(L, rho)
 
     def product(self, z: np.ndarray) -> np.ndarray:
-        """L L'z = B C'C B'z for every row of z."""
+        """Return L L'z = B C'C B'z for every row of z."""
         return self._up(self._down(z) @ self._C.T @ self._C)
 
     def coefficients(self, g: np.ndarray) -> np.ndarray:
@@ -231,17 +231,17 @@ def exact_factor(
 ) -> DenseFactor | ThinFactor:
     """Return an operator that multiplies by M, with n x m matrices where they suffice.
 
-    K of a smooth kernel, or of rows that repeat, is nearly of low rank. `allowed` is
-    the trace of K that may be left out of M; as much is the most that M q / |q| is off,
+    The matrix of a smooth kernel, or of repeated rows, is nearly of low rank. `allowed`
+    is the trace of K that may be left out of M. It also bounds the error of M q / |q|,
     in units of rho.
     """
     n = len(X)
-    # of these the diagonal bounds the rest of K: they are positive semi-definite
+    # These kernels are positive semi-definite: the diagonal bounds the remainder of K.
     if n >= _THIN and isinstance(kernel, kernels.RBF | kernels.Linear):
         diagonal = diagonal_of(kernel, X)
         trace = float(diagonal.sum())
         if 0 < allowed < trace:
-            most = n // 3  # half of n would cost as much as M itself
+            most = n // 3  # a rank of n / 2 would cost as much as the dense M
             tile = on_itself(kernel, X, n_threads).tile
             L, _, left = pivoted_cholesky(diagonal, tile, allowed / trace, most)
             if left * trace <= allowed:
@@ -290,9 +290,10 @@ def solve_admm(
     n_threads: int,
     monitor: Monitor,
 ) -> AdmmResult:
-    """Iterate all problems of the programs, of one group each, until every one meets
-    (19) and (20). The results are those of one program after the other; zeros where
-    there was no time for a factor.
+    """Iterate all problems of the programs until each of them meets (19) and (20).
+
+    Every problem has one group. The results are in the order of the programs, and
+    zero if there was no time for a factor.
     """
     lo, hi, pn, pp = (
         np.concatenate([getattr(program, name)[:, 0] for program in programs])
@@ -306,13 +307,13 @@ def solve_admm(
     # M 1 serves the constraint sum g = 0 of all problems and iterations.
     m = factor.apply(np.ones((1, n)))[0]
 
-    live = np.arange(p)  # problems that still iterate; the arrays below are theirs
+    live = np.arange(p)  # problems that still iterate, to which the arrays below belong
     z, u = np.zeros((p, n)), np.zeros((p, n))
     shift, width = -(pp + pn) / (2 * rho), (pp - pn) / (2 * rho)
     status = Status.MAX_ITER
     for iteration in range(1, max_iter + 1):
-        # All problems in one product: the matrix is read from memory once per
-        # iteration.
+        # All problems share one product, so that the matrix is read from memory once
+        # per iteration.
         a = factor.apply(z - u)
         multiple = a.sum(axis=1) / m.sum()
         g = a - multiple[:, None] * m

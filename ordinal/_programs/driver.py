@@ -41,25 +41,27 @@ from .newton import newton_step
 from .program import Gram, Points, Program, extrapolated, nearest_feasible
 
 INNER_TOL = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
-_PIVOTS = 500  # of an active set before the monitor is asked again
-_ROOM = 512  # free variables for which pivots are cheaper than what else there is
-NS_DOUBLE = 8.0  # an entry of K in double; tools/measure_costs.py measures it
+_PIVOTS = 500  # pivots of an active set between two calls of the monitor
+_ROOM = 512  # free variables up to which pivots cost less than SMO or Newton steps
+NS_DOUBLE = 8.0  # ns to compute an entry of K in double (tools/measure_costs.py)
 
 
 class Pivoting:
-    """The active set of a problem, and of those after it on a path.
+    """Active set of a problem, and of its successors on a path.
 
-    It is made, with K in double, when pivots are first due.
+    The set, with K in double, is created when pivots are first due.
 
     Attributes
     ----------
     room : int
-        Free variables that it can hold; 0 where K cannot be held in double.
+        Capacity in free variables; 0 where K cannot be held in double.
     """
 
     def __init__(self, gram: Gram, curvature: np.ndarray, share: int = 1):
-        """`curvature` (T,) is that of the z of the T groups, 0 where they have none;
-        `share` problems are solved over the same K.
+        """Prepare an active set, which is created when it is first needed.
+
+        `curvature` (T,) is that of the variables z of the T groups, or 0 for groups
+        without z; `share` problems are solved over the same K.
         """
         self.gram, self.curvature = gram, curvature
         n, T = len(gram.diagonal), curvature.size
@@ -68,7 +70,7 @@ class Pivoting:
         self._active: ActiveSet | None = None
 
     def announce(self, task: Smo) -> None:
-        """Tell a task when pivots pay."""
+        """Pass a task the costs by which it decides when pivots pay."""
         held = 0 if self._active is None else self._active.size
         has_double = self._active is not None or self.gram.exact is not None
         task.allow_pivots(self.room, held, 0.0 if has_double else self._setup)
@@ -76,7 +78,7 @@ class Pivoting:
     def minimise(
         self, task: Smo, points: Points, k: int, tol: float, max_iter: int
     ) -> int:
-        """Pivots that problem k may take; how many."""
+        """Take the pivots that problem k may take, and return their number."""
         if self._active is None:
             K = self.gram.in_double()
             self._active = ActiveSet(K, self.curvature, self.room)
@@ -96,24 +98,25 @@ class Pivoting:
         return pivots
 
 
-# Rows from which turns of SMO and Newton steps are shared from the beginning. At C = 1
-# fewer take some 10 ms, no longer than a thread may wait for its processor on a busy
-# machine (tools/bench/busy.py), so that theirs are shared only if a first turn of
-# `Monitor.SLICE` has not been enough.
+# Number of rows from which threads share the work from the beginning. At C = 1 smaller
+# problems take some 10 ms, which is as long as a thread may wait for its processor on a
+# busy machine (tools/bench/busy.py). Their work is therefore shared only if it is not
+# done within a first slice of `Monitor.SLICE`.
 _SHARED_AT_ONCE = 2000
-# A Newton step is due when few variables wait at their bounds to join the free ones,
-# for then it nearly ends the fit, and SMO has spent this many times its cost
-# (tools/measure_costs.py prints what other values cost)
+# A Newton step is due when two conditions hold: SMO has spent this many times the cost
+# of the step, and few variables at their bounds want to become free, because the step
+# then nearly ends the fit (tools/measure_costs.py compares other values).
 _PATIENCE = 0.5
-# Pair steps per row that a fit takes at least, within a factor of two: at C = 1 and
-# 4000 rows from 0.25 (one-vs-one) over 1 (NPSVOR, OPBE) to 2 (SVORIM), more with C
+# Least number of pair steps per row of a fit, within a factor of two. Measured at C = 1
+# and 4000 rows: 0.25 (one-vs-one), 1 (NPSVOR, OPBE), 2 (SVORIM); it grows with C.
 _STEPS_PER_ROW = 0.5
-_LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
-_ROUNDS = 6  # judgements without a fifth less violation to show
-# Entries of a block, at most, for one group and for several; tools/measure_costs.py
+_LEAST_ROWS = 64  # rows of K that must be held, so that blocks are not too small
+_ROUNDS = 6  # judgements within which the violation must fall by a fifth
+# Largest number of entries of a block, for one group and for several, as measured by
+# tools/measure_costs.py.
 _LARGEST_BLOCK, _LARGEST_OF_GROUPS = 1536, 2560
-_BLOCK_OF_GROUPS = 768  # where there are as many variables: a row may have several
-_BLOCK_OF_FEW = 512  # of one group, where that is less than half the rows
+_BLOCK_OF_GROUPS = 768  # least size for several groups, if n allows
+_BLOCK_OF_FEW = 512  # least size for one group, up to half the rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,13 +136,15 @@ class Solution:
 
     @property
     def b(self) -> np.ndarray:
-        """(P, T) the middle of the multipliers that are optimal to within violation."""
+        """Thresholds (P, T), the middle of what is optimal within violation."""
         return np.asarray(0.5 * (self.low + self.up))
 
 
 def least_rows(T: int) -> int:
-    """Rows of K that must be held: two entries a side of every group may be in the
-    block, lest it miss the worst pair.
+    """Return the least number of rows of K to hold.
+
+    A block needs room for two entries on each side of every group, so that it always
+    contains the pair that violates optimality most.
     """
     return max(_LEAST_ROWS, 4 * groups_of_block(T))
 
@@ -158,10 +163,10 @@ def solve(
 ) -> Solution:
     """Solve all problems of a program from the feasible point g, (P, T, n).
 
-    Stops at violation <= tol for each, or after max_iter steps of one problem. The
-    result does not depend on n_threads. `pivoting` has the active sets of the last fit
-    of a path, one a problem. Where time is up before f = K beta of g is known, it
-    begins at 0, or raises OutOfTime for `from_start`.
+    The solver stops when every violation is <= tol, or after max_iter steps of one
+    problem. The result does not depend on n_threads. `pivoting` holds the active sets
+    of the last fit of a path, one per problem. If time is up before f = K beta is known
+    at g, the solver begins at 0 instead, or raises OutOfTime if `from_start`.
     """
     try:
         with monitor.limited(Monitor.GRACE):
@@ -176,9 +181,10 @@ def solve(
 
 
 def _block_size(gram: Gram, T: int, n: int) -> int:
-    """Entries of an SMO block of a problem of n rows: a larger one reads K less often,
-    but each of its steps costs in proportion. No more than the rows of K that are
-    held.
+    """Return the number of entries of an SMO block of a problem of n rows.
+
+    A larger block reads K less often, but the cost of a step is proportional to its
+    size. The block is never larger than the number of rows of K that are held.
     """
     rows = gram.capacity
     if T > 1 and not gram.full:
@@ -190,14 +196,14 @@ def _block_size(gram: Gram, T: int, n: int) -> int:
     if T > 1:  # a row may be in the block for more than one group
         q = max(q, min(n // 2, _BLOCK_OF_GROUPS, rows) // 32 * 32)
         q = max(q, 4 * groups_of_block(T))
-    # A block needs all of its rows of K at once: with less it would never be filled.
+    # A block needs all of its rows of K at once; with fewer it would never be filled.
     if min(q, n) > gram.capacity:
         raise ValueError(f"{gram.capacity} rows of K do not hold a block of {q}")
     return q
 
 
 class _Fit:
-    """One call of `solve`: its tasks, the steps under way, and the best points."""
+    """State of one call of `solve`: tasks, steps under way, and the best points."""
 
     def __init__(
         self,
@@ -212,8 +218,8 @@ class _Fit:
         self.gram, self.points, self.pivoting = gram, points, pivoting
         self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
         self.n_threads = n_threads
-        self.brief = n < _SHARED_AT_ONCE  # as far as is known: one thread is enough
-        # A kernel function of the caller's may not be safe in two threads.
+        self.brief = n < _SHARED_AT_ONCE  # one thread is expected to suffice
+        # A kernel function that the caller wrote may not be thread-safe.
         self.n_workers = n_threads if gram.concurrent else 1
         parts = [program.row_ranges(k) for k in range(P)]
         rows = [int((a[:, 1] - a[:, 0]).sum()) for a in parts]
@@ -232,11 +238,13 @@ class _Fit:
             active.announce(task)
         self.space = Workspace(n, T, max(sizes), min(n_threads, P))
         self.under_way: dict[int, Begun[bool]] = {}
-        self.left = False  # is the fit, so that steps under way should end
-        self.certain = True  # is f, from the kernel itself
-        self.least = np.full(P, np.inf)  # violation judged
-        self.rounds = np.zeros(P, int)  # judgements since it fell by a fifth
-        self.best: tuple[np.ndarray, np.ndarray] | None = None  # entries and mu then
+        self.left = False  # True once the fit is over, so that steps under way end
+        self.certain = True  # False if f could not be recomputed from the kernel
+        self.least = np.full(P, np.inf)  # least violation judged
+        self.rounds = np.zeros(P, int)  # judgements since `least` fell by a fifth
+        self.best: tuple[np.ndarray, np.ndarray] | None = (
+            None  # entries and mu at `least`
+        )
 
     def run(self) -> Solution:
         try:
@@ -247,7 +255,7 @@ class _Fit:
 
     def judged(self, pool: Pool) -> tuple[np.ndarray, Status | None]:
         """Return the violations at the end, and what stopped the fit before it."""
-        if self.monitor.late():  # not a slice more
+        if self.monitor.late():  # begin no further slice
             begin = self.points.violations()
             return begin, self.monitor.stop(0, float(begin.max()))
         # Where it pays, proximal points bring all groups near their optimum at once.
@@ -259,9 +267,9 @@ class _Fit:
             if self.monitor.seconds - began > Monitor.SLICE:
                 self.brief = False
             self.collect()
-            # where rows of K come and go, the tasks meet first: which rows are
-            # computed in one product, whose rounding depends on its shape, and in
-            # place of which, is then the same whatever the time is and the threads
+            # If rows of K are replaced, all tasks first come to rest. The rows that are
+            # computed in one product, whose rounding depends on its shape, and the
+            # rows that they replace then depend on neither timing nor threads.
             if self.gram.full or not self.at_work():
                 self.start_steps(pool)
                 self.fetch_rows()
@@ -270,12 +278,12 @@ class _Fit:
             )
             if stopped is not None:
                 self.left = True
-                # They write to the points, which are judged next.
+                # The steps write to the points, which are judged next.
                 for step in self.under_way.values():
                     step.wait()
                 return self.judged_in_time(), stopped
-            # Pair steps are what grows with the rows: their rate tells how long the fit
-            # takes.
+            # The number of pair steps grows with the rows, so their rate predicts the
+            # duration of the fit.
             self.monitor.forecast(self.steps() - first, least, began)
             if not self.under_way and self.all_rest():
                 violation = self.judge()
@@ -284,7 +292,7 @@ class _Fit:
 
     @property
     def n_threads_now(self) -> int:
-        """Return the number of threads that share what is to be done next."""
+        """Return the number of threads that share the next slice of work."""
         return 1 if self.brief else self.n_threads
 
     def steps(self) -> int:
@@ -292,7 +300,7 @@ class _Fit:
         return sum(task.steps for task in self.tasks)
 
     def approach(self) -> None:
-        """Begin nearer to the end, where SMO would take long."""
+        """Move to a point near the optimum first if SMO alone would take long."""
         if not many_groups.pays(self.points):
             return
         try:
@@ -309,8 +317,9 @@ class _Fit:
         self.tasks[0].resume(_PATIENCE, n)
 
     def judged_in_time(self) -> np.ndarray:
-        """Return the violations, by f as the steps left it where time is up before the
-        kernel has given it afresh.
+        """Return the violations by f from the kernel, if time permits.
+
+        Otherwise f is as the steps left it.
         """
         try:
             with self.monitor.limited(Monitor.GRACE):
@@ -329,8 +338,8 @@ class _Fit:
     def smo(self, pool: Pool) -> None:
         """Run SMO, or wait for steps under way."""
         if self.at_work():
-            # Shorter turns while Newton steps are under way, whose ends SMO would not
-            # see.
+            # Slices are shorter while Newton steps are under way, because SMO does not
+            # notice their end.
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
             n_threads = max(1, self.n_threads_now - len(self.under_way))
             advance(self.tasks, self.space, seconds, n_threads)
@@ -338,7 +347,7 @@ class _Fit:
             pool.listen(Monitor.SLICE)
 
     def collect(self) -> None:
-        """Forget the steps that ended, or raise what they raised."""
+        """Remove the steps that ended, or raise their exception."""
         for k in [k for k, step in self.under_way.items() if step.done()]:
             self.under_way.pop(k).result()
 
@@ -360,13 +369,13 @@ class _Fit:
             try:
                 with self.monitor.limited():
                     self.gram.ensure(rows)
-            except OutOfTime:  # the tasks wait on; the monitor says why
+            except OutOfTime:  # the tasks keep waiting, and the monitor ends the fit
                 return
         for task in tasks:
             task.phase = Phase.READY
 
     def start_steps(self, pool: Pool) -> None:
-        """Start what is due beside SMO; one thread stays with SMO while it has work."""
+        """Start due Newton steps and pivots; one thread is left to SMO."""
         going = any(task.phase < Phase.NEWTON for task in self.tasks)
         for k, task in enumerate(self.tasks):
             if task.phase == Phase.NEWTON and k not in self.under_way:
@@ -397,7 +406,7 @@ class _Fit:
         if task.pivots and not points.mu[k].any():
             steps = self.pivoting[k].minimise(task, points, k, self.tol, self.max_iter)
         else:
-            # a problem on its own has nothing to do beside its Newton step
+            # A single problem has no other work beside its Newton step.
             n_threads = self.n_threads_now if len(self.tasks) == 1 else 1
             steps = int(newton_step(points, k, n_threads))
         # where it did not move, it is not worth trying again soon
@@ -405,9 +414,9 @@ class _Fit:
         return steps > 0
 
     def judge(self) -> np.ndarray | None:
-        """Return the violations if this is the end.
+        """Return the violations if the fit is over, otherwise None.
 
-        Else problems above tol run again.
+        Problems above tol run again.
         """
         points, tol = self.points, self.tol
         violation: np.ndarray = self.judged_in_time()
@@ -423,13 +432,14 @@ class _Fit:
         again = (violation > tol) & (self.rounds < _ROUNDS)
         again &= [task.phase != Phase.LIMIT for task in self.tasks]
         if not again.any():
-            if (violation > self.least).any():  # the last steps did harm
+            if (violation > self.least).any():  # the last steps increased a violation
                 points.entries[:], points.mu[:] = self.best
                 violation = points.judge()
             return violation
         for k in map(int, np.flatnonzero(again)):
-            # what K in float made of a direction without curvature SMO would only do
-            # again; a step on K itself goes along it to the next bound
+            # Rounding of K to float32 can give curvature to a direction that has none.
+            # SMO would repeat the same steps along it, whereas a step on K itself goes
+            # to the next bound.
             moved = self.rounds[k] > 0 and self.step(k)
             self.tasks[k].phase = Phase.DONE if moved else Phase.RUN
         return None
@@ -450,7 +460,7 @@ class _Fit:
         )
 
     def status(self, violation: np.ndarray, stopped: Status | None) -> Status:
-        """Why it ended: what K is counts first, then what was reached."""
+        """Return the reason for the end: an indefinite K first, then the violations."""
         if self.points.curve_down() or any(task.indefinite for task in self.tasks):
             return Status.INDEFINITE
         if (violation <= self.tol).all() and self.certain:
@@ -462,7 +472,7 @@ class _Fit:
 
 
 class Follower:
-    """Solutions of programs over one Gram, each begun ahead of the one before."""
+    """Solver of successive programs over one Gram, each begun at the last solution."""
 
     def __init__(self, gram: Gram, tol: float, max_iter: int, n_threads: int):
         self._gram = gram
@@ -481,7 +491,7 @@ class Follower:
     ) -> Solution:
         """Return the solution of a program, begun at `begin` if it is given.
 
-        `from_start` is that of the function `solve`.
+        `from_start` is the argument of the function `solve`.
         """
         if not self._pivoting:
             curvature, P = program.curvature, len(program.lo)
@@ -505,8 +515,9 @@ class Follower:
 def values(
     program: Program, g: np.ndarray, f: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(P) and (D) of every problem, without prices, at g, feasible, its f = K beta,
-    (P, n), and b, (P, T).
+    """Return the values of (P) and (D) of every problem without prices.
+
+    g is feasible, f = K beta has shape (P, n), and b has shape (P, T).
     """
     squared = np.einsum("pn,pn->p", g.sum(axis=1), f)
     primal = 0.5 * squared + program.loss(f, b)

@@ -97,7 +97,7 @@ class Fits(ABC, Generic[P, M]):
         """
 
     def path(self, points: Sequence[P]) -> list[tuple[M, np.ndarray | None]]:
-        """Return what `fit` returns, for every point."""
+        """Return the model and support rows of every point, as `fit` does."""
         found = []
         for i, point in enumerate(points):
             with self._monitor.numbered("point", i, len(points)):
@@ -106,7 +106,7 @@ class Fits(ABC, Generic[P, M]):
 
     @abstractmethod
     def close(self) -> None:
-        """Release what is shared by the fits."""
+        """Release the memory and processes that the fits share."""
 
 
 class Solver(ABC, Generic[P, M]):
@@ -145,9 +145,9 @@ class Family(ABC, Generic[P, M]):
     """
 
     __slots__ = ()
-    reads_chunks = True  # rows of a source are read in chunks if the fit is on a basis
+    reads_chunks = True  # a fit on a basis reads the rows of a source in chunks
     folds_start = False  # folds for probabilities begin at the model of all rows
-    keeps_duals = False  # a row whose multipliers sum to 0 is a support row, too
+    keeps_duals = False  # rows whose multipliers sum to 0 are support rows, too
 
     @property
     @abstractmethod
@@ -189,7 +189,7 @@ class Family(ABC, Generic[P, M]):
     def begin_on_basis(
         self, start: Any, losses: list[Losses], problem: Problem, features: Features
     ) -> list[Start]:
-        """Return where the problems of a first point begin on a basis."""
+        """Return the starts of the problems of a first point on a basis."""
         return [cold(features.m, of, np.zeros(of.T)) for of in losses]
 
     def basis(
@@ -204,12 +204,12 @@ class Family(ABC, Generic[P, M]):
         """Raise TypeError or ValueError unless a fit can begin at this model."""
 
     def check_folds(self, shares: Shares | None) -> None:
-        """Raise ValueError if a fold for probabilities lacks what the fit needs."""
+        """Raise ValueError if a fold for probabilities cannot be fitted."""
 
     def own_solver(self, options: KernelOptions) -> Solver[P, M] | None:
         """Return a solver that takes the place of SMO on the whole kernel matrix."""
         return None
 
     def warn(self, model: M) -> None:
-        """Warn of what a returned model falls short of."""
+        """Warn if a returned model has not converged."""
         model.convergence.warn_unless_converged(self.name)

@@ -32,7 +32,7 @@ from .on_basis import BasisFit, record
 from .program import Program, gram_in_time
 from .proximal import Solution as ProximalSolution
 
-_NEWTON_STEPS = 200  # for each sample of the rows; some 20 are usual
+_NEWTON_STEPS = 200  # most steps for each sample of the rows; some 20 are usual
 
 
 class BasisSolution(Solved):
@@ -74,7 +74,7 @@ def _scores(
 
 
 class _FitsOnBasis(Fits[P, M]):
-    """Fits on the features of a basis, which are made once."""
+    """Fits on the features of a basis, which are computed once."""
 
     def __init__(self, solver: OnBasis[P, M], problem: Problem, start: Any):
         options = solver.options
@@ -110,7 +110,7 @@ class _FitsOnBasis(Fits[P, M]):
         return family.model(point, problem, solved), None
 
     def path(self, points: Sequence[P]) -> list[tuple[M, np.ndarray | None]]:
-        """Return what `fit` returns, for points that are checked before."""
+        """Return the model and support rows of every point, all checked first."""
         for point in points:
             self._fits.check(self._solver.family.losses(point, self._problem))
         return super().path(points)
@@ -139,8 +139,8 @@ class OnBasis(Solver[P, M]):
     ) -> OnBasis[P, M]:
         """Choose the basis rows, and return the solver on them.
 
-        Their number, if it is to be found, by models of this point on parts of the
-        problem.
+        If their number is not given, it is found by fitting models of this point to
+        parts of the problem.
         """
         kernel = options.kernel
         if choice.way == "auto":
@@ -234,7 +234,7 @@ class WholeSolution(Solved):
 
 
 class _FitsToKernel(Fits[P, M]):
-    """Fits with the whole kernel matrix, whose rows they share."""
+    """Fits with the whole kernel matrix, which they share."""
 
     def __init__(
         self,
@@ -314,7 +314,7 @@ class WholeKernel(Solver[P, M]):
 
 
 class Arguments(KernelCommon, total=False):
-    """Arguments that the `fit_*` functions of all families hand on."""
+    """Arguments that the `fit_*` functions of all families share."""
 
     basis: AnyBasis | None
     cache_mb: float
@@ -362,9 +362,9 @@ def path_function(
     Parameters
     ----------
     family : callable
-        Makes the family of the arguments of the `fit_*` function that are not shared.
+        Constructs the family from the arguments of `fit_*` that are not shared.
     point : callable
-        Makes a point of the values of the varying arguments.
+        Constructs a point from the values of the varying arguments.
     """
 
     def fit_points(

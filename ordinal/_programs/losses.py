@@ -54,9 +54,9 @@ class Losses:
     table : (r, T, 4) array
         lo, hi, pn and pp of each rank and group, for a row of weight 1.
     ordered : bool
-        Whether b is.
+        Whether b must be in order.
     price : (T,) array
-        Of b; zeros if it is free.
+        Weight of b_j^2 / 2 in (P); zeros if b is free.
     """
 
     table: np.ndarray
@@ -69,28 +69,33 @@ class Losses:
 
     @property
     def by_group(self) -> np.ndarray:
-        """(T, 4, r) the table as kernels read it."""
+        """Table in the order in which kernels read it, (T, 4, r)."""
         return np.ascontiguousarray(self.table.transpose(1, 2, 0), np.float64)
 
     @property
     def largest(self) -> float:
-        """The widest side of a box, for weight 1."""
+        """Largest absolute bound of a box, for a row of weight 1."""
         return float(np.abs(self.table[..., :2]).max())
 
 
 Slopes = Callable[[np.ndarray], np.ndarray]
 
-_POINTS = 32  # of a grid, for each end of the minimisers
-_STEPS, _FAR = 2.0 ** np.arange(-40, -2), 2.0**40  # of the first grid, on both sides
-_HALVES = 2.0 ** -np.arange(1, 48)  # shares of a bracket that goes as far
+_POINTS = 32  # points of a grid, for each end of the interval of minimisers
+_STEPS, _FAR = (
+    2.0 ** np.arange(-40, -2),
+    2.0**40,
+)  # distances of the first grid's points
+_HALVES = 2.0 ** -np.arange(1, 48)  # grid of a bracket wider than 1, in its widths
 _RESOLVED = 4 * np.finfo(float).eps
-_EQUAL = 1e-12  # of the sum of all steps: a slope that is zero but for rounding
+_EQUAL = 1e-12  # slopes below this share of the sum of all jumps count as 0
 
 
 def best_thresholds(
     slopes: Slopes, losses: Losses, start: np.ndarray, resolved: float = _RESOLVED
 ) -> np.ndarray:
-    """Thresholds (T,) that minimise (P) for given scores; the middle where several do.
+    """Return thresholds (T,) that minimise (P) for given scores.
+
+    Where minimisers form an interval, its middle is returned.
 
     Parameters
     ----------
@@ -99,14 +104,15 @@ def best_thresholds(
         `Sums.loss_slopes`.
     losses : Losses
     start : (T,) array
-        Near them, for speed.
+        Approximate thresholds, near which the search begins.
     resolved : float
         Width of a bracket, relative to the threshold or 1, at which search ends.
 
     Notes
     -----
-    Where b must be in order, neighbours that are not are pooled, and pools that are not
-    again: as in isotonic regression, whose sums are convex too.
+    Where b must be in order, adjacent thresholds out of order are pooled, and so are
+    pools, until all are in order. This is the algorithm of isotonic regression, which
+    holds for sums of convex functions.
     """
     pool = np.arange(losses.T)
     b = _minimisers(slopes, losses, pool, start, resolved)
@@ -120,7 +126,7 @@ def best_thresholds(
 def _minimisers(
     slopes: Slopes, losses: Losses, pool: np.ndarray, start: np.ndarray, resolved: float
 ) -> np.ndarray:
-    """One threshold for the groups of each pool, (T,)."""
+    """Return thresholds (T,) that are equal for the groups of each pool."""
     first = np.searchsorted(pool, np.arange(pool[-1] + 1))
 
     def pooled(each: np.ndarray) -> np.ndarray:
@@ -156,8 +162,9 @@ def _minimisers(
 def _brackets(
     grid: np.ndarray, S: np.ndarray, level: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(pools, 2) neighbours on a grid with S < level at the left one, but not at the
-    right one.
+    """Return neighbours on a grid, (pools, 2), between which S reaches the level.
+
+    S < level holds at the left one, and not at the right one.
     """
     high = (S[:, :, None] < level[:, None, :]).sum(axis=1)
     last = grid.shape[1] - 1

@@ -47,13 +47,13 @@ from .._solvers._pair_smo import groups_of_block
 from .._watch.monitor import Monitor, check_cancelled
 from .program import Points, restore_sums
 
-_STEPS, _INNER = 200, 10  # Newton steps in all, and for one sigma
+_STEPS, _INNER = 200, 10  # most Newton steps in all, and for one sigma
 _FIRST = 0.5  # sigma at the start, in widths of the widest box
-_RESIDUAL = 0.1  # what may be left of (S), in parts of what the step gains
-_NEAR = 3.0  # tolerances, within which the violation is computed
-_CERTAIN = 0.3  # of the tolerance: by what f may be off at the end
-_ROUNDING = 1e-12  # of the size of g, in the sum of a group; of (Q), relative to it
-_DENSE = 0.5  # share of boxes that are no points, for which all groups are worth a step
+_RESIDUAL = 0.1  # error allowed in the minimum of (S), relative to the step's gain
+_NEAR = 3.0  # multiple of the tolerance below which the violation is computed
+_CERTAIN = 0.3  # error allowed in f at the end, relative to the tolerance
+_ROUNDING = 1e-12  # relative rounding error of the sums of groups, and of (Q)
+_DENSE = 0.5  # share of boxes with an interior from which steps of all groups pay
 
 
 def pays(points: Points) -> bool:
@@ -61,7 +61,7 @@ def pays(points: Points) -> bool:
     program, (P, T, _) = points.program, points.g.shape
     return bool(
         P == 1
-        # SMO by blocks then has to leave out groups, of whose rows it knows nothing.
+        # SMO by blocks then leaves out groups, and cannot see violations of their rows.
         and groups_of_block(T) < T
         and not program.coupled
         and program.pn is program.pp
@@ -96,7 +96,7 @@ def approach(
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """(1) at some beta and its best b."""
+    """Point (1) for some beta, with the best b for it."""
 
     t: np.ndarray  # (T, n)
     inside: np.ndarray  # (T, n) of 0 and 1
@@ -105,7 +105,7 @@ class _Place:
 
 
 class _Approach:
-    """The method at work at the one problem of `points`."""
+    """State of the method for the only problem of `points`."""
 
     def __init__(self, points: Points, n_threads: int):
         gram, program, (_, T, n) = points.gram, points.program, points.g.shape
@@ -121,14 +121,14 @@ class _Approach:
         b = 0.5 * (points.low[0] + points.up[0])
         self.b = np.where(np.isfinite(b), b, 0.0)
         self.sigma = _FIRST * float((self.hi - self.lo).max())
-        # `take` compares with it: the point handed back is never worse than the start.
+        # `take` compares with it, so that the result is never worse than the start.
         self.value = self.objective(points.g[0], self.f)
         shape = _group_steps.n_chunks(T), n
         self.scratch = np.empty(shape), np.empty(shape, np.uint8)
         self.totals, self.lack = np.empty(shape), np.empty(T)
 
     def moved(self, f: np.ndarray, t: np.ndarray, inside: np.ndarray) -> np.ndarray:
-        """(1) and b after f; the sums of t by row, (n,)."""
+        """Return (1) with the best b for scores f, and sums of t by row, (n,)."""
         check_cancelled()
         _group_steps.steps(
             f, self.g, self.lo, self.hi, self.slope, self.price, self.sigma, self.b, t,
@@ -142,7 +142,7 @@ class _Approach:
         return _Place(t, inside, r, self.K @ r)
 
     def minimise(self, most: int, tol: float) -> int:
-        """Newton steps on (S), until it is exact enough; how many."""
+        """Take Newton steps on (S) until it is exact enough; return their number."""
         self.here, steps = self.place(), 0
         while steps == 0 or (steps < most and not self.exact(tol)):
             self.step(*self.direction())
@@ -162,7 +162,7 @@ class _Approach:
         if not 0.5 * here.r @ here.Kr <= _RESIDUAL * gain:
             return False
         last = 2 * np.abs(away, out=away).max() <= tol * self.sigma
-        # An error K r of the scores adds to the violation in full.
+        # An error K r of the scores adds its full size to the violation.
         return bool(not last or np.abs(here.Kr).max() <= _CERTAIN * tol)
 
     def direction(self) -> tuple[np.ndarray, np.ndarray]:
@@ -170,8 +170,8 @@ class _Approach:
         here, sigma = self.here, self.sigma
         count, active = here.inside.sum(axis=1), here.inside.sum(axis=0)
         groups, rows = np.flatnonzero(count), np.flatnonzero(active)
-        # Rows without a variable inside have a known step of beta, their residual: only
-        # the others are unknowns.
+        # For rows without a variable inside, the step of beta is their residual. Only
+        # the other rows are unknowns.
         rest = np.flatnonzero(active == 0)
         d, r = active[rows].astype(float), here.r[rows]
         M = self.K[np.ix_(rows, rows)]
@@ -190,14 +190,14 @@ class _Approach:
         H[np.diag_indices(groups.size)] += (
             sigma * (count[groups] - alone.astype(float)) + self.price[groups]
         )
-        # b is eliminated last: H has as many rows as groups that move, not as rows.
+        # b is eliminated last, so that H has one row per moving group.
         db = np.linalg.solve(H, right - V.T @ h)
         dbeta = here.r.copy()
         dbeta[rows] = factor.backward((h + V @ db)[:, None])[:, 0]
         return dbeta, self.K @ dbeta
 
     def step(self, dbeta: np.ndarray, df: np.ndarray) -> None:
-        """Along a direction to about the minimum of (S)."""
+        """Move along a direction to an approximate minimum of (S)."""
         # The slope of (S) along the direction is known: r is its gradient in the metric
         # of K.
         begin = -float(self.here.r @ df)
@@ -213,7 +213,7 @@ class _Approach:
         self.f = self.f + x * df
 
     def objective(self, g: np.ndarray, f: np.ndarray) -> float:
-        """(Q) at a feasible point and its f."""
+        """Return the value of (Q) at a feasible point with scores f."""
         quadratic = g.sum(axis=0) @ f
         if self.program.price is not None:
             quadratic += (g.sum(axis=1) ** 2 / self.program.price).sum()
@@ -222,27 +222,28 @@ class _Approach:
     def take(self, tol: float) -> float:
         """Take the proximal step g = t.
 
-        The point, made feasible, goes to `points` unless (Q) was less there. Return its
-        violation, or while that is far from tol a bound of it.
+        The point is made feasible and stored in `points`, unless (Q) is less there.
+        Return its violation, or an upper bound if that is far above tol.
         """
         last, self.g, points = self.g, self.here.t, self.points
         away = float(np.abs(self.g - last).max()) / self.sigma
         g = self.feasible()
         f = self.K @ g.sum(axis=0)
         value = self.objective(g, f)
-        # Made feasible, the point may be worse than the one before; that one stays
-        # then.
+        # Making it feasible may make the point worse than the last one, which is then
+        # kept.
         if value <= self.value + _ROUNDING * abs(self.value):
             self.value = min(value, self.value)
             points.g[0], points.f[0] = g, f
             if self.program.price is not None:
                 points.z[0] = -g.sum(axis=1)
-        # The exact violation costs a pass over all variables: not while it cannot pass.
+        # The exact violation costs a pass over all variables, which is saved while the
+        # bound is far above tol.
         bound = 2 * (away + float(np.abs(self.here.Kr).max()))
         return bound if bound > _NEAR * tol else float(points.violations().max())
 
     def feasible(self) -> np.ndarray:
-        """g, with groups whose sum is off by more than rounding put right."""
+        """Return g, with sums of groups corrected that are not 0 within rounding."""
         size = np.abs(self.g).sum(axis=1)
         off = np.flatnonzero(np.abs(self.lack) > _ROUNDING * size)
         if self.program.price is not None or off.size == 0:
@@ -252,7 +253,7 @@ class _Approach:
         return g
 
     def next_sigma(self, taken: int) -> None:
-        """More where Newton's method had little to do, less where it did not end."""
+        """Return a larger sigma after few Newton steps, a smaller one after many."""
         self.sigma *= (
             4 if taken <= 2 else 2 if taken <= 4 else 1 if taken < _INNER else 0.5
         )

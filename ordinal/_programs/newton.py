@@ -17,24 +17,25 @@ from .._numerics.rows import inner
 from .._watch.monitor import ended_by, never
 from .program import Points
 
-_RIDGE = 1e-10  # of the mean diagonal: duplicate rows make a free block singular
+_RIDGE = 1e-10  # of the mean diagonal, because duplicate rows make M singular
 _CLAMP_ROUNDS = 12
-_CHEAP = 512  # variables for which any step is worth its factorisation
+_CHEAP = 512  # number of variables up to which a step is always worth its cost
 
 
 def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
     """Move problem k to the minimiser over the variables that are free or want to be.
 
-    Each such variable may move within one linear piece of its phi. Tied groups move as
-    one and the others apart, so that as far as mu stays positive the step is one within
-    a face of (Q). Updates the point and its f; returns whether they moved.
+    Each such variable may move within one linear piece of its phi. Tied groups move
+    together, and the others separately: while mu stays positive, the step stays within
+    a face of (Q). The function updates the point and its f, and returns whether they
+    moved.
     """
     gram, program = points.gram, points.program
     g, z, (T, n) = points.g[k], points.z[k], points.g[k].shape
     J, I, slope, left, right = _pieces(points, k)
     m = I.size
-    # More variables than rows make M singular; more rows than the cache holds would be
-    # computed again at each use.
+    # More variables than rows make M singular, and rows that do not fit into the cache
+    # would be computed again at each use.
     if not 2 <= m <= max(n, _CHEAP) or np.unique(I).size > gram.capacity:
         return False
     at, group, M = g[J, I], J, gram.block(I, n_threads)
@@ -73,14 +74,16 @@ def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
     change = np.zeros(n)
     # A row may have variables in several groups: `change[I] += ...` would take one.
     np.add.at(change, I, (new - at)[:m])
-    with ended_by(never):  # f goes with g
+    with ended_by(never):  # f must be updated whenever g is
         gram.add_rows(np.arange(n), change, points.f[k])
     return True
 
 
 def _pieces(points: Points, k: int) -> tuple[np.ndarray, ...]:
-    """Return Groups and rows of the variables that are free or want to be, the
-    derivatives by them, and the ends of the linear pieces on which they are to move.
+    """Return the variables of a step, their derivatives, and the ends of their pieces.
+
+    The variables are those that are free or want to be, given by group and row. The
+    linear piece of phi on which each of them moves has two ends.
     """
     program, g, f = points.program, points.g[k], points.f[k]
     lo, hi, pn, pp = program.lo[k], program.hi[k], program.pn[k], program.pp[k]
@@ -104,7 +107,7 @@ def _pieces(points: Points, k: int) -> tuple[np.ndarray, ...]:
 
 
 def _bordered(M: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """M with variables that have a curvature of their own and nothing else."""
+    """Return M bordered by variables that have only a curvature of their own."""
     m, T = len(M), diagonal.size
     out = np.zeros((m + T, m + T))
     out[:m, :m] = M
@@ -122,8 +125,7 @@ def clamped_step(
     room: Callable[[np.ndarray], float] | None = None,
     n_threads: int = 1,
 ) -> np.ndarray | None:
-    """Return the new point, or None if M is not positive definite or the step leads
-    nowhere.
+    """Return the new point, or None if M is singular or the step does not descend.
 
     Parameters
     ----------
@@ -132,7 +134,7 @@ def clamped_step(
     E : (m, p) array
         Columns of 0 and 1 that share no row; none of them is 0.
     room : callable, optional
-        How far along d the caller's own constraints allow to go.
+        Largest step length along d that the constraints of the caller allow.
     """
     M[np.diag_indices(at.size)] += _RIDGE * M.diagonal().mean()
     try:
@@ -142,7 +144,7 @@ def clamped_step(
     except np.linalg.LinAlgError:
         return None
 
-    # Clamping and rounding may have turned the direction; a step uphill is none.
+    # Clamping and rounding may have turned the direction; an ascent is rejected.
     descent = d @ slope
     if not descent < 0 or not curvature > 0:
         return None
@@ -169,7 +171,7 @@ def _clamped_minimiser(
     upper: np.ndarray,
     E: np.ndarray,
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """d, d'Md, and which entries are clamped: -1 below, +1 above.
+    """Return d, d'Md, and the clamped entries: -1 at the lower end, +1 at the upper.
 
     With N = [E, unit columns of the clamped], the conditions M d + N mu = -slope and
     N'd = t have the solution d = -M^-1 (slope + N mu); every product with M^-1 goes

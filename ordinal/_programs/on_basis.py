@@ -125,7 +125,7 @@ class RemoteSums(SumsByRequest):
     Parameters
     ----------
     state : RemoteState
-        Of `BasisPart`s, with the problem begun.
+        State of `BasisPart`s in which the problem has begun.
     n, m : int
         Numbers of rows and of features.
     losses : Losses
@@ -170,12 +170,12 @@ def cached_chunks(n: int, room: int) -> np.ndarray:
 class RowsOnBasis:
     """Features of rows in single precision, cached for some chunks.
 
-    Of the other chunks, kernel values V are computed at each use, with which z = V M,
-    and features of the rows that move: computing the features of a row takes m^2
-    operations, and its kernel values m (d + 1). Cached features take 4 bytes each, or 2
-    where they are packed: whole numbers times a scale for each column of a chunk, which
-    leaves an error of at most 1.5e-5 of the largest entry of the column. Fits end in
-    double precision, where such errors show in the gap.
+    For the other chunks, kernel values V are computed at each use, and features z = V M
+    only for the rows that move: a row takes m (d + 1) operations for its kernel values,
+    and m^2 for its features. Cached features take 4 bytes each, or 2 if they are packed
+    as integers times a scale per column and chunk. Packing causes an error of at most
+    1.5e-5 of the largest entry of the column. Fits end in double precision, where such
+    errors are part of the gap.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class RowsOnBasis:
         They are gathered once if there is room for so many rows more, otherwise at
         each use.
         """
-        # All features are there: those of some rows are a matter of numbers.
+        # All features are cached, so those of some rows are selected by number.
         if len(self.kept) == self.n and numbers.size <= room:
             Z = np.empty((numbers.size, self.m), np.float32)
             for chunk in strips(self.n, CHUNK):
@@ -318,10 +318,10 @@ class LocalBasisRows:
         self._all: RowsOnBasis | None = None
 
     def sample(self, size: int, m: int) -> SumsOf:
-        """Draw about `size` rows, a fair share of each rank, with their first m
+        """Draw about `size` rows, in proportion to the ranks, with their first m
         features.
         """
-        # No more rows than there is room for: a sample is read again and again.
+        # No more rows than fit into the cache, because a sample is read many times.
         numbers = stratified(self._rank, min(size, self._room), self._rng)
         n = self._rank.size
         packed = -(-n // 2)  # as many rows in 32 bits take the memory of n in 16
@@ -383,7 +383,7 @@ class RemoteBasisRows:
         rng: np.random.Generator,
         monitor: Monitor,
     ):
-        # sums are added over workers, so that all must organise them in the same way
+        # Sums are added over workers, so all workers must organise them alike.
         self._make = partial(_block_state, features, room < len(X))
         self._X, self._m, self._room = X.with_codes(rank[X.examples]), features.m, room
         self._rng, self._monitor = rng, monitor
@@ -393,7 +393,7 @@ class RemoteBasisRows:
         """Draw about `size` rows, a fair share of each block and rank, with their
         first m features.
         """
-        # A share and a seed travel, not row numbers: workers draw for themselves.
+        # Workers draw their own rows: only a share and a seed are sent.
         share, seed = size / len(self._X), int(self._rng.integers(2**31))
         return lambda losses: self._sums(losses, m, share, seed)
 
@@ -411,7 +411,7 @@ class RemoteBasisRows:
         self._state = None
 
     def _sums(self, losses: Losses, m: int, *sample: Any) -> RemoteSums:
-        """Begin a problem of all rows or of a sample; the one before it is over."""
+        """Begin a problem of all rows or of a sample, which replaces the last one."""
         if self._state is None:
             with self._monitor.stage("features"), self._monitor.limited():
                 self._state = self._X.with_state(
@@ -435,11 +435,11 @@ def _block_state(
     return BlockState(Z, Values(features, X), rank, weight.astype(np.float32))
 
 
-_LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
+_LEAST_ROWS = 2000  # rows of the smallest sample
 _LEAST_PER_FEATURE = 4
-_LARGEST_BOX = 1e10  # of a multiplier
-_TOGETHER = 2e8  # bytes, for problems that are certified in one pass
-_UNKNOWN = np.inf, -np.inf  # primal and dual, of rows that have not been seen
+_LARGEST_BOX = 1e10  # largest bound of a multiplier
+_TOGETHER = 2e8  # bytes for problems that are certified in one pass
+_UNKNOWN = np.inf, -np.inf  # primal and dual while rows have not been seen
 _ENDED = Status.MAX_TIME, Status.STOPPED
 
 
@@ -451,8 +451,10 @@ def by_problem(
     ordered: bool = False,
     price: np.ndarray | None = None,
 ) -> list[Losses]:
-    """Return the losses of each problem from (P, T, r) boxes and slopes of a row of
-    each rank, as a `Program` has them of rows.
+    """Return the losses of each problem from the boxes and slopes of the ranks.
+
+    The arrays have shape (P, T, r), and hold for one row of each rank what a
+    `Program` holds for all rows.
     """
     table = np.stack(np.broadcast_arrays(lo, hi, pn, pp), axis=-1).swapaxes(1, 2)
     free = np.zeros(table.shape[2])
@@ -461,7 +463,7 @@ def by_problem(
 
 def record(monitor: Monitor, found: Solution) -> Convergence:
     """Record the end of a fit on a basis, whose violation is the relative gap."""
-    if np.isinf(found.primal):  # the last rows have not been seen
+    if np.isinf(found.primal):  # time was up before all rows had been seen
         return monitor.record(found.status, found.n_iter, np.inf, np.inf)
     return monitor.record(
         found.status, found.n_iter, found.rel_gap, found.primal, found.dual
@@ -469,9 +471,7 @@ def record(monitor: Monitor, found: Solution) -> Convergence:
 
 
 def _check_boxes(problems: Sequence[Losses], weight: np.ndarray) -> None:
-    """Raise ValueError if multipliers may be of a size whose squares single precision
-    does not hold beside others.
-    """
+    """Raise ValueError if squares of multipliers may exceed single precision."""
     largest = max(losses.largest for losses in problems) * float(weight.max())
     if not 1 / _LARGEST_BOX <= largest <= _LARGEST_BOX:
         raise ValueError(
@@ -486,14 +486,14 @@ def _check_boxes(problems: Sequence[Losses], weight: np.ndarray) -> None:
 
 
 class BasisFit:
-    """Fits to the rows of one problem on one basis, of any losses.
+    """Fits to the rows of one problem on one basis, with any losses.
 
     Parameters
     ----------
     features : Features
     X : (n, d) matrix, or RemoteRows
     rank : (n,) array of int32
-        Which entry of the tables of losses is that of a row.
+        Entry of the tables of losses that applies to each row.
     weight : (n,) array
     cache_mb : float
         Memory for features, in 10^6 bytes.
@@ -517,7 +517,7 @@ class BasisFit:
         self._features, self._monitor = features, monitor
         self._n, self._weight = rank.size, weight
         self._last: tuple[list[Solution], Sequence[Losses]] | None = None
-        # in rows: for all of them, and for a copy of a sample
+        # Number of rows that fit, for all rows and for the copy of a sample.
         room = int(min(2 * rank.size, cache_mb * 1e6 / (4 * features.m)))
         self._rows: RemoteBasisRows | LocalBasisRows
         if isinstance(X, RemoteRows):
@@ -536,11 +536,11 @@ class BasisFit:
         _check_boxes(problems, self._weight)
 
     def following(self, problems: Sequence[Losses]) -> list[Start] | None:
-        """Return where problems begin after those before; None for the first ones."""
+        """Return the starts of problems from the last ones; None for the first."""
         if self._last is None:
             return None
         return [
-            # sigma is a length of multipliers, which grow with the boxes.
+            # sigma has the scale of the multipliers, which grow with their boxes.
             replace(s.end, sigma=s.end.sigma * new.largest / old.largest)
             for s, old, new in zip(*self._last, problems, strict=True)
         ]
@@ -556,8 +556,8 @@ class BasisFit:
     ) -> list[Solution]:
         """Return the solutions of the problems of one point.
 
-        They begin near the starts if `warm`, and else on samples of the rows. Where
-        time is up before all rows have been seen, objectives are infinite.
+        They begin at the starts if `warm`, and otherwise on samples of the rows. If
+        time is up before all rows have been seen, the objectives are infinite.
         """
         self.check(problems)
         found = self._solved(problems, starts, warm, tol, max_iter)
@@ -581,32 +581,35 @@ class BasisFit:
                     self._fit(sums_of, problems, some, every, found, tol, max_iter)
                     if self._monitor.ended:
                         return found
-                del sums_of  # before there are those of the next sample
-        except OutOfTime:  # in a sum or among features
+                del sums_of  # free memory before the next sample is drawn
+        except OutOfTime:  # during a sum, or while features are computed
             pass
         return found
 
     def _levels(self, warm: bool) -> Iterator[tuple[SumsOf, bool]]:
-        """Rows to solve for, as what makes the sums of a problem, and whether they are
-        all there are: samples unless `warm`, then all.
+        """Yield functions that make the sums of a problem, and whether of all rows.
+
+        Unless `warm`, samples come first; all rows come last.
         """
-        # Samples are cheap, and leave few steps to the fit of all rows; a warm start is
-        # near.
+        # Steps on samples are cheap and leave few steps to the fit of all rows. A warm
+        # start is near the optimum, and needs no samples.
         if not warm:
             for size in sample_sizes(self._n, _LEAST_ROWS):
-                # Growing ones: each begins at the end of the one before. Few rows do
-                # not determine many coefficients, but those of fewer basis rows.
+                # Samples grow, and each begins at the solution of the last. A small
+                # sample determines few coefficients, and uses fewer basis rows.
                 m = min(self._features.m, size // _LEAST_PER_FEATURE)
                 yield self._rows.sample(size, m), False
         yield self._rows.every(), True
 
     def _groups(self, problems: Sequence[Losses], every: bool) -> Iterator[range]:
-        """Problems that are solved together: all of a sample, and of all rows those for
-        which there is room for multipliers and scores in double.
+        """Yield groups of problems that are solved together.
+
+        On a sample these are all problems. On all rows they are as many as fit into
+        memory with multipliers and scores in double precision.
         """
         size = len(problems)
         if every:
-            # Multipliers of every group, and two vectors of scores.
+            # Bytes of the multipliers of every group and of two vectors of scores.
             each = 8 * self._n * (2 + max(losses.T for losses in problems))
             here = isinstance(self._rows, LocalBasisRows)
             size = max(1, int(_TOGETHER / each)) if here else 1
@@ -623,10 +626,10 @@ class BasisFit:
         tol: float,
         max_iter: int,
     ) -> None:
-        """Solve some problems from what has been found on.
+        """Solve some problems, beginning at the solutions found so far.
 
-        Those of all rows end in double, where the first pass over the rows is one for
-        all problems.
+        Problems of all rows end in double precision, and share the first pass over the
+        rows in it.
         """
         begun, single, ends = [of.n_iter for of in found], {}, {}
         for k in some:
@@ -644,7 +647,7 @@ class BasisFit:
                 return
             if every and not seen:
                 single[k], ends[k] = new, self._rows.in_double(sums)
-            del sums  # before others take its place
+            del sums  # free memory before the next ones are made
         # The first pass in double makes features anew: one pass serves all problems.
         if len(ends) > 1:
             # without time for it each problem ends as it does alone
@@ -658,14 +661,12 @@ class BasisFit:
                 return
 
     def _after(self, found: list[Solution], more: int = 0) -> Monitor:
-        """Return the monitor of the steps that follow these."""
+        """Return the monitor of the next steps, which counts the present ones."""
         return self._monitor.after(sum(of.n_iter for of in found) + more)
 
 
 def _resized(at: At, m: int) -> At:
-    """Return a start or a solution with its first m coefficients, or zeros beyond
-    those that it has.
-    """
+    """Return a start or solution of m coefficients: its first ones, or zeros added."""
     if len(at.w) == m:
         return at
     w = np.zeros(m)
@@ -674,7 +675,7 @@ def _resized(at: At, m: int) -> At:
 
 
 def _unseen(found: Solution) -> Solution:
-    """Return the solution without objectives, which are not those of all rows yet."""
+    """Return the solution with unknown objectives, because rows are missing in them."""
     primal, dual = _UNKNOWN
     status = found.status if found.status in _ENDED else Status.MAX_TIME
     return replace(found, primal=primal, dual=dual, status=status)

@@ -64,13 +64,13 @@ from .._solvers import _kernel_values
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from ..kernels.tiles import Evaluator, Products, diagonal_of, on_itself
 
-_ROUNDING = 1e-15  # of the sum of all |g|: a mu that is 0 but for rounding
-_GAP = 32  # rows that take no part, which are passed over for less than a new stretch
+_ROUNDING = 1e-15  # a mu below this share of the sum of all |g| counts as 0
+_GAP = 32  # idle rows that cost less to pass over than a further range of rows costs
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Quadratic program (Q) but for K. Arrays are (P, T, n)."""
+    """Quadratic program (Q) without its matrix K; arrays have shape (P, T, n)."""
 
     lo: np.ndarray
     hi: np.ndarray
@@ -85,15 +85,15 @@ class Program:
 
     @property
     def curvature(self) -> np.ndarray:
-        """(T,) 1 / price, zeros if there is none: of (Q) by z."""
+        """Curvature of (Q) in z, (T,): 1 / price, or 0 where there is none."""
         T = self.lo.shape[1]
         return np.zeros(T) if self.price is None else 1 / np.asarray(self.price, float)
 
     def row_ranges(self, k: int) -> np.ndarray:
         """Return ranges of the rows that take part in problem k.
 
-        They are (m, 2) starts and ends of at least one range, and leave out no small
-        gaps.
+        They are starts and ends, (m, 2), of one or more ranges. Small gaps between rows
+        are included.
         """
         part = (self.lo[k] != 0) | (self.hi[k] != 0)
         rows = np.flatnonzero(part.any(axis=0))
@@ -104,7 +104,7 @@ class Program:
         return np.ascontiguousarray(np.stack([begin, end], axis=1), np.int32)
 
     def by_entry(self, a: np.ndarray, of_z: float = 0.0) -> np.ndarray:
-        """(P, entries) array of (P, T, n) values and, if priced, that of every z."""
+        """Return values (P, T, n), and that of every z if priced, as (P, entries)."""
         P, T, _ = a.shape
         a = np.ascontiguousarray(a.reshape(P, -1), dtype=float)
         if self.price is None:
@@ -112,12 +112,14 @@ class Program:
         return np.concatenate([a, np.full((P, T), of_z)], axis=1)
 
     def phi(self, g: np.ndarray) -> np.ndarray:
-        """(P,) the sum of all phi_ij(g_ij)."""
+        """Return the sum of all phi_ij(g_ij), (P,)."""
         return np.asarray(np.where(g > 0, self.pp * g, self.pn * g).sum(axis=(1, 2)))
 
     def loss(self, f: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """(P,) the sum of the losses of (P), the primal problem, at f - b: of each row
-        the conjugate of its phi on its box, which is at an end of it or at the kink.
+        """Return the sum of the losses of the primal problem (P) at f - b, (P,).
+
+        The loss of a row is the conjugate of its phi on its box. Its maximum is
+        attained at an end of the box or at the kink.
         """
         d = f[:, None] - b[:, :, None]
         ends = np.maximum(-self.hi * (d + self.pp), -self.lo * (d + self.pn))
@@ -125,16 +127,16 @@ class Program:
 
 
 class Points:
-    """Feasible points of all problems of a program, and what follows from them.
+    """Feasible points of all problems of a program, with their scores and slopes.
 
     Attributes
     ----------
     entries : (P, T n) array, or (P, T n + T) if priced
-        g and z in one piece of memory.
+        g and z in contiguous memory.
     terms : tuple of arrays like `entries`
-        lo, hi, pn and pp of the entries; z is free and has no slope.
+        lo, hi, pn and pp of the entries; z is unbounded and has no linear term.
     g, z : (P, T, n) and (P, T) arrays
-        Views of it; z is zeros of its own unless priced.
+        Views of `entries`; without prices, z is a separate array of zeros.
     mu : (P, T + 1) array
     f : (P, n) array
     low, up : (P, T) arrays
@@ -162,18 +164,18 @@ class Points:
         self.refresh()
 
     def refresh(self) -> None:
-        """Return f from the kernel itself."""
+        """Recompute f from the kernel itself."""
         self.gram.share_double()
         beta = self.g.sum(axis=1)
         self.f[:] = self.gram.product(beta) if beta.any() else 0.0
 
     def judge(self) -> np.ndarray:
-        """Return f from the kernel itself, low and up from it; the violations, (P,)."""
+        """Recompute f from the kernel; return the violations, (P,)."""
         self.refresh()
         return self.violations()
 
     def violations(self) -> np.ndarray:
-        """(P,), with low and up from f as it is."""
+        """Return the violations, (P,), with low and up from the present f."""
         self.slopes()
         return np.asarray((self.low - self.up).max(axis=1))
 
@@ -184,7 +186,7 @@ class Points:
             self.set_extremes(k, R, L)
 
     def one_sided(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """R and L of problem k, (T, n)."""
+        """Return the one-sided derivatives R and L of problem k, (T, n)."""
         q, g, f = self.program, self.g[k], self.f[k]
         up = down = f + q.pp[k]
         if q.pn is not q.pp:
@@ -194,7 +196,7 @@ class Points:
         return R, np.where(g > q.lo[k], down, -np.inf)
 
     def set_extremes(self, k: int, R: np.ndarray, L: np.ndarray) -> None:
-        """Return low and up of problem k from its R and L."""
+        """Set low and up of problem k from its R and L."""
         low, up = L.max(axis=1), R.min(axis=1)
         if self.program.price is not None:
             b = self.z[k] * self.program.curvature
@@ -206,7 +208,7 @@ class Points:
         self.low[k], self.up[k] = low, up
 
     def tied(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """First and last group that positive mu tie to each, (T,)."""
+        """Return the first and last group that positive mu tie to each, (T,)."""
         T = self.low.shape[1]
         j, tied = np.arange(T), self.mu[k, 1:-1] > 0
         first = np.maximum.accumulate(np.where(np.r_[False, tied], 0, j))
@@ -221,7 +223,7 @@ class Points:
 
 
 def snap_to_bounds(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """G in its box, with what is at an end of it up to rounding at just that end.
+    """Return g in its box, with entries within rounding of an end moved to that end.
 
     SMO would otherwise have to move each such variable to its bound, one at a time.
     """
@@ -232,9 +234,9 @@ def snap_to_bounds(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 def restore_sums(
     g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """Return a point of each row's box with the given sum, near g: a start for SMO.
+    """Return a point near g in each row's box with the given sum, as a start for SMO.
 
-    What lies at an end of its box stays there, if the others can make up the sum.
+    Entries at an end of their box stay there if the others can make up the sum.
     """
     g = snap_to_bounds(g, lo, hi)
     excess = g.sum(axis=-1) - total
@@ -257,8 +259,8 @@ def project(
     """Return the point of each row's box with the given sum that is nearest to that row
     of g.
 
-    It is clip(g - t, lo, hi) for some t, found by bisection; what rounding leaves of
-    the sum is spread over the room in the box.
+    The point is clip(g - t, lo, hi), where bisection finds t. The rounding error of the
+    sum is spread over the room that is left in the box.
     """
     total = np.asarray(total)[..., None]
     low = (g - hi).min(axis=-1, keepdims=True)
@@ -296,8 +298,8 @@ def extrapolated(
 ) -> np.ndarray:
     """Return a start for the next point of a path from the last solution g, f = K g.
 
-    (Q) along the ray through the solution of a problem is a parabola: to its top, or
-    for each variable as far as its box grew.
+    (Q) is a parabola along the ray through the solution of a problem. The start is its
+    vertex, or for each variable the point that its box allows.
     """
     curve = np.einsum("pn,pn->p", g.sum(axis=1), f)
     top = -new.phi(g) / np.where(curve > 0, curve, np.inf)
@@ -306,7 +308,7 @@ def extrapolated(
     return np.asarray(g * np.minimum(growth, np.maximum(top, 1.0)[:, None, None]))
 
 
-_MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted
+_MOST_IN_DOUBLE = 4096  # rows up to which K in double is computed on request
 
 
 class Gram:
@@ -316,20 +318,20 @@ class Gram:
     ----------
     K : (capacity, n) float32
     slot : (n,) int32
-        Row i of the kernel matrix is K[slot[i]]; -1 where it is not held.
+        Row i of the kernel matrix is K[slot[i]]; -1 for a row that is not cached.
     diagonal : (n,) float64
     full : bool
-        Every row is held, row i at slot i.
+        Whether every row is cached, row i at slot i.
     exact : (n, n) float64 or None
-        K in double, once it was made and shared. It is what `block` and `product`
-        take their numbers from, whose rounding differs from that of the kernel: they
-        must not depend on when a thread made it.
+        K in double, once it has been computed and shared. `block` and `product` then
+        read it. Because its rounding differs from that of the kernel, their results
+        must not depend on the moment at which a thread computed it.
     room_for_double : bool
-        There is room for that.
+        Whether K in double fits into memory.
     doubles : bool
-        And it is worth holding, for several uses.
+        Whether K in double is also worth caching, because it is used several times.
     concurrent : bool
-        Several threads may ask for rows and blocks.
+        Whether several threads may ask for rows and blocks.
     """
 
     def __init__(
@@ -347,9 +349,9 @@ class Gram:
         """
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
-        rows = int(min(cache_mb * 1e6 / (4 * n), 3 * n))  # no use of more
+        rows = int(min(cache_mb * 1e6 / (4 * n), 3 * n))  # more would not be used
         self.full = rows >= n
-        products = products if self.full else None  # of tiles, and not of single rows
+        products = products if self.full else None  # they are of tiles, not single rows
         self._values = on_itself(kernel, X, n_threads, products)
         # first of all: it names a row that is too long. What a float cannot hold is
         # refused with its tile
@@ -382,7 +384,7 @@ class Gram:
             self._clock = 0
 
     def in_double(self) -> np.ndarray:
-        """K in double, kept from now on; for `doubles` only."""
+        """Return K in double, which is cached from now on; only if `doubles`."""
         with self._lock:
             if self._double is None:
                 n = len(self.X)
@@ -395,17 +397,17 @@ class Gram:
             return self._double
 
     def share_double(self) -> None:
-        """Let `block` and `product` use K in double if it was made.
+        """Let `block` and `product` use K in double if it has been computed.
 
-        Called while no thread is at work: whether it was made is then a matter of the
-        input alone.
+        It is called while no thread is at work, so that whether K has been computed
+        depends on the input alone.
         """
         self.exact = self._double
 
     def ensure(self, rows: np.ndarray) -> None:
-        """Hold these rows, at most `capacity` of them, in place of the least used.
+        """Cache these rows, at most `capacity`, in place of the least used ones.
 
-        After OutOfTime some of either are not held.
+        After OutOfTime, some of the new and of the replaced rows are not cached.
         """
         if self.full:
             return
@@ -429,16 +431,16 @@ class Gram:
         self.slot[missing] = oldest
 
     def add_rows(self, rows: np.ndarray, change: np.ndarray, G: np.ndarray) -> None:
-        """G += sum_a change[a] K[rows[a]], where the change is not 0; G is (n,)."""
+        """Add sum_a change[a] K[rows[a]] to G, (n,), over changes that are not 0."""
         moved = change != 0
         rows = rows[moved].astype(np.int32)
         self.ensure(rows)
         _kernel_values.add_rows(self.K, self.slot[rows], change[moved], G)
 
     def block(self, index: np.ndarray, n_threads: int = 1) -> np.ndarray:
-        """k(X[index], X[index]) in double and from the kernel itself.
+        """Return k(X[index], X[index]) in double, from the kernel itself.
 
-        The tiles that hold its lower triangle.
+        Only the tiles of its lower triangle are computed.
         """
         if self.exact is not None:
             return np.asarray(self.exact[np.ix_(index, index)])
@@ -475,8 +477,9 @@ def gram_in_time(
     least: int,
     products: Products | None,
 ) -> Gram:
-    """Return a Gram, which holds no rows of K as yet if it is late before it has all of
-    them: enough to judge the point that a fit begins with.
+    """Return a Gram with all rows of K cached, or with none if time is up before.
+
+    Without rows it suffices to judge the starting point of a fit.
     """
     try:
         with monitor.stage("kernel matrix"), monitor.limited():

@@ -52,22 +52,22 @@ from ..kernels.features import Features
 from .losses import Losses, best_thresholds
 from .sums import BasisPoint, LocalSums, Sums
 
-_INNER = 15  # Newton steps for one g
-_ACCURACY = 0.3  # of an inner minimum, relative to the gap that is asked for
-_SHRINK = 0.3  # which is this share of the last one, or `tol`
-_NEAR = 4  # times `tol`: at smaller gaps the dual value of a minimum is made sure of
-_FULL = 0.1  # of the slope at the start: what may be left of it after a full step
-_LINE = 0.02  # and what may be left after a search
-_DOUBLINGS = 6  # of a step that is too short
+_INNER = 15  # most Newton steps for one g
+_ACCURACY = 0.3  # accuracy of an inner minimum, relative to the target gap
+_SHRINK = 0.3  # target gap, relative to the last gap, unless it is `tol`
+_NEAR = 4  # multiple of `tol` below which the dual value of a minimum is computed
+_FULL = 0.1  # share of the initial slope that a full step may leave
+_LINE = 0.02  # share of the initial slope that a line search may leave
+_DOUBLINGS = 6  # most doublings of a step that is too short
 _SEARCHES = 10
 _QUARTERS = np.array([0.25, 0.5, 0.75])
-_PATIENCE = 20  # Newton steps in which a gap below _SMALL must have halved
-_SMALL, _LARGE_PATIENCE = 0.1, 60  # or a larger one, which may wait long for its fall
+_PATIENCE = 20  # Newton steps within which a gap below _SMALL must halve
+_SMALL, _LARGE_PATIENCE = 0.1, 60  # a larger gap has more steps, as it falls late
 _ENOUGH = 300  # moving multipliers for each unknown of a Hessian ...
-_EARLY = 3  # ... in the first steps of each minimum; all of them in those after these
+_EARLY = 3  # ... in the first steps of each minimum; later steps use all of them
 _FLOOR = 1e-3  # curvature by a threshold on which no multiplier depends, in sigmas
 
-_ROUNDING = 1e-5  # of a sum of products in single precision, relative to its largest
+_ROUNDING = 1e-5  # relative error of a sum of products in single precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,16 +91,16 @@ class Solution:
     Attributes
     ----------
     w, b : arrays
-        The best point of (P) that was met, the thresholds best for its w.
+        The best point of (P) that was evaluated, with the best thresholds for w.
     primal, dual : float
         The objectives of (P) there and of (D) at its best feasible point.
     status : Status
     n_iter : int
         Newton steps.
     end : Start
-        To begin another fit at, such as one of more rows.
+        Start of another fit, such as a fit of more rows.
     here : Start
-        To go on with the multipliers that the sums remember.
+        Start that continues with the multipliers that the sums hold.
     """
 
     w: np.ndarray
@@ -138,15 +138,15 @@ def solve(
     start : Start
     tol : float
     monitor : Monitor
-        Is told of steps and gaps.
+        Receives steps and gaps.
     max_iter : int
-        Newton steps at most.
+        Largest number of Newton steps.
     exact : bool
-        Whether the thresholds shall be the best ones for w at the end, and the dual
-        value known: not needed where only `end` is.
+        Whether to compute the best thresholds for w and a dual value at the end. It is
+        not needed where only `end` is used.
     known : (w, b), optional
-        Where (P) may be less than at the start, as it is at times before the last
-        minimum of (S): looked at before the first step.
+        A point at which (P) may be less than at the start, evaluated before the first
+        step. The best point is sometimes one before the last minimum of (S).
     """
     return _Solver(sums, start, tol, monitor, max_iter, exact, known).run()
 
@@ -194,13 +194,13 @@ class _Solver:
         self.w, self.b, self.sigma, self.s = start.w, start.b, start.sigma, start.s
         self.nu = np.zeros(self.losses.T - 1) if start.nu is None else start.nu
         self.best = start.w, start.b
-        self.at: np.ndarray | None = None  # w of the point that is here for the sums
+        self.at: np.ndarray | None = None  # w of the last point of the sums
         # The best values so far, not those of the present point: the objective of (P)
         # need not fall from one minimum of (S) to the next.
         self.primal, self.dual = np.inf, 0.0  # t = 0 is always feasible
-        self.about = 0.0  # what the best dual value would be, were sums feasible
+        self.about = 0.0  # estimate of the dual value, whose sums may be infeasible
         self.steps, self.gap = 0, 1.0
-        self.halved = 0, 1.0  # when the gap had last been halved, and to what
+        self.halved = 0, 1.0  # step at which the gap was last halved, and its value
 
     def run(self) -> Solution:
         status = None
@@ -210,8 +210,8 @@ class _Solver:
                     status = self.proximal_step()
         except OutOfTime:
             status = Status.MAX_TIME
-        # A grace beyond the limit: without a dual value the work done could not be
-        # certified.
+        # The limit is extended a little, because the result cannot be certified without
+        # a dual value.
         if self.exact or status not in (Status.CONVERGED, Status.STALLED):
             with suppress(OutOfTime), self.monitor.limited(Monitor.GRACE):
                 self.finish()
@@ -221,17 +221,18 @@ class _Solver:
         return Solution(*self.best, *objectives, status, self.steps, end, here)
 
     def proximal_step(self) -> Status | None:
-        """Minimise (S) as far as the gap asks for it, and take the multipliers there
-        unless the fit is over.
+        """Minimise (S) to the accuracy that the gap requires.
+
+        Unless the fit is over, g is set to the multipliers at the minimum.
         """
         before = self.steps
         here = self.place(self.w, self.b)
-        if not here.point.inside.all():  # of some threshold (S) does not tell how far
+        if not here.point.inside.all():  # (S) has no curvature in some threshold
             here = self.place(
                 here.w, best_thresholds(self.sums.loss_slopes, self.losses, here.b)
             )
         status = self.judge()
-        # The known point first bounds (P), so that a fit that is over needs no step.
+        # The known point bounds (P) first, so that a converged fit takes no step.
         if status is None and self.known is not None:
             self.certify(here)
             self.place(*self.known)
@@ -251,7 +252,7 @@ class _Solver:
         if status is None:
             if self.stalled():
                 return Status.STALLED
-            if self.gap <= _NEAR * self.tol:  # a better w alone may then end the fit
+            if self.gap <= _NEAR * self.tol:  # a better w may then suffice to converge
                 self.certify(here)
             self.sums.take()
             # The next proximal step scales the ties by the curvature that it finds.
@@ -261,7 +262,7 @@ class _Solver:
 
     def stalled(self) -> bool:
         """Return whether the gap has not halved for a long time."""
-        # The gap falls by jumps, so that single steps without progress mean nothing.
+        # The gap falls in jumps, so single steps without progress are normal.
         since, last = self.halved
         if self.gap <= 0.5 * last:
             self.halved = self.steps, self.gap
@@ -327,7 +328,7 @@ class _Solver:
         diagonal[:m] += 1
         # A threshold next to which no row moves has no curvature of its own.
         diagonal[m:] = np.maximum(diagonal[m:], _FLOOR * self.sigma) + q.price
-        # Only ties that pull have a curvature; the others are at the kink of max(0, .).
+        # Only active ties have a curvature; max(0, .) is flat at the others.
         for j in m + np.flatnonzero(here.nu > 0):
             H[j : j + 2, j : j + 2] += here.s * np.array([[1.0, -1.0], [-1.0, 1.0]])
         gradient = np.concatenate([here.by_w, here.by_b])
@@ -342,7 +343,7 @@ class _Solver:
     def search(
         self, here: _Place, dw: np.ndarray, db: np.ndarray, slope: float, after: float
     ) -> float:
-        """Return roughly where the slope of (S) is zero on the line.
+        """Return approximately the length at which the slope of (S) is zero.
 
         The last two points of the sums are its start and its full step.
         """
@@ -405,7 +406,10 @@ class _Solver:
 
 
 def _in_order(b: np.ndarray) -> np.ndarray:
-    """Increasing thresholds near b: means of the largest before and the least after."""
+    """Return increasing thresholds near b.
+
+    Each is the mean of the largest one before it and the least one after it.
+    """
     rising, falling = np.maximum.accumulate(b), np.minimum.accumulate(b[::-1])[::-1]
     return np.asarray(0.5 * (rising + falling))
 
@@ -420,14 +424,14 @@ def _growth(inner: int) -> float:
 def _root(
     slopes: Callable[[np.ndarray], np.ndarray], slope: float, after: float
 ) -> float:
-    """Return roughly where an increasing piecewise linear function is zero.
+    """Return approximately the zero of an increasing piecewise linear function.
 
     `slope` < 0 and `after` are its values at 0 and 1. Several places are evaluated at a
     time, because the rows may be far away.
     """
     ends, values = np.array([0.0, 1.0]), np.array([slope, after])
     if after < 0:
-        # Newton's step was too short: look ahead by doublings, all of them in one pass.
+        # Newton's step was too short: all doublings of it are evaluated in one pass.
         longer = 2.0 ** np.arange(1, _DOUBLINGS + 1)
         ends, values = np.append(1.0, longer), np.append(after, slopes(longer))
         if values[-1] < 0:
@@ -443,7 +447,7 @@ def _root(
         values = np.concatenate([[low], found, [high]])
         nearest = 1 + int(np.abs(found).argmin())
         x, before, here = ends[nearest], ends[nearest - 1], values[nearest]
-        # behind the zero the integral may have risen, even where it is nearly flat
+        # Beyond the zero the integral may have risen, even if the function is flat.
         lower = here * (x - before) <= -values[nearest - 1] * before
         if lower and abs(here) <= _LINE * abs(slope):
             return float(x)
@@ -451,11 +455,13 @@ def _root(
 
 
 def shares(losses: Losses, sides: np.ndarray, nu: np.ndarray) -> np.ndarray:
-    """(2, T) what the sides of each group are to be multiplied by, so that it has the
-    sum that nu asks for, or 0 where it cannot have it: the heavier side shrinks.
+    """Return factors (2, T) for the sides of each group that make its sum feasible.
+
+    The heavier side shrinks until the group has the sum that nu requires, or the sum 0
+    if that is out of reach.
     """
     keep = np.ones_like(sides)
-    # Sums are free where thresholds have a price: z takes up what is left.
+    # Sums are free where thresholds have a price, because z absorbs them.
     if losses.price.any():
         return keep
     up, down = sides[0], -sides[1]
@@ -472,9 +478,10 @@ def shares(losses: Losses, sides: np.ndarray, nu: np.ndarray) -> np.ndarray:
 def dual_value(
     losses: Losses, point: BasisPoint, keep: np.ndarray, back: np.ndarray
 ) -> float:
-    """Return the objective of (D) at the multipliers of a point, of which the sides of
-    groups are multiplied by `keep`, so that the sum of all z t is `back`; and then all
-    by the factor that is best.
+    """Return the objective of (D) at scaled multipliers of a point.
+
+    The sides of groups are multiplied by `keep`, so that the sum of all z t is `back`,
+    and then all multipliers by their best common factor.
     """
     price = losses.price
     z = (keep * point.sides).sum(axis=0)
@@ -486,14 +493,14 @@ def dual_value(
 
 
 class Values:
-    """`sums.Features` of rows whose V are made whenever they are asked for."""
+    """`sums.Features` of rows whose kernel values V are computed on request."""
 
     def __init__(self, features: Features, X: Matrix):
         self._features, self._X = features, X
         self.n, self.m, self.costly = len(X), features.m, True
 
     def mixing(self, chunk: slice) -> None:
-        return None  # `Mixed` applies that of all rows
+        return None  # `Mixed` applies M to all rows
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
         some = take(self._X, rows)
@@ -526,7 +533,7 @@ class Mixed:
 
     def curvature(self, share: float) -> np.ndarray:
         A, M, m = self._sums.curvature(share), self._M, self.m
-        # Only the lower triangle is meant (see `Sums.curvature`); the product needs
+        # Only the lower triangle is set (see `Sums.curvature`), but the product needs
         # both.
         lower = np.tril(A[:m, :m])
         A[:m, :m] = M.T @ (lower + np.tril(lower, -1).T) @ M
@@ -551,9 +558,7 @@ def is_to_finish(found: Solution) -> bool:
 def look_ahead(
     found: Sequence[Solution], double: Sequence[Any], features: Features
 ) -> None:
-    """Take the first step of `finished` for several problems of the same rows in one
-    pass over these.
-    """
+    """Take the first step of `finished` for several problems in one pass."""
     starts, M = [of.here for of in found], features.mixing
     LocalSums.look_ahead(double, [(M @ s.w, s.b, s.sigma) for s in starts])
 
@@ -566,14 +571,14 @@ def finished(
     monitor: Monitor,
     max_iter: int,
 ) -> Solution:
-    """Certify a solution of single precision, and refine it in double precision.
+    """Certify a solution found in single precision, and refine it in double precision.
 
     Parameters
     ----------
     found : Solution
         As `solve` returned it.
     double : callable
-        Makes the sums for `Values` of the same rows, which remember the same g.
+        Makes the sums for `Values` of the same rows, with the same g.
     tol, monitor, max_iter : as those of `solve`
         max_iter counts the steps before this one, too.
     """
@@ -581,7 +586,7 @@ def finished(
         return found
     precise = Mixed(double(), features.mixing)
     later, left = monitor.after(found.n_iter), max_iter - found.n_iter
-    # The best point may be one before the last minimum.
+    # The best point may have been found before the last minimum.
     known = None if found.w is found.here.w else (found.w, found.b)
     new = solve(precise, found.here, tol, later, left, known=known)
     return replace(new, n_iter=found.n_iter + new.n_iter)

@@ -29,17 +29,18 @@ from .._watch.monitor import check_cancelled
 from ..kernels.features import TILE
 from .losses import Losses
 
-_ENTRIES = 1 << 19  # of Z in a block: it and its products stay in the cache
-_SHARES, _MOST = 8, 16  # of the chunks a thread takes at a time, and how many at most
-# Columns of a product of Hessians: wide ones are faster, and narrow ones leave work for
-# every thread where there are few.
+_ENTRIES = 1 << 19  # entries of Z in a block, so that its products stay in the cache
+_SHARES, _MOST = 8, 16  # divisions of a thread's chunks; most chunks of a division
+# Columns of a block of a Hessian: wide blocks are faster, but narrow ones give every
+# thread some work where there are few columns.
 _WIDE, _NARROW = 512, 128
 _GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle evenly
 
 
 def block_rows(width: int) -> int:
-    """Rows of one product, where each has so many features or groups: a power of two
-    from 128 to CHUNK.
+    """Return the number of rows of one product, a power of two from 128 to CHUNK.
+
+    It decreases with the number of features or groups per row.
     """
     rows = 128
     while rows < CHUNK and 2 * rows * width <= _ENTRIES:
@@ -49,23 +50,24 @@ def block_rows(width: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BasisPoint:
-    """Sums over the rows at (w, b), where t are the multipliers after a proximal step
-    from g with sigma.
+    """Sums over the rows at (w, b).
+
+    Here t are the multipliers after a proximal step from g with sigma.
 
     Attributes
     ----------
     sides : (2, T) array
-        Of t where it is positive, and where it is negative.
+        Sums of the positive and of the negative t.
     costs : (2, T) array
-        Of phi(t) there.
+        Sums of phi(t) over the same.
     back : (m,) array
-        Of z t.
+        Sum of z t.
     inside : (T,) array
-        How many t move with b.
+        Number of t that change with b.
     envelope : float
-        Of the Moreau envelopes t v - phi(t) - (t - g)^2 / (2 sigma), v = b - f.
+        Sum of the Moreau envelopes t v - phi(t) - (t - g)^2 / (2 sigma), v = b - f.
     loss : float
-        Of the losses phi*(v).
+        Sum of the losses phi*(v).
     """
 
     sides: np.ndarray
@@ -77,7 +79,7 @@ class BasisPoint:
 
     @classmethod
     def from_sums(cls, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
-        """Make a point of the sums that the kernel `point` returns."""
+        """Make a point from the sums that the kernel `point` returns."""
         by_kind = sums.T
         envelope, loss = by_kind[5:].sum(axis=1)
         return cls(
@@ -91,8 +93,8 @@ Nodes: TypeAlias = Generator[Node, None, None]
 class Sums(Protocol):
     """Sums over rows that a solver requests.
 
-    g is zero at first; "here" is the last point that was evaluated, "before" the one
-    before it.
+    g is zero at first. In the docstrings "here" is the last point that was evaluated,
+    and "before" is the point evaluated before it.
     """
 
     @property
@@ -114,13 +116,15 @@ class Sums(Protocol):
         ...
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """(K,) how fast the sum of the envelopes grows on the straight way from before
-        (length 0) to here (length 1) and beyond, by the sigma of here.
+        """Return the derivatives of the sum of envelopes at K lengths of a line, (K,).
+
+        The line leads from before (length 0) to here (length 1) and beyond; sigma is
+        that of here.
         """
         ...
 
     def scaled_back(self, keep: np.ndarray) -> np.ndarray:
-        """(m,) `back` of here, had each side of a group (2, T) been multiplied."""
+        """Return `back` of here for sides of groups multiplied by (2, T), (m,)."""
         ...
 
     def curvature(self, share: float) -> np.ndarray:
@@ -221,7 +225,7 @@ class Leading:
 
 
 def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Copy some rows of Z, which are among them, to `out`."""
+    """Copy some of these rows of Z to `out`."""
     # The default mode "raise" buffers the whole output.
     return Z.take(rows, axis=0, out=out, mode="clip")  # which needs no second copy
 
@@ -288,14 +292,14 @@ class _Moving(NamedTuple):
 
 
 class RowSums:
-    """Rows of this process with what they remember.
+    """Rows of this process, with their multipliers and scores.
 
-    Each question about them is answered by the sums of chunks, in the order of these.
+    Each method returns or yields sums over chunks, in the order of the chunks.
 
     Parameters
     ----------
     Z : Features
-        In single or double precision, which multipliers and scores then have as well.
+        In single or double precision, which is also that of multipliers and scores.
     rank : (n,) array of int32
     weight : (n,) array of float32
     losses : Losses
@@ -328,7 +332,7 @@ class RowSums:
             self._block = max(self._block, TILE)
         self._room = Scratch((min(self._block, self.n), self.m), np.float64)
         self._sigma = 1.0
-        self._w: np.ndarray | None = None  # where the scores are not those of here yet
+        self._w: np.ndarray | None = None  # w of here while its scores are missing
         self._mixed = np.empty(0)  # M w, where a chunk asks for it
 
     def in_double(self, Z: Features) -> RowSums:
@@ -341,12 +345,12 @@ class RowSums:
         return new
 
     def go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
-        """Move to a point; here becomes before.
+        """Move to a point; "here" becomes "before".
 
         Scores are computed when they are asked for.
         """
         self._score()
-        # The scores of before are kept, so that a line search needs no pass over
+        # The scores of before are cached, so that a line search needs no pass over
         # features.
         self._f, self._before = self._before, self._f
         self._b, self._b_before, self._sigma = b, self._b, sigma
@@ -480,13 +484,13 @@ class RowSums:
     def _by_chunk(self, call: Callable[[slice], Parts]) -> Nodes:
         """Return the sums of call(chunk) over adjacent chunks, in the order of these.
 
-        A thread adds up those of several, as handing over each takes the interpreter's
-        lock.
+        A thread adds up the sums of several chunks, because handing over each of them
+        would take the interpreter's lock.
         """
         chunks = -(-self.n // CHUNK)
         fair = chunks // (_SHARES * self.n_threads)
-        # A power of 2, so that what a thread adds up is a node of the tree over chunks,
-        # and the sum the same for every number of threads.
+        # A power of 2, so that a thread adds up a node of the tree over chunks, and the
+        # sum is the same for every number of threads.
         several = min(_MOST, 1 << max(0, fair.bit_length() - 1))
 
         def of_each(some: slice) -> Iterator[Node]:
@@ -612,8 +616,9 @@ class LocalSums(SumsByRequest):
         several: Sequence[LocalSums],
         places: Sequence[tuple[np.ndarray, np.ndarray, float]],
     ) -> None:
-        """Let several sums, of the same rows, go to a place each in one pass over the
-        features. The first `at` of each has to be that of its place.
+        """Move several sums of the same rows, each to its own place, in one pass.
+
+        The first call of `at` of each of them must then be for this place.
         """
         for sums, place in zip(several, places, strict=True):
             sums._go(*place)
@@ -639,6 +644,6 @@ class LocalSums(SumsByRequest):
 
 
 def _drawn(start: int, stop: int, share: float) -> np.ndarray:
-    """Return which rows belong to a random share, from their numbers alone."""
+    """Return a mask of a random share of the rows, drawn from their numbers alone."""
     turned = np.arange(start, stop, dtype=np.uint64) * np.uint64(_GOLDEN)
     return (turned & np.uint64(0xFFFFFFFF)) < share * 2.0**32

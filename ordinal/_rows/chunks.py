@@ -26,7 +26,7 @@ from .rows import LocalRows
 from .source import CHUNK, has_blocks
 from .sums import Parts, pairwise
 
-InProcess: TypeAlias = Matrix | LocalRows  # in memory, or read again at every pass
+InProcess: TypeAlias = Matrix | LocalRows  # rows in memory, or read at every pass
 Chunk: TypeAlias = tuple[slice, Matrix]
 
 
@@ -108,8 +108,8 @@ def chunked_moments(problem: ChunkedProblem) -> Moments:
         found = problem.X.moments_by_weight()
         if found is None:
             raise TypeError(
-                "X must be dense where it is a collection of dask, unless the model is "
-                "one on a basis"
+                "X must be dense where it is a dask collection, unless a model on "
+                "a basis is fitted: pass basis=, or dense chunks"
             )
         return found
     with closing(chunks(problem.X)) as given:
@@ -173,11 +173,11 @@ class RowState(Protocol):
     """State of all rows that answers requests, the methods of the state, by sums."""
 
     def sum(self, name: str, *arguments: Any) -> Parts:
-        """Return the sum over all chunks of the answers of a method."""
+        """Return the sum over all chunks of what a method yields."""
         ...
 
     def map(self, name: str, *arguments: Any) -> list[Parts]:
-        """Return the answers for some rows each, which together are all rows."""
+        """Return the results of a method for disjoint parts of the rows."""
         ...
 
 
@@ -217,7 +217,7 @@ def with_state(
     n_threads : int
         Threads of this process; workers use their own.
     room : float
-        Number of rows whose features one process may keep.
+        Number of rows whose features one process may cache.
     """
     room = int(min(room, len(X)))
     if isinstance(X, RemoteRows):
@@ -225,7 +225,7 @@ def with_state(
     return LocalState(make(X, rank, weight, room, n_threads))
 
 
-_LARGE = 1 << 26  # bytes from which on a copy in double precision is avoided
+_LARGE = 1 << 26  # bytes of an array of which no copy in double precision is made
 
 
 def is_chunked(X: Any) -> bool:
@@ -240,10 +240,10 @@ class Reading:
     Attributes
     ----------
     chunks : bool or None
-        Whether the fit reads rows in chunks; None for a method that never does, False
-        for one that does so on a basis alone.
+        Whether the fit reads rows in chunks. None is for a method that never does, and
+        False for a method that does so only if it fits a model on a basis.
     remote : bool
-        Whether the fit takes dask collections if it reads rows in chunks.
+        Whether the fit accepts dask collections if it reads rows in chunks.
     whole : bool
         Whether a mapped file is read into memory, because the fit needs all of its
         rows at once; a source is read in chunks nevertheless.
@@ -277,7 +277,7 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
     Raises
     ------
     TypeError
-        If X is a source or a dask collection, and the fit takes none.
+        If X is a source or a dask collection, and the fit accepts none.
     ValueError, TypeError
         As `Problem.from_arrays`.
     """
@@ -296,8 +296,8 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
         return ChunkedProblem.from_source(X, y, missing=missing, **labels)
     if has_blocks(X):
         raise TypeError(
-            "X comes in chunks, which a fit reads for a model on a basis alone: pass "
-            "how many rows that is to have, such as basis=300"
+            "X comes in chunks, from which only a model on a basis can be fitted: "
+            "pass the number of its rows, such as basis=300"
         )
     return Problem.from_arrays(
         X, y, missing=missing, categories=reading.categories, **labels
@@ -305,23 +305,25 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
 
 
 def _check_remote(name: str, chunks: bool, remote: bool) -> None:
-    """Raise TypeError for a dask collection if the fit takes none."""
+    """Raise TypeError for a dask collection if the fit accepts none."""
     if not chunks:
         raise TypeError(
-            "X is a collection of dask, which a fit reads for a model on a basis "
-            "alone: pass how many rows that is to have, such as basis=300"
+            "X is a dask collection, from which only a model on a basis can be "
+            "fitted: pass the number of its rows, such as basis=300"
         )
     if not remote:
         raise TypeError(
-            f"X is a collection of dask, which {name} does not take: pass an array, a "
-            "numpy.memmap, or an object with blocks()"
+            f"X is a dask collection, which {name} does not accept: pass an array, "
+            "a numpy.memmap, or an object with blocks()"
         )
 
 
 def check_in_memory(name: str, X: Any) -> None:
     """Raise TypeError if X is a source or a dask collection."""
     if has_blocks(X) or is_remote(X):
-        raise TypeError(f"X comes in chunks, and {name} takes rows in memory only")
+        raise TypeError(
+            f"X comes in chunks, and {name} accepts rows in memory only: pass an array"
+        )
 
 
 def check_whole(X: Any, rule: str, got: str = "") -> None:

@@ -51,7 +51,7 @@ class ChunkedProblem(Problem):
     @property
     def present(self) -> np.ndarray:
         mass = np.zeros(self.n_classes)
-        # bincount copies its arguments, so that it is given some rows at a time
+        # bincount copies its arguments, and is therefore given some rows at a time
         for start in range(0, self.rank.size, CHUNK):
             rows = slice(start, start + CHUNK)
             mass += np.bincount(self.rank[rows], self.weight[rows], mass.size)
@@ -148,8 +148,7 @@ class ChunkedProblem(Problem):
         moments: Moments | None = None
         with closing(reader.chunks(ranks=ranker.ranks)) as chunks:
             for rows, rank, weight in chunks:
-                # A byte per row, mostly: all ranks are held until the classes are
-                # known.
+                # Mostly a byte per row: all ranks are held until the classes are known.
                 ranks.append(rank.astype(np.min_scalar_type(rank.max())))
                 if weight is not None:
                     weights.append(weight)
@@ -217,7 +216,7 @@ class _Ranker:
         if self.classes is not None:
             return ranks_of(labels, self.classes)
         seen = classes_in_rank_order(labels, None)
-        # Per label and not per row: a block has few labels.
+        # The loop is over labels and not over rows, because a block has few labels.
         numbers = [self.number.setdefault(v, len(self.number)) for v in seen.tolist()]
         return np.array(numbers)[np.searchsorted(seen, labels)]
 
@@ -239,7 +238,7 @@ def _declared(classes: Any) -> np.ndarray:
 def _shared(
     weight: np.ndarray, numbers: np.ndarray, share: np.ndarray | None
 ) -> np.ndarray:
-    """Return shares of the weights of some rows; a view of one number stays a view."""
+    """Multiply weights of some rows by shares; a view of one number stays a view."""
     if weight.strides == (0,) and share is None:
         return np.broadcast_to(weight[0], numbers.shape)
     return read_only(weight[numbers] if share is None else weight[numbers] * share)
@@ -252,7 +251,7 @@ def _weights(
     if blocks:
         sample = sample_weights(np.concatenate(blocks), rank.size)
     else:
-        # A view of one number: 8 bytes per row less.
+        # A view of one number saves 8 bytes per row.
         sample = np.broadcast_to(1.0, rank.shape)
         if class_weight is None:
             return sample, sample

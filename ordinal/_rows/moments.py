@@ -9,7 +9,7 @@ import numpy as np
 
 _EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
-_LEAST = -1100  # an exponent below that of every double, for columns of zeros
+_LEAST = -1100  # exponent below that of every double, for columns of zeros
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +112,7 @@ class Moments:
     def mean_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
         """Return means and population standard deviations.
 
-        A constant column has its value for a mean, and the deviation 1.
+        The mean of a constant column is its value, and its deviation is 1.
         """
         mean, scale, constant = self._deviations()
         return mean, np.where(constant, 1.0, scale)
@@ -135,9 +135,9 @@ class Moments:
         """Return means, population deviations, and which columns are constant."""
         scale = np.sqrt(np.maximum(self.variance, 0.0))
         largest = np.ldexp(np.maximum(-self.low, self.high), -self.exponent)
-        # A deviation is at most the largest value; past it, rounding could overflow.
+        # A deviation is at most the largest value; beyond it, rounding could overflow.
         scale = np.ldexp(np.minimum(scale, largest), self.exponent)
-        # Of many equal values, rounding could still make a deviation of some ulp.
+        # Rounding could give many equal values a deviation of some ulp.
         equal = self.low == self.high
         mean = np.where(equal, self.low, np.ldexp(self.mean, self.exponent))
         constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
@@ -145,7 +145,7 @@ class Moments:
 
 
 def joined(parts: Iterable[Moments | None]) -> Moments | None:
-    """Combine moments, one after the other."""
+    """Combine several moments in their order."""
     moments: Moments | None = None
     for part in parts:
         moments = moments.joined(part) if moments else part

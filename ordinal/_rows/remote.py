@@ -100,7 +100,7 @@ class RemoteRows(Rows):
     def examples(self) -> np.ndarray:
         """Number of a row of each class that has rows, otherwise 0, (r,)."""
         numbers = np.zeros(self.classes.size, np.intp)
-        # Backwards, so that the first row of a class is the one that stays.
+        # In reverse order, so that the first row of a class is written last.
         numbers[self.rank[::-1]] = np.arange(self.rank.size)[::-1]
         return numbers
 
@@ -149,10 +149,10 @@ class RemoteRows(Rows):
 
     def take(self, numbers: np.ndarray) -> Matrix:
         """Return copies of rows by number, in the order of `numbers`."""
-        # `stacked` needs a part from which to learn the type.
+        # `stacked` needs a part that determines the type.
         if len(numbers) == 0:
             return np.empty((0, self.shape[1]))
-        # In increasing order each block is asked once, for a stretch of the numbers.
+        # In increasing order, each block is asked once, for a range of the numbers.
         order = np.argsort(numbers, kind="stable")
         wanted = np.asarray(numbers)[order]
         ends = np.cumsum(self.sizes)
@@ -186,10 +186,10 @@ class RemoteRows(Rows):
             mask = np.zeros(self.sizes[k], bool)
             mask[numbers[mine] - (ends[k] - self.sizes[k])] = True
             part = None if share is None else share[mine]
-            # Shares of 1 are the usual case: they need not travel.
+            # Shares of 1 are the usual case and need not be sent.
             if part is not None and (part == 1).all():
                 part = None
-            # A bit per row is an eighth of a mask, and less than row numbers as a rule.
+            # A bit per row is an eighth of a mask, and usually less than row numbers.
             blocks.append(
                 self.client.submit(
                     _subset, self.blocks[k], np.packbits(mask), part, pure=False
@@ -199,7 +199,7 @@ class RemoteRows(Rows):
         return self._with(blocks=blocks, sizes=sizes, rank=rank)
 
     def transformed(self, transform: Callable[[Any], np.ndarray]) -> RemoteRows:
-        """Hold blocks of transformed features beside the others."""
+        """Return rows of transformed features, which workers hold beside the others."""
         blocks = self.client.map(
             _transformed, self.blocks, transform=transform, pure=False
         )
@@ -285,17 +285,17 @@ def remote_problem(
     map_all = partial(_map_blocks, client, blocks, starts)
     summaries = map_all(_summary, ranked=classes is None)
     first = summaries[0]
-    # Block 0 is what the others are compared with: a message can then name a block.
+    # The other blocks are compared with block 0, so that a message can name a block.
     for k, summary in enumerate(summaries):
         with in_block(k, starts[k]):
             summary.check_like(first)
     if classes is None:
         seen = np.concatenate([summary.labels for summary in summaries])
         classes = classes_in_rank_order(seen, None)
-    # Ranks travel in the least type that holds them (see `_ranks`).
+    # Ranks are sent in the smallest type that holds them (see `_ranks`).
     rank = read_only(np.concatenate(map_all(_ranks, classes=classes)).astype(np.int32))
     if sample_weight is None:
-        # One number, and no memory per row.
+        # A view of one number takes no memory per row.
         sample = np.broadcast_to(1.0, rank.shape)
     else:
         sample = sample_weights(np.concatenate(map_all(_weights)), rank.size)
@@ -329,7 +329,7 @@ def _map_blocks(
     answer: Any,
     **options: Any,
 ) -> list[Any]:
-    """Return the answers of all blocks, or raise the error of the first that failed."""
+    """Return the results of all blocks, or raise the error of the first that failed."""
     answers = client.gather(client.map(answer, blocks, pure=False, **options))
     for k, answer in enumerate(answers):
         if isinstance(answer, Exception):
@@ -343,8 +343,8 @@ def _client() -> Any:
         return import_module("distributed").get_client()
     except ValueError:
         raise ValueError(
-            "X is a collection of dask, which needs a client: make one by "
-            "distributed.Client(), or give X.compute()"
+            "X is a dask collection, which needs a client: make one by "
+            "distributed.Client(), or pass X.compute()"
         ) from None
 
 
@@ -355,7 +355,7 @@ def _blocks(client: Any, X: Any, y: Any, weight: Any) -> tuple[list[Any], np.nda
     X = _array(X)
     if X.ndim != 2:
         raise ValueError(f"X must be 2-dimensional, got shape {X.shape}")
-    # Rows must be whole at one worker.
+    # All columns of a row must be at one worker.
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     parts = [X]
@@ -370,7 +370,7 @@ def _blocks(client: Any, X: Any, y: Any, weight: Any) -> tuple[list[Any], np.nda
             raise ValueError(
                 f"{name} has shape {column.shape}, expected ({X.shape[0]},) as X"
             )
-        # Labels and weights lie with their rows, so that no worker asks another one.
+        # Labels and weights are stored with their rows, so no worker asks another one.
         parts.append(column.rechunk(X.chunks[:1]))
     columns = [part.to_delayed().ravel().tolist() for part in parts]
     held = [dask.delayed(Block)(*block) for block in zip(*columns, strict=True)]
@@ -392,7 +392,7 @@ def _array(X: Any) -> Any:
 class _LabelledBlock(NamedTuple):
     """Block with ranks or codes for labels, and with the weights of its rows.
 
-    Dense features are as they are held, perhaps in single precision.
+    Dense features keep their precision, which may be single.
     """
 
     X: Any
@@ -426,7 +426,7 @@ class _LabelReader:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BlockReader:
-    """Maker of the state of a block at its worker."""
+    """Factory of the state of a block at its worker."""
 
     labels: _LabelReader
     make: StateFactory
@@ -488,7 +488,10 @@ class _Summary(NamedTuple):
     def check_like(self, first: _Summary) -> None:
         """Raise TypeError or ValueError unless the columns match those of block 0."""
         if self.width != first.width:
-            raise ValueError(f"X has {self.width} features, block 0 {first.width}")
+            raise ValueError(
+                "all blocks of X must have the same number of features, got "
+                f"{self.width} in one and {first.width} in block 0"
+            )
         if (self.moments is None) != (first.moments is None):
             raise TypeError("X must be sparse in all blocks, or in none")
 
@@ -546,7 +549,7 @@ def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:
         rank = ranks_of(read_labels(block.y, "y"), classes)
     except (ValueError, TypeError) as error:
         return error
-    # A byte per row instead of four, for the way to the client.
+    # A byte per row instead of four is sent to the client.
     return rank.astype(np.min_scalar_type(classes.size))
 
 

@@ -88,7 +88,7 @@ class LocalRows(Rows):
         self.size, self.held = CHUNK, 4
         self._lock = Lock()
         self._pass: Generator[Matrix, None, None] | None = None
-        self._next = 0  # chunk of the pass
+        self._next = 0  # next chunk of the pass
         self._chunks: dict[int, Matrix] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -262,7 +262,9 @@ class Reader:
                     if ranks is not None:
                         block = _labelled(block, ranks, X.shape[0])
                         if weighted not in (None, block.weight is not None):
-                            raise ValueError("all blocks must have weights, or none")
+                            raise ValueError(
+                                "all blocks must have weights, or none of them"
+                            )
                         weighted = block.weight is not None
                     X = self._transformed(X)
                 # Outside of `in_block`: errors of whoever uses the block are not the
@@ -270,7 +272,9 @@ class Reader:
                 yield block._replace(X=X)
                 start += X.shape[0]
         if start == 0:
-            raise ValueError(f"{self._name} gave no blocks")
+            raise ValueError(
+                f"{self._name}.blocks() yielded no blocks: it must yield one or more"
+            )
         self._compare(seen)
         self.first_pass = self.first_pass or seen
 
@@ -285,16 +289,16 @@ class Reader:
             seen.add(X)
         if seen.unlike is not None:
             raise _changed_rows(
-                f"{self._name} gave other features in rows {seen.unlike[0]} to "
-                f"{seen.unlike[-1]} of all than in the first pass"
+                f"{self._name} yielded other features in rows {seen.unlike[0]} to "
+                f"{seen.unlike[-1]} than in the first pass"
             )
         if self.missing and isinstance(X, np.ndarray):
             column = seen.add_missing(X)
             if column is not None:
                 names = self.feature_names or range(self.n_features)
                 raise _changed_rows(
-                    f"{self._name} gave a missing value in column "
-                    f"{shown(names[column])}, which has none in the first pass"
+                    f"{self._name} yielded a missing value in column "
+                    f"{shown(names[column])}, which had none in the first pass"
                 )
 
     def _read(self, X: Any) -> Matrix:

@@ -48,10 +48,10 @@ class Request(NamedTuple):
     applied : int
         Number of events that the part has applied afterwards.
     name, arguments
-        Method of the state, and its arguments.
+        Method of the state to call, and its arguments.
     summed : bool
-        Whether the method returns the sums of chunks, which are added; otherwise it
-        returns arrays that are wanted of each block.
+        Whether the method returns sums of chunks, which are added. Otherwise it returns
+        arrays, which are collected from each block.
     """
 
     known: int
@@ -63,13 +63,13 @@ class Request(NamedTuple):
 
 
 class NeedsReplay(NamedTuple):
-    """Answer of a part that has applied other events than the request assumes."""
+    """Reply of a part that has not applied the events that the request assumes."""
 
     applied: int
 
 
 class HeldState(Protocol):
-    """State of one block, beside the methods that requests name."""
+    """State of one block; requests call further methods of it by name."""
 
     @property
     def n(self) -> int:
@@ -77,7 +77,7 @@ class HeldState(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes beside the block itself."""
+        """Bytes in addition to the block itself."""
 
 
 StateReader: TypeAlias = Callable[[Any, int, int], HeldState]
@@ -85,7 +85,7 @@ StateReader: TypeAlias = Callable[[Any, int, int], HeldState]
 
 
 class WorkerPart:
-    """The blocks of one worker and their states. It is pickled as the blocks alone.
+    """Blocks of one worker, and their states, which are not pickled.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class WorkerPart:
         Number of all blocks.
     n_threads : int
     room : int
-        Number of rows whose features may be kept.
+        Number of rows whose features may be cached.
     read : StateReader
     blocks : objects
         The arguments of `read`.
@@ -123,9 +123,9 @@ class WorkerPart:
         self._rows: list[Any] = list(self._states)
 
     def answer(self, request: Request) -> list[Node] | NeedsReplay:
-        """Apply the events of a request, and return the sums over these rows."""
+        """Apply the events of a request, and return its result for these rows."""
         with self._lock:
-            # A part made anew, or one that missed a request whose answer was lost.
+            # The part was recreated, or missed a request whose answer was lost.
             if self._applied not in (request.known, request.applied):
                 return NeedsReplay(self._applied)
             # An answer that was lost on its way is asked for again: its events are not
@@ -137,7 +137,7 @@ class WorkerPart:
             nodes = self._nodes(request)
             if request.name not in _TRIANGLES:
                 return nodes
-            # Only here: sums within the worker are of whole matrices, as everywhere.
+            # Matrices are packed for sending only; within the worker they are whole.
             return [Node(k, level, (packed(H),)) for k, level, (H,) in nodes]
 
     def _apply(self, event: Event) -> None:
@@ -168,12 +168,12 @@ class WorkerPart:
 
 
 class Transport(Protocol):
-    """The way to the parts."""
+    """Interface that sends requests to the parts."""
 
     def __len__(self) -> int: ...
 
     def ask(self, requests: dict[int, Request]) -> dict[int, list[Node] | NeedsReplay]:
-        """Return the answers of some parts, by their numbers."""
+        """Send requests to parts given by number, and return their answers."""
         ...
 
 
@@ -198,7 +198,7 @@ def all_events(events: Sequence[Event]) -> tuple[Event, ...]:
 
 
 class RemoteState:
-    """The states of all rows, behind a transport.
+    """States of all rows, reached through a transport.
 
     Parameters
     ----------
@@ -217,12 +217,12 @@ class RemoteState:
         self._reported = 0  # events that all parts have received
 
     def record(self, name: str, *arguments: Any) -> None:
-        """Record an event, which the parts apply before the next request."""
+        """Record an event, which parts apply before they answer the next request."""
         self._events.append(Event(name, arguments))
 
     def sum(self, name: str, *arguments: Any) -> Parts:
         """Return the sum over all chunks of the answers of a method of the states."""
-        # The same tree as in one process: which worker holds a block changes no byte.
+        # The tree is that of one process, so no byte depends on who holds a block.
         total = whole(merged(self._answers(name, arguments, True)))
         return (unpacked(*total),) if name in _TRIANGLES else total
 
@@ -246,7 +246,7 @@ class RemoteState:
             answers, asked = self._transport.ask(asked), {}
             for part, answer in answers.items():
                 if isinstance(answer, NeedsReplay):
-                    # It is told the events that it lacks, and asked once more.
+                    # The request is repeated with the events that the part lacks.
                     asked[part] = since(answer.applied)
                 else:
                     nodes += answer
@@ -255,10 +255,10 @@ class RemoteState:
 
 
 class DaskTransport:
-    """Parts that are actors of dask, one per worker that holds blocks at the start.
+    """Parts as dask actors, one per worker that holds blocks at the start.
 
     Dask runs the methods of an actor at its worker and never moves it. If a worker is
-    lost, its part is made anew at another one, from blocks that dask computes again.
+    lost, its part is recreated at another one from blocks that dask computes again.
 
     Parameters
     ----------
@@ -289,13 +289,13 @@ class DaskTransport:
             held.setdefault(min(holders[block.key]), []).append(k)
         self._numbers = list(held.values())
         self._actors = [self._begin(worker, own) for worker, own in held.items()]
-        self._parts: dict[int, Any] = {}  # parts that are known to exist
+        self._parts: dict[int, Any] = {}  # parts that exist, by number
 
     def __len__(self) -> int:
         return len(self._actors)
 
     def ask(self, requests: dict[int, Request]) -> dict[int, list[Node] | NeedsReplay]:
-        # All are asked before the first is waited for: workers compute side by side.
+        # All are asked before the first answer is awaited: workers run in parallel.
         asked = {k: self._asked(k, request) for k, request in requests.items()}
         return {k: self._answer(k, future) for k, future in asked.items()}
 
@@ -308,7 +308,7 @@ class DaskTransport:
             *(self._read, *blocks),
             actor=True,
             workers=None if worker is None else [worker],
-            # A worker that leaves before its part begins must not hold up the fit.
+            # The fit must not hang if a worker leaves before its part begins.
             allow_other_workers=worker is not None,
             pure=False,
         )
@@ -334,7 +334,7 @@ class DaskTransport:
                 return future.result(timeout=_PATIENCE)
             except TimeoutError:
                 check_cancelled()
-            except OSError:  # the connection failed; parts raise no OSError
+            except OSError:  # the connection failed, because parts raise no OSError
                 break
         self._parts.pop(k, None)
         self._actors[k] = self._begin(None, self._numbers[k])

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-# functions that get and set the number, in the order in which they are looked for
+# names of functions that get and set the number, in the order of the search
 _NAMES = [
     *(
         (f"{prefix}_get_num_threads{suffix}", f"{prefix}_set_num_threads{suffix}")
@@ -46,7 +46,7 @@ def _threads() -> _Threads | None:
         import ctypes
     except ImportError:  # WebAssembly
         return None
-    # a name is looked for in what a library was linked with, too, but not on Windows
+    # except on Windows, the search includes the libraries linked to a library
     linked = [np.linalg._umath_linalg.__file__]
     bundled = (Path(np.__file__).parents[1] / "numpy.libs").glob("*openblas*")
     for path in [*linked, *map(str, bundled)]:
@@ -62,7 +62,7 @@ def _threads() -> _Threads | None:
 
 _lock = threading.Lock()
 _within = WeakSet["OneThread"]()  # weak: Ctrl-C may come before a context is left
-_before: list[int] = []  # the number to go back to, while it is one
+_before: list[int] = []  # the number to restore, while the present number is one
 
 
 def _after_fork() -> None:
@@ -77,9 +77,9 @@ if hasattr(os, "register_at_fork"):
 class OneThread:
     """Context in which numpy's BLAS has one thread; contexts of threads may overlap.
 
-    The number is one for the process, so that other calls of numpy have one thread
-    meanwhile, too. When the last context is left it becomes what it was, unless
-    somebody else has changed it.
+    The number applies to the whole process, so other calls of numpy have one thread
+    meanwhile, too. When the last context is left, the former number is restored,
+    unless other code has changed it.
     """
 
     def __enter__(self) -> None:

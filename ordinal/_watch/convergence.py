@@ -48,7 +48,7 @@ class UnnamedColumnsWarning(UserWarning):
     """An array is passed to a model fitted on named columns, which uses positions."""
 
 
-_NAMED = 10  # thresholds in a warning
+_NAMED = 10  # most thresholds in a warning
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -72,11 +72,10 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
-    """Warn if a caller outside passes an array `X` in the place of columns of these
-    names.
+    """Warn if a caller outside passes an array `X` instead of columns of these names.
 
-    What this package has made of a table on the way has no names either; it is not what
-    the called function was given as `X`.
+    An array that this package has made from a table has no names either, but is not the
+    argument `X` of the function that was called from outside.
     """
     if names is None or is_frame(X):
         return
@@ -90,7 +89,7 @@ def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
 
 
 def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
-    """Warn at the caller of the `fit_*` function if a model lists such thresholds."""
+    """Warn at the caller of the `fit_*` function if a model has a `disorder`."""
     if disorder:
         rest = len(disorder) - _NAMED
         more = f" and {rest} more, which `disorder` lists" if rest > 0 else ""
@@ -103,15 +102,15 @@ def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
 def warn_of_separation(columns: Sequence[str], solver: str, remedy: str) -> None:
     """Warn at the caller of the `fit_*` function that columns separate the ranks."""
     warn(
-        f"{solver}: {Status.SEPARATED.value}: ranks are told apart without error by "
-        f"{enumerated(columns)}, so that no finite coefficients are the best, and "
-        f"those returned only say where they go; {remedy}",
+        f"{solver}: {Status.SEPARATED.value}: {enumerated(columns)} separate ranks "
+        "without error, so no finite coefficients are optimal, and those returned "
+        f"only indicate the direction in which they diverge; {remedy}",
         ConvergenceWarning,
     )
 
 
 def filter_held(action: Literal["ignore", "always"]) -> None:
-    """Return a filter for warnings of what the models hold as well.
+    """Return a filter for warnings whose facts are also attributes of the models.
 
     Searches and the command need not repeat them.
     """
@@ -131,11 +130,11 @@ class Status(enum.Enum):
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
     MAX_TIME = "max_time"
-    N_EPOCHS = "n_epochs"  # the passes of a stochastic method are over
-    HELD_OUT = "held_out"  # rows held out were predicted best here, as was asked for
+    N_EPOCHS = "n_epochs"  # a stochastic method has made all of its passes
+    HELD_OUT = "held_out"  # early stopping: held-out rows were predicted best here
     STOPPED = "stopped"  # the callback asked for it
-    STALLED = "stalled"  # rounding leaves no step that improves
-    SEPARATED = "separated"  # features tell ranks apart, so that none is the optimum
+    STALLED = "stalled"  # no step improves the objective beyond rounding
+    SEPARATED = "separated"  # features separate the ranks, so no optimum is finite
     INDEFINITE = "indefinite"  # the kernel is not positive semi-definite
 
 
@@ -240,9 +239,10 @@ class Convergence(Immutable):
     def warn_unless_converged(
         self, solver: str, easier: str = "lower C", remedy: str | None = None
     ) -> None:
-        """Warn at the caller of the `fit_*` function: what was missed, and the cure;
-        `easier` is what helps a problem with a dual where a limit was met, and `remedy`
-        replaces the advice that belongs to the status.
+        """Warn at the caller of the `fit_*` function, and name the remedy.
+
+        `easier` is a change that makes a problem with a dual converge within its limit;
+        `remedy` replaces the advice that belongs to the status.
         """
         if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)

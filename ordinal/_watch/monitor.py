@@ -30,7 +30,7 @@ class State(Immutable):
 
 
 class OutOfTime(Exception):
-    """Raised in a part of a fit that is over, but of no use unfinished."""
+    """Raised when time is up in a part of a fit that is useless unless finished."""
 
 
 def never() -> bool:
@@ -60,7 +60,7 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
 
 
 def current() -> Callable[[], bool]:
-    """Return the test of `check_cancelled` in this thread, for `ended_by` in others."""
+    """Return the test of `check_cancelled` in this thread, to pass it to others."""
     over: Callable[[], bool] = getattr(_watch, "over", never)
     return over
 
@@ -76,20 +76,20 @@ def check_cancelled() -> None:
 
 
 class Monitor:
-    """Clock, callback, time limit and line of one fit.
+    """Clock, callback, time limit and progress line of one fit.
 
-    Drivers call `stop` between slices. As a context it closes the line, whatever ends
-    the fit, and lets numbers become 0 that are too small for a double, also where a
-    caller has `np.seterr` raise that: it is no error in any fit.
+    Drivers call `stop` between slices. As a context manager it closes the progress
+    line, whatever ends the fit, and lets numbers underflow to 0 even if the caller has
+    set `np.seterr` to raise: underflow is not an error in any fit.
 
-    Ctrl-C needs nothing from here: kernels return at least every `SLICE` seconds, and
-    the interpreter then raises KeyboardInterrupt.
+    Ctrl-C needs no support here: kernels return at least every `SLICE` seconds, and the
+    interpreter then raises KeyboardInterrupt.
     """
 
     SLICE = 0.04  # seconds a kernel may run without returning to the interpreter
-    GRACE = 0.5  # seconds over `max_time` for what is of little use unfinished
-    RATED = 1.0  # seconds after which the rate of a fit tells how long it takes
-    # The rate is that of a fit's beginning, which may be off by a factor of two.
+    GRACE = 0.5  # seconds beyond `max_time` for work that is useless unless finished
+    RATED = 1.0  # seconds after which the rate of a fit predicts its duration
+    # The rate at the beginning of a fit may differ by a factor of two from later ones.
     MARGIN = 2.0
 
     def __init__(
@@ -106,9 +106,9 @@ class Monitor:
             max_time = check_positive("max_time", max_time)
         self.method, self.tol = method, tol
         self.callback, self.max_time = callback, max_time
-        self._before = 0  # steps, in the parts that are over
+        self._before = 0  # steps in earlier parts of the fit
         self._start = time.perf_counter()
-        # shared with the parts
+        # shared with the monitors of the parts
         self._ended: list[Status] = []
         self._line, self._stages = line, list[str]()
         self._end: list[str] = []
@@ -117,7 +117,7 @@ class Monitor:
         self._blas = OneThread()
 
     def __enter__(self) -> Self:
-        self._around = getattr(_watch, "tell", _nothing)  # a fit whose callback fits
+        self._around = getattr(_watch, "tell", _nothing)  # of an enclosing fit, if any
         _watch.tell = _nothing if self._line is None else self._tell
         self._small.__enter__()
         self._blas.__enter__()
@@ -168,10 +168,10 @@ class Monitor:
         )
 
     def stop(self, n_iter: int, violation: float) -> Status | None:
-        """Report progress; the status to end with, or None to go on.
+        """Report progress; return the status to end with, or None to continue.
 
-        Once a fit is to end, so are all its later parts: the other points of a path,
-        or the polish after ADMM.
+        Once it has returned a status, it does so in all later parts of the fit, such as
+        the other points of a path, or the polish after ADMM.
         """
         n_iter += self._before
         if self._line is not None and self._line.due():
@@ -205,16 +205,16 @@ class Monitor:
         self._forecasts.append(began + needed * seconds / max(steps, 1))
         if self._forecasts[0] > self.MARGIN * self.max_time:
             warn(
-                f"{self.method}: by the rate of its first second the fit needs at "
-                f"least {self._forecasts[0]:.0f} s, max_time is {self.max_time:g} s, "
-                "and it will end short of the optimum: raise max_time, or pass "
-                "basis='auto' for a model on some basis rows",
+                f"{self.method}: at the rate of its first second the fit needs at "
+                f"least {self._forecasts[0]:.0f} s, so max_time={self.max_time:g} "
+                "s will end it short of the optimum: raise max_time, or pass "
+                "basis='auto' for a model on a basis",
                 ConvergenceWarning,
             )
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Name a part of the fit on its line, which `check_cancelled` rewrites, too."""
+        """Name a part of the fit on its progress line, also in `check_cancelled`."""
         self._stages.append(name)
         try:
             yield
@@ -222,9 +222,9 @@ class Monitor:
             self._stages.pop()
 
     def numbered(self, kind: str, i: int, n: int) -> AbstractContextManager[None]:
-        """Return the stage i of n, counted from 0, that are of a kind.
+        """Return a context that names stage i of n, counted from 0, on the line.
 
-        No stage where it is the only one.
+        Nothing is named if n is 1.
         """
         return self.stage(f"{kind} {i + 1} of {n}") if n > 1 else nullcontext()
 
@@ -242,7 +242,7 @@ class Monitor:
             self._line.show(": ".join(part for part in told if part))
 
     def _begun(self) -> str:
-        """First, for a narrow terminal cuts off the rest."""
+        """Return the beginning of a line, which a narrow terminal still shows."""
         return f"{self.method}, {self.seconds:.1f} s"
 
     def _ask(self, n_iter: int, violation: float) -> Status | None:
@@ -255,10 +255,10 @@ class Monitor:
 
 
 def _truth(answer: object) -> bool:
-    """Return whether a callback asks to stop; an array is neither true nor false."""
+    """Return whether a callback asks to stop; raise TypeError for an array."""
     try:
         return bool(answer)
     except (TypeError, ValueError):
         raise TypeError(
-            f"callback must return what is true or false, got {shown(answer)}"
+            f"callback must return True, False or None, got {shown(answer)}"
         ) from None

@@ -13,10 +13,10 @@ from .._input.checks import check_flag
 
 
 class Line:
-    """Progress line, written to `stream` or to the sys.stderr of the moment.
+    """Progress line, written to `stream` or to the present sys.stderr.
 
-    A text that comes too soon after another one is dropped, but for the one that
-    `close` shows. Nothing is looked up or written before the first text.
+    A text that comes too soon after another one is dropped, unless `close` shows it.
+    Nothing is looked up or written before the first text.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class Line:
         Show nothing in the first `PATIENCE` seconds, and nothing at all in a file.
     """
 
-    EVERY = 0.1  # seconds between two texts in one place
-    SELDOM = 10.0  # seconds between two lines of a file
-    PATIENCE = 5.0  # seconds after which people wonder whether anything happens
+    EVERY = 0.1  # seconds between two texts on a terminal
+    SELDOM = 10.0  # seconds between two lines in a file
+    PATIENCE = 5.0  # seconds before a patient line shows its first text
 
     def __init__(self, stream: TextIO | None = None, *, patient: bool = False):
         self._stream = sys.stderr if stream is None else stream
@@ -65,16 +65,14 @@ class Line:
             self._write(text, done, total)
 
     def wipe(self) -> None:
-        """Leave the place on a terminal to what is written next."""
+        """Clear the line on a terminal, so that other output can follow."""
         if self._in_place and self._bar is None and self._stream is not None:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r{'':<{width}}\r")
             self._stream.flush()
 
     def close(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """Show the last text, which stays; a patient line does so if it has shown one
-        before.
-        """
+        """Show the last text for good; a patient line needs to have shown one."""
         if self._patient and not (self._opened and self._in_place):
             return
         if not self._opened:
@@ -105,7 +103,7 @@ class Line:
                 self._bar.reset(total)
             self._bar.n = done
             self._bar.set_description_str(text)
-        elif self._stream is not None:  # as it is in a process without a console
+        elif self._stream is not None:  # it is None in a process without a console
             if self._in_place:
                 width = shutil.get_terminal_size().columns - 1
                 text = f"\r{text[:width]:<{width}}"
@@ -136,14 +134,14 @@ class Progress:
     Attributes
     ----------
     total : int
-        Fits that are known to be asked for.
+        Number of fits that are known to be needed.
     best : str
-        The best point so far, in words.
+        Description of the best point so far.
     """
 
     def __init__(self, line: Line | None):
         self._line = line
-        self._done = self._known = 0  # fits; those of which the result was stored
+        self._done = self._known = 0  # fits done; those of them found in the store
         self.total = 0
         self.best = ""
 

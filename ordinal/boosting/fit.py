@@ -313,7 +313,9 @@ def _fit(
     max_iter = check_count("max_iter", max_iter)
     options.check()
     if groups is not None and None not in counts:
-        raise ValueError("groups: for n_rounds='auto' only, which holds rows out")
+        raise ValueError(
+            "groups is for n_rounds='auto' only, which holds rows out: leave it out"
+        )
     import_lightgbm()
     check_in_memory("fit_boosting", X)
     categories = column_categories(X, options.categorical)

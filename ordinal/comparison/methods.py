@@ -610,8 +610,8 @@ def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
         )
     if not named or (not isinstance(methods, Mapping) and len(named) < len(methods)):
         raise ValueError(
-            f"methods must be different, and one at least, got {shown(methods)}: a "
-            "mapping gives functions names"
+            "methods must be one or more different names or functions, got "
+            f"{shown(methods)}: pass a mapping to give functions names"
         )
     return {
         str(name): known[fit] if fit in CONSTANTS else resolve_fit(fit)

@@ -283,7 +283,10 @@ class Evidence:
             return basis
         named = basis if isinstance(basis, np.ndarray) else self.rows[:0]
         if (absent := np.setdiff1d(named, self.rows)).size:
-            raise ValueError(f"basis names row {absent[0]}, whose weight is 0")
+            raise ValueError(
+                f"basis must name rows of positive weight, got row {absent[0]}, whose "
+                "weight is 0"
+            )
         # A basis of all rows is the whole kernel matrix, which is cheaper without one.
         if m == self.rows.size:
             return None
@@ -587,14 +590,17 @@ def _kernel_family(
     learned = isinstance(kernel, str) and kernel in ("rbf", "ard", "ard_linear")
     if learned and isinstance(problem, ChunkedProblem) and problem.moments is None:
         raise TypeError(
-            f"kernel={shown(kernel)} takes dense rows where they are read in chunks"
+            f"X must be dense with kernel={shown(kernel)} where it is read in "
+            "chunks: yield dense blocks, or pass another kernel"
         )
     if kernel == "rbf":
         gamma = np.array([0.5 * gamma_scale(problem)])
         return KernelFamily(lambda gamma: kernels.RBF(float(gamma[0])), gamma, None)
     if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
         if isinstance(X, CSR):
-            raise TypeError(f"kernel={shown(kernel)} takes dense rows")
+            raise TypeError(
+                f"X must be dense with kernel={shown(kernel)}, got a sparse matrix"
+            )
         map_rows(squared_norms, X)  # bounds the averages
         mean, variance = column_moments(problem)
         size = 2 * variance if kernel == "ard" else variance + mean**2

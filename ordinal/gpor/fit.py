@@ -120,8 +120,8 @@ class GporModel(ThresholdModel):
         """
         if not isinstance(self.kernel, ARD | LinearARD):
             raise ValueError(
-                f"a {type(self.kernel).__name__} kernel has no relevance a feature: "
-                "fit with kernel='ard' or 'ard_linear'"
+                f"a {type(self.kernel).__name__} kernel has no relevance per "
+                "feature: fit with kernel='ard' or 'ard_linear'"
             )
         return self.kernel.gamma
 
@@ -185,7 +185,10 @@ class GporModel(ThresholdModel):
             not known.
         """
         if isinstance(self.kernel, Precomputed):
-            raise ValueError("a precomputed kernel does not know k between rows of X")
+            raise ValueError(
+                "a precomputed kernel knows no covariance between rows of X: fit with "
+                "a kernel of features"
+            )
         X = read_for(self, X, missing=takes_missing(self.kernel))
         prior, K = np.empty((len(X), len(X))), np.empty((len(X), len(self.support)))
         Evaluator(self.kernel, X, X).tile(slice(None), slice(None), prior)
@@ -197,10 +200,15 @@ class GporModel(ThresholdModel):
     def _prior_variance(self, X: Matrix, diagonal: ArrayLike | None) -> np.ndarray:
         if not isinstance(self.kernel, Precomputed):
             if diagonal is not None:
-                raise ValueError("diagonal: for a precomputed kernel only")
+                raise ValueError(
+                    "diagonal is for a precomputed kernel only: leave it out"
+                )
             return diagonal_of(self.kernel, X)
         if diagonal is None:
-            raise ValueError("a precomputed kernel needs diagonal, the k(x, x) of X")
+            raise ValueError(
+                "diagonal must hold k(x, x) of the rows of X for a precomputed "
+                "kernel, got None"
+            )
         prior = as_real_array(diagonal, "diagonal", (len(X),), " as X")
         holds = np.isfinite(prior) & (prior >= 0)
         check_entries("diagonal", prior, holds, "be finite and >= 0")
@@ -498,7 +506,10 @@ def fit_gpor(
         callback=callback, verbose=verbose, by_scale=compares_units(kernel),
     )  # fmt: skip
     if by_number and isinstance(prepared.problem, ChunkedProblem):
-        raise ValueError("kernel must not be 'precomputed' where X is read in chunks")
+        raise ValueError(
+            "kernel must not be 'precomputed' where X is read in chunks: pass "
+            "features and the name of a kernel"
+        )
     choice = None if basis is None else _read(basis, prepared.problem, kernel)
     # With a grace: an inference that is nearly done is worth more than its start.
     late = None if max_time is None else partial(prepared.monitor.late, Monitor.GRACE)
@@ -534,7 +545,9 @@ def _check_inference(inference: Any, objective: Any) -> None:
     check_choice("inference", inference, ("ep", "laplace"))
     check_choice("objective", objective, ("evidence", "bound"))
     if objective == "bound" and inference != "ep":
-        raise ValueError("objective='bound' is EP's: it goes with inference='ep' only")
+        raise ValueError(
+            f"objective='bound' is for inference='ep' only, got inference={inference!r}"
+        )
 
 
 def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:

@@ -132,8 +132,8 @@ def _checked_prior(
             middle, sd = pair
         except (TypeError, ValueError):
             raise ValueError(
-                f"prior[{shown(name)}] must be (median, deviation of the log), got "
-                f"{shown(pair)}"
+                f"prior[{shown(name)}] must be a pair (median, standard deviation "
+                f"of the logarithm), got {shown(pair)}"
             ) from None
         sd = check_factor(f"prior[{shown(name)}] deviation", sd)
         if name == "gamma":
@@ -151,7 +151,7 @@ def _relative(name: str, value: Any, c: float) -> float:
     if not 1 / _FARTHEST <= ratio <= _FARTHEST:
         raise ValueError(
             f"{name} must be within a factor of {_FARTHEST:g} of {c:.3g}, the "
-            f"deviation of f, got {shown(value)}"
+            f"standard deviation of f, got {shown(value)}"
         )
     return ratio
 
@@ -185,8 +185,9 @@ def _checked_start(
         b = _checked_thresholds(start["thresholds"], present, n_classes) / c
         if np.abs(b).max() > _FARTHEST or np.diff(b).min(initial=1) < 1 / _FARTHEST:
             raise ValueError(
-                f"start['thresholds'] must be of at most {_FARTHEST:g} times {c:.3g}, "
-                f"the deviation of f, and as many parts of it apart, got "
+                f"start['thresholds'] must be at most {_FARTHEST:g} times {c:.3g}, "
+                "the standard deviation of f, in absolute value, and differ by at "
+                f"least {1 / _FARTHEST:g} times it, got "
                 f"{shown(start['thresholds'])}"
             )
         out["first"], out["gap"] = b[0], np.log(np.diff(b))

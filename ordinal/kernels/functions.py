@@ -197,7 +197,10 @@ class Precomputed(Immutable):
     """Precomputed values: X is k(rows, training rows), in a fit a symmetric matrix."""
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
-        raise TypeError("a Precomputed kernel holds no rule for new rows; pass values")
+        raise TypeError(
+            "a Precomputed kernel has no formula for new rows: pass kernel values "
+            "instead"
+        )
 
 
 def _relevances(gamma: ArrayLike) -> np.ndarray:
@@ -238,7 +241,10 @@ def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
     """
     A = read_features(A, empty=True)
     if isinstance(A, CSR):
-        raise TypeError("the ARD kernels take dense rows")
+        raise TypeError(
+            "the ARD kernels need dense rows, got sparse ones: make them dense, or "
+            "use another kernel"
+        )
     if A.shape[1] != factor.size:
         raise ValueError(
             f"rows of shape {A.shape} do not have the {factor.size} features of gamma"

@@ -314,7 +314,7 @@ class Comparisons(Diagnostics):
                 )
         if isinstance(names, str) or len({*names}) < max(2, len(names)):
             raise ValueError(
-                f"names must be two distinct coefficients or more, got {shown(names)}"
+                f"names must hold two or more distinct coefficients, got {shown(names)}"
             )
         own = [known.index(name) for name in names]
         C = np.zeros((len(own) - 1, b.size))
@@ -531,11 +531,14 @@ class Comparisons(Diagnostics):
         term = coding.terms[terms.index(feature)]
         variable = coding.variables[term[0]]
         if len(term) > 1 or variable.labels is None:
-            raise ValueError(f"contrasts needs a category, got {shown(feature)}")
+            raise ValueError(
+                f"contrasts needs a categorical column, got {shown(feature)}"
+            )
         if sum(term[0] in other for other in coding.terms) > 1:
             raise ValueError(
-                f"contrasts needs a term of its own, and {shown(feature)} is in an "
-                "interaction: its levels differ by other features"
+                "contrasts needs a column outside interactions, and "
+                f"{shown(feature)} is in one: its levels then differ by an amount "
+                "that depends on other features"
             )
         columns = list(coding.columns_of_terms[feature])
         levels, location = variable.levels(False), self.location.tolist()
@@ -666,8 +669,9 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     chi2 = 2 * (larger.loglik - smaller.loglik)
     if chi2 < _LEAST_FALL:
         warn(
-            f"lr_test: the larger model has a log likelihood {-chi2 / 2:.3g} below "
-            "that of the smaller one, which is not within it, or a fit ended short",
+            f"lr_test: the log likelihood of the larger model is {-chi2 / 2:.3g} "
+            "below that of the smaller one: either the models are not nested or a "
+            "fit has not converged",
             ConvergenceWarning,
         )
     chi2 = max(chi2, 0.0)
@@ -785,8 +789,8 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
         )
     if freedom.index(smaller.threshold) > freedom.index(larger.threshold):
         raise ValueError(
-            f"smaller has {smaller.threshold} thresholds and larger {larger.threshold} "
-            "ones: it is not within the larger model"
+            f"smaller must be nested in larger, but it has {smaller.threshold} "
+            f"thresholds and larger {larger.threshold} ones"
         )
     if not smaller.dof < larger.dof:
         raise ValueError(

@@ -83,13 +83,18 @@ class Variable(Storable):
         if not 0 <= self.reference < size:
             raise ValueError("reference must number a level")
         if self.labels is not None and isinstance(self.source, str):
-            raise ValueError("a category is a column, not arithmetic")
+            raise ValueError(
+                "the source of a categorical variable must be a column, not an "
+                "expression"
+            )
         if self.labels is None and self.contrasts != "treatment":
-            raise ValueError("increments are of a category")
+            raise ValueError(
+                "contrasts other than 'treatment' must be of a categorical variable"
+            )
         if self.contrasts != "treatment" and self.reference:
             raise ValueError("increments begin at the lowest level")
         if self.labels is not None and self.basis is not None:
-            raise ValueError("a basis is of numbers")
+            raise ValueError("basis must be None for a categorical variable")
 
     def shown_columns(self, full: bool) -> list[str]:
         """Return the names of the columns, such as "size" or "Infl[High]"."""
@@ -113,9 +118,10 @@ class Variable(Storable):
             far = self.basis.first_beyond(values)
             if far is not None:
                 warn(
-                    f"{self.name} goes on as a polynomial beyond its boundary knots, "
-                    f"as at {values[far]:g} in row {far}, where it may be steep: fit "
-                    "with lower_bound= and upper_bound= that hold all rows, or take ns",
+                    f"{self.name} is extrapolated as a polynomial beyond its "
+                    f"boundary knots, as at {values[far]:g} in row {far}, where it "
+                    "may be steep: fit with lower_bound= and upper_bound= that "
+                    "cover all rows, or use ns",
                     UserWarning,
                 )
             with np.errstate(all="ignore"):  # reported below
@@ -207,7 +213,7 @@ class Coding(Storable):
         for name in chosen:
             if name not in coded:
                 raise ValueError(
-                    f"reference names {shown(name)}, which is no column of categories"
+                    f"reference names {shown(name)}, which is not a categorical column"
                 )
         number = {factor: k for k, factor in enumerate(factors)}
         coding = cls(
@@ -376,14 +382,16 @@ class Coding(Storable):
             else:
                 known = variable.source in range(self.n_features)
             if not known:
-                raise ValueError(f"{shown(variable.name)} reads a column that is none")
+                raise ValueError(f"source of {shown(variable.name)} must be a column")
         numbers = range(len(self.variables))
         if any(k not in numbers for k in chain(*self.terms, self.offsets)):
             raise ValueError("terms must number variables")
         if not all(self.terms) or any(len({*t}) < len(t) for t in self.terms):
-            raise ValueError("a term is of distinct variables")
+            raise ValueError(
+                "terms must consist of one or more distinct variables each"
+            )
         if any(self.variables[k].labels is not None for k in self.offsets):
-            raise ValueError("an offset is of numbers")
+            raise ValueError("offsets must be numeric variables")
         for term in self.terms:
             alone = len(term) == 1
             if not alone and any(self.variables[k].contrasts[0] == "m" for k in term):

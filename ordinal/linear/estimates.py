@@ -94,20 +94,20 @@ def remembered(model: Any, asked: str) -> FitMemory:
     found: FitMemory | None = getattr(model, "remembered", None)
     if hasattr(model, "random"):  # its loss is of another kind
         raise ValueError(
-            f"{asked} is not available with random effects: it is for models of fit_pom"
+            f"{asked} is not available for models with random effects: fit by fit_pom"
         )
     if found is None:
         raise ValueError(
-            f"{asked} needs the training rows, which a model has in the process that "
-            "fitted it only, not after load, pickle or copy, and not where X was read "
-            "in chunks: call it before, or fit again to rows in memory"
+            f"{asked} needs the training rows, which are kept only in the process "
+            "that fitted the model and only where X was in memory, not after "
+            "load, pickle or copy: call it before these, or fit again"
         )
     value = found.loss.at(found.x).value
     stored = model.convergence.primal
     if not abs(value - stored) <= _SAME_LOSS * max(1.0, abs(stored)):
         raise ValueError(
-            f"{asked} needs the training rows as they were: the mean loss on them is "
-            f"{value:.8g} now and was {stored:.8g}, so the arrays given to the fit "
+            f"{asked} needs unchanged training rows, but their mean loss is "
+            f"{value:.8g} now and was {stored:.8g}: the arrays passed to the fit "
             "have been changed since; fit again"
         )
     return found
@@ -377,7 +377,7 @@ def bias_of(model: Estimates) -> str:
     if model.separated.size:
         names = enumerated([model.column_names[j] for j in model.separated])
         return (
-            f"there are none: ranks are told apart without error by {names}; leave "
+            f"there are none, because {names} separate ranks without error: leave "
             "these out"
         )
     return ""
@@ -403,8 +403,8 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
     check_likelihood(model, asked)
     if model.covariance is None:
         raise NoEstimatesError(
-            f"{asked} needs the covariance, and this model has more features than one "
-            "is computed for"
+            f"{asked} needs the covariance, which is not computed for a model with "
+            "so many features: fit again with fewer"
         )
     return model.covariance
 

@@ -68,7 +68,7 @@ def parsed(text: str) -> tuple[ast.expr, tuple[str, ...]]:
     try:
         tree = ast.parse(plain.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:  # ValueError: of a zero byte
-        raise ValueError(f"{shown(text)} is no expression: {error}") from error
+        raise ValueError(f"{shown(text)} is not an expression: {error}") from error
     except (RecursionError, MemoryError):  # the parser's own stack is full
         raise _too_deep(text) from None
     if _depth(tree) > _DEEPEST:
@@ -191,10 +191,11 @@ def _walk(
         _walk(node.args[0], quoted, text, names)
     else:
         raise ValueError(
-            f"a model cannot keep {shown(text)}: what a formula computes is arithmetic "
-            "of columns (a power is **), a comparison, or one of "
-            f"{', '.join(sorted(FUNCTIONS))} of one argument. Make a column of all "
-            "else before the fit, such as of what depends on other rows"
+            f"{shown(text)} cannot be stored in a model: a formula may use "
+            "arithmetic of columns (a power is **), comparisons, and "
+            f"{', '.join(sorted(FUNCTIONS))} of one argument. Compute everything "
+            "else as a column before the fit, such as values that depend on other "
+            "rows"
         )
 
 

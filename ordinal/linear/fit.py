@@ -647,7 +647,8 @@ def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
     if middle.kind != "observed" and (l1 > 0 or has_many(design)):
         fits = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
         raise ValueError(
-            f"robust and cluster are of the covariance, which fits {fits} do without"
+            f"robust and cluster need a covariance, which {fits} do not compute: "
+            "leave them out"
         )
     return middle
 

@@ -71,8 +71,8 @@ class FlexibleModel(ByPredictors):
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         raise ValueError(
-            'confint(method="profile") is of models of fit_pom and fit_ratio: take '
-            'method="wald"'
+            'confint(method="profile") is for models of fit_pom and fit_ratio: '
+            'pass method="wald"'
         )
 
     def _of_predictors(self, eta: np.ndarray) -> np.ndarray:

@@ -262,8 +262,8 @@ class Wald(Estimates):
         asked = 'confint(method="profile")'
         if self.covariance_type != "observed":
             raise ValueError(
-                f"{asked} is of the likelihood, and this model has a covariance that "
-                f'does without ({self.covariance_type}): take method="wald"'
+                f"{asked} needs the likelihood, which the covariance of this model "
+                f'({self.covariance_type}) does not rely on: pass method="wald"'
             )
         fit = remembered(self, asked)
         spread = fit.loss.design.spread[np.concatenate([self.location, self.scale])]
@@ -314,8 +314,9 @@ class Wald(Estimates):
                 f"link={shown(self.link)}" if self.link != "logit" else "scale effects"
             )
             raise ValueError(
-                f"odds_ratios are of the logit link without scale effects, and this "
-                f"model has {what}: its odds do not change by one factor"
+                "odds_ratios are defined for the logit link without scale "
+                f"effects, and this model has {what}: its odds do not change by "
+                "one factor"
             )
         ends = self.confint(level, method=method)
         first = self._first_coef() if method == "wald" else 0
@@ -632,8 +633,8 @@ class Inference(Effects):
         if method == "brant":
             if self.link != "logit" or self.scale.size:
                 raise ValueError(
-                    "Brant's test is of the logit link without scale effects: take "
-                    'method="lr"'
+                    "Brant's test is defined for the logit link without scale "
+                    'effects: pass method="lr"'
                 )
             between = names_between(self.classes[self.observed])
             chi2, dof = brant_test(fit, groups, between)

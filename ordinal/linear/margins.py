@@ -241,8 +241,9 @@ class TableRows:
             text = variable.source
             if isinstance(text, str) and name in columns_of(text) and compares(text):
                 raise ValueError(
-                    f"marginal_effects needs slopes, and {shown(variable.name)} jumps "
-                    f"with {shown(name)}: give the comparison as a column of its own"
+                    f"marginal_effects needs a slope, and {shown(variable.name)} "
+                    f"is a step function of {shown(name)}: pass the comparison as "
+                    "a column of its own"
                 )
 
     def _coded(self, frame: Frame, offset: np.ndarray) -> At:
@@ -457,7 +458,10 @@ def rows_to_average(
     if X is None:
         for name, given in (("offset", offset), ("sample_weight", sample_weight)):
             if given is not None:
-                raise ValueError(f"{name} goes with X: training rows have theirs")
+                raise ValueError(
+                    f"{name} must be None without X, because the training rows have "
+                    "their own"
+                )
         fit = remembered(model, f"{asked} without X")
         D = fit.loss.design
         held, known, weight = D.X, D.offset, D.weight

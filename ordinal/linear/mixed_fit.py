@@ -278,8 +278,8 @@ def _asked_of(
     others = random is not None, groups is not None or slopes is not None
     if sum(others) + isinstance(X, str) > 1:
         raise ValueError(
-            "a formula, random, and groups with slopes go without one another: each "
-            "says which random effects there are"
+            "random effects must be given by one of a formula, random, and groups "
+            "with slopes: leave out the others"
         )
     if isinstance(X, str):
         if not is_frame(y):
@@ -291,11 +291,13 @@ def _asked_of(
         return fixed, y, asked
     check_in_memory("fit_clmm", X)
     if is_sparse(X):
-        raise TypeError("X must be dense: fit_clmm takes no sparse matrix")
+        raise TypeError(
+            "X must be dense for fit_clmm, got a sparse matrix: pass X.toarray()"
+        )
     if random is not None:
         if not is_frame(X) or not (names := feature_names(X)):
             raise TypeError(
-                "random goes with a data frame X, whose columns it names, got "
+                "random names columns of a data frame, and X is none, got "
                 f"{shown(X)}: pass groups={{name: labels}} with an array"
             )
         asked = read_random(random)
@@ -335,15 +337,16 @@ def _by_group(
         f"lie above 0 and up to {_HEAVIEST:g}"))  # fmt: skip
     if len(terms) > 1:
         raise ValueError(
-            "group_weight goes with one factor: groups of several are not independent"
+            "group_weight is for one grouping factor, because groups of several "
+            "are not independent: leave it out"
         )
     out = np.ones(terms[0].n_levels)
     out[terms[0].group] = weight
     if not np.array_equal(out[terms[0].group], weight):
         row = int(np.argmax(out[terms[0].group] != weight))
         raise ValueError(
-            "group_weight must be the same in all rows of a group, and differs in that "
-            f"of row {int(kept[row])}; weights of rows are sample_weight"
+            "group_weight must be the same in all rows of a group, but differs in "
+            f"row {int(kept[row])}: pass weights of rows as sample_weight"
         )
     return out
 
@@ -393,8 +396,8 @@ def _fit(
     if separated.size:
         names = [prepared.problem.shown_names[j] for j in separated.tolist()]
         raise ValueError(
-            f"no finite coefficients are the best: {', '.join(names)} tell ranks "
-            "apart without error; leave these columns out"
+            f"no finite coefficients are optimal, because {', '.join(names)} "
+            "separate ranks without error: leave these columns out"
         )
     terms = [part[1] for part in made]
     loss = MixedLikelihood(

@@ -197,8 +197,8 @@ class ClmmModel(PomModel):
             )
         ):
             raise ValueError(
-                "icc is of models with random intercepts only, without scale effects, "
-                "and of links with a variance"
+                "icc is defined for random intercepts without slopes and scale "
+                "effects, and for links whose noise has a variance"
             )
         between = sum(float(own.covariance[0, 0]) for own in self.random)
         return between / (between + _VARIANCE[self.link])
@@ -318,7 +318,9 @@ class ClmmModel(PomModel):
         """
         columns = read_effects(self.random, X)
         if not all(np.isfinite(z).all() for z in columns):
-            raise ValueError("X lacks values in a column with a random slope")
+            raise ValueError(
+                "X must have no missing value in a column with a random slope"
+            )
         n = len(columns[0])
         if effects == "new":
             new = np.full(n, -1, dtype=np.int64)
@@ -326,7 +328,10 @@ class ClmmModel(PomModel):
             return tuple(GroupTerm(own, z, new) for own, z in parts)
         labels, out = read_groups(self.random, groups, X), []
         if incomplete(labels, [], n).any():
-            raise ValueError("groups lack labels; effects='new' predicts without any")
+            raise ValueError(
+                "groups must have no missing label: pass effects='new' to predict "
+                "without groups"
+            )
         for own, given, z in zip(self.random, labels, columns, strict=True):
             names = [":".join(t) for t in zip(*map(as_text, given), strict=True)]
             place = {level: k for k, level in enumerate(own.levels.tolist())}
@@ -334,9 +339,9 @@ class ClmmModel(PomModel):
             if effects == "known" and (at < 0).any():
                 name = names[int(np.argmax(at < 0))]
                 raise ValueError(
-                    f"{own.name} {shown(name)} is no group of the training rows: "
-                    "effects='known_or_new' or 'new' predicts for groups that are not "
-                    "known"
+                    f"{own.name} {shown(name)} is not a group of the training "
+                    "rows: effects='known_or_new' or 'new' predicts for unknown "
+                    "groups"
                 )
             out.append(GroupTerm(own, z, at))
         return tuple(out)
@@ -445,8 +450,9 @@ class ClmmModel(PomModel):
         """Return the training rows of a model whose estimates have profiles."""
         if self.covariance_type != "observed":
             raise ValueError(
-                f"{asked} is of the likelihood, which the covariance of clusters does "
-                'without: take confint(method="wald"), or fit again without cluster'
+                f"{asked} needs the likelihood, which the covariance of clusters "
+                'does not rely on: pass confint(method="wald"), or fit again '
+                "without cluster"
             )
         if self.is_singular:
             raise ValueError(
@@ -459,9 +465,9 @@ class ClmmModel(PomModel):
         found: RememberedMixed | None = getattr(self, "remembered", None)
         if found is None:
             raise ValueError(
-                f"{asked} needs the training rows, which a model that has converged "
-                "has in the process that fitted it only, not after load, pickle or "
-                "copy: call it before, or fit again"
+                f"{asked} needs the training rows, which a converged model has "
+                "only in the process that fitted it, not after load, pickle or "
+                "copy: call it before these, or fit again"
             )
         return found
 
@@ -625,7 +631,8 @@ class ClmmModel(PomModel):
     def _check_rows(self, X: object) -> None:
         if X is None:
             raise ValueError(
-                "X must be given: a model of fit_clmm has no rows to average by default"
+                "X must be given, because a model of fit_clmm has no training "
+                "rows to average over"
             )
 
 
@@ -636,11 +643,14 @@ def _triangle(own: RandomEffects) -> np.ndarray:
 def _check_asked(effects: Effects, groups: object, offset: Any) -> None:
     check_choice("effects", effects, get_args(Effects))
     if groups is not None and not effects.startswith("known"):
-        raise ValueError("groups goes with effects='known' or 'known_or_new'")
+        raise ValueError(
+            "groups is for effects='known' or 'known_or_new': pass one of these, or "
+            "leave groups out"
+        )
     if np.ndim(offset) > 1:
         raise ValueError(
-            "offset must have one entry per row: models of fit_clmm take no offsets by "
-            "threshold"
+            "offset must have one entry per row: models of fit_clmm have no "
+            "offsets per threshold"
         )
 
 

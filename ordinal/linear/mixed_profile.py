@@ -291,7 +291,8 @@ class _Profile:
         x = self.search.minimum(near + (c - near[self.index]) * self.way)
         if self.search.ended:
             warn(
-                f"confint: a fit with a parameter held ended {Status.MAX_ITER.value}",
+                "confint: a fit with one parameter fixed ended with status "
+                f"{Status.MAX_ITER.value}",
                 ConvergenceWarning,
             )
         value, gradient = self.loss.value_and_gradient(x)
@@ -323,7 +324,8 @@ class _Profile:
                 new = min(new, farthest) if sign > 0 else max(new, farthest)
             c = new
         warn(
-            "confint: the profile of a parameter does not cross its level smoothly",
+            "confint: the profile likelihood of a parameter does not cross its "
+            "level smoothly: pass method='wald', or fit again with a smaller tol",
             ConvergenceWarning,
         )
         return c

@@ -346,7 +346,10 @@ class PomModel(Reports):
                 cuts = cuts - known
             return np.flatnonzero((np.diff(cuts, axis=1) < 0).any(axis=1))
         if offset is not None:
-            raise ValueError("offset must be None without X: training rows have theirs")
+            raise ValueError(
+                "offset must be None without X, because the training rows have their "
+                "own"
+            )
         design, x = (fit := remembered(self, "negative_rows")).loss.design, fit.x
         alpha, nu, _, _ = design.split(x)
         slopes = np.diff(design.J @ nu, axis=0)

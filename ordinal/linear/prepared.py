@@ -195,7 +195,10 @@ def _design(
     monotone = {} if training.coding is None else training.coding.monotone
     bound = [j for _, of in monotone.values() for j in of]
     if np.isin(bound, np.union1d(nominal, scale)).any():
-        raise ValueError("monotone effects are neither nominal nor of the scale")
+        raise ValueError(
+            "monotone effects must not be in nominal or scale: use fused(x), or the "
+            "column itself"
+        )
     known = training.offset
     if known is not None:
         known = read_offset(known, problem.n_samples)

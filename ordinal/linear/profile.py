@@ -103,8 +103,8 @@ def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
         at = new
     else:
         warn(
-            "confint: the profile of a parameter does not cross its level smoothly; an "
-            "end is where it does so within rounding",
+            "confint: the profile likelihood of a parameter does not cross its "
+            "level smoothly; the limit returned is the crossing within rounding",
             ConvergenceWarning,
         )
     _note(found, min(rises, default=0.0))
@@ -117,13 +117,15 @@ def _note(last: Minimum | None, rise: float) -> None:
     """
     if rise < -_CLOSE:
         warn(
-            f"confint: a fit with a parameter held has a log likelihood "
-            f"{-rise / 2:.3g} above that of the model, which is a local maximum",
+            "confint: a fit with one parameter fixed has a log likelihood "
+            f"{-rise / 2:.3g} above that of the model, which is therefore at a "
+            "local maximum: fit again from another start",
             ConvergenceWarning,
         )
     if last is not None and last.status is not Status.CONVERGED:
         warn(
-            f"confint: a fit with a parameter held ended {last.status.value}, "
-            f"{last.violation:.1e} standard errors from its optimum",
+            "confint: a fit with one parameter fixed ended with status "
+            f"{last.status.value}, {last.violation:.1e} standard errors from its "
+            "optimum",
             ConvergenceWarning,
         )

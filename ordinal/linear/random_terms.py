@@ -148,7 +148,9 @@ def _asked(left: str, bar: str, right: str) -> list[EffectsSpec]:
             effects.append(name)
     effects = [_INTERCEPT] * has_intercept + effects
     if not effects or len({*effects}) < len(effects):
-        raise ValueError(f"({left}|{right}) must have effects, each of them once")
+        raise ValueError(
+            f"({left}|{right}) must name one or more effects, each of them once"
+        )
     q = len(effects)
     free = np.eye(q, dtype=bool) if bar else np.tril(np.ones((q, q), dtype=bool))
     nested = [part.split(":") for part in right.split("/")]
@@ -165,8 +167,8 @@ def _asked(left: str, bar: str, right: str) -> list[EffectsSpec]:
 def _check_name(name: str) -> None:
     if not name or not re.fullmatch(r"[^()+*/:|~^-]+", name):
         raise ValueError(
-            f"random effects are of columns, not of {shown(name)}: make it a column of "
-            "the table"
+            f"random effects must be columns, not {shown(name)}: add it to the "
+            "table as a column"
         )
 
 
@@ -237,8 +239,8 @@ def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[np.ndarr
             labels = frame_columns(X, own.columns)
         else:
             raise ValueError(
-                f"groups must give the labels of {shown(own.name)}, because X is no "
-                "data frame"
+                f"groups must hold the labels of {shown(own.name)}, because X is "
+                "not a data frame"
             )
         out.append([as_array(label, "groups") for label in labels])
         for a in out[-1]:

@@ -181,7 +181,9 @@ def _knots(
         return np.asarray(np.quantile(values, np.linspace(0, 1, df + 1)))
     inside = x[(x >= bounds[0]) & (x <= bounds[1])]
     if not inside.size:
-        raise ValueError(f"{name} needs values between its bounds {listed(bounds)}")
+        raise ValueError(
+            f"{name} needs values of x between its bounds {listed(bounds)}, got none"
+        )
     inner = np.quantile(inside, np.linspace(0, 1, df - most + 2)[1:-1])
     return np.concatenate([bounds[:1], inner, bounds[1:]])
 

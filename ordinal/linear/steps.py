@@ -70,7 +70,8 @@ class TermFits:
         check_likelihood(model, asked)
         if model.coding is not None and model.coding.monotone:
             raise ValueError(
-                f"{asked} compares fits without constraints: use fused(x) for mo(x)"
+                f"{asked} compares fits without constraints: write fused(x) "
+                "instead of mo(x)"
             )
         self.model, self.asked = model, asked
         self.fit: FitMemory = remembered(model, asked)
@@ -250,8 +251,9 @@ def check_observed(model: Estimates, asked: str) -> None:
     """Raise ValueError for a model with a sandwich, which knows no likelihoods."""
     if model.covariance_type != "observed":
         raise ValueError(
-            f"{asked} compares likelihoods, and this model has a covariance that does "
-            f"without ({model.covariance_type}): fit without robust and cluster"
+            f"{asked} compares likelihoods, which the covariance of this model "
+            f"({model.covariance_type}) does not rely on: fit without robust and "
+            "cluster"
         )
 
 

@@ -141,7 +141,10 @@ def parse_formula(
     more = [name for name in dict.fromkeys(beside) if name in names and name not in own]
     for name in more:
         if name == response:
-            raise ValueError(f"{shown(name)} holds the labels, which have no effect")
+            raise ValueError(
+                f"{shown(name)} holds the labels and cannot be a term: leave it out on "
+                "the right side"
+            )
         if any(name in f.columns for term in terms for f in term if len(term) > 1):
             raise ValueError(
                 f"nominal and scale effects of {shown(name)}, which is in an "
@@ -190,7 +193,7 @@ def _read(text: str, names: Sequence[str]) -> Any:
         elif isinstance(error, RecursionError):
             reason = "it is nested too deeply"
         raise ValueError(
-            f"{shown(text)} is no formula: {shortened(reason)}{_hint(text)}"
+            f"{shown(text)} is not a formula: {shortened(reason)}{_hint(text)}"
         ) from error
 
 
@@ -220,9 +223,9 @@ class _WorkLimit:
             self._products += n * other
         if self._products > _MOST_PRODUCTS:
             raise ValueError(
-                f"{shown(self._text)} asks for more than {_MOST_PRODUCTS} products of "
-                "terms: write out those that are meant, such as x:z, and no power "
-                "above the number of terms"
+                f"{shown(self._text)} expands to more than {_MOST_PRODUCTS} "
+                "products of terms: write out the required ones, such as x:z, and "
+                "use no power above the number of terms"
             )
         return to_terms(*sets, context=context)
 
@@ -257,7 +260,8 @@ def _factor(text: str, kind: str, names: Sequence[str]) -> FormulaFactor:
     """One factor of a term: a column, a column as a category, or arithmetic."""
     if kind == "LITERAL":
         raise ValueError(
-            f"a term is of columns, not of numbers such as {text}: write I({text} * x)"
+            f"a term must contain a column, not a number alone, got {text}: write "
+            f"I({text} * x)"
         )
     if kind == "LOOKUP":
         return FormulaFactor(text, None, (_known(text, names),))
@@ -270,7 +274,7 @@ def _factor(text: str, kind: str, names: Sequence[str]) -> FormulaFactor:
         return _smooth(text, node, quoted, names)
     columns = tuple(_known(name, names) for name in columns_of(text))
     if not columns:
-        raise ValueError(f"a term is of columns, got {shown(text)}")
+        raise ValueError(f"a term must contain a column, got {shown(text)}")
     return FormulaFactor(text.replace("`", ""), text, columns)
 
 
@@ -287,8 +291,9 @@ def _category(
         or (len(arguments) == 2 and reference is None)
     ):
         raise ValueError(
-            f"a category is C(column) or C(column, Treatment('level')), got "
-            f"{shown(text)}; other contrasts there are not"
+            "a categorical term must be C(column) or C(column, "
+            f"Treatment('level')), got {shown(text)}: other contrasts are not "
+            "available"
         )
     return FormulaFactor(f"C({name})", None, (_known(name, names),), True, reference)
 
@@ -300,7 +305,9 @@ def _increments(
     name = column_name(node.args[0], quoted) if len(node.args) == 1 else None
     if name is None or node.keywords:
         kind = called(node)
-        raise ValueError(f"{kind} is of one column, {kind}(x), got {shown(text)}")
+        raise ValueError(
+            f"{kind} must be applied to one column, {kind}(x), got {shown(text)}"
+        )
     contrasts = _INCREMENTS[called(node)]
     shown_text = text.replace("`", "")
     return FormulaFactor(
@@ -319,7 +326,7 @@ def _smooth(
     expected = len(rest) + len(node.keywords)
     if first is None or len(given) < expected or not {*given} <= {*allowed}:
         raise ValueError(
-            f"{kind} is of a column and the options {listed(allowed)}, got "
+            f"{kind} must be given a column and the options {listed(allowed)}, got "
             f"{shown(text)}"
         )
     options = {k: _literal(k, value, text) for k, value in given.items()}
@@ -327,7 +334,7 @@ def _smooth(
     read = columns_of(source) if name is None else (name,)
     columns = tuple(_known(column, names) for column in read)
     if not columns:
-        raise ValueError(f"{kind} is of a column, got {shown(text)}")
+        raise ValueError(f"{kind} must be applied to a column, got {shown(text)}")
     return FormulaFactor(
         text.replace("`", ""),
         source if name is None else None,
@@ -483,7 +490,9 @@ def read_training(
     keep, n_missing = _complete(argument, table, vectors, missing)
     coded = isinstance(table, Frame) and not (parsed is None and table.is_of_numbers)
     if reference is not None and not coded:
-        raise ValueError("reference is for columns of categories, and X has none")
+        raise ValueError(
+            "reference is for categorical columns, and X has none: leave it out"
+        )
     if coded:
         keep = _without_weight_0(keep, given["sample_weight"])
     if not keep.all():
@@ -574,7 +583,8 @@ def _of_formula(
         for name in chosen:
             if name not in names:
                 raise ValueError(
-                    f"{argument} names {shown(name)}, which is no column of the table"
+                    f"{argument} names {shown(name)}, which is not a column of the "
+                    "table"
                 )
         if isinstance(value, str):
             value = frame_columns(data, chosen)[0]

@@ -294,7 +294,8 @@ def confidence_interval(
         check_choice("weights", weights, ("linear", "quadratic"))
         if metric != "kappa":
             raise ValueError(
-                f"weights is for metric='kappa', and {metric} has none: leave it out"
+                f"weights is for metric='kappa' only, got metric={metric!r}: "
+                "leave it out"
             )
     if metric == "kappa":
         C = rank_table(y_true, y_pred, labels, sample_weight)

@@ -258,7 +258,8 @@ def _check_cv(cv: Any) -> None:
     if not hasattr(cv, "split"):
         if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
             raise TypeError(
-                "cv must be a number of folds or an object with a split method, as "
-                f"every hold-out has other training rows; got {shown(cv)}"
+                "cv must be a number of folds or an object with a split method, "
+                "because every outer training set needs splits of its own, got "
+                f"{shown(cv)}"
             )
         check_count("cv", cv)

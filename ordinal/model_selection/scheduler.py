@@ -393,7 +393,7 @@ class Store:
                 "content": {"task": path.stem, "outcomes": list(outcomes)} as content,
             } if checksum == _checksum(content) and len(outcomes) == n_points:
                 return [self._outcome(node) for node in outcomes]
-        raise ValueError("not what a search stores")
+        raise ValueError("it is not a list of outcomes")
 
     def _outcome(self, node: Any) -> Outcome:
         """Return an outcome as it was put; ValueError for one that no task returns."""
@@ -468,8 +468,8 @@ def _feed(digest: Any, value: Any, where: str) -> None:  # noqa: C901, one case 
         digest.update(f"{value.__module__}.{value.__qualname__}".encode())
     else:
         raise TypeError(
-            f"{where} is {shown(value)}, which a store= cannot know again; take a "
-            "function of a module, a number, a string or an array"
+            f"{where} is {shown(value)}, which store= cannot identify in a later "
+            "run: pass a function of a module, a number, a string or an array"
         )
 
 

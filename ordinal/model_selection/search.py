@@ -244,7 +244,8 @@ class Search:
             twice = [name for name in point if name in self._work.options]
             if twice:
                 raise ValueError(
-                    f"{shortened(twice[0])} is searched, and given for every fit"
+                    f"{shortened(twice[0])} must not be both tuned and given for "
+                    "every fit: leave one of them out"
                 )
             number = self.trials.add(point, stage)
             if number is not None:

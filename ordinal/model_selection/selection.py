@@ -255,7 +255,9 @@ class Selection(Storable):
 
     def _check(self) -> None:
         if not (self.splits and max(self.best, self.one_se) < len(self.points)):
-            raise ValueError("best and one_se must be among the points, of some folds")
+            raise ValueError(
+                "best and one_se must number points, and splits must not be empty"
+            )
 
 
 def model_in(found: Any) -> Any:

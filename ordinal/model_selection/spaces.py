@@ -566,7 +566,8 @@ class UniformDesign(Immutable):
                 raise ValueError(f"others must be a mapping, got {shown(others)}")
             if not all(isinstance(k, str) and k not in ("C", "gamma") for k in others):
                 raise ValueError(
-                    f"others must name arguments but C and gamma, got {listed(others)}"
+                    "others must name parameters other than C and gamma, got "
+                    f"{listed(others)}"
                 )
             ranges = {
                 name: check_range(shortened(name), given, check_finite)

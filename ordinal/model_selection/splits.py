@@ -229,7 +229,9 @@ def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
         return [int(m) for m in np.unique(np.geomspace(least, n, min(k, n)).round())]
     given = as_real_array(sizes, "sizes")
     if given.ndim != 1 or given.size == 0:
-        raise ValueError(f"sizes must be a number or numbers, got {shown(sizes)}")
+        raise ValueError(
+            f"sizes must be a number or a sequence of numbers, got {shown(sizes)}"
+        )
     of_rows = np.asarray(sizes).dtype.kind in "iu"
     with np.errstate(invalid="ignore"):  # refused below
         # 0.07 * 100 is 7.000000000000001, which means 7 rows.

@@ -72,7 +72,8 @@ def chosen_preprocess(
         how = preprocess_for(fit, preprocess)
         if standardize is not None:
             raise ValueError(
-                "standardize is an argument of the TablePreprocessor where there is one"
+                "standardize must be left out where preprocess is a "
+                "TablePreprocessor, which has a standardize of its own"
             )
         return how
     method = method_of(unwrapped(fit)[0])
@@ -169,8 +170,8 @@ def read_rows(
         return Problem.from_arrays(values, y, missing=True, **labels), table, names
     if method is None:
         raise TypeError(
-            "X comes in chunks, which fits of this package alone read: fit is "
-            f"{shown(fit)}"
+            "X comes in chunks, which only the methods of this package read: pass "
+            f"the name of one, or X in memory; got fit={shown(fit)}"
         )
     if preprocess not in (None, Standardizer):
         raise ValueError(
@@ -346,14 +347,20 @@ class Work:
         for name in () if method is None else sorted(method.by_row):
             if self.given.get(name) is not None:
                 raise TypeError(
-                    f"{name} has one entry per row, and sample_weight alone is split"
+                    f"{name} has one entry per row, and sample_weight is the only "
+                    "such argument that a search divides between folds: leave "
+                    f"{name} out"
                 )
         # Its state would depend on the order in which tasks run.
         if isinstance(self.given.get("rng"), np.random.Generator):
-            raise TypeError("rng of the fits must be a seed: they share no generator")
+            raise TypeError(
+                "rng of the fits must be a seed, because they cannot share one "
+                "generator: pass an integer"
+            )
         if self.given.get("kernel") == "precomputed":
             raise ValueError(
-                "kernel='precomputed' has no features to split and to scale"
+                "kernel must not be 'precomputed', because a search divides and "
+                "scales features: pass features and the name of a kernel"
             )
 
     @property

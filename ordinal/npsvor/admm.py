@@ -131,7 +131,10 @@ class NpsvorAdmm(Npsvor):
         if basis is None:
             return checked
         if self.polish:
-            raise ValueError("polish=True needs the whole kernel; it excludes basis=")
+            raise ValueError(
+                "polish=True needs the whole kernel and cannot be combined with "
+                "basis=: leave one of them out"
+            )
         low_rank = read_basis(basis, problem.n_samples)
         if isinstance(low_rank, float) and low_rank == 1:
             raise ValueError("basis as a part of the trace must be in (0, 1), got 1.0")
@@ -144,8 +147,8 @@ class NpsvorAdmm(Npsvor):
             return
         if (shares[basis] == 1).all(axis=0).any():
             raise ValueError(
-                "basis must have rows in two folds of probability=True: those named "
-                "are left out together, so name more"
+                "basis must have rows in two folds of probability=True, but all "
+                "rows of it are left out together: name more rows"
             )
 
     def own_solver(self, options: KernelOptions) -> Admm:

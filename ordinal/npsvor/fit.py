@@ -465,7 +465,8 @@ def _family(
     if solver == "smo":
         if given:
             raise ValueError(
-                f"{', '.join(given)}: for solver='admm' only, got solver='smo'"
+                f"{', '.join(given)} must be left out with solver='smo': for "
+                "solver='admm' only"
             )
         return Npsvor(function, cost, normalize)
     checked: dict[str, Any] = {
@@ -499,7 +500,9 @@ def _point(point: Any) -> Parameters:  # noqa: ANN401  (checked here)
         raise TypeError(f"points must hold mappings, got {shown(point)}")
     unknown = set(point) - set(_VARYING)
     if unknown:
-        raise ValueError(f"points know C, C2 and epsilon, got {listed(list(unknown))}")
+        raise ValueError(
+            f"points may set C, C2 and epsilon only, got {listed(list(unknown))}"
+        )
     return _parameters(**point)
 
 

@@ -161,13 +161,15 @@ class OpbeModel(KernelModel):
 
     def _check_values(self) -> None:
         if self.cuts.shape[1] != 2 or self._present.size < 2:
-            raise ValueError("cuts must be two a rank, finite for two ranks")
+            raise ValueError("cuts must have two columns, finite for two ranks or more")
         known = self.cuts[self._present]
         ends = known[0, 0], -known[-1, 1]
         inner = known.ravel()[1:-1]
         absent = np.delete(self.cuts, self._present, axis=0)
         if ends != (-np.inf, -np.inf) or not (absent == np.inf).all():
-            raise ValueError("cuts must be infinite where there are no ranks beyond")
+            raise ValueError(
+                "cuts must be infinite below the lowest rank and at absent ranks"
+            )
         if not (np.abs(inner) <= _LARGEST).all():
             raise ValueError(f"cuts must be at most {_LARGEST:g}")
 

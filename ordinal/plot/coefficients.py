@@ -79,7 +79,10 @@ def coefficients(
     if not isinstance(model, PomModel):
         raise TypeError(f"model must be a PomModel, got {shown(model)}")
     if not model.coef.size:
-        raise ValueError("model has no coefficients that all thresholds share")
+        raise ValueError(
+            "model must have coefficients that all thresholds share, and this one has "
+            "none"
+        )
     if check_flag("odds_ratios", odds_ratios):
         table, column, none = model.odds_ratios(level, method=method), "odds_ratio", 1.0
     else:
@@ -256,7 +259,7 @@ def importance(
     """
     if not isinstance(explanation, Explanation):
         raise TypeError(
-            "explanation must be what a model's explain returns, got "
+            "explanation must be the result of a model's explain, got "
             f"{shown(explanation)}"
         )
     k = len(explanation.names)
@@ -350,7 +353,8 @@ def residuals(
     if check_flag("partial", partial):
         if labels is not None or name not in model.coef_names:
             raise ValueError(
-                f"partial needs a number with a coefficient, and {shown(name)} is none"
+                "partial must be numeric features with a coefficient, got "
+                f"{shown(name)}"
             )
         effect = model.coef[model.coef_names.index(name)]
         value = value + effect * (x - x[used].mean())

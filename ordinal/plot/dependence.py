@@ -285,7 +285,9 @@ def partial_dependence(
     model = fitted(model)
     check_choice("of", of, (None, "probability", "score"))
     if isinstance(getattr(innermost(model), "kernel", None), Precomputed):
-        raise ValueError("model has a precomputed kernel, and no features to vary")
+        raise ValueError(
+            "model must be fitted to features, and this one has a precomputed kernel"
+        )
     rows = GridRows(model, X, sample_weight, check_count("max_rows", max_rows))
     j = column_number(feature, rows.names, "feature")
     values, is_category = values_along(model, rows, j, at)

@@ -394,7 +394,10 @@ def _draw_chosen(found: Nested, along: Dimensions, ax: Axes | None) -> Axes:
     """Circles with the number of hold-outs that chose a point, on those tried."""
     tried = [point for one in found.selections for point in one.points]
     if along.x is None or (along.y is not None and along.y not in along.numeric):
-        raise ValueError("found must have searched one number, or give x and y of them")
+        raise ValueError(
+            "found must be a search of one numeric parameter: name two of its "
+            "parameters by x and y"
+        )
     names = [along.x] if along.y is None else [along.x, along.y]
     ax = axes_of(ax, 5.6, 4.2 if along.y else 1.8)
     places = _places(tried, names)

@@ -173,7 +173,9 @@ def interaction(
     _check_model(model)
     found = model.interaction(a, b)
     if found.values.size == 0:
-        raise ValueError(f"a and b must have values, got {listed(found.names)}")
+        raise ValueError(
+            f"a and b must be features with values, got {listed(found.names)}"
+        )
     ax = axes_of(ax, 5.2, 4.2)
     # the effect at all values; the last row and column are where one is missing
     grid = np.block(

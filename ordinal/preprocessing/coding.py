@@ -187,8 +187,8 @@ class TablePreprocessor(PreprocessorOptions):
         empty = [name for name, here in zip(names, fill, strict=True) if np.isnan(here)]
         if empty:
             warn(
-                f"no training row has a value in {enumerated(empty)}, which will be 0 "
-                "in all rows",
+                f"no training row has a value in {enumerated(empty)}, and such columns "
+                "are 0 in all rows: leave them out",
                 EmptyColumnsWarning,
             )
         return coding._standardized(frame, w) if self.standardize else coding

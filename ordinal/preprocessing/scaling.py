@@ -338,7 +338,9 @@ def impute_low_rank(
     for axis, line in enumerate(("column", "row")):
         empty = np.flatnonzero(~W.any(axis=axis))
         if empty.size:
-            raise ValueError(f"{line} {empty[0]} of X has no entry to go by: drop it")
+            raise ValueError(
+                f"{line} {empty[0]} of X has no observed entry to impute from: drop it"
+            )
     # Squares of numbers in (-1, 1) neither overflow nor vanish.
     exponent = np.frexp(np.abs(X[W > 0]).max())[1]
     scaled = np.ldexp(np.where(W > 0, X, 0.0), -exponent)

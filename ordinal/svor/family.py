@@ -76,15 +76,20 @@ def check_start(start: Any, problem: Problem, kernel: Kernel, needs_dual: bool) 
     if not isinstance(start, SvorModel):
         raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
     if needs_dual and start.dual is None:
-        raise ValueError("start is a model on a basis, which has no duals to begin at")
+        raise ValueError(
+            "start must be a model of the whole kernel, whose dual variables are "
+            "known, got a model on a basis"
+        )
     if not np.array_equal(start.classes, problem.classes):
         raise ValueError(
-            f"start has the classes {listed(start.classes)}, the data "
-            f"{listed(problem.classes)}"
+            f"start must have the classes of the data, {listed(problem.classes)}, "
+            f"got {listed(start.classes)}"
         )
     by_number = isinstance(kernel, Precomputed)
     if isinstance(start.kernel, Precomputed) != by_number:
-        raise ValueError("start and the fit must both be of a precomputed kernel")
+        raise ValueError(
+            "start and the fit must both have a precomputed kernel, or neither"
+        )
     if isinstance(start.support, CSR) != isinstance(problem.X, CSR) and not by_number:
         raise ValueError("start and X must both be dense or both be CSR")
     names = {start.feature_names, problem.feature_names}

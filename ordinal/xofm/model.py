@@ -281,7 +281,8 @@ class XofmModel(Model):
         """
         if not isinstance(like, XofmModel) or like.classes.size != self.classes.size:
             raise TypeError(
-                f"like must be such a model, of as many ranks, got {shown(like)}"
+                "like must be an XofmModel with the same number of ranks, "
+                f"{self.classes.size}, got {shown(like)}"
             )
         Z = np.array(read_features(X, self.n_features, missing=True))
         for j, labels in enumerate(self.categories):

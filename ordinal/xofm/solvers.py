@@ -85,7 +85,8 @@ def hold_out_rows(
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
     if np.unique(rows.rank[test]).size < 2:
         raise ValueError(
-            f"early_stopping={share} holds out {test.size} rows of one class: no pairs"
+            f"early_stopping={share} must hold out rows of two classes or more, "
+            f"got {test.size} rows of one class: raise the share"
         )
     return rows.take(train), rows.take(test)
 
