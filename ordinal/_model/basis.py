@@ -24,12 +24,12 @@ from .preparation import PreparedWithKernel
 
 _LEAST_PER_FEATURE = 4
 _MANY, _WIDEST = 2000, 1000  # rows and columns of a linear kernel: tools/bench/scale.py
-# Of a basis whose size is to be found: the least and the largest number of rows, and
-# how many of all rows there must be for each of those above _FEW
+# Bounds of the size of a basis that is to be found, and the number of rows that are
+# required for each basis row above _FEW.
 _LEAST_BASIS, _MOST_BASIS, _FOR_EACH, _FEW = 100, 4000, 16, 1000
-TRIAL_GAP = 1e-2  # relative, of models that tell how many are enough
-_HELD_OUT = 20_000  # rows that judge it
-_MOST_ROWS = 200_000  # of a sample on which it is found
+TRIAL_GAP = 1e-2  # relative gap of trial models, which determine the size of a basis
+_HELD_OUT = 20_000  # hold-out rows that judge trial models
+_MOST_ROWS = 200_000  # most rows of the sample on which the size is determined
 
 
 def read(
@@ -43,7 +43,7 @@ def read(
     n, d = problem.n_samples, problem.n_features
     if basis is not None:
         return read_choice(basis, n, d)
-    # Below that the kernel matrix is small, and its duals say which rows matter.
+    # With fewer rows, the kernel matrix is small, and dual variables are available.
     few = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
     return (
         BasisChoice("columns") if few and is_linear(kernel) and not by_duals else None
@@ -53,8 +53,9 @@ def read(
 def held_for(
     choice: BasisChoice | None, prepared: PreparedWithKernel
 ) -> PreparedWithKernel:
-    """Return the entry of a fit with its rows in memory if it needs the whole kernel
-    matrix; ValueError for many rows that are read in chunks.
+    """Return a prepared fit with its rows in memory if it needs the kernel matrix.
+
+    Raises ValueError for many rows that are read in chunks.
     """
     problem = prepared.problem
     if choice is not None or not isinstance(problem, ChunkedProblem):
@@ -72,7 +73,7 @@ def held_for(
 def chosen(
     choice: BasisChoice, kernel: Kernel, problem: Problem, seed: int, n_threads: int
 ) -> Features:
-    """Features of the rows of a problem on the basis that a choice means."""
+    """Return the features of the rows of a problem on the chosen basis."""
     if choice.way == "columns":
         assert isinstance(kernel, Linear | LinearARD)
         return ColumnFeatures(kernel, problem.n_features)
@@ -136,8 +137,8 @@ def features_among(
 ) -> Features:
     """Return the features for a problem of these rows.
 
-    A precomputed kernel knows rows by their numbers: its features are on the basis rows
-    among them.
+    A precomputed kernel identifies rows by number, so only the basis rows among these
+    rows form the basis.
     """
     if not isinstance(kernel, Precomputed):
         return features

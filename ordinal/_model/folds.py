@@ -23,9 +23,9 @@ from .._watch.monitor import Monitor
 from ..kernels import Precomputed
 
 N_FOLDS = 5
-_ROUNDING = 1e-9  # of a sum of weights, in units
-_MOST = 50_000  # rows that are dealt out where a few of very many are enough
-_LEAST = 10  # of each rank
+_ROUNDING = 1e-9  # rounding error of a sum of weights, in units
+_MOST = 50_000  # rows that are assigned to folds, where not all are needed
+_LEAST = 10  # of these, least number per rank
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,11 +35,11 @@ class FoldSplit:
     Attributes
     ----------
     problem : Problem
-        What is left to train on.
+        Training set of the fold.
     train : numbers of its rows in the whole problem
     test : numbers of the rows that are scored
     weight : (len(test),) array
-        How much of their weight is scored here.
+        Share of their weight that is scored in this fold.
     X_test : their features
     """
 
@@ -54,16 +54,16 @@ class FoldSplit:
 class FewFolds:
     """Folds of some rows.
 
-    Of very many, a few tell as much of a link as all of them; the others are trained on
-    in every fold.
+    A sample of very many rows determines a link as well as all of them. The other rows
+    are in the training set of every fold.
 
     Attributes
     ----------
     rows : (k,) numbers of rows, increasing
     share : (k, N_FOLDS) array
-        As from `fold_shares`.
+        Shares as returned by `fold_shares`.
     factor : (k,) array
-        The weight of a rank in all, by that in these rows.
+        Weight of each rank in all rows, divided by its weight in these rows.
     """
 
     rows: np.ndarray
@@ -77,8 +77,10 @@ Shares: TypeAlias = np.ndarray | FewFolds
 def draw_few_folds(
     problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
 ) -> FewFolds:
-    """Folds of at most some 50 000 rows, drawn at random: of each rank its share, but
-    ten at least. All of fewer rows are dealt out, as by `fold_shares`.
+    """Return folds of some 50 000 rows at most, drawn at random from each rank.
+
+    Ranks are represented in proportion, with at least ten rows each. If there are fewer
+    rows, all of them are assigned, as by `fold_shares`.
     """
     n, rank = problem.n_samples, problem.rank
     if n <= _MOST:
@@ -110,21 +112,21 @@ def draw_few_folds(
 def fold_shares(
     problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
 ) -> np.ndarray:
-    """Return the share of every row's weight that each fold scores, (n, N_FOLDS); 0 in
-    all for rows that are only trained on.
+    """Return the share of every row's weight that each fold scores, (n, N_FOLDS).
 
-    Weights count observations, as everywhere: a row of weight 2 is two, which may be in
-    two folds, as the row written twice would be. The folds follow from `rng` and from
-    what rows hold, and not from their places: rows of one rank are dealt out in the
-    order of a hash of their features (of a precomputed kernel, of their number). Rows
-    alike are one heap of weight, which is dealt in as many equal units as it holds
-    whole ones. A unit weighs 1 or, if that is more, as much as the lightest heap of its
-    rank, so that weights all ten times as large leave the folds as they are; but at
-    most a fifth of the rank, so that few heaps fill all folds.
+    The shares are 0 for rows that are only trained on. Weights count observations: a
+    row of weight 2 is two rows, which may be in two folds. The folds depend on `rng`
+    and on the contents of the rows, not on their order: rows of one rank are assigned
+    in the order of a hash of their features (of their number if K is precomputed).
+    Identical rows form one heap of weight, which is divided into as many equal units as
+    it holds whole ones. A unit has weight 1, or the weight of the lightest heap of its
+    rank if that is more, so that multiplying all weights by 10 does not change the
+    folds. It has at most a fifth of the weight of its rank, so that few heaps suffice
+    for all folds.
 
-    Folds hold every rank in its share. The only unit of a rank is never left out, lest
-    the rank have none: the model of all rows must score it. Rows without weight have
-    nothing to tell.
+    Every fold has all ranks in proportion. The only unit of a rank is never held out,
+    because its rank would then be missing: the model of all rows must score it. Rows
+    without weight are in no fold.
     """
     share = dealt_shares(problem, rng, kernel)
     if not share.any():
@@ -138,7 +140,7 @@ def fold_shares(
 def dealt_shares(
     problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
 ) -> np.ndarray:
-    """Return the shares of `fold_shares`: all 0 if no rank has two units."""
+    """Return the shares of `fold_shares`, which are all 0 if no rank has two units."""
     by_number = isinstance(kernel, Precomputed)
     X = np.arange(1.0, 1 + problem.n_samples)[:, None] if by_number else problem.X
     content = content_hash(X, int(rng.integers(2**63)))
@@ -167,16 +169,14 @@ def dealt_shares(
 def _scored(units: np.ndarray) -> np.ndarray:
     """Return how many of the first units each fold has, (len(units), N_FOLDS).
 
-    Units are dealt out in order.
+    Units are assigned in order.
     """
     rounds, rest = np.divmod(units[:, None], N_FOLDS)
     return np.asarray(rounds + np.clip(rest - np.arange(N_FOLDS), 0, 1))
 
 
 def never_scored(problem: Problem, share: Shares) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and weights of rows that are dealt out and in no fold: those that are all
-    there is of their rank.
-    """
+    """Return numbers and weights of rows in no fold, the only ones of a rank."""
     rows, share, factor = _dealt(problem, share)
     single = ~share.any(axis=1) & (problem.weight[rows] > 0)
     return rows[single], (problem.weight[rows] * factor)[single]
@@ -185,9 +185,7 @@ def never_scored(problem: Problem, share: Shares) -> tuple[np.ndarray, np.ndarra
 def _dealt(
     problem: Problem, share: Shares
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows that are dealt out, their shares, and what their weights are
-    times.
-    """
+    """Return the rows that are assigned to folds, their shares, and weight factors."""
     if isinstance(share, FewFolds):
         return share.rows, share.share, share.factor
     return np.arange(problem.n_samples), share, np.ones(1)
@@ -196,7 +194,7 @@ def _dealt(
 def out_of_fold(
     problem: Problem, kernel: Kernel | None, share: Shares
 ) -> Iterator[FoldSplit]:
-    """Return the parts of a problem, one for every fold that scores something."""
+    """Yield the split of a problem for every fold that scores rows."""
     rows, share, factor = _dealt(problem, share)
     for scored in share.T:
         if not scored.any():
@@ -255,7 +253,7 @@ def hold_out(rank: np.ndarray, n_test: int, rng: np.random.Generator) -> np.ndar
     No rank that has rows loses its last one.
     """
     count = np.bincount(rank)
-    # of rows grouped by rank: the place of each within its group
+    # position of each row within its rank, for rows grouped by rank
     place = np.arange(rank.size) - np.repeat(np.cumsum(count) - count, count)
     take = _apportion(n_test, count, rng)
     held = np.zeros(rank.size, dtype=bool)
@@ -271,7 +269,7 @@ def held_out_size(test_size: float | int, n: int, n_ranks: int) -> int:
     if isinstance(test_size, Integral) and not isinstance(test_size, bool):
         n_test = int(test_size)
     elif isinstance(test_size, Real) and 0 < test_size < 1:
-        # 0.07 * 100 is 7.000000000000001: a product this near an integer is one
+        # 0.07 * 100 is 7.000000000000001: a product so near an integer counts as one
         n_test = math.ceil(test_size * n - 1e-9)
     else:
         raise ValueError(
@@ -287,7 +285,7 @@ def held_out_size(test_size: float | int, n: int, n_ranks: int) -> int:
 
 
 def _apportion(n_test: int, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Test rows of each rank: sum n_test, at most count - 1, by largest remainder."""
+    """Return numbers of test rows per rank: their sum is n_test, each < its count."""
     n = int(count.sum())
     take = n_test * count // n  # < count, as n_test < n
     shuffled = rng.permutation(count.size)  # argmax then breaks ties at random
@@ -306,10 +304,9 @@ def calibrate(
 ) -> list[Any]:
     """Return the models with links fitted to out-of-fold scores.
 
-    As they are without folds.
-
-    Where time is up the link makes do with the folds so far, if they score every rank.
-    Where a few are enough, which is so of very many rows, it always does.
+    Without folds, they are returned unchanged. If time is up, the link is fitted to the
+    folds so far, provided that they score every rank. For very many rows, some folds
+    always suffice.
 
     Parameters
     ----------
@@ -320,7 +317,7 @@ def calibrate(
     share : (n, N_FOLDS) array, FewFolds, or None
         From `fold_shares` or `draw_few_folds`.
     fit : callable
-        Makes the models of a part of the problem that holds the rows it is told.
+        Fits the models to a part of the problem, given the numbers of its rows.
     monitor : that of the fit
     """
     if share is None:

@@ -24,13 +24,12 @@ from .._input.columns import as_objects
 from .._input.labels import is_missing
 
 _DRAWS = 3
-_TRIED = 1000  # groups of a fold that are tried for exchanges: so many balance by then
-_ROUNDING = 1e-12  # what (B), whose terms are shares of rows, must fall by
+_TRIED = 1000  # most groups of a fold that are tried for exchanges
+_ROUNDING = 1e-12  # least decrease of (B), whose terms are shares of rows
 
 
 def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct labels of a vector in sorted order, the number of each row's
-    among them, (n,), and how many rows each has.
+    """Return sorted distinct labels, the number of each row's label, and their counts.
 
     Labels are of any kind that sorts.
     """
@@ -47,7 +46,7 @@ def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray
             raise ValueError(f"{name} has no label in row {missing[0]}")
     try:
         return np.unique(a, return_inverse=True, return_counts=True)
-    except TypeError:  # of a comparison
+    except TypeError:  # labels that cannot be compared
         raise TypeError(f"{name} must hold labels that sort, got {listed(a)}") from None
 
 
@@ -107,19 +106,20 @@ def _counts(rank: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def _scaled(counts: np.ndarray) -> np.ndarray:
-    """Return the numbers in units in which (B) is a sum of squares."""
+    """Return the counts in units in which (B) is a sum of squares."""
     return np.asarray(counts / np.sqrt(counts.sum(axis=0)))
 
 
 def _dealt(counts: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
     """Return the fold of every group, for equal shares.
 
-    Of the folds that are as good as any by (B), a group goes to the one with the fewest
-    rows: an empty one, as long as there is any. Groups of the same commonest rank
-    follow each other, so that folds of single rows differ by one row at most.
+    Among the folds that are best by (B), a group is assigned to the one with the fewest
+    rows, which is an empty one while there is any. Groups with the same most frequent
+    rank are assigned one after the other, so that folds of single rows differ by at
+    most one row.
     """
     a, size = _scaled(counts), counts.sum(axis=1)
-    held = np.zeros((n_folds, a.shape[1]))  # what (B) sees of each fold
+    held = np.zeros((n_folds, a.shape[1]))  # scaled counts of each fold
     rows = np.zeros(n_folds)
     fold = np.empty(len(a), dtype=np.int64)
     order = rng.permutation(len(a))
@@ -137,7 +137,7 @@ def _drawn(
 ) -> np.ndarray:
     """Draw hold-out groups at random that bring the ranks near to their share.
 
-    The best of a few such draws is returned; more draws would favour fewer groups.
+    The best of a few draws is returned; more draws would favour few groups.
     """
     square = np.einsum("gk,gk->g", a, a)
     least, best = np.inf, np.zeros(len(a), dtype=bool)
@@ -160,11 +160,11 @@ def _drawn(
 
 
 def _exchange(a: np.ndarray, fold: np.ndarray, n_folds: int) -> None:
-    """Exchange groups of different folds until (B) falls no more, updating `fold`.
+    """Exchange groups of different folds while (B) decreases, and update `fold`.
 
-    To exchange g of fold f for q of fold h adds 2 d (held_h - held_f) + 2 d d to (B),
-    with d = a_g - a_q and the sums of a over the folds. The last row of `a` stands for
-    none, which every fold has.
+    Exchanging g of fold f for q of fold h adds 2 d (held_h - held_f) + 2 d d to (B),
+    where d = a_g - a_q, and held are the sums of a over the folds. The last row of `a`
+    stands for no group, which every fold contains.
     """
     held = np.stack([a[fold == f].sum(axis=0) for f in range(n_folds)])
     a = np.vstack([a, np.zeros(a.shape[1])])
@@ -177,7 +177,7 @@ def _exchange(a: np.ndarray, fold: np.ndarray, n_folds: int) -> None:
             along = a @ (held[h] - held[f])
             added = (square[g] + along[g])[:, None] + square[q] - along[q]
             added -= 2 * a[g] @ a[q].T
-            # The best exchange of two folds, not the first that is good: fewer rounds.
+            # The best exchange of two folds, not the first good one, saves rounds.
             i, j = np.unravel_index(added.argmin(), added.shape)
             if added[i, j] >= -_ROUNDING:
                 continue

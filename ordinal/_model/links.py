@@ -23,7 +23,7 @@ from .._input.fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, fini
 from .._input.problem import around_ranks
 from .._input.sparse import Immutable, read_only
 
-_MAX_STEPS = 100  # of Newton; a dozen is usual
+_MAX_STEPS = 100  # most Newton steps; a dozen is usual
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -46,8 +46,8 @@ class CumulativeLink(Immutable):
     offsets: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
 
     def __call__(self, score: np.ndarray) -> np.ndarray:
-        """Probabilities of the r ranks for (n,) scores; rows sum to 1."""
-        # P(y > j) beside P(y <= j): a difference of two numbers near 1 has no digits
+        """Return probabilities of the r ranks for scores, (n,); rows sum to 1."""
+        # P(y > j) is computed beside P(y <= j), because differences near 1 lose digits.
         with np.errstate(over="ignore"):  # which the limit makes good
             steep = np.clip(self.slope * score[:, None], -_LARGEST, _LARGEST)
             z = self.offsets - steep
@@ -65,7 +65,7 @@ class CumulativeLink(Immutable):
     def fit(
         cls, score: np.ndarray, rank: np.ndarray, weight: np.ndarray, r: int
     ) -> CumulativeLink:
-        """Platt scaling of the r - 1 events y <= j with one slope for all.
+        """Fit by Platt scaling of the r - 1 events y <= j, with one slope for all.
 
         The sum of the r - 1 log losses is convex; at its minimum the mean probability
         of each event is its (smoothed) share of the rows, which orders the offsets.
@@ -113,7 +113,7 @@ class SoftmaxLink(Immutable):
     offsets: Annotated[np.ndarray, Array("f8", "r"), finite_or(-np.inf)]
 
     def __call__(self, distance: np.ndarray) -> np.ndarray:
-        """Probabilities of the r ranks for (n, r) distances; rows sum to 1."""
+        """Return probabilities of the r ranks for distances, (n, r); rows sum to 1."""
         has = np.isfinite(self.offsets)
         P = np.zeros(distance.shape)
         with np.errstate(over="ignore"):  # which the limits make good
@@ -126,13 +126,13 @@ class SoftmaxLink(Immutable):
     def fit(
         cls, distance: np.ndarray, rank: np.ndarray, weight: np.ndarray, r: int
     ) -> SoftmaxLink:
-        """Multinomial logistic regression on the distances, one slope for all."""
+        """Fit multinomial logistic regression on the distances, with one slope."""
         count = np.bincount(rank, weight, minlength=r)
         present = np.flatnonzero(count > 0)
         N = count[present]
         own = rank[:, None] == present
         target = np.where(own, (N + 1) / (N + 2), 0.0)
-        # what Platt's target leaves goes to the other ranks alike
+        # the remainder of Platt's target is divided equally among the other ranks
         rest = 1 - target.sum(axis=1, keepdims=True)
         target += np.where(own, 0.0, rest / max(1, present.size - 1))
         x = distance[:, present]
@@ -156,7 +156,7 @@ class SoftmaxLink(Immutable):
             H[1:, 1:] = np.diag(h.sum(axis=0)) - h.T @ mean
             H[0, 0] = (h * centred**2).sum()
             H[0, 1:] = H[1:, 0] = -(h * centred).sum(axis=0)
-            # a shift of all offsets changes nothing; this keeps their mean at 0
+            # a common shift of the offsets has no effect; their mean is kept at 0
             H[1:, 1:] += weight.sum() / present.size
             return gradient, H
 
@@ -185,7 +185,7 @@ class PartitionLink(Immutable):
     offsets: Annotated[np.ndarray, Array("f8", "q-1"), FINITE]
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Probabilities of the q ranks for (n, q - 1) values; rows sum to 1."""
+        """Return probabilities of the q ranks for values, (n, q - 1); rows sum to 1."""
         with np.errstate(over="ignore"):  # which the limit makes good
             steep = np.clip(self.slopes * values, -_LARGEST, _LARGEST)
             above = falling(_sigmoid(steep - self.offsets))
@@ -198,7 +198,7 @@ class PartitionLink(Immutable):
     def fit(
         cls, values: np.ndarray, rank: np.ndarray, weight: np.ndarray, r: int
     ) -> PartitionLink:
-        """Platt scaling of each event y > j on its own."""
+        """Fit by Platt scaling of each event y > j separately."""
         present = np.flatnonzero(np.bincount(rank, weight, minlength=r) > 0)
         each = [
             CumulativeLink.fit(value, (rank > k).astype(int), weight, 2)
@@ -210,15 +210,16 @@ class PartitionLink(Immutable):
 
 
 def falling(values: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """Return the nearest sequences that do not rise, for each row of values, (n, T), by
-    least squares with the weights of the T columns, if given.
+    """Return the least-squares fit of a non-increasing sequence to each row, (n, T).
+
+    Columns have weights if they are given.
     """
     rises = (values[:, 1:] > values[:, :-1]).any(axis=1)
     if not rises.any():
         return values
     some = values[rises]
     n, T = some.shape
-    # pools of neighbours, of which the last one of a row is number `last`
+    # pools of adjacent columns; `last` is the number of the last pool of each row
     mean, size = np.zeros((n, T)), np.zeros((n, T), int)
     weight = np.ones(T) if weight is None else weight
     mass = np.zeros((n, T))
@@ -256,11 +257,11 @@ def _newton(
     derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     level: np.ndarray,
 ) -> np.ndarray:
-    """Return the slope and the offsets that minimise a smooth convex function, by
-    Newton's method with steps halved as needed, from the slope 0 and the offsets
-    `level`, which are the shares of the ranks.
+    """Return the slope and the offsets that minimise a smooth convex function.
 
-    They are returned where the scores tell nothing.
+    Newton's method, with steps halved as needed, begins at the slope 0 and the offsets
+    `level` of the shares of the ranks. It returns this start if the scores are not
+    informative.
     """
     p = start = np.append(0.0, level)
     value = loss(p)
@@ -293,7 +294,7 @@ def _softmax(z: np.ndarray) -> np.ndarray:
 
 
 def _spread(x: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """Weighted mean and deviation of x; inf if there is none, which makes x 0."""
+    """Return weighted mean and deviation of x; the deviation inf makes constants 0."""
     mean = float(np.average(x, weights=weight))
     sd = float(np.sqrt(np.average((x - mean) ** 2, weights=weight)))
     return mean, sd if sd > 1e-12 * (1 + abs(mean)) else np.inf

@@ -272,9 +272,11 @@ def load(
 def read_for(
     model: Any, X: Any, missing: bool = False, categories: Categories | None = None
 ) -> np.ndarray | CSR:
-    """X as the model's matrix: its columns by name where both have names, else by
-    position. It may have no rows. Raises ValueError or TypeError as `read_features`,
-    and warns of an array in the place of named columns.
+    """Return X as the matrix of the model, which may have no rows.
+
+    Columns are matched by name if both have names, and otherwise by position. Raises
+    ValueError or TypeError as `read_features` does, and warns of an array instead of
+    named columns.
     """
     warn_of_unnamed(X, model.feature_names)
     return read_features(
@@ -288,27 +290,29 @@ def read_for(
 
 
 def innermost(model: Any) -> Any:
-    """Return the model itself, behind what is done to its features first."""
+    """Return the model without the preprocessing of its features."""
     while hasattr(model, "model"):
         model = model.model
     return model
 
 
 def with_labels_like(model: _M, y: Any) -> _M:
-    """Note in a model that was just fitted whether its labels came as an ordered
-    Categorical of pandas, and return it.
+    """Note in a new model whether its labels were an ordered Categorical of pandas.
+
+    The model is returned.
     """
     dtype = getattr(y, "dtype", None)
     given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
     if given and hasattr(model, "categorical_labels"):
-        # in place, because a copy would lose the training rows that `fit_pom` keeps
+        # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(model, "categorical_labels", True)
     return model
 
 
 def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
-    """Return labels of the rows of X as an array, or as an ordered Categorical if the
-    labels of the training rows came as one: for a data frame a Series with its index.
+    """Return labels of the rows of X in the form of the training labels.
+
+    It is an array or an ordered Categorical; for a data frame, a Series with its index.
 
     A model from a file gives arrays where pandas is not installed.
     """

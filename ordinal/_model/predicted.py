@@ -26,8 +26,9 @@ from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
 def predicted(
     model: Any, X: Any, proba: bool = False, **options: Any
 ) -> Generator[tuple[np.ndarray, np.ndarray | None], None, None]:
-    """Labels, (k,), and where asked for probabilities, (k, r), block by block; options
-    are those of the model's predictions.
+    """Yield labels, (k,), and probabilities, (k, r), if requested, block by block.
+
+    The options are those of the predictions of the model.
     """
     start, beside = 0, columns_of_effects(model, **options)
     with closing(_rows(model, X, beside)) as blocks:
@@ -42,9 +43,7 @@ def predicted(
 
 
 def columns_of_effects(model: Any, effects: str = "new") -> tuple[str, ...]:
-    """Return the columns beside the features that random effects need: those with a
-    slope, and those of known groups.
-    """
+    """Return the further columns of random effects: those with a slope, and groups."""
     random = getattr(model, "random", ())
     features = getattr(model, "feature_names", None) or ()
     names = [name for own in random for name in own.effects if effects != "average"]
@@ -56,7 +55,7 @@ def columns_of_effects(model: Any, effects: str = "new") -> tuple[str, ...]:
 def write_predicted(
     path: Any, model: Any, X: Any, proba: bool = False, **options: Any
 ) -> None:
-    """Write predictions to a CSV or .parquet file; whole or not at all."""
+    """Write predictions to a CSV or .parquet file, atomically."""
     path = as_path("path", path)
     is_parquet = path.endswith(".parquet")
     if is_parquet and not find_spec("pyarrow"):
@@ -70,13 +69,13 @@ def write_predicted(
             return
         text = io.TextIOWrapper(file, "utf-8", newline="")
         write_csv(text, model, blocks)
-        text.detach()  # which else would close the file
+        text.detach()  # otherwise its end would close the file
 
 
 def write_csv(
     file: TextIO, model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
 ) -> None:
-    """Write a line for every row, below one of names."""
+    """Write a header, and a line for every row."""
     writer = csv.writer(file, lineterminator="\n")
     first = next(blocks)  # errors of the first rows come before any line
     writer.writerow(_names(model, first[1] is not None))
@@ -126,7 +125,7 @@ def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, N
                 yield _features(model, table, X, beside)
         return
     if not (has_blocks(X) or (isinstance(X, np.ndarray) and X.size)):
-        yield X  # all at once, as it is all there, or has no rows
+        yield X  # at once, because it is in memory or has no rows
         return
     with closing(raw_blocks(X if has_blocks(X) else Arrays(X))) as blocks:
         for block in blocks:
@@ -136,9 +135,7 @@ def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, N
 def _features(
     model: Any, table: Table, source: TableBlocks, beside: tuple[str, ...]
 ) -> Frame:
-    """Return the columns of a table that the model asks for, those of words as
-    categories.
-    """
+    """Return the columns of a table for the model, with strings as categories."""
     features = getattr(model, "feature_names", None)
     wanted = features or source.features_of(table)
     # Without a header, a table as wide as the features has nothing else in it. A

@@ -50,8 +50,8 @@ from .folds import Shares, draw_few_folds, fold_shares
 Callback = Callable[[State], object]
 READING = Reading()  # all rows in memory
 
-_NO_SPREAD = 1e-300  # a variance below the square of what doubles hold with precision
-_APART = 30.0  # times the median spread of the features, beyond which fits warn
+_NO_SPREAD = 1e-300  # variance below which doubles lose precision
+_APART = 30.0  # multiple of the median spread of the features beyond which fits warn
 
 
 class Common(TypedDict, total=False):
@@ -78,7 +78,7 @@ class KernelCommon(Common, total=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """Checked arguments, on which a method relies when its own part of a fit begins.
+    """Checked arguments of all methods, at the beginning of a fit.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Prepared:
     n_threads : int
     rng : numpy.random.Generator
     monitor : Monitor
-        Of the `fit_*` function and its `tol`. Its clock has started.
+        Monitor of the `fit_*` function with its `tol`, whose clock has started.
     """
 
     problem: Problem
@@ -105,8 +105,8 @@ class PreparedWithKernel(Prepared):
     def folds(self, few: bool = False) -> Shares | None:
         """Draw the folds of `fold_shares` or, if `few`, of `draw_few_folds`.
 
-        Return None without `probability`. A method that draws from `rng`, too, calls it
-        at one place of its own.
+        Return None without `probability`. The place of the call determines the random
+        numbers that a method draws from `rng` afterwards.
         """
         if not self.probability:
             return None
@@ -124,18 +124,18 @@ def prepare(
     watch: type[Monitor] = Monitor,
     **common: Unpack[Common],
 ) -> Prepared:
-    """Check and read what all methods share.
+    """Check and read the arguments that all methods share.
 
     Parameters
     ----------
     name : str
-        Of the `fit_*` function, for messages.
+        Name of the `fit_*` function, for messages.
     X, y, common : arguments of the `fit_*` function
     reading : Reading, optional
-        How it reads rows.
+        Settings by which rows are read.
     by_scale : bool
-        Whether predictions depend on the units of the features: the fit then warns of
-        features that drown the others.
+        Whether predictions depend on the units of the features. The fit then warns of
+        features that dominate the others.
     watch : type of Monitor
 
     Raises
@@ -146,7 +146,7 @@ def prepare(
     Warns
     -----
     UnscaledFeaturesWarning
-        As `warn_of_scales` says.
+        As described at `warn_of_scales`.
     """
     tol = check_positive("tol", common["tol"])
     threads = resolve_n_threads(common.get("n_threads"))
@@ -162,12 +162,12 @@ def prepare(
 
 
 def warn_of_scales(name: str, problem: Problem) -> None:
-    """Warn that some features drown the others, which have smaller units.
+    """Warn of features that dominate the others by their scale.
 
-    These features have over 30 times the median standard deviation of the features
-    that are not constant (of an even number of features the lower of the two in the
-    middle). A feature of two values, such as an indicator, counts with half their
-    distance. Sparse features are not looked at, because standardising would fill them.
+    Their standard deviation is over 30 times the (lower) median of those features that
+    are not constant. A feature with two values, such as an indicator, counts with half
+    the distance between them. Sparse features are not checked, because standardising
+    would make them dense.
     """
     moments = dense_moments(problem)
     if moments is None:
@@ -236,7 +236,7 @@ def prepare_with_kernel(
 
 
 def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> Kernel:
-    """Return the kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
+    """Return the kernel object for the arguments `kernel` and `gamma` of a fit.
 
     gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
     variance takes sample weights into account: weight 2 is the row written twice.
@@ -270,7 +270,7 @@ def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> K
 
 
 def gamma_scale(problem: Problem) -> float:
-    """gamma="scale" of the features of a problem.
+    """Return the value of gamma="scale" for the features of a problem.
 
     Raises ValueError if rows are so long that their squares overflow.
     """
@@ -280,14 +280,15 @@ def gamma_scale(problem: Problem) -> float:
     level = mean.sum() / d
     between = ((mean - level) ** 2).sum() + absent * level**2
     total = float(var.sum() / d + between / d)  # variance of all entries
-    # constant features leave a variance of rounding errors, and no scale
+    # for constant features, the variance is rounding error
     rounding = (4e-16 * problem.n_samples * float(np.abs(mean).max())) ** 2
     return 1 / (d * total) if total > max(rounding, _NO_SPREAD) else 1.0
 
 
 def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the columns by the weights of samples, the same wherever the
-    rows are; of sparse ones those of the columns that hold anything.
+    """Return weighted mean and variance of the columns, the same wherever rows are.
+
+    For sparse rows, they are those of the columns with entries.
     """
     X, w = problem.X, problem.sample_weight
     if not isinstance(problem, ChunkedProblem):

@@ -74,8 +74,9 @@ class Preprocessor(Storable):
 
 
 class ColumnPreprocessor(Preprocessor):
-    """Base of preprocessors of numbers whose class has no options: it is passed itself,
-    and can be fitted to rows in chunks, too.
+    """Base of numeric preprocessors without options.
+
+    The class itself is passed to a fit. It can be fitted to rows in chunks, too.
     """
 
     __slots__ = ()
@@ -103,7 +104,7 @@ class PreprocessorOptions(Immutable):
         raise NotImplementedError
 
     def _for_method(self, full_rank: bool) -> Self:
-        """Return the options with what a method needs where they leave it open.
+        """Return the options with defaults that a method needs.
 
         `full_rank` is whether no feature may be a combination of others.
         """
