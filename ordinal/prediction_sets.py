@@ -279,7 +279,7 @@ class ConformalModel(Model):
         return Table(columns)
 
     def _ends(self, X: MatrixLike, coverage: float | None) -> np.ndarray:
-        """Numbers of the first and the last rank of every set, (n, 2)."""
+        """Return numbers of the first and the last rank of every set, (n, 2)."""
         X = read_once(X)
         share = self.coverage if coverage is None else check_share("coverage", coverage)
         member = self.p_values(X) > (1 - share) * (1 + _ROUNDING)
@@ -600,8 +600,8 @@ def _has_probabilities(model: Any) -> bool:
 
 
 def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
-    """s(x, y) of every row and rank, (n, r), which never falls to either side of its
-    least value.
+    """Return s(x, y) of every row and rank, (n, r), which never falls to either side of
+    its least value.
     """
     if kind == "rps":
         return _rps(_probabilities(model, X))
@@ -632,7 +632,7 @@ def _probabilities(model: Any, X: Any) -> np.ndarray:
 
 
 def _rps(P: np.ndarray) -> np.ndarray:
-    """(R): (n, r) from (n, r) probabilities."""
+    """Return (R): (n, r) from (n, r) probabilities."""
     F = np.cumsum(P, axis=1)[:, :-1]
     edge = np.zeros((len(P), 1))
     # of [y <= k]: the thresholds below y have F^2, the others (1 - F)^2
@@ -668,8 +668,8 @@ def _beyond_nearest(distance: np.ndarray) -> np.ndarray:
 def _judged(
     model: Any, kind: _Nonconformity, X: Any, y: Any, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Nonconformities of the true ranks, these, and weights if there are any, of rows
-    in memory, in chunks, or at workers of dask.
+    """Return nonconformities of the true ranks, these, and weights if there are any, of
+    rows in memory, in chunks, or at workers of dask.
     """
     judge, classes = partial(_judged_block, model, kind), classes_of(model)
     if is_remote(X):

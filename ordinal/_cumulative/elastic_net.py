@@ -97,7 +97,7 @@ class Penalty:
         return Penalty(self.l1[which], self.l2[which])
 
     def bound(self, value: float, slope: np.ndarray, beta: np.ndarray) -> float:
-        """(5) for c = 1, or the largest c for which P* is 0: the larger one."""
+        """Return (5) for c = 1, or the largest c for which P* is 0: the larger one."""
         tangent, size = value - float(slope @ beta), np.abs(slope)
         # c G must satisfy |c G_j| <= l1_j where l2 is 0: the least ratio is the largest
         # c.

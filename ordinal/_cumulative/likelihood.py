@@ -115,7 +115,8 @@ class Likelihood:
         return Terms(a, b, *out)
 
     def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Gradients of log P of rows by x, some rows at a time: which, and (rows, p).
+        """Yield gradients of log P of rows by x, some rows at a time: which, and (rows,
+        p).
 
         A row of weight 0 has none, whatever its probability is.
         """
@@ -156,7 +157,7 @@ class Likelihood:
         return partial(Likelihood, link=self.link, l2=0.0, n_threads=1)
 
     def at(self, x: np.ndarray) -> Point:
-        """Value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
+        """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
         with np.errstate(all="ignore"):  # what is no number counts as out of reach
             sums = self._sums(x)
             value = -float(sums.value.sum()) / self.design.total
@@ -272,7 +273,7 @@ def cumulative(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def exceeding(link: str, t: np.ndarray) -> np.ndarray:
-    """1 - F, with all digits where F is near 1: F(-t) of the mirrored link."""
+    """Return 1 - F, with all digits where F is near 1: F(-t) of the mirrored link."""
     return cumulative(_MIRROR.get(link, link), -t)
 
 
@@ -330,7 +331,7 @@ def for_all_ranks(
 
 
 def rank_probabilities(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """P(y = j), (..., r), from P(y <= j) and P(y > j), (..., r - 1)."""
+    """Return P(y = j), (..., r), from P(y <= j) and P(y > j), (..., r - 1)."""
     zero = np.zeros((*below.shape[:-1], 1))
     below = np.concatenate([zero, below, zero + 1], axis=-1)
     above = np.concatenate([zero + 1, above, zero], axis=-1)

@@ -646,8 +646,8 @@ class MixedLikelihood:
 
 
 def _nodes(count: int, q: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Nodes of a product rule, (count^q, q), and log weights with exp(|z|^2); None for
-    one node.
+    """Return nodes of a product rule, (count^q, q), and log weights with exp(|z|^2);
+    None for one node.
     """
     if count == 1:
         return None

@@ -121,10 +121,10 @@ def _along(
 
 
 def length_in_errors(slope: float, total: float) -> float:
-    """Length of a Newton step in standard errors, from the slope of the mean loss along
-    it: of the weight of all rows, or of 1 or 1e12 rows where that is less or more. A
-    unit of weights in which the errors are huge would let any step pass, and one in
-    which rounding is as large as they are none.
+    """Return the length of a Newton step in standard errors, from the slope of the mean
+    loss along it: of the weight of all rows, or of 1 or 1e12 rows where that is less or
+    more. A unit of weights in which the errors are huge would let any step pass, and
+    one in which rounding is as large as they are none.
     """
     return math.sqrt(min(max(total, 1.0), _MOST) * max(-slope, 0.0))
 
@@ -136,7 +136,7 @@ def _newton_step(here: Point) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
-    """-(H + shift diag(H))^-1 gradient, of a matrix that is positive definite.
+    """Return -(H + shift diag(H))^-1 gradient, of a matrix that is positive definite.
 
     It is scaled to a diagonal of 1: thresholds that no row is near have curvatures like
     1e-70 beside others of 1.
@@ -160,7 +160,9 @@ def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
 
 
 def _unit(H: Bordered) -> np.ndarray:
-    """Lengths along the parameters over which the curvature changes the loss by 1/2."""
+    """Return lengths along the parameters over which the curvature changes the loss by
+    1/2.
+    """
     diagonal = np.abs(H.diagonal())
     least = max(1e-100 * diagonal.max(), 1e-200)  # products of steps are finite
     return np.asarray(1 / np.sqrt(np.maximum(diagonal, least)))

@@ -164,7 +164,7 @@ class RowwiseLikelihood(Likelihood):
     def _terms(
         self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Terms]:
-        """E of (3), 1 / s, and the terms of the rows.
+        """Return E of (3), 1 / s, and the terms of the rows.
 
         Rows without weight have probability 1; all terms are NaN where thresholds cross
         at a row.
@@ -247,7 +247,9 @@ class RowwiseLikelihood(Likelihood):
         return np.stack(by_slot, axis=2).transpose(1, 2, 0)
 
     def at(self, x: np.ndarray) -> Point:
-        """Value, gradient and Hessian. O(sum over rows of the squares of entries)."""
+        """Return value, gradient and Hessian. O(sum over rows of the squares of
+        entries).
+        """
         p, r = x.size, self.rows_at(x)
         if not math.isfinite(r.value):
             return Point(x, np.inf, np.full(p, np.nan), NONE)
@@ -329,7 +331,9 @@ def with_best_free(
 
 
 def factor(H: np.ndarray) -> np.ndarray:
-    """C of C C' = H; of H with a larger diagonal where H is singular to rounding."""
+    """Return C of C C' = H; of H with a larger diagonal where H is singular to
+    rounding.
+    """
     diagonal = np.maximum(np.diagonal(H), _FLAT)
     shift = 0.0
     while True:
@@ -353,7 +357,7 @@ class ChunkedLikelihood(Likelihood):
             self._offset = np.broadcast_to(0.0, design.n_samples)
 
     def at(self, x: np.ndarray) -> Point:
-        """Value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
+        """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
         value, gradient, *parts = self.design.summed(
             partial(_at, self.link, x), self.n_threads
         )

@@ -97,7 +97,7 @@ def judged_by(
 def separated_columns(
     design: Design, link: Link, x: np.ndarray, step: np.ndarray, is_penalised: bool
 ) -> np.ndarray:
-    """Columns by which ranks are separated, by number; none where they are not.
+    """Return columns by which ranks are separated, by number; none where they are not.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def _by_thresholds(D: Design) -> np.ndarray:
 
 
 def _grouped(D: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of positive weight in the order of their ranks.
+    """Return rows of positive weight in the order of their ranks.
 
     Where those of each rank begin, and the last ones end.
     """
@@ -274,7 +274,7 @@ def _holds(direction: np.ndarray, largest: float, least: float) -> bool:
 def moves(
     design: Design, direction: np.ndarray, rows: slice = slice(None)
 ) -> np.ndarray:
-    """(2, n): up and low of the rows.
+    """Return (2, n): up and low of the rows.
 
     Inf where a row has no predictor on that side, or no weight.
     """

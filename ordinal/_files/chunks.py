@@ -165,7 +165,7 @@ class TableBlocks(Immutable):
         return names
 
     def blocks(self) -> Generator[tuple[Any, ...], None, None]:
-        """(X,), (X, y) or (X, y, weight) of some rows at a time."""
+        """Yield (X,), (X, y) or (X, y, weight) of some rows at a time."""
         asked = None
         if self.features is not None:
             others = (self.target, self.weight)

@@ -70,7 +70,9 @@ def column_of(cells: list[str], layout: Layout) -> Column:
 
 
 def as_numbers(cells: Sequence[str], layout: Layout) -> np.ndarray | None:
-    """(n,) float64 with NaN for gaps, or None if another cell is no finite number."""
+    """Return (n,) float64 with NaN for gaps, or None if another cell is no finite
+    number.
+    """
     # float() takes 1_000 for a number; in a table it is a code or a slip
     foreign = "_" if layout.decimal == "." else "_."
     if any(mark in cell for mark in foreign for cell in cells):

@@ -70,7 +70,7 @@ class Table:
         return len(self.columns[0])
 
     def column(self, name: str) -> Column:
-        """One column; ValueError if there is none of that name."""
+        """Return one column; ValueError if there is none of that name."""
         return self.columns[self._number(name)]
 
     def is_of_words(self, name: str) -> bool:
@@ -85,7 +85,7 @@ class Table:
         return self.source.words(self._number(name))
 
     def numbers(self, names: Sequence[str], missing: bool = False) -> np.ndarray:
-        """(n, len(names)) float64, all finite or, where `missing` may be, NaN;
+        """Return (n, len(names)) float64, all finite or, where `missing` may be, NaN;
         ValueError names the first bad cell.
         """
         X = np.empty((len(self), len(names)))
@@ -101,9 +101,9 @@ class Table:
         return X
 
     def frame(self, names: Sequence[str], words: Container[str]) -> Frame:
-        """Columns as a fit takes them: those of `words` as categories in the order of
-        the alphabet, others as numbers, with gaps or not; ValueError names a cell of
-        these that is neither.
+        """Return columns as a fit takes them: those of `words` as categories in the
+        order of the alphabet, others as numbers, with gaps or not; ValueError names a
+        cell of these that is neither.
         """
         values = np.empty((len(self), len(names)))
         labels: list[np.ndarray | None] = []
@@ -123,7 +123,7 @@ class Table:
         return Frame(values, tuple(names), tuple(labels), tuple(kinds))
 
     def labels(self, name: str, words: bool | None = None) -> np.ndarray:
-        """(n,) int64 if all cells are whole numbers, else float64, else str.
+        """Return (n,) int64 if all cells are whole numbers, else float64, else str.
 
         Of another piece of the table it is known whether they are words.
         """

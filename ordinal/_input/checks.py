@@ -143,7 +143,7 @@ def as_real(value: Any) -> float:
 
 
 def to_double(value: Any) -> float:
-    """float(value) of a real number, infinite beyond the largest double."""
+    """Return float(value) of a real number, infinite beyond the largest double."""
     try:
         return float(value)
     except OverflowError:

@@ -413,8 +413,8 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
 def as_named(
     fit: Callable[..., Any], X: np.ndarray, names: tuple[str, ...] | None
 ) -> Any:
-    """Features as a fit is given them: columns with names for those of this package,
-    and a plain array for a function of the caller's.
+    """Return features as a fit is given them: columns with names for those of this
+    package, and a plain array for a function of the caller's.
     """
     if names is None or method_of(unwrapped(fit)[0]) is None:
         return X

@@ -164,7 +164,7 @@ def coefficient_lines(
     error: np.ndarray,
     p_value: np.ndarray | None,
 ) -> Iterator[str]:
-    """Lines of a table of coefficients as R prints them.
+    """Yield lines of a table of coefficients as R prints them.
 
     Thresholds have no p-value, because that they are 0 is nobody's hypothesis.
     """
@@ -182,7 +182,7 @@ def coefficient_lines(
 
 
 def decimals(values: np.ndarray, *shown: np.ndarray) -> list[str]:
-    """Values with the decimals that give the smallest of the numbers shown four
+    """Return values with the decimals that give the smallest of the numbers shown four
     significant digits, as R counts them, but at most eight decimals.
     """
     sizes = np.abs(np.concatenate(shown))

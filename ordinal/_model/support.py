@@ -78,7 +78,7 @@ def support_rows(kernel: Kernel, X: Matrix, rows: np.ndarray) -> Matrix:
 
 
 def read_only_matrix(support: Matrix) -> Matrix:
-    """Rows that no one may write to."""
+    """Return rows that no one may write to."""
     return support if isinstance(support, CSR) else read_only(support)
 
 
@@ -175,8 +175,8 @@ class Hyperplanes(KernelModel):
         return self._linked(self.decision_function(X))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks from `decision_function` by the `link`, as the
-        docstring of the class says.
+        """Return probabilities of the ranks from `decision_function` by the `link`, as
+        the docstring of the class says.
 
         Parameters
         ----------
@@ -196,5 +196,5 @@ class Hyperplanes(KernelModel):
         return self._proba(self.decision_function(X))
 
     def _proba(self, f: np.ndarray) -> np.ndarray:
-        """`predict_proba` of rows with the values f."""
+        """Return `predict_proba` of rows with the values f."""
         return np.asarray(require_link(self.link)(self._linked(f)))

@@ -18,7 +18,7 @@ from .support import KernelModel, decision, finite_scores
 
 
 def decide(P: np.ndarray, rule: str, cost: np.ndarray | None = None) -> np.ndarray:
-    """Ranks, (n,), by the mode or median of P (n, r), or of least expected cost.
+    """Return ranks, (n,), by the mode or median of P (n, r), or of least expected cost.
 
     Ties go to the lower rank; the median is the first rank that half of the
     probability does not exceed.
@@ -60,8 +60,8 @@ def by_probabilities(
     cost: Any,
     **options: Any,
 ) -> np.ndarray:
-    """Labels by one of the `rules`, all of them on the model's probabilities, for which
-    `predict_proba` takes the options.
+    """Return labels by one of the `rules`, all of them on the model's probabilities,
+    for which `predict_proba` takes the options.
 
     Raises ValueError as `cost_of_rule`.
     """
@@ -73,8 +73,8 @@ def by_probabilities(
 def predicted(
     model: Any, X: MatrixLike, rule: str, plain: str, cost: Any
 ) -> np.ndarray:
-    """Labels by the model's `plain` rule on its decision function, or by one on its
-    probabilities.
+    """Return labels by the model's `plain` rule on its decision function, or by one on
+    its probabilities.
 
     Raises ValueError as `cost_of_rule`, or for probabilities that the model lacks.
     """
@@ -108,7 +108,7 @@ class Thresholds(Model):
 
 
 def names_between(labels: np.ndarray) -> tuple[str, ...]:
-    """Neighbours among labels in rank order, such as "low|mid"."""
+    """Return names of pairs of adjacent labels, such as "low|mid"."""
     return tuple(f"{a}|{b}" for a, b in pairwise(labels.tolist()))
 
 
@@ -144,8 +144,8 @@ class Scored(Thresholds):
         )
 
     def link_input(self, X: MatrixLike, like: "Scored") -> np.ndarray:
-        """Scores for the link of another model, moved by what its thresholds lie higher
-        than these: only the distance to them means the same in both.
+        """Return scores for the link of another model, moved by what its thresholds lie
+        higher than these: only the distance to them means the same in both.
         """
         if not isinstance(like, Scored) or like.classes.size != self.classes.size:
             raise TypeError(
@@ -180,7 +180,7 @@ class Scored(Thresholds):
         return self._proba(self.decision_function(X))
 
     def _proba(self, f: np.ndarray) -> np.ndarray:
-        """`predict_proba` of rows with the scores f."""
+        """Return `predict_proba` of rows with the scores f."""
         return np.asarray(require_link(self.link)(f))
 
     def predict(
@@ -286,7 +286,7 @@ def in_order(model: Any) -> bool:
 
 
 def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
-    """(n, r) numbers, of which the rank predicted by the rule has the largest."""
+    """Return numbers, (n, r), of which the predicted rank has the largest."""
     own = inspect.signature(model.predict).parameters["rule"].default
     rule = own if rule is None else rule
     check_choice("rule", rule, dict.fromkeys((own, "mode", "median", "cost")))
@@ -311,7 +311,7 @@ def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
 
 
 def summed_steps(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """(D) of `ordinal.sklearn` for scores (n,).
+    """Return (D) of `ordinal.sklearn` for scores (n,).
 
     Ranks without rows beyond the others have -inf, not to be predicted; their
     thresholds are infinite.
@@ -324,5 +324,5 @@ def summed_steps(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 def _sums(steps: np.ndarray) -> np.ndarray:
-    """(n, r) sums of the steps below each rank, from (n, r - 1) steps."""
+    """Return (n, r) sums of the steps below each rank, from (n, r - 1) steps."""
     return np.cumsum(np.insert(steps, 0, 0.0, axis=1), axis=1)

@@ -31,7 +31,7 @@ _FEW = 1000  # rows whose factor takes one thread no longer than others may wait
 
 
 def lower_inverse(L: np.ndarray) -> np.ndarray:
-    """Inverse of a small lower triangular matrix, by halves. O(n^3 / 3)."""
+    """Return the inverse of a small lower triangular matrix, by halves. O(n^3 / 3)."""
     n = L.shape[0]
     if n <= BLOCK // 2:
         out = np.empty((n, n))
@@ -86,7 +86,7 @@ class Cholesky:
         self.A[rows, J] = self.A[rows, J] @ self.A[J, J].T
 
     def forward(self, B: np.ndarray) -> np.ndarray:
-        """L^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
+        """Return L^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
         for J in self.blocks:
             check_cancelled()
             if J.start:
@@ -95,7 +95,7 @@ class Cholesky:
         return B
 
     def backward(self, B: np.ndarray) -> np.ndarray:
-        """L'^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
+        """Return L'^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
         for J in reversed(self.blocks):
             check_cancelled()
             B[J] -= self.A[J.stop :, J].T @ B[J.stop :]
@@ -110,7 +110,7 @@ class Cholesky:
         )
 
     def invert_factor(self) -> np.ndarray:
-        """X = L^-1 in the lower triangle of A; what is above stays. O(n^3 / 3)."""
+        """Return X = L^-1 in the lower triangle of A, whose rest stays. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
         with Pool(self._n_threads) as pool:
             for i, I in enumerate(blocks):  # below the diagonal, row by row
@@ -125,12 +125,12 @@ class Cholesky:
         A[I, J] = -A[I, I] @ (left[:, J.start :] @ A[J.start : I.start, J])
 
     def inverse(self) -> np.ndarray:
-        """A^-1, in the memory of A; the factor is spent. O(2/3 n^3)."""
+        """Return A^-1 in the memory of A, which overwrites the factor. O(2/3 n^3)."""
         self.invert_factor()
         return self.inverse_from_factor()
 
     def inverse_from_factor(self) -> np.ndarray:
-        """A^-1 = X'X after `invert_factor`. O(n^3 / 3)."""
+        """Return A^-1 = X'X after `invert_factor`. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
         with Pool(self._n_threads) as pool:
             for I in blocks:  # from the top: rows above I are no longer needed
@@ -151,7 +151,7 @@ class Cholesky:
         self.A[columns, I] = part.T
 
     def solve(self, B: np.ndarray) -> np.ndarray:
-        """A^-1 B for a matrix of columns, in B's memory."""
+        """Return A^-1 B for a matrix of columns, in B's memory."""
         return self.backward(self.forward(B))
 
 
@@ -169,7 +169,7 @@ def pivoted_cholesky(
     most: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """L (n, m), pivot rows and relative trace residual of K ~ L L'. O(n m^2).
+    """Return L (n, m), pivot rows and relative trace residual of K ~ L L'. O(n m^2).
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def _append_columns(
 def in_proportion(
     weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Numbers of weights, (size,), each drawn in proportion to them."""
+    """Return numbers of weights, (size,), each drawn in proportion to them."""
     # One search per draw in O(log n), where `choice` would make a table of all.
     ends = np.cumsum(weights)
     at = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
@@ -310,7 +310,7 @@ def _drawn(diagonal: np.ndarray, floor: float, rng: np.random.Generator) -> Pick
 def _pivoted_block(
     block: np.ndarray, most: int, pick: Pick
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pivots of a small Cholesky factorisation, and its lower triangular factor."""
+    """Return the pivots of a small Cholesky factorisation, and its lower factor."""
     left = np.diagonal(block).copy()
     factor = np.zeros((block.shape[0], most))
     order: list[int] = []

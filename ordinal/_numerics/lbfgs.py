@@ -104,7 +104,7 @@ class Curvature:
         self._rho *= factor
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """-H gradient, H the inverse Hessian that the pairs imply; of none, 1."""
+        """Return -H gradient for the inverse Hessian H of the pairs; H = 1 for none."""
         if not self.count:
             return -gradient
         out = np.empty_like(gradient)
@@ -171,7 +171,7 @@ class DenseCurvature:
         self.inverse *= factor
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """-H gradient; -gradient after `forget`."""
+        """Return -H gradient; -gradient after `forget`."""
         return -(self.inverse @ gradient) if self.count else -gradient
 
 
@@ -328,7 +328,7 @@ def _beyond(low: SearchPoint, slope: float, step: float) -> float:
 
 
 def _between(low: SearchPoint, high: SearchPoint) -> float:
-    """Minimum of the cubic through both points, away from either."""
+    """Return the minimum of the cubic through both points, away from either."""
     width = high.at - low.at
     if not high.finite:
         return low.at + 0.1 * width

@@ -13,7 +13,7 @@ _SHARE = 0.25  # of this machine's memory, for what may as well lie in a file
 
 
 def physical_memory() -> int | None:
-    """Bytes of this machine's memory; None where the system does not say."""
+    """Return the memory of this machine in bytes, or None if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -47,7 +47,7 @@ def zeros(shape: tuple[int, ...], dtype: type[np.number[Any]]) -> np.ndarray:
 
 
 def in_gib(size: float) -> str:
-    """Bytes in units for people."""
+    """Return a number of bytes as text in GiB."""
     return f"{size / 2**30:.3g} GiB"
 
 
@@ -67,7 +67,7 @@ class Scratch:
 
     @contextmanager
     def lent(self) -> Iterator[np.ndarray]:
-        """One of them, with anything in it."""
+        """Yield an array with arbitrary contents."""
         try:
             array = self._free.pop()
         except IndexError:

@@ -32,7 +32,9 @@ def take(X: Frame, rows: Index) -> Frame: ...
 @overload
 def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame: ...
 def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame:
-    """Rows of a dense or CSR matrix, or of a record of columns, by slice or indices."""
+    """Return rows of a dense or CSR matrix, or of a record of columns, by slice or
+    indices.
+    """
     return X.rows(rows) if isinstance(X, CSR | Frame) else X[rows]
 
 
@@ -42,7 +44,7 @@ def dense(X: Matrix) -> np.ndarray:
 
 
 def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
-    """Slices that cover range(start, n) in steps of a tile."""
+    """Return slices that cover range(start, n) in steps of a tile."""
     return (slice(i, min(i + width, n)) for i in range(start, n, width))
 
 
@@ -124,7 +126,7 @@ def inner_products(
 
 
 def matvec(X: Matrix, v: np.ndarray, n_threads: int = 1) -> np.ndarray:
-    """X v, (n,), of a sparse X on so many threads."""
+    """Return X v, (n,), of a sparse X on so many threads."""
     if not isinstance(X, CSR):
         return matmul(X, v[:, None])[:, 0]
     out = np.empty(len(X))
@@ -137,7 +139,9 @@ def _parts(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
-    """|a|^2 for every row; ValueError above 1e300, where distances could overflow."""
+    """Return |a|^2 for every row; ValueError above 1e300, where distances could
+    overflow.
+    """
     with np.errstate(over="ignore"):  # seen by the check
         if isinstance(A, CSR):
             norms = A.sq_norms()
@@ -155,7 +159,7 @@ def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
 
 
 def z_scores(A: ArrayLike | CSR) -> np.ndarray:
-    """Rows whose inner products are those of `Pearson`: z / sqrt(d)."""
+    """Return rows whose inner products are those of `Pearson`: z / sqrt(d)."""
     if isinstance(A, CSR):
         raise TypeError(
             "the Pearson kernel needs dense rows, got sparse ones: make them dense, "
@@ -205,8 +209,9 @@ def _hashed(x: np.ndarray, of_column: np.ndarray) -> np.ndarray:
 
 
 def _mixed(z: np.ndarray) -> np.ndarray:
-    """Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
-    2014: the mixing function of SplitMix64, a permutation of 64 bits.
+    """Permute 64 bits by the mixing function of SplitMix64.
+
+    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
     """
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -11,7 +11,7 @@ _OWN = 1e-9  # added to variances, since correlations may be singular
 
 
 def chi2_tail(x: float, df: int) -> float:
-    """P(chi-square with df degrees of freedom > x) = Q(df / 2, x / 2), x >= 0.
+    """Return P(chi-square with df degrees of freedom > x) = Q(df / 2, x / 2), x >= 0.
 
     By Q(a + 1, t) = Q(a, t) + t^a exp(-t) / Gamma(a + 1), a sum of positive terms,
     from Q(1/2, t) = erfc(sqrt t) or Q(1, t) = exp(-t) (DLMF 8.8.6).
@@ -27,15 +27,15 @@ def chi2_tail(x: float, df: int) -> float:
 
 
 def f_tail(x: float, df1: int, df2: int) -> float:
-    """P(F with (df1, df2) degrees of freedom > x) = I_z(df2 / 2, df1 / 2), x >= 0,
-    where z = df2 / (df2 + df1 x).
+    """Return P(F with (df1, df2) degrees of freedom > x) = I_z(df2 / 2, df1 / 2), x >=
+    0, where z = df2 / (df2 + df1 x).
     """
     total = df2 + df1 * x
     return _beta(df2 / 2, df1 / 2, df2 / total, df1 * x / total)
 
 
 def _beta(a: float, b: float, z: float, y: float) -> float:
-    """Regularised incomplete beta function I_z(a, b), y = 1 - z (DLMF 8.17.22)."""
+    """Return the incomplete beta function I_z(a, b), y = 1 - z (DLMF 8.17.22)."""
     if z == 0 or y == 0:
         return float(y == 0)
     if z > (a + 1) / (a + b + 2):  # where the fraction converges slowly
@@ -51,7 +51,7 @@ def _beta(a: float, b: float, z: float, y: float) -> float:
 
 
 def range_quantile(p: float, k: int) -> float:
-    """p-quantile of the range of k standard normal variables, 0 < p < 1.
+    """Return the p-quantile of the range of k standard normal variables, 0 < p < 1.
 
     The studentized range with infinitely many degrees of freedom, by bisection.
     """
@@ -65,7 +65,7 @@ def range_quantile(p: float, k: int) -> float:
 
 
 def range_tail(q: float, k: int) -> float:
-    """P(range of k standard normal variables > q), q >= 0.
+    """Return P(range of k standard normal variables > q), q >= 0.
 
         k int phi(z) ((1 - Phi(z))^(k-1) - (Phi(z + q) - Phi(z))^(k-1)) dz
 
@@ -134,7 +134,7 @@ def _primes(k: int) -> np.ndarray:
 
 
 def normal_cdf(x: np.ndarray) -> np.ndarray:
-    """Phi of every entry of an array of any shape."""
+    """Return Phi of every entry of an array of any shape."""
     values = [math.erfc(-t) / 2 for t in (x / math.sqrt(2)).ravel().tolist()]
     return np.array(values).reshape(x.shape)
 
@@ -148,7 +148,9 @@ def normal_quantile(p: np.ndarray) -> np.ndarray:
 
 
 def normal_two_sided(z: np.ndarray) -> np.ndarray:
-    """P(|standard normal| > |z|) of every entry, to its last digits in the tails."""
+    """Return P(|standard normal| > |z|) of every entry, to its last digits in the
+    tails.
+    """
     tails = [math.erfc(abs(t)) for t in (z / math.sqrt(2)).ravel().tolist()]
     return np.array(tails).reshape(z.shape)
 

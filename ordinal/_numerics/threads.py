@@ -66,11 +66,12 @@ def is_forked() -> bool:
 
 
 def resolve_n_threads(n_threads: int | None) -> int:
-    """Threads to use: the argument, else ORDINAL_NUM_THREADS, else the first number of
-    OMP_NUM_THREADS, else the CPUs that this process may use (`cpus_allowed`).
+    """Return the number of threads to use.
 
-    A forked child uses one unless it is asked for more: who forks has often as many
-    children as CPUs. It is always 1 where the system has no threads.
+    It is the argument, else ORDINAL_NUM_THREADS, else the first number of
+    OMP_NUM_THREADS, else the number of CPUs that this process may use (`cpus_allowed`).
+    A forked child uses one thread unless it is asked for more, because there are often
+    as many children as CPUs. The number is 1 if the system has no threads.
     """
     if n_threads is None:
         n_threads = _threads_of_environment() or (1 if _forked else cpus_allowed())
@@ -93,8 +94,9 @@ def _threads_of_environment() -> int | None:
 
 
 def cpus_allowed() -> int:
-    """CPUs in this process's affinity mask, but no more than the quota of its control
-    groups, rounded up.
+    """Return the number of CPUs in the affinity mask of this process.
+
+    It is no more than the quota of the control groups, rounded up.
     """
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))

@@ -93,7 +93,7 @@ class DenseFactor(_Exact):
             M[np.abs(M) < _TINY] = 0
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
-        """M q for every row q of Q."""
+        """Return M q for every row q of Q."""
         out = np.empty_like(Q)
         # In strips, so that Ctrl-C is handled between products.
         for columns in strips(Q.shape[1], _STRIP):
@@ -130,7 +130,7 @@ class _Thin:
         return out
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
-        """M q for every row q of Q."""
+        """Return M q for every row q of Q."""
         return np.asarray(Q - self._up(self._down(Q)))
 
 

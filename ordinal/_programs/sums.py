@@ -128,9 +128,9 @@ class Sums(Protocol):
         ...
 
     def curvature(self, share: float) -> np.ndarray:
-        """(m + T, m + T) the sum of (z_i, -e_j) (z_i, -e_j)' over the multipliers that
-        move here, where e_j is a unit vector: of a share of the rows, scaled up. Only
-        the lower triangle is meant.
+        """Return (m + T, m + T) the sum of (z_i, -e_j) (z_i, -e_j)' over the
+        multipliers that move here, where e_j is a unit vector: of a share of the rows,
+        scaled up. Only the lower triangle is meant.
         """
         ...
 
@@ -143,8 +143,8 @@ class Sums(Protocol):
         ...
 
     def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
-        """(T, K) right slopes of the sums of the losses by each threshold, for the
-        scores of here, at thresholds (T, K) that increase.
+        """Return (T, K) right slopes of the sums of the losses by each threshold, for
+        the scores of here, at thresholds (T, K) that increase.
         """
         ...
 
@@ -170,7 +170,7 @@ class Features(Protocol):
         ...
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
-        """(rows, m), not to be written to; several threads may ask at once.
+        """Return (rows, m), not to be written to; several threads may ask at once.
 
         `room`, of as many rows of doubles or more, may be used for it: memory that is
         new costs more to fetch than kernel values to compute.

@@ -114,7 +114,7 @@ class Comparison(Immutable):
         return standard_error(self._scores(metric))
 
     def _scores(self, metric: str | None) -> np.ndarray:
-        """(m, folds) scores by a metric."""
+        """Return (m, folds) scores by a metric."""
         name = self.scoring if metric is None else metric
         check_choice("metric", name, self.scores)
         return self.scores[name]

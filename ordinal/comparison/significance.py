@@ -307,7 +307,7 @@ def _scaled(scores: np.ndarray) -> np.ndarray:
 
 
 def _midranks(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks 1..n, (n,), the mean rank for ties, and how many are in each tie."""
+    """Return ranks 1..n, (n,), the mean rank for ties, and how many are in each tie."""
     order = np.argsort(x)
     group = np.cumsum(np.diff(x[order], prepend=x[order[:1]]) > tolerance)
     tied = np.bincount(group)

@@ -201,7 +201,7 @@ class LowRank:
     def posterior(
         self, v: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
+        """Return (x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
 
         Two passes of O(n m^2).
         """
@@ -245,8 +245,8 @@ class LowRank:
         return np.asarray(by_rows + self._values.slopes_of_basis(-0.5 * H))
 
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(coef, root) with posterior mean k(x, B) coef and variance
-        k(x, x) - |root k(B, x)|^2. A pass.
+        """Return (coef, root) with posterior mean k(x, B) coef and variance k(x, x) -
+        |root k(B, x)|^2. A pass.
         """
         # K_mm^-1 - L^-T C^-1 L^-1 = L^-T (I - C^-1) L^-1
         # A difference of matrices of norm 1, not of the norm of K_mm^-1.
@@ -255,12 +255,12 @@ class LowRank:
         return coef, matmul(_root(held), self._L_inverse)
 
     def _coefficients(self, v: np.ndarray, W: np.ndarray | None) -> np.ndarray:
-        """C^-1 Phi'v, with a new W."""
+        """Return C^-1 Phi'v, with a new W."""
         products = self._products(v, W)
         return np.asarray(self._C_root.T @ (self._C_root @ products))
 
     def _products(self, v: np.ndarray, W: np.ndarray | None = None) -> np.ndarray:
-        """Phi'v, of columns of v a row each; and C of a new W in the same pass."""
+        """Return Phi'v, one row per column of v, and C of a new W in the same pass."""
         m = self._values.shape[1]
         root = None if W is None else np.sqrt(W)
 
@@ -283,7 +283,7 @@ class LowRank:
         return products
 
     def _scores(self, s: np.ndarray, A: np.ndarray | None = None) -> np.ndarray:
-        """Phi s, (n,), and the diagonal of the posterior's covariance into A."""
+        """Return Phi s, (n,), and the diagonal of the posterior's covariance into A."""
         f = np.empty(self._values.shape[0])
 
         def of_chunk(chunk: _Chunk) -> Parts:
@@ -325,7 +325,7 @@ class LowRank:
             return pairwise(p)
 
     def _blocks(self, chunk: _Chunk) -> Iterator[tuple[slice, np.ndarray]]:
-        """Features of the rows of a chunk, as many at a time whether kept or not."""
+        """Yield features of a chunk, in blocks of the same size, cached or not."""
         rows, part = chunk
         if part is None:
             for some in strips(rows.stop, ROWS, rows.start):
@@ -354,7 +354,8 @@ def _times_transposed(A: np.ndarray, L: np.ndarray) -> np.ndarray:
 
 
 def _root(A: np.ndarray) -> np.ndarray:
-    """R with R'R = A up to rounding, for a positive semi-definite A of norm 1 or less.
+    """Return R with R'R = A up to rounding, for a positive semi-definite A of norm 1 or
+    less.
 
     By a Cholesky factorisation, a tenth of the work of one by eigenvalues.
     """
@@ -445,7 +446,7 @@ class Dense:
     def posterior(
         self, v: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
+        """Return (x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
 
         O(2/3 n^3).
         """
@@ -463,7 +464,7 @@ class Dense:
         return out
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """(diagonal of the posterior covariance A, 1 - W_i A_ii). O(n^3 / 3)."""
+        """Return (diagonal of the posterior covariance A, 1 - W_i A_ii). O(n^3 / 3)."""
         L_inverse = self._cholesky.invert_factor()
         self._inverted = True
         norms = np.empty(len(L_inverse))
@@ -511,7 +512,7 @@ class Dense:
         return moved
 
     def sensitivity(self, a: np.ndarray, u: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """M with 1/2 a'dK a - 1/2 tr(R dK) + u'dK a = <M, dK>. O(n^3 / 3).
+        """Return M with 1/2 a'dK a - 1/2 tr(R dK) + u'dK a = <M, dK>. O(n^3 / 3).
 
         After `marginals`, whose factor it spends. There is no `rest` to change by c.
         """
@@ -524,9 +525,9 @@ class Dense:
         return M
 
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(coef, root) with posterior mean k(x, X) coef and variance
-        k(x, x) - |root k(X, x)|^2; after `marginals`, without which the variance is
-        that of the prior.
+        """Return (coef, root) with posterior mean k(x, X) coef and variance k(x, x) -
+        |root k(X, x)|^2; after `marginals`, without which the variance is that of the
+        prior.
         """
         if not self._inverted:
             return a, np.zeros(self._B.shape)  # whose memory is not touched as yet

@@ -261,7 +261,7 @@ def _log_evidence(
 
 
 def _bound(cov: Covariance, like: Likelihood, last: _Sweep) -> tuple[float, np.ndarray]:
-    """(27) and (28)-(30) by row."""
+    """Return (27) and (28)-(30) by row."""
     expected, by_row = expectations(like, last.h, last.A)
     divergence = cov.log_det + last.q.sum() + float(last.a @ last.h) - last.h.size
     return expected - 0.5 * float(divergence), by_row
@@ -298,7 +298,9 @@ def extrapolated(
 def _triangular(
     history: Sequence[tuple[np.ndarray, np.ndarray]], unit: np.ndarray, rows: slice
 ) -> np.ndarray:
-    """R of a QR factorisation: how changes differ from sweep to sweep, and the last."""
+    """Return R of a QR factorisation: how changes differ from sweep to sweep, and the
+    last.
+    """
     changes = [(unit[:, rows] * change[:, rows]).ravel() for _, change in history]
     columns = [*(d - c for c, d in pairwise(changes)), changes[-1]]
     return np.asarray(np.linalg.qr(np.column_stack(columns), mode="r"))
@@ -307,7 +309,9 @@ def _triangular(
 def expectations(
     like: Likelihood, h: np.ndarray, A: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """sum_i w_i int N(f; h_i, A_i) log P df and how it changes, by Gauss-Hermite."""
+    """Return sum_i w_i int N(f; h_i, A_i) log P df and how it changes, by
+    Gauss-Hermite.
+    """
     from numpy.polynomial.hermite import hermgauss  # slow to import, seldom used
 
     total, by_row = np.zeros(h.size), np.zeros((3, h.size))

@@ -459,7 +459,7 @@ def _are_rows(basis: Any) -> TypeGuard[np.ndarray | CSR]:
 
 
 def basis_size(basis: Basis | None, n: int) -> int:
-    """Basis rows of n; n for none."""
+    """Return the number of basis rows, or n without a basis."""
     if basis is None:
         return n
     if isinstance(basis, np.ndarray | CSR):
@@ -570,7 +570,7 @@ def _search(
 
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
-    """c: the root of the mean of k(x, x)."""
+    """Return c, the root of the mean of k(x, x)."""
     diagonal = map_rows(partial(diagonal_of, kernel), X)
     # A row of weight w counts as w rows, here as everywhere.
     mean = float(np.average(diagonal, weights=weight))

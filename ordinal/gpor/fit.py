@@ -215,7 +215,7 @@ class GporModel(ThresholdModel):
         return prior
 
     def _log_proba(self, X: MatrixLike, diagonal: ArrayLike | None) -> np.ndarray:
-        """(n, r) logarithms of (18); -inf for a rank that had no rows."""
+        """Return (n, r) logarithms of (18); -inf for a rank that had no rows."""
         mean, var = self.predict_latent(X, diagonal=diagonal)
         r = self.classes.size
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])

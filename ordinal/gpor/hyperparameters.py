@@ -95,7 +95,7 @@ class Hyperparameters:
         )
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the log density of theta, up to a constant, and its slopes."""
+        """Return minus the log density of theta, up to a constant, and its slopes."""
         # An infinite spread gives 0: no prior, without a case of its own.
         offset = (theta - self.centre) / self.spread
         return 0.5 * float(offset @ offset), offset / self.spread
@@ -112,7 +112,7 @@ class Hyperparameters:
         return np.asarray(np.exp(theta[: self.n_gammas]))
 
     def of_likelihood(self, theta: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """sigma, b_1 and the widths of all ranks, inf for the outer two."""
+        """Return sigma, b_1 and the widths of all ranks, inf for the outer two."""
         noise, first, *gaps = theta[self.n_gammas :]
         inner = self.c * np.exp(gaps)
         width = np.concatenate([[np.inf], inner, [np.inf]])

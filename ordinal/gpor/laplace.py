@@ -41,7 +41,7 @@ def laplace(
     *,
     late: Callable[[], bool] = never,
 ) -> Posterior:
-    """Laplace's posterior and the derivatives of its evidence.
+    """Return Laplace's posterior and the derivatives of its evidence.
 
     Parameters
     ----------
@@ -136,7 +136,8 @@ def _newton(
     max_steps: int,
     late: Callable[[], bool],
 ) -> tuple[_Iterate, int, bool]:
-    """(last iterate, steps, whether they ended because there is nothing to gain).
+    """Return (last iterate, steps, whether they ended because there is nothing to
+    gain).
 
     There is nothing to gain where the residual is within tolerance, or where a step
     with a fresh factor promised less than the rounding of S and did not halve it.

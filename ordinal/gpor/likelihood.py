@@ -62,11 +62,11 @@ class Likelihood:
             yield rows, replace(self, rank=rank, weight=weight, rest=rest)
 
     def loss(self, f: np.ndarray) -> np.ndarray:
-        """(3, n): log P, its slope by f, and its curvature downwards."""
+        """Return (3, n): log P, its slope by f, and its curvature downwards."""
         return self._call(_ordinal_probit.loss, f, np.empty((3, f.size)))
 
     def derivatives(self, f: np.ndarray) -> np.ndarray:
-        """(7, n): what `_ordinal_probit.derivatives` says."""
+        """Return (7, n): what `_ordinal_probit.derivatives` says."""
         return self._call(_ordinal_probit.derivatives, f, np.empty((7, f.size)))
 
     def _call(

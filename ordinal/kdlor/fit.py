@@ -110,8 +110,9 @@ class KdlorModel(ScoreModel):
         return decision(self, X)
 
     def link_input(self, X: MatrixLike, like: Scored) -> np.ndarray:
-        """Scores for the link of another model: in its unit, in which neighbouring
-        means are as far apart, and moved by what its thresholds lie higher.
+        """Return scores for the link of another model: in its unit, in which
+        neighbouring means are as far apart, and moved by what its thresholds lie
+        higher.
         """
         ratio = 1.0
         if isinstance(like, KdlorModel) and min(self.rho, like.rho) > 0:
@@ -242,7 +243,7 @@ class KdlorFit:
     def features_in_time(
         self, choice: BasisChoice, problem: Problem, ridge: float, seed: int
     ) -> Features:
-        """`features`, or those of a single row where time is up before."""
+        """Return `features`, or those of a single row where time is up before."""
         try:
             with self.monitor.stage("basis"), self.monitor.limited(Monitor.GRACE):
                 return self.features(choice, problem, ridge, seed)

@@ -64,7 +64,7 @@ class Shares(NamedTuple):
         return cls(rank, p, np.bincount(rank, p))
 
     def means(self) -> np.ndarray:
-        """(n, q): the mean of every rank as a sum of rows."""
+        """Return (n, q): the mean of every rank as a sum of rows."""
         out = np.zeros((self.p.size, self.of_rank.size))
         out[np.arange(self.p.size), self.rank] = self.p / self.of_rank[self.rank]
         return out

@@ -34,8 +34,8 @@ PARTS = 16, 4  # which shares of the rows are fitted before all of them
 
 
 def stratified(rank: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of about `size` rows, increasing: of each rank its share, but one at
-    least, at random. Rows that are sorted by rank or otherwise are drawn as fairly.
+    """Return numbers of about `size` rows, increasing: of each rank its share, but one
+    at least, at random. Rows that are sorted by rank or otherwise are drawn as fairly.
     """
     count = np.bincount(rank)
     wanted = np.maximum(1, np.rint(count * (size / rank.size))).astype(np.intp)
@@ -64,7 +64,7 @@ def choose(
     rng: np.random.Generator,
     n_threads: int = 1,
 ) -> RowFeatures:
-    """Features on the rows that a choice means.
+    """Return features on the rows that a choice means.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def _sample_size(choice: BasisChoice) -> int:
 
 
 def _own_columns(kernel: Kernel, rows: Matrix, numbers: np.ndarray) -> Matrix:
-    """Rows as they stand for themselves: those of a precomputed matrix without the
-    columns of others.
+    """Return rows as they stand for themselves: those of a precomputed matrix without
+    the columns of others.
     """
     return dense(rows)[:, numbers] if isinstance(kernel, Precomputed) else rows
 
@@ -190,8 +190,10 @@ def _pivots(
 
 
 def _spread(kernel: Kernel, S: Matrix, m: int, rng: np.random.Generator) -> np.ndarray:
-    """k-means++ in the space of the kernel, where |x - x'|^2 is k(x, x) + k(x', x') -
-    2 k(x, x'). Fewer than m rows where all others are equal to some of them.
+    """Choose rows by k-means++ in the space of the kernel.
+
+    There |x - x'|^2 is k(x, x) + k(x', x') - 2 k(x, x'). Fewer than m rows are returned
+    if all others equal some of them.
     """
     diagonal, values = diagonal_of(kernel, S), on_itself(kernel, S, 1)
     away = np.full(len(S), np.inf)  # squared distance from the nearest that was taken

@@ -236,7 +236,7 @@ Features: TypeAlias = RowFeatures | ColumnFeatures
 def row_features(
     kernel: Kernel, X: Matrix, numbers: np.ndarray, n_threads: int = 1
 ) -> RowFeatures:
-    """Features on these rows of X, or of a precomputed matrix X."""
+    """Return features on these rows of X, or of a precomputed matrix X."""
     if isinstance(kernel, Precomputed):
         return RowFeatures(
             kernel, dense(take(X, numbers))[:, numbers], numbers, n_threads
@@ -245,14 +245,14 @@ def row_features(
 
 
 def _without_tiny(a: np.ndarray) -> np.ndarray:
-    """Zeros for numbers that are so small that single precision does not hold their
-    products in full: processors take a hundred times as long for those.
+    """Replace by 0 the numbers that are so small that single precision does not hold
+    their products in full: processors take a hundred times as long for those.
     """
     return np.where(np.abs(a) < _TINY, a.dtype.type(0), a)
 
 
 def _checked(Z: np.ndarray) -> np.ndarray:
-    """Features that sums in single precision can hold."""
+    """Return features that sums in single precision can hold."""
     if not max(float(Z.max(initial=0)), -float(Z.min(initial=0))) <= _LARGEST:
         raise ValueError(
             f"k(x, x) must be at most {_LARGEST**2:g} on a basis: scale the features "

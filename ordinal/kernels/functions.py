@@ -217,7 +217,7 @@ def _relevances(gamma: ArrayLike) -> np.ndarray:
 
 
 def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
-    """Rows as a caller of a kernel gives them, checked."""
+    """Return rows as a caller of a kernel gives them, checked."""
     if isinstance(A, CSR):
         return A
     # of a model without support rows, or of a prediction of none

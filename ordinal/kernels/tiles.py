@@ -35,7 +35,7 @@ _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 def values_of(
     kernel: Kernel, A: Matrix, B: Matrix, most: float = LARGEST
 ) -> np.ndarray:
-    """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
+    """Return kernel(A, B), checked, because NaN would end a solver at once."""
     with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
         K = np.asarray(kernel(A, B))
     if K.shape != (len(A), len(B)):
@@ -47,7 +47,7 @@ def values_of(
 
 
 def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
-    """k(x, x) for every row of X (or of a precomputed matrix)."""
+    """Return k(x, x) for every row of X (or of a precomputed matrix)."""
     n = len(X)
     if isinstance(kernel, RBF | ARD):
         return np.ones(n)
@@ -141,7 +141,8 @@ class Evaluator:
         return out
 
     def product(self, coef: np.ndarray) -> np.ndarray:
-        """k(A, B) @ coef in double, never more than a tile of k a thread at once.
+        """Return k(A, B) @ coef in double, never more than a tile of k a thread at
+        once.
 
         coef is (len(B), p); the result is (len(A), p), infinite or NaN where it exceeds
         double.
@@ -223,7 +224,7 @@ class Products:
         return known[1]
 
     def tile(self, rows: slice, columns: Any) -> np.ndarray:
-        """<x_i, x_j> for i of rows and j of columns; not to be written to."""
+        """Return <x_i, x_j> for i of rows and j of columns; not to be written to."""
         key = rows.start, columns.start, columns.stop
         if key not in self._tiles:
             self._tiles[key] = inner_products(take(self.X, rows), take(self.X, columns))
@@ -233,7 +234,7 @@ class Products:
 def on_itself(
     kernel: Kernel, X: Matrix, n_threads: int, products: Products | None = None
 ) -> Evaluator:
-    """k(X, X) of the training rows X, or of a precomputed matrix X."""
+    """Return k(X, X) of the training rows X, or of a precomputed matrix X."""
     columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X
     return Evaluator(kernel, X, columns, n_threads, products)
 

@@ -301,7 +301,7 @@ class Coding(Storable):
         return frame
 
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """(n, D) float64, C-contiguous: the design of the rows of a table.
+        """Return (n, D) float64, C-contiguous: the design of the rows of a table.
 
         Raises
         ------

@@ -356,7 +356,7 @@ def _penalties_of(model: Estimates) -> str:
 
 
 def bias_of(model: Estimates) -> str:
-    """Why the estimates are not those of maximum likelihood; "" if they are."""
+    """Return why the estimates are not those of maximum likelihood; "" if they are."""
     if model.l1 or model.l2:
         return (
             f"this model was fitted with {_penalties_of(model)}, which biases them; "
@@ -425,8 +425,8 @@ def score(
 def predictors(
     model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """eta_ij of (1) in `design` at the T thresholds between ranks that have training
-    rows, (n, T), and 1 / s_i, (n, 1).
+    """Return eta_ij of (1) in `design` at the T thresholds between ranks that have
+    training rows, (n, T), and 1 / s_i, (n, 1).
     """
     cuts, f = thresholds_at(model, Z), _times(Z, model.location, model.coef)[:, None]
     if offset is not None:
@@ -442,7 +442,9 @@ def predictors(
 
 
 def thresholds_at(model: Estimates, Z: np.ndarray | CSR) -> np.ndarray:
-    """theta_j - n_i'nu_j of rows, (n, T), or (1, T) where it is the same for all."""
+    """Return theta_j - n_i'nu_j of rows, (n, T), or (1, T) where it is the same for
+    all.
+    """
     cuts = model.thresholds[np.flatnonzero(model.observed)[:-1]]
     if not model.nominal.size:
         return cuts[None]
@@ -452,7 +454,7 @@ def thresholds_at(model: Estimates, Z: np.ndarray | CSR) -> np.ndarray:
 
 
 def _times(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Z[:, columns] @ slopes; ValueError where that is not finite."""
+    """Return Z[:, columns] @ slopes; ValueError where that is not finite."""
     if not columns.size:
         return np.zeros(len(Z))
     every = np.zeros(Z.shape[1])

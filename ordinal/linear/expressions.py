@@ -145,7 +145,8 @@ def columns_of(text: str) -> tuple[str, ...]:
 
 
 def evaluate(text: str, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(n,) float64: the text, computed row by row; NaN where a column is missing.
+    """Return (n,) float64: the text, computed row by row; NaN where a column is
+    missing.
 
     Raises
     ------

@@ -651,7 +651,7 @@ class Inference(Effects):
         )
 
     def _features(self) -> dict[str, np.ndarray]:
-        """Columns that have a coefficient by the term they are of."""
+        """Return columns that have a coefficient by the term they are of."""
         if self.coding is None:
             return {self.column_names[j]: np.array([j]) for j in self.location.tolist()}
         terms = self.coding.columns_of_terms.items()

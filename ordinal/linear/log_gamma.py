@@ -115,7 +115,7 @@ class FixedShape:
         return self.design.start(quantile("probit", self.design.shares()))
 
     def at(self, x: np.ndarray) -> Point:
-        """Value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
+        """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
         D, p = self.design, x.size
         value, gradient, H = 0.0, np.zeros(p), np.zeros((p, p))
         with np.errstate(all="ignore"):  # what is no number counts as out of reach
@@ -175,7 +175,7 @@ class EstimatedShape:
         self.design = design
 
     def at(self, x: np.ndarray) -> Point:
-        """Value, gradient and Hessian; those by lambda are differences."""
+        """Return value, gradient and Hessian; those by lambda are differences."""
         base, shape = x[:-1], float(x[-1])
         here = FixedShape(self.design, shape).at(base)
         near = [

@@ -280,7 +280,7 @@ class Means:
         self.nu = self.J @ model.nominal_coef
 
     def evaluate(self, source: MarginRows) -> tuple[np.ndarray, np.ndarray]:
-        """(1) and the same sums of 1 - F, (2, T), and the gradient of (1) by the
+        """Return (1) and the same sums of 1 - F, (2, T), and the gradient of (1) by the
         parameters, (T, p).
         """
         return self._summed(source, lambda rows: [(1.0, source.at(rows))])
@@ -288,7 +288,7 @@ class Means:
     def effects(
         self, source: MarginRows, feature: Feature
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(2), (T,), and its gradient by the parameters, (T, p)."""
+        """Return (2), (T,), and its gradient by the parameters, (T, p)."""
 
         def parts(rows: slice) -> Signed:
             change = source.change(feature, rows)
@@ -348,7 +348,7 @@ class Means:
         return np.stack(sums), self._chain(part, by_eta, _finite(eta), unit)
 
     def _of_slope(self, change: Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """sum_i v_i f(eta_ij) e_ij, with e = deta/dx."""
+        """Return sum_i v_i f(eta_ij) e_ij, with e = deta/dx."""
         m, (here, by) = self.model, change
         eta, unit = predictors(m, here.Z, here.offset)
         f, bend = v * density(m.link, eta), v * slope(m.link, eta)
@@ -373,7 +373,7 @@ class Means:
     def _chain(
         self, at: At, by_eta: np.ndarray, eta: np.ndarray, unit: np.ndarray
     ) -> np.ndarray:
-        """sum_i by_eta_ij deta_ij/dparameters, (T, p)."""
+        """Return sum_i by_eta_ij deta_ij/dparameters, (T, p)."""
         m = self.model
         over = (by_eta * unit).T
         return self._place(
@@ -400,8 +400,8 @@ class Means:
         self, theta: np.ndarray, nu: np.ndarray, beta: np.ndarray, zeta: np.ndarray,
         more: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Gradients by theta_j (T,), nu_j (T, m), beta (T, d), zeta (T, k) and others
-        of the same threshold as those by the parameters, (T, p).
+        """Return gradients by theta_j (T,), nu_j (T, m), beta (T, d), zeta (T, k) and
+        others of the same threshold as those by the parameters, (T, p).
         """
         by_nu = self.J[:, :, None] * nu[:, None, :]
         size = self.J.shape[1] * nu.shape[1]
@@ -411,7 +411,7 @@ class Means:
 
 
 def _finite(eta: np.ndarray) -> np.ndarray:
-    """0 in the place of infinite predictors, where F is flat."""
+    """Return 0 in the place of infinite predictors, where F is flat."""
     return np.where(np.isfinite(eta), eta, 0.0)
 
 
@@ -422,7 +422,7 @@ def of_ranks(A: np.ndarray) -> np.ndarray:
 
 
 def errors_of(covariance: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """sqrt(g'Vg) for every row g."""
+    """Return sqrt(g'Vg) for every row g."""
     variance = ((gradient @ covariance) * gradient).sum(axis=1)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
@@ -491,7 +491,7 @@ Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # of rows of gradients
 def averages_table(
     means: Means, rows: MarginRows, errors: Errors, z: float, cumulative: bool
 ) -> Table:
-    """Mean probabilities of the ranks, or at the thresholds, with intervals of z
+    """Return mean probabilities of the ranks, or at the thresholds, with intervals of z
     errors to either side.
     """
     model, (both, gradient) = means.model, means.evaluate(rows)
@@ -517,7 +517,7 @@ def averages_table(
 
 
 def effects_table(means: Means, rows: MarginRows, errors: Errors, z: float) -> Table:
-    """Marginal effects of the features on the probabilities of the ranks."""
+    """Return marginal effects of the features on the probabilities of the ranks."""
     model, features = means.model, rows.features
     found = [means.effects(rows, feature) for feature in features]
     effect = np.array([of_ranks(value) for value, _ in found]).ravel()

@@ -195,5 +195,5 @@ class GroupRows:
 
 
 def _positive(sd: np.ndarray) -> np.ndarray:
-    """Divisors of what is 0 where sd is: by symmetry, sd = 0 has no slope."""
+    """Return divisors of what is 0 where sd is: by symmetry, sd = 0 has no slope."""
     return np.where(sd > 0, sd, np.inf)

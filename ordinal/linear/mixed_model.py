@@ -178,7 +178,7 @@ class ClmmModel(PomModel):
         )
 
     def icc(self) -> float:
-        """Intraclass correlation on the latent scale.
+        """Return the intraclass correlation on the latent scale.
 
         It is the share of the random intercepts in the variance of the latent variable.
 
@@ -278,7 +278,7 @@ class ClmmModel(PomModel):
     def _both(
         self, X: MatrixLike, effects: Effects, groups: object, offset: ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """P(y <= j) and P(y > j), (n, r - 1)."""
+        """Return P(y <= j) and P(y > j), (n, r - 1)."""
         _check_asked(effects, groups, offset)
         Z, known = self._read(X, offset)
         n = len(Z)
@@ -297,7 +297,7 @@ class ClmmModel(PomModel):
     def _mean(
         self, Z: np.ndarray | CSR, shift: np.ndarray, sd: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean of the probabilities over a normal shift of deviation sd."""
+        """Return the mean of the probabilities over a normal shift of deviation sd."""
         nodes, weights = _nodes(sd is not None)
         low, high = np.zeros(()), np.zeros(())
         for node, weight in zip(nodes, weights, strict=True):

@@ -101,8 +101,8 @@ class VarianceSearch:
     def certified(
         self, x: np.ndarray
     ) -> tuple[np.ndarray, Status, float, np.ndarray | None]:
-        """Newton steps by the Hessian of differences; point, status, violation, and the
-        covariance of the free parameters.
+        """Return Newton steps by the Hessian of differences; point, status, violation,
+        and the covariance of the free parameters.
         """
         value, gradient = self.loss.value_and_gradient(x)
         if self.ended:

@@ -430,7 +430,7 @@ class PomModel(Reports):
         return linear_terms(Z, self.coef, self.coef_names)
 
     def _predictors(self, X: MatrixLike, offset: ArrayLike | None) -> np.ndarray:
-        """eta, (n, r - 1), in order at every row."""
+        """Return eta, (n, r - 1), in order at every row."""
         eta, _ = predictors(self, *self._read(X, offset))
         if self.may_cross:
             eta.sort(axis=1)

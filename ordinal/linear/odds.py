@@ -34,7 +34,7 @@ _ASKED = "proportional_odds_test"
 def brant_test(
     fit: FitMemory, groups: list[np.ndarray], threshold_names: tuple[str, ...]
 ) -> tuple[list[float], list[int]]:
-    """Statistics and degrees of freedom of groups of columns of the location.
+    """Return statistics and degrees of freedom of groups of columns of the location.
 
     O(n T^2 d^2).
     """
@@ -67,8 +67,8 @@ def _binary_fits(
     threshold_names: tuple[str, ...],
     n_threads: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of y > j on X for every threshold j, (T, p), and the probabilities
-    P(y > j) of the rows, (T, n).
+    """Return coefficients of y > j on X for every threshold j, (T, p), and the
+    probabilities P(y > j) of the rows, (T, n).
     """
     none = np.zeros(0, np.int64)
     b, above = np.empty((D.T, X.shape[1])), np.empty((D.T, D.n_samples))
@@ -122,8 +122,8 @@ def _product(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def ratio_tests(
     fit: FitMemory, groups: list[np.ndarray]
 ) -> tuple[list[float], list[int]]:
-    """Statistics and degrees of freedom of the fits with groups of columns of the
-    location as nominal effects instead.
+    """Return statistics and degrees of freedom of the fits with groups of columns of
+    the location as nominal effects instead.
     """
     loss, x = fit.loss, fit.x
     D, least = loss.design, loss.at(x).value

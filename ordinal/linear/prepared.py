@@ -232,7 +232,7 @@ def _strings(names: Any) -> list[str]:
 def _chosen(
     argument: str, columns: Any, problem: Problem, coding: Coding | None
 ) -> np.ndarray:
-    """Numbers of columns that an argument names, in the order of the columns."""
+    """Return numbers of columns that an argument names, in the order of the columns."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
         meant = ""
         if isinstance(columns, str):  # perhaps a formula, as R's clm takes it

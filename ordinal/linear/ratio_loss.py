@@ -89,7 +89,7 @@ class RatioLikelihood:
         return np.asarray(x + D.level(x.size))
 
     def predictors(self, x: np.ndarray, rows: slice, known: bool = True) -> np.ndarray:
-        """Eta of some rows, (rows, T), with the offset if it is `known`."""
+        """Return eta of some rows, (rows, T), with the offset if it is `known`."""
         D = self.design
         alpha, nu, beta, _ = D.split(x)
         eta = alpha - D.columns(rows, D.nominal) @ nu.T
@@ -141,7 +141,9 @@ class RatioLikelihood:
         return A.reshape(-1, A.shape[2])
 
     def at(self, x: np.ndarray) -> Point:
-        """Value, gradient and Hessian, in one pass over the rows. O(n (T + p)^2)."""
+        """Return value, gradient and Hessian, in one pass over the rows. O(n (T +
+        p)^2).
+        """
         D, (T, M) = self.design, self._slots
         p = x.size
         value, gradient, H = 0.0, np.zeros(p), np.zeros((p, p))

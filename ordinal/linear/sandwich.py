@@ -59,7 +59,7 @@ class Middle:
 
 
 def _read_clusters(cluster: Any, n: int) -> np.ndarray:
-    """Numbers 0..G-1 of the clusters of n rows, of which there are 2 or more."""
+    """Return numbers 0..G-1 of the clusters of n rows, of which there are 2 or more."""
     labels = as_array(cluster, "cluster")
     if labels.shape != (n,):
         raise ValueError(f"cluster has shape {labels.shape}, expected ({n},) as X")
@@ -112,8 +112,8 @@ def covariance_of(loss: Scored, at: Point, middle: Middle) -> np.ndarray | None:
 
 
 def inverse(H: Bordered) -> np.ndarray:
-    """H^-1, or the pseudoinverse, which is more work, where H is not positive definite
-    or singular to rounding, as of separated ranks.
+    """Return H^-1, or the pseudoinverse, which is more work, where H is not positive
+    definite or singular to rounding, as of separated ranks.
     """
     try:
         return Factor(H).inverse()
@@ -125,7 +125,7 @@ def inverse(H: Bordered) -> np.ndarray:
 def sandwich(
     loss: Scored, x: np.ndarray, bread: np.ndarray, cluster: np.ndarray | None
 ) -> np.ndarray:
-    """V of (1) in the parameters of the loss, (p, p), given H^-1 / W. O(n p^2)."""
+    """Return V of (1) for the parameters of the loss, given H^-1 / W. O(n p^2)."""
     weight = loss.design.weight
     p = x.size
     if cluster is None:
@@ -144,7 +144,9 @@ def sandwich(
 
 
 def sandwich_of_clusters(sums: np.ndarray, bread: np.ndarray) -> np.ndarray:
-    """V of (1), (p, p), from the gradients of the clusters that have weight, (G, p)."""
+    """Return V of (1), (p, p), from the gradients of the clusters that have weight, (G,
+    p).
+    """
     G = len(sums)
     if G < 2:
         raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")

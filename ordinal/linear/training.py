@@ -257,7 +257,7 @@ def _response(left: list[str], names: Sequence[str]) -> str:
 
 
 def _factor(text: str, kind: str, names: Sequence[str]) -> FormulaFactor:
-    """One factor of a term: a column, a column as a category, or arithmetic."""
+    """Return one factor of a term: a column, a column as a category, or arithmetic."""
     if kind == "LITERAL":
         raise ValueError(
             f"a term must contain a column, not a number alone, got {text}: write "
@@ -281,7 +281,7 @@ def _factor(text: str, kind: str, names: Sequence[str]) -> FormulaFactor:
 def _category(
     text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
 ) -> FormulaFactor:
-    """C(x), or C(x, Treatment("b")) and the ways that formulaic and R write it."""
+    """Return the term C(x), or C(x, Treatment("b")) in the syntax of any package."""
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
     name = column_name(arguments[0], quoted) if arguments else None
     reference = _reference(arguments[1]) if len(arguments) == 2 else None
@@ -301,7 +301,7 @@ def _category(
 def _increments(
     text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
 ) -> FormulaFactor:
-    """mo(x) or fused(x), where x is a column."""
+    """Return mo(x) or fused(x), where x is a column."""
     name = column_name(node.args[0], quoted) if len(node.args) == 1 else None
     if name is None or node.keywords:
         kind = called(node)
@@ -382,7 +382,7 @@ def _is_offset(text: str) -> bool:
 
 
 def _offset(text: str, names: Sequence[str]) -> FormulaFactor:
-    """offset(x), where x is a column or arithmetic."""
+    """Return offset(x), where x is a column or arithmetic."""
     node, _ = parsed(text)
     assert isinstance(node, ast.Call)
     inner = text[text.index("(") + 1 : text.rindex(")")]

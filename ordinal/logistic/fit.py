@@ -282,7 +282,7 @@ def _fit_thresholded(
     max_iter: int,
     **common: Unpack[Common],
 ) -> LinearThresholdModel:
-    """`fit_lit` or `fit_lat`, by name."""
+    """Fit the model of `fit_lit` or `fit_lat`, by name."""
     l2 = check_factor_or_zero("l2", l2)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)

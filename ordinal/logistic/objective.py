@@ -135,7 +135,7 @@ class ThresholdLoss:
         self.sides = (mass[:-1], mass[1:]) if beside else (below, above)
 
     def at(self, x: np.ndarray, b: np.ndarray) -> ThresholdPoint:
-        """V and its gradient; the search for the thresholds begins at b."""
+        """Return V and its gradient; the search for the thresholds begins at b."""
         f = self.columns.matvec(x)
         b, pools = self._thresholds(f, b)
         slope, curvature = np.empty(f.size), np.empty(f.size)
@@ -155,7 +155,8 @@ class ThresholdLoss:
         return self.at(np.zeros(self.spread.size), np.log(low / high))
 
     def hessian(self, here: ThresholdPoint) -> tuple[np.ndarray, np.ndarray]:
-        """(H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T, d).
+        """Return (H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T,
+        d).
 
         O(n d^2).
         """
@@ -337,10 +338,10 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
 
 
 def _solved(H: np.ndarray, price: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """H^-1 v of a matrix that may be singular but for the prices on its diagonal, where
-    v is in its range. The share is one of the losses alone: a feature of next to no
-    spread has a price like 1e20, and to scale it away would let rounding in a constant
-    column look like a feature.
+    """Return H^-1 v of a matrix that may be singular but for the prices on its
+    diagonal, where v is in its range. The share is one of the losses alone: a feature
+    of next to no spread has a price like 1e20, and to scale it away would let rounding
+    in a constant column look like a feature.
     """
     of_losses = float((np.diagonal(H) - price).max(initial=0.0))
     shift = _RIDGE * max(of_losses, np.finfo(float).tiny)
@@ -366,7 +367,7 @@ def _along(
 
 
 def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
-    """L-BFGS; its violation is the largest slope of V."""
+    """Minimise by L-BFGS, whose violation is the largest slope of V."""
     here = loss.start()
 
     def fun(x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -88,7 +88,7 @@ class Trials:
         return [[o for o in of_point if o is not None] for of_point in self._outcomes]
 
     def scores(self, metric: int = 0) -> np.ndarray:
-        """(p, k) scores by one of the metrics; nan where there is none."""
+        """Return (p, k) scores by one of the metrics; nan where there is none."""
         table = [
             [np.nan if o is None or o.failure else o.scores[metric] for o in of_point]
             for of_point in self._outcomes
@@ -117,12 +117,12 @@ class Trials:
         return in_order_of_ties(self.points, np.flatnonzero(among).tolist())[0]
 
     def first_failure(self) -> str:
-        """Why the first fit without a score has none."""
+        """Return why the first fit without a score has none."""
         return next(o.failure for of in self.outcomes() for o in of if o.failure)
 
     def _losses(self) -> np.ndarray:
-        """(p,) mean of every point, greater meaning worse; nan where one is missing, or
-        is of fewer rows than others.
+        """Return (p,) mean of every point, greater meaning worse; nan where one is
+        missing, or is of fewer rows than others.
         """
         losses = self._mean_losses()
         losses[np.array(self.rows) < max(self.rows)] = np.nan
@@ -134,13 +134,13 @@ class Trials:
 
 
 def mean_score(scores: np.ndarray) -> np.ndarray:
-    """(p,) mean over the k columns; a metric of the caller's may score anything."""
+    """Return the mean over the k columns, (p,), even of unusual metrics."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(scores.mean(axis=1))
 
 
 def standard_error(scores: np.ndarray) -> np.ndarray:
-    """(p,) of that mean; 0 if there is one column only."""
+    """Return the standard error of that mean, (p,); 0 for a single column."""
     k = scores.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
         deviation = scores.std(axis=1, ddof=1) if k > 1 else np.zeros(len(scores))

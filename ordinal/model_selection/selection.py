@@ -241,7 +241,9 @@ class Selection(Storable):
         return html_notes([repr(self)]) + Table(best)._repr_html_()
 
     def _losses(self) -> np.ndarray:
-        """(p,) means of the points that were judged on all rows, less being better."""
+        """Return (p,) means of the points that were judged on all rows, less being
+        better.
+        """
         losses = -self.mean if self.greater_is_better else self.mean.copy()
         losses[self.rows < self.rows.max()] = np.inf
         return losses

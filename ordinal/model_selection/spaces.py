@@ -179,7 +179,7 @@ def _discrepancy(levels: np.ndarray) -> float:
 
 
 def _lattices(n: int, d: int, at_most: int) -> Iterator[np.ndarray]:
-    """Designs of n levels to choose from, (n, d) each."""
+    """Yield designs of n levels to choose from, (n, d) each."""
     for modulus, first, shift in ((n, 0, n // 2), (n + 1, 1, 0)):
         i = np.arange(first, first + n)[:, None]
         units = [h for h in range(2, modulus) if math.gcd(h, modulus) == 1]
@@ -302,7 +302,7 @@ def described(point: Point) -> str:
 
 
 def _column(values: list[Any]) -> np.ndarray:
-    """Numbers or strings as such, anything else as objects."""
+    """Return numbers or strings as such, anything else as objects."""
     kinds = {type(value) for value in values}
     if kinds <= {int, float} or kinds == {str}:
         return np.array(values)
@@ -491,7 +491,7 @@ class CoarseToFine(Immutable):
 
 
 def _exponents(name: str, value: Any) -> tuple[int, int]:
-    """(low, high) of a coarse grid, checked."""
+    """Return (low, high) of a coarse grid, checked."""
     vector = isinstance(value, np.ndarray) and value.ndim == 1
     pair = (vector or isinstance(value, Sequence)) and len(value) == 2
     ends = [as_real(end) for end in value] if pair else []

@@ -222,7 +222,7 @@ def learning_splits(
 
 
 def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
-    """Increasing numbers of the n training rows."""
+    """Return increasing numbers of the n training rows."""
     if not np.ndim(sizes):
         k = check_count("sizes", sizes, 2)
         least = max(n_ranks, math.ceil(n / 10))

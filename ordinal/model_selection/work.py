@@ -440,7 +440,7 @@ class Work:
         return _pickled(work, "fit, scoring and options must be such as")
 
     def rows_of(self, numbers: np.ndarray) -> Any:
-        """Features of some rows: a matrix, a Frame, or Rows."""
+        """Return features of some rows: a matrix, a Frame, or Rows."""
         if isinstance(self.X, Rows):
             return self.X.subset(numbers)
         return take(self.X, numbers)

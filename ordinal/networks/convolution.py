@@ -70,7 +70,7 @@ class Tower:
         return np.concatenate([self.K.ravel(), self.U.ravel(), self.V.ravel()])
 
     def like(self, x: np.ndarray) -> Tower:
-        """One of these sizes, from the vector of all its weights."""
+        """Return one of these sizes, from the vector of all its weights."""
         k, u = self.K.size, self.K.size + self.U.size
         return Tower(
             x[:k].reshape(self.K.shape),
@@ -86,7 +86,7 @@ class Tower:
         return Tower(K, U, self.V).packed()
 
     def layers(self, Z: np.ndarray) -> tuple[np.ndarray, ...]:
-        """(windows, c, tanh(U'c + a), e) of standardised rows Z (n, d)."""
+        """Return (windows, c, tanh(U'c + a), e) of standardised rows Z (n, d)."""
         W = windows(Z, len(self.K) - 1)
         C = np.tanh(W @ self.K).reshape(len(Z), -1)
         H = C @ self.U[:-1]
@@ -122,7 +122,7 @@ def windows(Z: np.ndarray, width: int) -> np.ndarray:
 
 
 def standardized(rows: LayerRows, some: slice) -> np.ndarray:
-    """Features of rows, of any size, without the column of ones."""
+    """Return features of rows, of any size, without the column of ones."""
     with np.errstate(over="ignore"):
         return np.asarray(np.clip(rows[some][:, :-1], -_FAR, _FAR))
 
@@ -145,7 +145,7 @@ class Triplets:
     def drawn(
         cls, rank: np.ndarray, share: np.ndarray, n: int, rng: np.random.Generator
     ) -> Triplets:
-        """About n of them, ten for a row and threshold at most.
+        """Return about n of them, ten for a row and threshold at most.
 
         Each rank is asked of each threshold in proportion to its rows, once at least,
         and weighs there as much as these; sides are drawn by weight, and are no row
@@ -173,7 +173,9 @@ class Triplets:
 def side(
     rows: np.ndarray, share: np.ndarray, asked: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Rows drawn by weight, one for each that is asked, and another one than that."""
+    """Return rows drawn by weight, one for each that is asked, and another one than
+    that.
+    """
     ends = np.cumsum(share[rows])
     at = np.searchsorted(ends, rng.random(asked.size) * ends[-1], side="right")
     # Rounding may put the last draw at the end of the sums.

@@ -197,7 +197,7 @@ class Regression:
         return Z
 
     def loo(self, ridges: list[float]) -> np.ndarray:
-        """|c - o|^2 of the mean row, left out, for each ridge; one pass."""
+        """Return |c - o|^2 of the mean row, left out, for each ridge; one pass."""
         # In the eigenvectors of S every ridge costs O(n h), and no factorisation.
         G = 1 / (self.s + np.asarray(ridges)[:, None])
         columns = (self.B.T[:, None] * G).reshape(-1, self.s.size)
@@ -348,7 +348,7 @@ def _end(
 
 
 def _link(of: Regression, ridge: float, share: FewFolds | None) -> SoftmaxLink | None:
-    """Probabilities from the outputs of rows that are left out.
+    """Return probabilities from the outputs of rows that are left out.
 
     But a row that is all there is of its rank is judged by the outputs of all.
     """

@@ -101,8 +101,8 @@ class Spaces:
 
 
 def random_layer(d: int, n_hidden: int, rng: np.random.Generator) -> np.ndarray:
-    """Weights U (d + 1, h) whose units bend within the cloud of standardised rows:
-    their arguments have the mean variance 1, and so has their bias.
+    """Return weights U (d + 1, h) whose units bend within the cloud of standardised
+    rows: their arguments have the mean variance 1, and so has their bias.
     """
     U = rng.standard_normal((d + 1, n_hidden))
     U[:-1] /= np.sqrt(max(d, 1))
@@ -122,14 +122,14 @@ class Loss(Protocol):
         ...
 
     def terms(self, S: np.ndarray, t: np.ndarray, rows: slice) -> Terms:
-        """(loss, slopes by t) of rows of the outputs S (n_outputs, c), in the place of
-        which the slopes by S are put.
+        """Return (loss, slopes by t) of rows of the outputs S (n_outputs, c), in the
+        place of which the slopes by S are put.
         """
         ...
 
 
 def log_odds(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """1 / (1 + e^-z) and 1 / (1 + e^z), both with all their digits."""
+    """Return 1 / (1 + e^-z) and 1 / (1 + e^z), both with all their digits."""
     with np.errstate(under="ignore"):  # 0 is what it tends to
         near = np.exp(-np.abs(z))
         far = near / (1 + near)
@@ -192,7 +192,7 @@ class Cumulative:
 
     @staticmethod
     def thresholds(t: np.ndarray) -> np.ndarray:
-        """theta, (m,), increasing but for rounding."""
+        """Return theta, (m,), increasing but for rounding."""
         out = np.empty((2, t.size + 1))
         _hidden_layer.thresholds(t, out)
         return out[0, :-1]

@@ -98,7 +98,7 @@ class NetworkModel(Model):
         return self._through(X, np.eye(self.n_hidden))
 
     def _through(self, X: MatrixLike, V: np.ndarray) -> np.ndarray:
-        """h(x) V' of rows for (k, h) weights V, (n, k)."""
+        """Return h(x) V' of rows for (k, h) weights V, (n, k)."""
         rows = LayerRows(read_for(self, X), self.mean, self.scale)
         U = np.vstack([self.hidden_weights, self.hidden_bias])
         out = np.empty((rows.X.shape[0], len(V)))
@@ -139,7 +139,7 @@ class OrderedOutputs(Model):
         return self._proba(self.decision_function(X))
 
     def _proba(self, z: np.ndarray) -> np.ndarray:
-        """`predict_proba` of rows with these log odds."""
+        """Return `predict_proba` of rows with these log odds."""
         above, below = log_odds(z)
         rising = (z[:, 1:] > z[:, :-1]).any(axis=1)  # where `above` rounds to 1, too
         if rising.any():

@@ -40,7 +40,7 @@ class Network:
         return np.concatenate([self.U.ravel(), self.V.ravel(), self.t])
 
     def like(self, x: np.ndarray) -> Network:
-        """One of these sizes, from the vector of all its weights."""
+        """Return one of these sizes, from the vector of all its weights."""
         u, v = self.U.size, self.U.size + self.V.size
         return Network(x[:u].reshape(self.U.shape), x[u:v].reshape(self.V.shape), x[v:])
 
@@ -78,7 +78,7 @@ class Objective:
         self._spaces = Spaces(self.size * width)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient, in O(n h (d + n_outputs)).
+        """Return value and gradient, in O(n h (d + n_outputs)).
 
         What is beyond the range of double is no number, and the search goes no further.
         """

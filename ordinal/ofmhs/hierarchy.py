@@ -97,8 +97,8 @@ class Prices:
 
     @classmethod
     def from_arguments(cls, l1: float, ratio: float) -> Prices:
-        """l_pair of (P): a pair whose features have |g_j| = |g_k| = l1 comes in where
-        |G_jk| is ratio times that.
+        """Return l_pair of (P): a pair whose features have |g_j| = |g_k| = l1 comes in
+        where |G_jk| is ratio times that.
         """
         return cls(l1, l1 * math.hypot(ratio, math.sqrt(2)))
 
@@ -287,7 +287,7 @@ class HierarchyPath:
     def effects(
         self, own: np.ndarray, parts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """beta, (d,), and Theta, (P,)."""
+        """Return beta, (d,), and Theta, (P,)."""
         d = own.size
         of_pairs = np.bincount(self.first, parts[:, 0], d)
         of_pairs += np.bincount(self.second, parts[:, 1], d)
@@ -296,7 +296,7 @@ class HierarchyPath:
     def at(
         self, u: np.ndarray, own: np.ndarray, parts: np.ndarray, prices: Prices
     ) -> PairPoint:
-        """(P) at some effects, with the best thresholds, looked for from u on.
+        """Return (P) at some effects, with the best thresholds, looked for from u on.
 
         O(n d^2).
         """
@@ -314,7 +314,7 @@ class HierarchyPath:
     def bound(
         self, here: PairPoint, prices: Prices, slopes: tuple[np.ndarray, np.ndarray]
     ) -> float:
-        """(2), or 0, for the loss is never less."""
+        """Return (2), or 0 if that is more, because the loss is never negative."""
         (g, G), (main, theta) = slopes, self.effects(here.own, here.parts)
         tangent = here.rows.value - float(g @ main) - float(G @ theta)
         with np.errstate(divide="ignore", over="ignore"):
@@ -408,8 +408,8 @@ class HierarchyPath:
         prices: Prices,
         slopes: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the features and pairs whose groups are not 0, or break (1) by
-        most: no more new ones than there are old, or a few.
+        """Return numbers of the features and pairs whose groups are not 0, or break (1)
+        by most: no more new ones than there are old, or a few.
         """
         g, G = slopes
         excess = np.concatenate(

@@ -112,7 +112,7 @@ class OpbeModel(KernelModel):
         return self._proba(self.decision_function(X))
 
     def _proba(self, f: np.ndarray) -> np.ndarray:
-        """`predict_proba` of rows with the projections f."""
+        """Return `predict_proba` of rows with the projections f."""
         present = self._present
         q = present.size
         log = np.zeros((len(f), q))

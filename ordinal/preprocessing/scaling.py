@@ -188,8 +188,8 @@ def low_rank(
     residual, table = np.empty_like(X), np.empty_like(X)
 
     def error() -> float:
-        """(E). Fills `residual` with X - A and `table` with A + W (X - A), which is as
-        A where nothing is known; by strips, between which Ctrl-C has its turn.
+        """Return (E). Fills `residual` with X - A and `table` with A + W (X - A), which
+        is as A where nothing is known; by strips, between which Ctrl-C has its turn.
         """
         for rows in strips(len(X)):
             np.subtract(X[rows], A[rows], out=residual[rows])

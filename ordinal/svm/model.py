@@ -178,7 +178,7 @@ class SvmModel(Hyperplanes):
         return against
 
     def _proba(self, f: np.ndarray) -> np.ndarray:
-        """`predict_proba` of rows with the values f."""
+        """Return `predict_proba` of rows with the values f."""
         P = np.asarray(require_link(self.link)(self._linked(f)))
         if self.decomposition != "ordered":
             return P

@@ -402,7 +402,7 @@ class _TlsSvorFit:
     def _begun(
         self, problem: Problem, choice: BasisChoice
     ) -> tuple[_Stated, TruncatedObjective, TlsPoint]:
-        """(P) for np-SVOR, and the point 0."""
+        """Return (P) for np-SVOR, and the point 0."""
         stated = self._stated(problem, choice)
         terms, m = SharedTerms.from_problem(problem, self.eta), stated.price.size
         rows = with_state(
@@ -440,7 +440,9 @@ class _TlsSvorFit:
         return _Stated(kernel_values(kernel, basis), price, support, np.asarray)
 
     def _of_columns(self, problem: Problem) -> _Stated:
-        """(P) with every row in the basis of a linear kernel, as one of d columns."""
+        """Return (P) with every row in the basis of a linear kernel, as one of d
+        columns.
+        """
         assert isinstance(self.kernel, Linear | LinearARD)
         features = ColumnFeatures(self.kernel, problem.n_features)
         rows = with_state(

@@ -166,7 +166,7 @@ def minimize(
     max_iter: int,
     monitor: Monitor,
 ) -> tuple[TlsPoint, Status, int]:
-    """(best point, why it is the last, Newton steps).
+    """Return (best point, why it is the last, Newton steps).
 
     First np-SVOR, u = inf, from `begin`; its minimum is unique. Then u falls in steps
     from where it first cuts a slack, each begun at the last solution. The final descent
@@ -194,7 +194,7 @@ def minimize(
 
 
 def _path(u: float, largest: float) -> list[float]:
-    """Values between the largest slack and u, falling."""
+    """Return values between the largest slack and u, falling."""
     values: list[float] = []
     # Above the largest slack no term is truncated: psi is that of u = inf.
     while (higher := u / _LOWERED ** (1 + len(values))) < largest:

@@ -69,7 +69,7 @@ class CachedColumns:
                 fill(take(X, rows), self._kept[rows], n_threads)
 
     def block(self, rows: slice) -> np.ndarray:
-        """(rows, m) of one chunk, not to be written to; several threads may ask."""
+        """Return a chunk, (rows, m), as read-only; it is safe in several threads."""
         if rows.stop <= len(self._kept):
             return self._kept[rows]
         out = np.empty((rows.stop - rows.start, self.m))
@@ -79,8 +79,8 @@ class CachedColumns:
 
 
 def kernel_values(kernel: Kernel, basis: Matrix) -> Fill:
-    """Columns that are values with basis rows, or with those of these numbers for a
-    precomputed kernel.
+    """Return columns that are values with basis rows, or with those of these numbers
+    for a precomputed kernel.
     """
     return partial(_values, kernel, basis)
 
@@ -107,7 +107,7 @@ def _mixed(
 
 
 def _double(X: Matrix) -> Matrix:
-    """Rows that workers may hold in single precision."""
+    """Return rows that workers may hold in single precision."""
     return X if isinstance(X, CSR) else np.asarray(X, np.float64)
 
 
@@ -141,7 +141,7 @@ class Squares:
 
 
 def root_of(S: np.ndarray) -> np.ndarray:
-    """R of this module, (d, k) for a sum of rank k."""
+    """Return R of this module, (d, k) for a sum of rank k."""
     size = np.sqrt(np.diagonal(S))
     size = np.where(size > 0, size, 1.0)  # so that no unit of a feature is too small
     values, vectors = np.linalg.eigh(S / size[:, None] / size)
@@ -349,7 +349,7 @@ class LossSums:
         return np.matmul(K, w, out=f)
 
     def _weights(self, rows: slice) -> np.ndarray:
-        """Contiguous, as those that take no memory are not."""
+        """Return contiguous weights, because views of one number are not."""
         return np.ascontiguousarray(self._weight[rows])
 
 

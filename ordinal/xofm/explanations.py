@@ -156,7 +156,7 @@ def sums_of(
 
 
 def _histogram(x: np.ndarray, share: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """Shares of the rows with a value, in bins from the first knot to the last."""
+    """Return shares of the rows with a value, in bins from first to last knot."""
     there = ~np.isnan(x)
     x, share = x[there], share[there]
     if knots.size < 2:
@@ -263,8 +263,9 @@ class Explained:
         return np.asarray(np.outer(scale, scale) * together)
 
     def _moments(self, columns: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Second moments over the rows of some columns of each feature's curve, (d, k,
-        k), in the unit `scale` (d,) of its largest value, whose square may overflow.
+        """Return second moments over the rows of some columns of each feature's curve,
+        (d, k, k), in the unit `scale` (d,) of its largest value, whose square may
+        overflow.
 
         Of a line from a to b the value at the share s has the square (1 - s) a^2 + s
         b^2 - s (1 - s) (b - a)^2.

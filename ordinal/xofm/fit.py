@@ -113,8 +113,8 @@ def knots_of(
     n_intervals: list[int],
     breakpoints: str,
 ) -> list[np.ndarray]:
-    """Knots from the ranges of the columns and, for quantiles, of some of the rows at
-    equal distances. Rows have positive weight.
+    """Return knots from the ranges of the columns and, for quantiles, of some of the
+    rows at equal distances. Rows have positive weight.
     """
     low, high = np.full((2, problem.n_features), np.nan)
     with closing(chunks(problem.X)) as given:
@@ -215,7 +215,7 @@ class ChunkRows:
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
     ) -> np.ndarray:
-        """U of (F), (n,); and S of those that are kept, if there is room for it."""
+        """Return U of (F), (n,), and S of the cached rows, if there is room for it."""
         U = np.empty(self.rank.size)
         U[: self.n_kept] = self.kept.scores(table, n_threads, S)
 

@@ -66,7 +66,8 @@ class Layout:
         return int(self.first[-1])
 
     def locate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Node at or below each value of X, and the share of the way to the next.
+        """Return node at or below each value of X, and the share of the way to the
+        next.
 
         (n, d) int32 and float64. A number beyond the knots is moved to the last of
         them; NaN is missing.
@@ -87,7 +88,9 @@ class Layout:
             )
 
     def table(self, W: np.ndarray) -> np.ndarray:
-        """Values at the nodes, and a row of zeros, from those of the pieces, (P, m)."""
+        """Return values at the nodes, and a row of zeros, from those of the pieces, (P,
+        m).
+        """
         table = np.empty((int(self.node[-1]) + 1, W.shape[1]))
         _factorization.spread(W, self.first, self.kind, table)
         return table
@@ -99,7 +102,7 @@ class Layout:
         return dW
 
     def unseen(self, mass: np.ndarray) -> np.ndarray:
-        """Pieces that have a node of their own with no weight of rows at it."""
+        """Return pieces that have a node of their own with no weight of rows at it."""
         pieces = []
         for j, kind in enumerate(self.kind):
             a, b = self.first[j], self.first[j + 1]
@@ -132,14 +135,16 @@ def pieces_of(n_intervals: Any, d: int) -> list[int]:  # noqa: ANN401  (checked 
 
 
 def equal_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
-    """Knots of pieces of equal length over the range of x; fewer if they coincide."""
+    """Return knots of pieces of equal length over the range of x; fewer if they
+    coincide.
+    """
     # unique, because a range of a few floats cannot have more pieces than these.
     return np.unique(np.linspace(x.min(), x.max(), pieces + 1))
 
 
 def quantile_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
-    """Knots at values of x that leave the same weight between them, as nearly as ties
-    allow; fewer if they coincide.
+    """Return knots at values of x that leave the same weight between them, as nearly as
+    ties allow; fewer if they coincide.
     """
     order = np.argsort(x, kind="stable")
     x, below = x[order], np.cumsum(weight[order])
@@ -156,7 +161,7 @@ def make_knots(
     n_intervals: Sequence[int],
     breakpoints: str,
 ) -> list[np.ndarray]:
-    """Knots of every feature from rows of positive weight; empty for categories."""
+    """Return knots per feature from rows of positive weight; none for categories."""
     cut = quantile_knots if breakpoints == "quantile" else equal_knots
     knots = []
     for j, pieces in enumerate(n_intervals):

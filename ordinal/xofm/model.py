@@ -68,7 +68,8 @@ class TrainingScores:
     start: np.ndarray
 
     def interval(self, U: np.ndarray) -> np.ndarray:
-        """Ranks of the ends of the interval of each score, (n, 2), by Definition 4.
+        """Return ranks of the ends of the interval of each score, (n, 2), by Definition
+        4.
 
         They change places where L > R.
         """
@@ -114,9 +115,9 @@ class TrainingScores:
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def in_unit_of(self, like: TrainingScores, U: np.ndarray) -> np.ndarray:
-        """Scores U of this model in the origin and unit of another one, by the line
-        through the ranks' mean scores in both that is best in the weighted mean square;
-        in this unit if the line would not rise.
+        """Return scores U of this model in the origin and unit of another one, by the
+        line through the ranks' mean scores in both that is best in the weighted mean
+        square; in this unit if the line would not rise.
         """
         own, _ = self.means()
         its, mass = like.means()
@@ -267,13 +268,13 @@ class XofmModel(Model):
         return self._scores(*self._rows(X))
 
     def _scores(self, node: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """U of rows where `Layout.locate` found them."""
+        """Return U of rows where `Layout.locate` found them."""
         table = self._layout.table(packed(self.u, self.V))
         return finite_scores(scores(node, share, table, resolve_n_threads(None)))
 
     def link_input(self, X: np.ndarray, like: XofmModel) -> np.ndarray:
-        """Scores for the link of another model, of rows as a `Problem` has them, with
-        categories by their place.
+        """Return scores for the link of another model, of rows as a `Problem` has them,
+        with categories by their place.
 
         (P) knows no origin of U, and a fit that stops early a smaller unit: scores are
         moved and scaled so that the ranks' mean scores of the training rows are nearest
@@ -353,7 +354,7 @@ class XofmModel(Model):
         return self._training_scores.shares(U, self.tau)
 
     def _proba(self, U: np.ndarray) -> np.ndarray:
-        """Probabilities of rows with the scores U, by the link."""
+        """Return probabilities of rows with the scores U, by the link."""
         return np.asarray(require_link(self.link)(U))
 
     def predict(

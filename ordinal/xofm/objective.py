@@ -53,7 +53,7 @@ class LocatedRows:
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
     ) -> np.ndarray:
-        """U of (F), (n,); and its S, (n, m), if there is room given for it."""
+        """Return U of (F), (n,); and its S, (n, m), if there is room given for it."""
         return scores(self.node, self.share, table, n_threads, S)
 
     def scattered(
@@ -134,7 +134,9 @@ class Ranked(Protocol):
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
     ) -> np.ndarray:
-        """U of (F), (n,); and S of the rows that are kept, if there is room for it."""
+        """Return U of (F), (n,); and S of the rows that are kept, if there is room for
+        it.
+        """
         ...
 
     def scattered(
@@ -215,7 +217,7 @@ class Objective:
     penalty: np.ndarray
 
     def at(self, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient by W, which must be finite."""
+        """Return value and gradient by W, which must be finite."""
         table = self.layout.table(W)
         value = self.loss.value(table)
         if not np.isfinite(value):
@@ -242,7 +244,7 @@ def scores(
     n_threads: int,
     S: np.ndarray | None = None,
 ) -> np.ndarray:
-    """U (n,) of (F); and its S, (n, m), if there is room given for it."""
+    """Return U (n,) of (F); and its S, (n, m), if there is room given for it."""
     n, d = node.shape
     U, width = np.empty(n), max(1, _STRIP // d)
     scratch = np.empty((min(n, width), table.shape[1])) if S is None else S

@@ -76,7 +76,7 @@ class HeldOutMonitor(Monitor):
 def hold_out_rows(
     rows: LocatedRows, early_stopping: float, rng: np.random.Generator
 ) -> tuple[LocatedRows, LocatedRows]:
-    """Rows to train on, and a share of each rank that is held out."""
+    """Return rows to train on, and a share of each rank that is held out."""
     rule = "a share between 0 and 1, or None"
     share = check_real("early_stopping", early_stopping, lambda v: 0 < v < 1, rule)
     # Ranks without rows would count among those that must keep one.
@@ -292,7 +292,7 @@ def _solution(
     n_iter: int,
     status: Status,
 ) -> XofmSolution:
-    """W, or the best for the held-out rows, with a record of its own."""
+    """Return W, or the best for the held-out rows, with a record of its own."""
     monitor.latest = W
     monitor.judge()
     # The last pieces need not be the best ones for the held-out rows.
