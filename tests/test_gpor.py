@@ -512,7 +512,7 @@ def test_the_diagonal_of_a_precomputed_kernel_is_checked():
             with pytest.raises(ValueError, match=rule):
                 call(K, diagonal=bad)
         call(K, diagonal=[1] * 20)
-    with pytest.raises(ValueError, match=r"^diagonal is for a precomputed kel only"):
+    with pytest.raises(ValueError, match=r"^diagonal is for a precomputed kernel only"):
         fit(X, y).predict(X, diagonal=np.ones(20))
 
 

@@ -545,7 +545,7 @@ def test_what_no_basis_is(form):
         ([0.5], f"basis must be {FORMS[form]}, got [0.5]"),
         ([4], "basis must name rows of X, 0 to 3, got 4"),
         ([-1], "basis must name rows of X, 0 to 3, got -1"),
-        ([1, 2, 1], "got row 1 more than once"),
+        ([1, 2, 1], "basis must name each row at most once, got row 1 more than once"),
     ]
     if form == "low rank":
         rows += [(np.zeros((1, 0)), f"basis must be {FORMS[form]}, got array([], ")]
@@ -554,7 +554,7 @@ def test_what_no_basis_is(form):
             ("best", "basis as a word must be one of 'auto', got 'best'"),
             (("best", 3), WAYS),
             (("random", 0), "basis[1] must be a positive integer, got 0"),
-            (np.eye(3), "it has 3, and X has 4"),
+            (np.eye(3), "basis must have the columns of X: it has 3, and X has 4"),
             ([[1.0], [2.0, 3.0]], "basis is not an array"),
             ([[1.0, 2.0, 3.0, np.inf]], "basis must be finite"),
         ]
