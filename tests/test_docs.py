@@ -141,6 +141,14 @@ def test_links_in_pages_lead_somewhere(page):
             assert anchor in map(anchor_of, titles), target
 
 
+def test_tests_that_the_table_of_features_names_exist():
+    page = (ROOT / "docs" / "features.md").read_text()
+    named = re.findall(r"\[`(test_\w+)`\]\(\.\./(\S+?)\)", page)
+    assert len(named) > 30
+    for name, file in named:
+        assert f"def {name}(" in (ROOT / file).read_text(), (name, file)
+
+
 @pytest.mark.parametrize("page", METHOD_PAGES, ids=page_name)
 def test_headings_of_a_method_page(page):
     """The same ones in the same order; what is particular stands between them."""

@@ -14,7 +14,7 @@ from strategies import at_most, sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status
-from ordinal._cumulative import elastic_net
+from ordinal._cumulative import rowwise
 from ordinal._cumulative.elastic_net import Penalty
 from ordinal._solvers import _coordinate_descent
 
@@ -510,13 +510,13 @@ def test_no_pass_over_the_rows_is_made_once_time_is_up(up_after, monkeypatch):
     """The point without features has been certified: the penalties on the way to the
     last one change its bound alone."""
     X, y = sample(900, 12, noise=3.0)
-    passes, best = [], elastic_net.with_best_free
+    passes, best = [], rowwise.with_best_free
 
     def counted(*args):
         passes.append(args)
         return best(*args)
 
-    monkeypatch.setattr(elastic_net, "with_best_free", counted)
+    monkeypatch.setattr(rowwise, "with_best_free", counted)
     up_after(0)
     with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
         model = ordinal.fit_pom(X, y, l1=1e-4, max_time=60.0)

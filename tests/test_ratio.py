@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slope, slopes
 from pom_data import SETS
 from scipy import optimize
+from scipy.sparse import csr_array
 from test_pom_diagnostics import assert_newton_steps
 
 import ordinal
@@ -497,6 +498,158 @@ def test_ridge_makes_coefficients_of_separated_ranks_finite(family):
     scaled = fit_ratio(1000 * X, y, family=family, l2=1e5, tol=1e-9)
     same = fit_ratio(X, y, family=family, l2=0.1, tol=1e-9)
     assert_allclose(1000 * scaled.coef, same.coef, rtol=1e-6)
+
+
+# Lasso and elastic net
+
+
+NET_CASES = [
+    *((family, link) for family in FAMILIES[:2] for link in ("logit", "cloglog")),
+    ("adjacent", "logit"),
+]
+net_cases = pytest.mark.parametrize(("family", "link"), NET_CASES)
+
+
+def noisy_rows(n=150, d=6, seed=3):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * [1, 2, 0.5, 1, 3, 1]
+    s = X[:, 0] - 0.4 * X[:, 1] + rng.logistic(size=n)
+    return X, np.digitize(s, [-1.0, 0.3, 1.2]), rng.integers(1, 3, n)
+
+
+def naive_loss(family, link, theta, f, y, weight):
+    """Mean loss from the conditional probabilities, and its slopes by eta, (n, T)."""
+    eta = theta - f[:, None]
+    if link == "logit":
+        F = 1 / (1 + np.exp(-eta))
+        beyond = np.log1p(-F)
+        falling, rising = F, 1 - F  # density / (1 - F) and density / F
+    else:
+        with np.errstate(over="ignore"):  # steps of the slow solver that are halved
+            falling = np.exp(eta)
+        F, beyond = -np.expm1(-falling), -falling
+        rising = np.exp(eta + beyond) / F
+    n, T = eta.shape
+    j, at = np.arange(T), y[:, None]
+    if family == "adjacent":
+        mass = np.ones((n, T + 1))
+        for k in range(T):  # P(k + 1) / P(k) = (1 - F_k) / F_k
+            mass[:, k + 1] = mass[:, k] * (1 - F[:, k]) / F[:, k]
+        P = mass / mass.sum(axis=1, keepdims=True)
+        by_eta = (j >= at) - np.cumsum(P, axis=1)[:, :-1]
+        log_p = np.log(P[np.arange(n), y])
+    else:
+        below, above = (
+            (j == at, j < at) if family == "stopping" else (j >= at, j == at - 1)
+        )
+        log_p = np.where(below, np.log(F), np.where(above, beyond, 0)).sum(axis=1)
+        by_eta = np.where(below, rising, 0) - np.where(above, falling, 0)
+    w = weight / weight.sum()
+    return -w @ log_p, -w[:, None] * by_eta
+
+
+def slow_net(family, link, X, y, weight, l1, l2):
+    """Minimum by accelerated proximal gradient steps with backtracking and restarts."""
+    T = y.max()
+    x, step, t = np.zeros(T + X.shape[1]), 1.0, 1.0
+    ahead = x
+
+    def smooth(x):
+        value, g = naive_loss(family, link, x[:T], X @ x[T:], y, weight)
+        by_beta = -g.sum(axis=1) @ X + l2 * x[T:]
+        return value + 0.5 * l2 * x[T:] @ x[T:], np.append(g.sum(axis=0), by_beta)
+
+    for _ in range(20_000):
+        value, gradient = smooth(ahead)
+        while True:
+            there = ahead - step * gradient
+            shrunk = np.maximum(np.abs(there[T:]) - step * l1, 0)
+            there[T:] = np.copysign(shrunk, there[T:])
+            move = there - ahead
+            limit = value + gradient @ move + 0.5 / step * move @ move
+            if smooth(there)[0] <= limit + 1e-15:
+                break
+            step /= 2
+        if (ahead - there) @ (there - x) > 0:
+            t = 1.0
+        last, t = t, (1 + np.sqrt(1 + 4 * t * t)) / 2
+        ahead, x = there + (last - 1) / t * (there - x), there
+        if np.abs(move).max() < 1e-13:
+            break
+    return smooth(x)[0] + l1 * np.abs(x[T:]).sum(), x
+
+
+@net_cases
+@pytest.mark.parametrize(("l1", "l2"), [(0.05, 0.0), (0.05, 0.03)])
+def test_elastic_nets_satisfy_the_optimality_conditions(family, link, l1, l2):
+    """Subgradients from the raw data, and the optimum of a slow solver."""
+    X, y, weight = noisy_rows()
+    options = {"family": family, "link": link, "l1": l1, "l2": l2, "tol": 1e-11}
+    model = fit_ratio(X, y, sample_weight=weight, **options)
+    assert model.convergence.converged
+    beta = model.coef
+    assert 0 < np.count_nonzero(beta) < beta.size
+    value, g = naive_loss(family, link, model.thresholds, X @ beta, y, weight)
+    assert model.loglik == pytest.approx(-value * weight.sum(), rel=1e-10)
+    assert_allclose(g.sum(axis=0), 0, atol=1e-6)
+    by_beta = -g.sum(axis=1) @ X + l2 * beta
+    active = beta != 0
+    assert_allclose(by_beta[active], -l1 * np.sign(beta[active]), atol=1e-5)
+    assert (np.abs(by_beta[~active]) < l1).all()
+    optimum, x = slow_net(family, link, X, y, weight, l1, l2)
+    assert_allclose(beta, x[y.max() :], atol=1e-5)
+    assert model.convergence.primal == pytest.approx(optimum, rel=1e-10)
+    assert model.convergence.dual <= optimum * (1 + 1e-12)
+    # weight 2 is the row twice
+    twice = np.repeat(np.arange(y.size), weight)
+    repeated = fit_ratio(X[twice], y[twice], **options)
+    assert_allclose(repeated.parameters, model.parameters, atol=1e-6)
+
+
+@net_cases
+def test_the_largest_penalty_and_none_are_the_known_fits(family, link):
+    X, y, weight = noisy_rows()
+    options = {"family": family, "link": link, "sample_weight": weight}
+    null = fit_ratio(np.zeros((y.size, 1)), y, **options, l2=1.0, tol=1e-10)
+    g = naive_loss(family, link, null.thresholds, np.zeros(y.size), y, weight)[1]
+    largest = np.abs(g.sum(axis=1) @ X).max()
+    assert not fit_ratio(X, y, l1=largest * 1.0001, **options).coef.any()
+    assert fit_ratio(X, y, l1=largest * 0.99, **options, tol=1e-9).coef.any()
+    # where curvatures are about 0.05, a gap of 1e-9 is a distance of 2e-4 at most
+    for l2 in (0.0, 0.1):
+        without = fit_ratio(X, y, l2=l2, **options, tol=1e-9)
+        nearly = fit_ratio(X, y, l1=1e-6, l2=l2, **options, tol=1e-9)
+        assert_allclose(nearly.parameters, without.parameters, atol=2e-4)
+
+
+def test_lasso_of_reversed_ranks_exchanges_the_directions():
+    X, y, _ = noisy_rows()
+    options = {"l1": 0.03, "nominal": [2], "tol": 1e-11}
+    for family, other in (("adjacent", "adjacent"), ("stopping", "backward")):
+        one = fit_ratio(X, y, family=family, **options)
+        reverse = fit_ratio(X, y.max() - y, family=other, **options)
+        assert_allclose(reverse.coef, -one.coef, atol=1e-6)
+        assert_allclose(reverse.thresholds, -one.thresholds[::-1], atol=1e-6)
+        assert_allclose(reverse.nominal_coef, -one.nominal_coef[::-1], atol=1e-6)
+    sparse = fit_ratio(csr_array(X), y, family="adjacent", **options)
+    dense = fit_ratio(X, y, family="adjacent", **options)
+    assert_allclose(sparse.coef, dense.coef, atol=1e-6)
+    offset = np.linspace(-1, 1, y.size)
+    same = np.repeat(offset[:, None], y.max(), axis=1)
+    once, each = (fit_ratio(X, y, offset=o, **options) for o in (offset, same))
+    assert_allclose(once.parameters, each.parameters, atol=1e-6)
+
+
+def test_lasso_of_what_is_not_convex_is_refused():
+    X, y, _ = noisy_rows()
+    for family, link in (("adjacent", "probit"), ("stopping", "cauchit")):
+        with pytest.raises(ValueError, match="loss is not convex"):
+            fit_ratio(X, y, family=family, link=link, l1=0.1)
+    with pytest.raises(ValueError, match="must be left out with l1 > 0"):
+        fit_ratio(X, y, l1=0.1, robust=True)
+    model = fit_ratio(X, y, l1=0.1)
+    with pytest.raises(ValueError, match=r"l1=0\.1"):
+        model.summary()
 
 
 # Robust errors, profiles, goodness of fit, influence

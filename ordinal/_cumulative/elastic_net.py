@@ -28,16 +28,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from .._solvers import _coordinate_descent
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
-from .design import lasso_prices, prices
-from .likelihood import Likelihood
+from .bordered import NONE
+from .design import Design, lasso_prices, prices
+from .likelihood import Point
 from .matrices import SparseColumns
-from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor, with_best_free
+from .newton import Loss, Minimum
+from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor
 
 _FALL = 1e-4  # constant of Armijo's rule
 _ROUNDING = 1e-14  # relative rounding error of the loss
@@ -134,6 +137,26 @@ class Local:
     rows: RowTerms | None
 
 
+class NetLoss(Protocol):
+    """Convex loss without penalty and without effects on the scale, as `PathSolver`
+    takes it.
+    """
+
+    @property
+    def design(self) -> Design: ...
+
+    def start(self) -> np.ndarray:
+        """Return the parameters of no effects."""
+
+    def of_columns(self, which: np.ndarray) -> Loss:
+        """Return the loss of some columns of the location."""
+
+    def at_best_free(
+        self, u: np.ndarray, beta: np.ndarray
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """Return the best u for beta by Newton's method from u, L and G there."""
+
+
 class RestrictedLoss:
     """Restriction of L to some columns of the location.
 
@@ -142,11 +165,11 @@ class RestrictedLoss:
     Parameters
     ----------
     which : (d,) int array
-    loss : Likelihood
+    loss : Loss
         Of these columns.
     """
 
-    def __init__(self, which: np.ndarray, loss: Likelihood):
+    def __init__(self, which: np.ndarray, loss: Loss):
         self.which, self.loss = which, loss
         self._U = sum(loss.design.sizes[:2])
         self._known: tuple[np.ndarray, Local] | None = None
@@ -184,13 +207,15 @@ class RestrictedLoss:
         return Local(at.value, at.gradient, H[:U, :U], H[:U, U:], H[U:, U:], None)
 
 
-class PathSolver:
+_NetLossT = TypeVar("_NetLossT", bound=NetLoss)
+
+
+class PathSolver(Generic[_NetLossT]):
     """Minima of (4) for one penalty after another, each begun at the last one.
 
     Parameters
     ----------
-    loss : RowwiseLikelihood
-        Without penalty and without effects on the scale.
+    loss : NetLoss
     max_iter : int
         Quadratics a point.
     monitor : Monitor
@@ -205,7 +230,7 @@ class PathSolver:
         The least l1 for which no feature takes part.
     """
 
-    def __init__(self, loss: RowwiseLikelihood, max_iter: int, monitor: Monitor):
+    def __init__(self, loss: _NetLossT, max_iter: int, monitor: Monitor):
         self.loss, self.max_iter, self.monitor = loss, max_iter, monitor
         self._U = sum(loss.design.sizes[:2])
         self._spread = loss.design.spread[loss.design.location]
@@ -260,6 +285,13 @@ class PathSolver:
             n_iter += self.solve(self._last_l1 / _FAR, l2).n_iter
         here = self.solve(l1, l2)
         return replace(here, n_iter=n_iter + here.n_iter)
+
+    def minimum(self, found: NetSolution) -> Minimum:
+        """Return a solution as models are made of it, without a Hessian."""
+        x, none = np.concatenate([found.u, found.beta]), np.zeros(0)
+        gap = (found.primal - found.dual) / self.null.value
+        point = Point(x, found.value, none, NONE)
+        return Minimum(point, none, gap, found.status, found.n_iter)
 
     def _over(
         self, which: np.ndarray, here: NetSolution, penalty: Penalty, limit: float
@@ -427,17 +459,15 @@ class PathSolver:
         self, u: np.ndarray, beta: np.ndarray, penalty: Penalty
     ) -> NetSolution:
         """Return the point with the best u, and (5)."""
-        loss = self.loss
-        u, rows = with_best_free(loss, u, loss.columns.matvec(beta))
-        slope = loss.columns.rmatvec(rows.slope)
-        primal = rows.value + (penalty(beta) if beta.any() else 0.0)
+        u, value, slope = self.loss.at_best_free(u, beta)
+        primal = value + (penalty(beta) if beta.any() else 0.0)
         return NetSolution(
             u,
             beta,
-            rows.value,
+            value,
             slope,
             primal,
-            penalty.bound(rows.value, slope, beta),
+            penalty.bound(value, slope, beta),
             self._status,
             self._n_iter,
         )

@@ -132,6 +132,13 @@ class RowwiseLikelihood(Likelihood):
         parts = self.columns.chosen(which), self.N, self.Z
         return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
 
+    def at_best_free(
+        self, u: np.ndarray, beta: np.ndarray
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """Return the best alpha and nu* for beta, the loss and its slopes by beta."""
+        u, rows = with_best_free(self, u, self.columns.matvec(beta))
+        return u, rows.value, self.columns.rmatvec(rows.slope)
+
     def rows_at(self, x: np.ndarray) -> RowTerms:
         """Evaluate the predictors of all rows. O(entries + n m)."""
         return self.rows_of(*self._free_and_rest(x))

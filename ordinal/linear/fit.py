@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from .._cumulative.bordered import NONE
 from .._cumulative.design import (
     HESSIAN_COLUMNS,
     Design,
@@ -19,10 +18,10 @@ from .._cumulative.design import (
 )
 from .._cumulative.elastic_net import NetSolution, PathSolver
 from .._cumulative.fitting import likelihood_of, minimize
-from .._cumulative.likelihood import Likelihood, Link, Point
+from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum
 from .._cumulative.ordered import Order
-from .._cumulative.rowwise import has_many
+from .._cumulative.rowwise import RowwiseLikelihood, has_many
 from .._cumulative.separation import judged
 from .._input.checks import (
     check_choice,
@@ -477,7 +476,8 @@ class _PomFit:
     max_iter: int
     middle: Middle
     order: Order | None
-    net: PathSolver | None = None  # of fits with l1 > 0, each begun at the one before
+    # of fits with l1 > 0, each begun at the one before
+    net: PathSolver[RowwiseLikelihood] | None = None
 
     def fit(self, l1: float, l2: float) -> PomModel:
         """Return the model of two penalties."""
@@ -622,7 +622,10 @@ def _fit_path(
 
 
 def _path(
-    prepared: PreparedPom, solver: PathSolver, lambdas: np.ndarray, ratio: float
+    prepared: PreparedPom,
+    solver: PathSolver[RowwiseLikelihood],
+    lambdas: np.ndarray,
+    ratio: float,
 ) -> PomPath:
     """Return the models of the penalties, as far as time allows."""
     models: list[PomModel] = []
@@ -655,7 +658,7 @@ def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
 
 def _model_of_net(
     prepared: PreparedPom,
-    solver: PathSolver,
+    solver: PathSolver[RowwiseLikelihood],
     found: NetSolution,
     l1: float,
     l2: float,
@@ -665,11 +668,7 @@ def _model_of_net(
 
     `null` is the log-likelihood without features, if it is known.
     """
-    x = np.concatenate([found.u, found.beta])
-    nothing = np.zeros(0)
-    point = Point(x, found.value, nothing, NONE)
-    gap = (found.primal - found.dual) / solver.null.value
-    end = Minimum(point, nothing, gap, found.status, found.n_iter)
+    end = solver.minimum(found)
     middle = Middle.from_arguments(False, None, prepared.problem.n_samples)
     objectives = found.primal, found.dual
     return _model(prepared, solver.loss, end, l2, middle, l1, objectives, null)

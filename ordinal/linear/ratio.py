@@ -10,10 +10,17 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
+from .._cumulative.elastic_net import PathSolver
 from .._cumulative.likelihood import Link
 from .._cumulative.newton import Minimum, minimize
 from .._cumulative.separation import certificate_of, involved, judged_by
-from .._input.checks import check_choice, check_count, check_factor_or_zero, check_flag
+from .._input.checks import (
+    check_choice,
+    check_count,
+    check_factor_or_zero,
+    check_flag,
+    shown,
+)
 from .._input.labels import (
     classes_in_rank_order,
     declared_categories,
@@ -221,6 +228,7 @@ def fit_ratio(
     family: Family = "stopping",
     link: Link = "logit",
     nominal: Sequence[str | int] = (),
+    l1: float = 0.0,
     l2: float = 0.0,
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -257,15 +265,17 @@ def fit_ratio(
         concave only for "logit".
     nominal : names or numbers of columns, default none
         Features with one coefficient per threshold.
-    l2 : float >= 0, default 0
-        Ridge penalty of the coefficients, as for `fit_pom`; nominal effects have none.
-        With 0, the default, the fit is by maximum likelihood.
+    l1, l2 : float >= 0, default 0
+        Penalties of the coefficients, as for `fit_pom`; nominal effects have none. With
+        0, the default, the fit is by maximum likelihood. l1 > 0 needs a convex loss:
+        any link but "cauchit", and "logit" for family="adjacent".
     offset, sample_weight, class_weight, robust, cluster : optional
         As for `fit_pom`.
     classes, reference, missing : optional
         As for `fit_pom`.
     tol : float > 0, default 1e-6
-        Length of the next Newton step, in standard errors.
+        Length of the next Newton step, in standard errors. With l1 > 0, the duality gap
+        relative to the loss without features.
     max_iter : int, default 100
     max_time, n_threads, callback, verbose : optional
         As for `fit_pom`.
@@ -308,10 +318,10 @@ def fit_ratio(
     check_choice("family", family, get_args(Family))
     check_choice("link", link, get_args(Link))
     robust = check_flag("robust", robust)
-    l2 = check_factor_or_zero("l2", l2)
+    l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare_pom(
-        *("fit_ratio", X, y, l2 > 0),
+        *("fit_ratio", X, y, l1 > 0 or l2 > 0),
         link=link,
         threshold="flexible",
         nominal=nominal,
@@ -328,18 +338,27 @@ def fit_ratio(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
-        monotone=True,
+        monotone=l1 == 0,
         shifted=True,
     )
     prepared = constrained(
         prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link, l2)
     )
-    loss = RatioLikelihood(prepared.design, family, link, l2)
+    # the path solver has the penalties itself
+    loss = RatioLikelihood(prepared.design, family, link, 0.0 if l1 > 0 else l2)
     groups, n = prepared.training.cluster, prepared.design.n_samples
     middle = Middle.from_arguments(robust, groups, n)
+    if l1 > 0:
+        _check_lasso(loss, l1, middle)
     with prepared.monitor as monitor, closing(prepared.problem):
-        found = minimize(loss, loss.start(), max_iter, monitor)
-        model = _model(prepared, loss, found, l2, middle)
+        objectives = None
+        if l1 > 0:
+            solver = PathSolver(loss, max_iter, monitor)
+            net = solver.reach(l1, l2)
+            found, objectives = solver.minimum(net), (net.primal, net.dual)
+        else:
+            found = minimize(loss, loss.start(), max_iter, monitor)
+        model = _model(prepared, loss, found, (l1, l2), middle, objectives)
         monitor.conclude(model.convergence)
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
@@ -349,6 +368,16 @@ def fit_ratio(
     else:
         model.convergence.warn_unless_converged("fit_ratio", "raise max_iter")
     return model
+
+
+def _check_lasso(loss: RatioLikelihood, l1: float, middle: Middle) -> None:
+    if not loss.is_convex:
+        raise ValueError(
+            f"l1 must be 0 with family={shown(loss.family)} and "
+            f"link={shown(loss.link)}, whose loss is not convex, got {shown(l1)}"
+        )
+    if middle.kind != "observed":
+        raise ValueError("robust and cluster must be left out with l1 > 0")
 
 
 def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
@@ -378,8 +407,9 @@ def _model(
     prepared: PreparedPom,
     loss: RatioLikelihood,
     found: Minimum,
-    l2: float,
+    penalties: tuple[float, float],
     middle: Middle,
+    objectives: tuple[float, float] | None,
 ) -> RatioModel:
     D, point, status = loss.design, found.point, found.status
     separated = np.zeros(0, np.int64)
@@ -395,13 +425,13 @@ def _model(
         **prepared.fields(D, point.x, in_order=False),
         covariance=covariance_of(loss, point, middle),
         covariance_type=middle.kind,
-        l1=0.0,
-        l2=l2,
+        l1=penalties[0],
+        l2=penalties[1],
         loglik=-D.total * (point.value - 0.5 * float(loss.price @ point.x**2)),
         null_loglik=-D.total * null,
         separated=read_only(separated),
         convergence=prepared.monitor.record(
-            status, found.n_iter, found.violation, point.value, None
+            status, found.n_iter, found.violation, *(objectives or (point.value, None))
         ),
         family=loss.family,
     )

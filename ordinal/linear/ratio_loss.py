@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -32,7 +33,7 @@ from .._cumulative.bordered import NONE, Bordered
 from .._cumulative.design import Design, by_threshold, prices
 from .._cumulative.likelihood import Link, Point, quantile, terms_of
 from .._input.types import Index
-from .estimates import Estimates, predictors
+from .estimates import Estimates, predictors, refit
 from .margins import At, Means, Slope
 
 Family = Literal["stopping", "backward", "adjacent"]
@@ -102,6 +103,26 @@ class RatioLikelihood:
     def of_design(self) -> Callable[[Design], RatioLikelihood]:
         """Return a function that makes the loss of other rows."""
         return partial(RatioLikelihood, family=self.family, link=self.link)
+
+    def of_columns(self, which: np.ndarray) -> RatioLikelihood:
+        """Return the loss without penalty of some columns of the location."""
+        return self.of_design(self.design.of_columns(which))
+
+    def at_best_free(
+        self, u: np.ndarray, beta: np.ndarray
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """Return the best theta and nu for beta, the loss and its slopes by beta,
+        without penalty.
+        """
+        D, f = self.design, self.design.score(beta)
+        if D.offset is not None:
+            f = (D.offset.T + f).T
+        free = replace(D, location=np.zeros(0, np.int64), offset=f)
+        best = refit(self.of_design(free), u, "fit_ratio").point
+        slope = np.zeros(u.size + beta.size)
+        for rows, s in self.scores(np.concatenate([best.x, beta])):
+            slope -= D.weight[rows] @ s / D.total
+        return best.x, best.value, slope[u.size :]
 
     def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield gradients of log P of rows by x, some rows at a time."""
