@@ -30,6 +30,7 @@ const { values: options } = parseArgs({
 const { chromium } = createRequire(resolve(options.modules, "x.js"))("playwright-core");
 const site = resolve(options.site);
 const WIDTHS = [390, 1280];
+const PATIENCE = 300_000; // milliseconds, so that only a page that hangs is late
 // as root in a container, and without the browser's own calls to its maker
 const FLAGS = `--no-sandbox --disable-gpu --disable-quic --no-first-run
   --disable-background-networking --disable-component-update --disable-sync`.split(/\s+/);
@@ -147,6 +148,7 @@ function checkLinks(origin, seen, faults) {
 async function search(context, origin, faults) {
   const path = join(import.meta.dirname, "searches.json");
   const tab = await context.newPage();
+  tab.setDefaultTimeout(PATIENCE);
   for (const [query, page] of Object.entries(JSON.parse(readFileSync(path, "utf8")))) {
     await tab.goto(`${origin}/search.html?q=${encodeURIComponent(query)}`);
     // the list is complete when its summary says how many it has
@@ -173,6 +175,7 @@ try {
       colorScheme: options.dark ? "dark" : "light",
     });
     const tab = await context.newPage();
+    tab.setDefaultTimeout(PATIENCE);
     const now = {};
     listen(tab, origin, now);
     for (const page of all) {
