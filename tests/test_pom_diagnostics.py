@@ -155,6 +155,12 @@ def test_hosmer_lemeshow_agrees_with_r(groups, chi2, dof, p):
     assert_allclose(found.observed.sum(axis=1), found.expected.sum(axis=1))
 
 
+def test_goodness_of_fit_prints_on_one_line():
+    found = fitted(MADE).hosmer_lemeshow(groups=8)
+    shown = f"chi2={found.chi2:.4g}, dof={found.dof}, p_value={found.p_value:.3g}"
+    assert str(found) == repr(found) == f"GoodnessOfFit({shown}; 8 groups)"
+
+
 def test_hosmer_lemeshow_counts_weights_as_rows():
     weighted = fitted(MADE, sample_weight=MADE.weight).hosmer_lemeshow()
     rows = np.repeat(np.arange(120), MADE.weight.astype(int))

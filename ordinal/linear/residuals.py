@@ -82,6 +82,12 @@ class GoodnessOfFit(NamedTuple):
     observed: np.ndarray
     expected: np.ndarray
 
+    def __repr__(self) -> str:
+        return (
+            f"GoodnessOfFit(chi2={self.chi2:.4g}, dof={self.dof}, "
+            f"p_value={self.p_value:.3g}; {len(self.observed)} groups)"
+        )
+
 
 class Influence(NamedTuple):
     """Result of `PomModel.influence`.
