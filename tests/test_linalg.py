@@ -152,6 +152,26 @@ def test_lower_inverse(n):
     assert_allclose(inverse @ L, np.eye(n), atol=1e-11)
 
 
+def test_threads_change_no_byte_of_a_basis():
+    """The matrix is large enough for several tiles and for threads to be used."""
+    A = positive_definite(1300)
+
+    def tile(rows, columns, out):
+        out[:] = A[rows][:, columns]
+
+    factors = [
+        pivoted_cholesky(np.diagonal(A), tile, 1300, n_threads=k) for k in (1, 3)
+    ]
+    (L, order, _), (again, _, _) = factors
+    assert_array_equal(L, again)
+    assert_allclose(L @ L.T, A, atol=1e-9 * A.max())
+    L = np.tril(L[order])
+    inverse = lower_inverse(L, 1)
+    assert_array_equal(inverse, lower_inverse(L, 3))
+    assert_array_equal(inverse, np.tril(inverse))
+    assert_allclose(inverse @ L, np.eye(1300), atol=1e-9)
+
+
 def test_a_factorisation_that_is_of_no_more_use_ends():
     """Every operation on it checks for cancellation between its blocks."""
     factor = Cholesky(np.eye(300))

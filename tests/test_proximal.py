@@ -12,6 +12,7 @@ from oracles import qp_optimum
 import ordinal
 from ordinal._programs.losses import Losses, best_thresholds
 from ordinal._programs.proximal import (
+    Mixed,
     Start,
     Values,
     cold,
@@ -533,6 +534,22 @@ def test_rows_may_give_kernel_values_instead_of_features():
     assert_allclose(here.back, there.back, rtol=1e-9, atol=1e-9)
     assert_allclose(here.loss, there.loss, rtol=1e-12)
     assert_allclose(values.scaled_back(keep), kept.scaled_back(keep), rtol=1e-9)
+
+
+def test_curvature_of_mixed_features_in_tiles():
+    Z, y = made(1500, m=1100)
+    Z = np.asarray(Z, np.float64)
+    M = np.triu(np.random.default_rng(0).normal(size=(1100, 1100)))
+    losses, one = svor_losses("svorim", 4, 1.0), np.ones(len(y), np.float32)
+    w, b = np.linspace(-1, 1, 1100) / 300, np.array([-1.0, 0.0, 1.0])
+    found = []
+    for features, n_threads in ((Z, 1), (Z, 2), (Z @ M, 1)):
+        rows = RowSums(Kept(features), y, one, losses, n_threads, np.float64)
+        sums = LocalSums(rows) if found[1:] else Mixed(LocalSums(rows), M)
+        assert sums.at(w, b, 0.5).inside.all()
+        found.append(np.tril(sums.curvature(1.0)))
+    assert_array_equal(found[0], found[1])
+    assert_allclose(found[0], found[2], atol=1e-9 * np.abs(found[2]).max())
 
 
 def test_leading_features_are_the_first_columns():

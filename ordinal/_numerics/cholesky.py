@@ -30,8 +30,16 @@ BLOCK = 128
 _FEW = 1000  # rows whose factor takes one thread no longer than others may wait
 
 
-def lower_inverse(L: np.ndarray) -> np.ndarray:
-    """Return the inverse of a small lower triangular matrix, by halves. O(n^3 / 3)."""
+def lower_inverse(L: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    """Return the inverse of a lower triangular matrix, by halves. O(n^3 / 3).
+
+    The bytes do not depend on `n_threads`.
+    """
+    with Pool(n_threads if len(L) > _FEW else 1) as pool:
+        return _lower_inverse(L, pool)
+
+
+def _lower_inverse(L: np.ndarray, pool: Pool) -> np.ndarray:
     n = L.shape[0]
     if n <= BLOCK // 2:
         out = np.empty((n, n))
@@ -39,9 +47,21 @@ def lower_inverse(L: np.ndarray) -> np.ndarray:
         return out
     h = n // 2
     out = np.zeros((n, n))
-    out[:h, :h] = lower_inverse(L[:h, :h])
-    out[h:, h:] = lower_inverse(L[h:, h:])
-    out[h:, :h] = matmul(-out[h:, h:], matmul(L[h:, :h], out[:h, :h]))
+    top = out[:h, :h] = _lower_inverse(L[:h, :h], pool)
+    low = out[h:, h:] = _lower_inverse(L[h:, h:], pool)
+    left, corner = np.empty((n - h, h)), out[h:, :h]
+
+    # Both factors are triangular: half of the products are with zeros.
+    def multiply_right(columns: slice) -> None:
+        matmul(
+            L[h:, columns.start : h], top[columns.start :, columns], left[:, columns]
+        )
+
+    def multiply_left(rows: slice) -> None:
+        matmul(-low[rows, : rows.stop], left[: rows.stop], corner[rows])
+
+    pool.run(multiply_right, strips(h))
+    pool.run(multiply_left, strips(n - h))
     return out
 
 
@@ -159,7 +179,7 @@ Tile = Callable[[np.ndarray | slice, np.ndarray, np.ndarray], object]
 Pick = Callable[[np.ndarray], "int | None"]  # the next pivot, by what is left of each
 
 _CANDIDATES, _PIVOTS = 64, 32  # rows looked at for a block of pivots, and its size
-_TALL = 8192  # rows of L in one product: a few hundredths of a second
+_TALL = 1024  # rows of L in one product, which leave work for every thread
 
 
 def pivoted_cholesky(
@@ -168,6 +188,7 @@ def pivoted_cholesky(
     stop: int | float,
     most: int | None = None,
     rng: np.random.Generator | None = None,
+    n_threads: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return L (n, m), pivot rows and relative trace residual of K ~ L L'. O(n m^2).
 
@@ -184,6 +205,8 @@ def pivoted_cholesky(
     rng : numpy.random.Generator, optional
         Draws the pivots, by rejection in blocks. Y. Chen, E. N. Epperly, J. A. Tropp,
         R. J. Webber, "Randomly pivoted Cholesky", CPAM 78(5):995-1041, 2025.
+    n_threads : int
+        Threads that may call `tile` at once. The factor does not depend on it.
     """
     n, left = len(diagonal), diagonal.copy()  # of K - L L'
     if not left.min() >= 0:
@@ -198,26 +221,28 @@ def pivoted_cholesky(
     # share.
     L = np.zeros((n, min(most, 128)))
     pivots = np.empty(0, np.intp)
-    while pivots.size < most and left.max() > floor:
-        if by_trace and left.sum() <= stop * trace:
-            break
-        check_cancelled()
-        m = pivots.size
-        new, small = _next_pivots(tile, left, L[:, :m], floor, most - m, rng)
-        if m + new.size > L.shape[1]:
-            wider = np.zeros((n, min(most, 2 * L.shape[1])))
-            for rows in strips(n):  # its memory is new, which costs more than a copy
-                wider[rows, :m] = L[rows, :m]
-            L = wider
-        if new.size:
-            _append_columns(tile, L, m, new, small)
-            columns = L[:, m : m + new.size]
-            left -= np.einsum("ij,ij->i", columns, columns)
-            # Rounding takes a little too much from rows that the pivots span.
-            np.maximum(left, 0, out=left)
-            pivots = np.concatenate([pivots, new])
-            # Exactly 0, so that no row is a pivot twice.
-            left[pivots] = 0
+    with Pool(n_threads if n > _FEW else 1) as pool:
+        while pivots.size < most and left.max() > floor:
+            if by_trace and left.sum() <= stop * trace:
+                break
+            check_cancelled()
+            m = pivots.size
+            new, small = _next_pivots(tile, left, L[:, :m], floor, most - m, rng)
+            if m + new.size > L.shape[1]:
+                wider = np.zeros((n, min(most, 2 * L.shape[1])))
+                # its memory is new, which costs more than a copy
+                for rows in strips(n):
+                    wider[rows, :m] = L[rows, :m]
+                L = wider
+            if new.size:
+                _append_columns(tile, L, m, new, small, pool)
+                columns = L[:, m : m + new.size]
+                left -= np.einsum("ij,ij->i", columns, columns)
+                # Rounding takes a little too much from rows that the pivots span.
+                np.maximum(left, 0, out=left)
+                pivots = np.concatenate([pivots, new])
+                # Exactly 0, so that no row is a pivot twice.
+                left[pivots] = 0
     if pivots.size == 0:
         raise ValueError("kernel must not be zero on every row: check its parameters")
     if pivots.size < L.shape[1]:
@@ -256,17 +281,20 @@ def _next_pivots(
 
 
 def _append_columns(
-    tile: Tile, L: np.ndarray, m: int, new: np.ndarray, small: np.ndarray
+    tile: Tile, L: np.ndarray, m: int, new: np.ndarray, small: np.ndarray, pool: Pool
 ) -> None:
     """Columns m, m + 1, ... of L for the pivots `new`."""
     columns = slice(m, m + new.size)
     # Of 32 columns at most, and triangular: one product per strip is then all it takes.
     inverse = np.linalg.inv(small)
-    for rows in strips(len(L), _TALL):
+
+    def fill(rows: slice) -> None:
         part = np.empty((rows.stop - rows.start, new.size))
         tile(rows, new, part)
         part -= L[rows, :m] @ L[new, :m].T
         L[rows, columns] = part @ inverse.T
+
+    pool.run(fill, strips(len(L), _TALL))
     L[new, columns] = small  # triangular to the last bit
 
 

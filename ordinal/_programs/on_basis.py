@@ -191,6 +191,8 @@ class RowsOnBasis:
         room for which rows.
     packed : bool, default False
         Whether cached features take 16 bits.
+    m : int, optional
+        The number of leading features that are computed, of rows that are all cached.
     """
 
     def __init__(
@@ -201,9 +203,10 @@ class RowsOnBasis:
         n_threads: int,
         costly: bool | None = None,
         packed: bool = False,
+        m: int | None = None,
     ):
         self._features, self._X, self._n_threads = features, X, n_threads
-        self.n, self.m = len(X), features.m
+        self.n, self.m = len(X), m or features.m
         chunks = [
             rows for rows, kept in zip(strips(self.n, CHUNK), keep, strict=True) if kept
         ]
@@ -278,9 +281,13 @@ class RowsOnBasis:
         # All features are cached, so those of some rows are selected by number.
         if len(self.kept) == self.n and numbers.size <= room:
             Z = np.empty((numbers.size, self.m), np.float32)
-            for chunk in strips(self.n, CHUNK):
+
+            def gather(chunk: slice) -> None:
                 start, stop = np.searchsorted(numbers, [chunk.start, chunk.stop])
                 self.picked(chunk, numbers[start:stop] - chunk.start, Z[start:stop])
+
+            with Pool(self._n_threads, brief=True) as pool:
+                pool.run(gather, strips(self.n, CHUNK))
             return Kept(Z)
         if len(self.kept) == self.n and not self._packed:
             return Kept(self.kept, numbers)
@@ -329,7 +336,7 @@ class LocalBasisRows:
         if n <= self._room or numbers.size <= left:
             some = self._cached().restricted_to(numbers, left)
         else:
-            some = self._made(take(self._X, numbers), numbers.size)
+            some = self._made(take(self._X, numbers), numbers.size, m)
         some = some if m == some.m else Leading(some, m)
         return partial(self._sums, some, numbers)
 
@@ -354,13 +361,15 @@ class LocalBasisRows:
             self._all = self._made(self._X, self._room)
         return self._all
 
-    def _made(self, X: Matrix, room: int) -> RowsOnBasis:
+    def _made(self, X: Matrix, room: int, m: int | None = None) -> RowsOnBasis:
         with self._monitor.stage("features"), self._monitor.limited():
             # Computing the features of a row takes m times as long as reading them, so
             # twice the rows are cached in 16 bits where memory is short.
             packed = len(X) > room
             keep = cached_chunks(len(X), 2 * room if packed else room)
-            return RowsOnBasis(self._features, X, keep, self._n_threads, packed=packed)
+            return RowsOnBasis(
+                self._features, X, keep, self._n_threads, packed=packed, m=m
+            )
 
 
 class RemoteBasisRows:
@@ -436,7 +445,7 @@ def _block_state(
 
 
 _LEAST_ROWS = 2000  # rows of the smallest sample
-_LEAST_PER_FEATURE = 4
+_LEAST_PER_FEATURE = 16
 _LARGEST_BOX = 1e10  # largest bound of a multiplier
 _TOGETHER = 2e8  # bytes for problems that are certified in one pass
 _UNKNOWN = np.inf, -np.inf  # primal and dual while rows have not been seen

@@ -39,13 +39,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from .._input.types import Matrix
 from .._numerics.cholesky import Cholesky
-from .._numerics.rows import take
+from .._numerics.pool import Pool
+from .._numerics.rows import strips, take
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.features import Features
@@ -533,10 +535,32 @@ class Mixed:
 
     def curvature(self, share: float) -> np.ndarray:
         A, M, m = self._sums.curvature(share), self._M, self.m
+        right = np.empty((m, m))
+
         # Only the lower triangle is set (see `Sums.curvature`), but the product needs
         # both.
-        lower = np.tril(A[:m, :m])
-        A[:m, :m] = M.T @ (lower + np.tril(lower, -1).T) @ M
+        def mirror(tile: tuple[slice, slice]) -> None:
+            I, J = tile
+            if I == J:
+                A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T
+            else:
+                A[J, I] = A[I, J].T
+
+        # M is upper triangular: the products leave out its zeros.
+        def multiply_right(tile: tuple[slice, slice]) -> None:
+            I, J = tile
+            right[I, J] = A[I, : J.stop] @ M[: J.stop, J]
+
+        def multiply_left(tile: tuple[slice, slice]) -> None:
+            I, J = tile
+            A[I, J] = M[: I.stop, I].T @ right[: I.stop, J]
+
+        tiles = list(product(strips(m), strips(m)))
+        triangle = [(I, J) for I, J in tiles if I.start >= J.start]
+        with Pool(self.n_threads, brief=True) as pool:
+            pool.run(mirror, triangle)
+            pool.run(multiply_right, tiles)
+            pool.run(multiply_left, triangle)
         A[m:, :m] = A[m:, :m] @ M
         return A
 

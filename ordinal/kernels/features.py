@@ -83,10 +83,12 @@ class RowFeatures:
         ) -> None:
             out[:] = K[rows][:, columns]
 
-        L, self.kept, _ = pivoted_cholesky(np.diagonal(K), tile, _LEFT)
+        L, self.kept, _ = pivoted_cholesky(
+            np.diagonal(K), tile, _LEFT, n_threads=n_threads
+        )
         self.m = self.kept.size
         self.support = take(B, self.kept) if numbers is None else numbers[self.kept]
-        self.inverse = lower_inverse(np.tril(L[self.kept]))
+        self.inverse = lower_inverse(np.tril(L[self.kept]), n_threads)
         if not np.abs(self.inverse).max() <= _LARGEST:
             raise ValueError(
                 f"k(x, x) must be at least {_LARGEST**-2:g} on a basis: scale the "
@@ -96,7 +98,7 @@ class RowFeatures:
         self._single = np.ascontiguousarray(single, np.float32)
 
     def single(self, X: Matrix, out: np.ndarray, padded: bool = True) -> np.ndarray:
-        """Fill out, (len(X), m) float32, with the features of the rows of X.
+        """Fill out, (len(X), k) float32, with the first k features of the rows of X.
 
         With `padded`, the bytes of a row do not depend on others: every product has as
         many rows. Without it, few rows take less time.
@@ -108,21 +110,22 @@ class RowFeatures:
         if whole < len(X):
             # The last rows are repeated up to a whole tile, and the rest is thrown
             # away.
-            filled = np.empty((TILE, self.m), np.float32)
+            filled = np.empty((TILE, out.shape[1]), np.float32)
             self._fill(take(X, np.resize(np.arange(whole, len(X)), TILE)), filled)
             out[whole:] = filled[: len(X) - whole]
         return out if self._of_one else _checked(out)
 
     def _fill(self, X: Matrix, out: np.ndarray) -> None:
         """Fill `out` as `single` does, without padding."""
-        values, every = self._values(X), slice(0, self.m)
-        scratch = np.empty(TILE * self.m)
-        kernel = np.empty((TILE, self.m), np.float32)
+        m = out.shape[1]
+        values, every = self._values(X), slice(0, m)
+        scratch = np.empty(TILE * m)
+        kernel = np.empty((TILE, m), np.float32)
         for rows in strips(len(X), TILE):
             K = values.tile(rows, every, kernel[: rows.stop - rows.start], scratch)
             if self._of_one and K.min() < _TINY:
                 K[:] = _without_tiny(K)
-            for J in strips(self.m, _COLUMNS):
+            for J in strips(m, _COLUMNS):
                 # The factor is triangular: half of the products are with zeros.
                 upper = self._single[: J.stop, J]
                 np.matmul(K[:, : J.stop], upper, out=out[rows, J])
@@ -195,10 +198,11 @@ class ColumnFeatures:
             self._root = np.ones(d)
 
     def single(self, X: Matrix, out: np.ndarray, padded: bool = True) -> np.ndarray:
-        """Fill out, (len(X), m) float32, with the features of the rows of X."""
+        """Fill out, (len(X), k) float32, with the first k features of the rows of X."""
+        first = slice(0, out.shape[1])
         for rows in strips(len(X), TILE):
             with np.errstate(over="ignore"):  # seen by the check
-                out[rows] = dense(take(X, rows)) * self._root
+                out[rows] = dense(take(X, rows))[:, first] * self._root[first]
         return _checked(out)
 
     def double(self, X: Matrix) -> np.ndarray:
