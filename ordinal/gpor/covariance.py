@@ -222,21 +222,25 @@ class LowRank:
         c = np.where(self.rest > 0, c, 0.0)
         m, (t, s) = len(self._C_root), self._products(np.column_stack([a, u]))
         C_inverse = inner(self._C_root, self._C_root)
-        # G is the product of (W Phi, c Phi, a + u, a) with this
-        right = np.concatenate([-C_inverse, -2 * np.eye(m), [t, s]])
-        right = matmul(right, self._L_inverse)
+        # G is the product of (W Phi, a + u, a) with this, beside -2 c P.
+        right = matmul(np.concatenate([-C_inverse, [t, s]]), self._L_inverse)
 
         def of_chunk(chunk: Chunk) -> Parts:
             total, weighted = np.zeros(()), np.zeros((m, m))
             for tile in self._values.tiles(chunk):
                 rows, Phi = tile.rows, self._features(tile)
-                left = np.empty((len(Phi), 2 * m + 2))
-                np.multiply(Phi, self.W[rows, None], out=left[:, :m])
-                np.multiply(Phi, c[rows, None], out=left[:, m:-2])
+                left = np.empty((len(Phi), m + 2))
+                np.multiply(Phi, self.W[rows, None], out=left[:, :-2])
                 left[:, -2], left[:, -1] = a[rows] + u[rows], a[rows]
-                weighted += Phi.T @ left[:, m:-2]
-                part = self._values.slopes(tile, left @ right, c[rows])
-                total = total + part
+                G = left @ right
+                np.multiply(Phi, -2 * c[rows, None], out=left[:, :-2])
+                _add_times_lower(left[:, :-2], self._L_inverse, G)
+                # A product of a matrix and its transpose takes half the work.
+                for sign in (1, -1):
+                    some = sign * c[rows] > 0
+                    scaled = Phi[some] * np.sqrt(np.abs(c[rows][some, None]))
+                    weighted += sign * (scaled.T @ scaled)
+                total = total + self._values.slopes(tile, G, c[rows])
             return total, weighted
 
         by_rows, weighted = self._sum(of_chunk, self._values.chunks())
@@ -351,6 +355,12 @@ def _times_transposed(A: np.ndarray, L: np.ndarray) -> np.ndarray:
         end = min(columns.stop, len(L))
         np.matmul(A[:, :end], L[columns, :end].T, out=out[:, columns])
     return out
+
+
+def _add_times_lower(A: np.ndarray, L: np.ndarray, out: np.ndarray) -> None:
+    """Add A L, L lower triangular, some columns at a time without zeros."""
+    for columns in strips(len(L), _COLUMNS):
+        out[:, columns] += A[:, columns.start :] @ L[columns.start :, columns]
 
 
 def _root(A: np.ndarray) -> np.ndarray:
