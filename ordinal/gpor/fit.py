@@ -19,6 +19,7 @@ from .._input.checks import (
     check_entries,
     check_flag,
     check_positive,
+    shown,
 )
 from .._input.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
 from .._input.labels import ranks_of, read_labels
@@ -546,7 +547,8 @@ def _check_inference(inference: Any, objective: Any) -> None:
     check_choice("objective", objective, ("evidence", "bound"))
     if objective == "bound" and inference != "ep":
         raise ValueError(
-            f"objective='bound' is for inference='ep' only, got inference={inference!r}"
+            "objective='bound' is for inference='ep' only, got "
+            f"inference={shown(inference)}"
         )
 
 

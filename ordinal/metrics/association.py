@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import as_array, as_real_array, check_choice, check_share
+from .._input.checks import as_array, as_real_array, check_choice, check_share, shown
 from .._input.predictions import read_ranks
 from .._input.weights import sample_weights
 from .._numerics.tails import normal_margin
@@ -294,7 +294,7 @@ def confidence_interval(
         check_choice("weights", weights, ("linear", "quadratic"))
         if metric != "kappa":
             raise ValueError(
-                f"weights is for metric='kappa' only, got metric={metric!r}: "
+                f"weights is for metric='kappa' only, got metric={shown(metric)}: "
                 "leave it out"
             )
     if metric == "kappa":
