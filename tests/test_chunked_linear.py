@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 from sources import Cut, mapped
 
 import ordinal
-from ordinal._cumulative import design
 from ordinal._cumulative.fitting import likelihood_of
 from ordinal._cumulative.rowwise import ChunkedLikelihood
+from ordinal._rows import columns
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777
@@ -317,10 +317,10 @@ def test_products_of_rows_in_chunks_are_those_of_their_matrix():
     X, y, v, w = rng.normal(size=(n, 3)), np.arange(n) % 3, np.ones(3), rng.random(n)
     weight = 1.0 + np.arange(n) % 2
     problem = ChunkedProblem.from_source(Cut([n // 3, n - 5], X, y, weight))
-    assert_allclose(design.product(problem.X, v), X @ v)
-    assert_allclose(design.rmatvec(problem.X, w), X.T @ w)
-    rows, columns = slice(CHUNK - 2, CHUNK + 5), np.array([2, 0])
-    assert_allclose(design.block(problem.X, rows, columns), X[rows][:, columns])
+    assert_allclose(columns.product(problem.X, v), X @ v)
+    assert_allclose(columns.rmatvec(problem.X, w), X.T @ w)
+    rows, some = slice(CHUNK - 2, CHUNK + 5), np.array([2, 0])
+    assert_allclose(columns.block(problem.X, rows, some), X[rows][:, some])
     again = ChunkedProblem.from_source(problem)
     assert_allclose(again.X[slice(0, n)], X)
     assert_allclose(again.sample_weight, weight)

@@ -17,11 +17,10 @@ import numpy as np
 from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._numerics.rows import cancellable_slices, strips
-from .._rows.chunks import column_units, sparse_moments
-from .._rows.rows import LocalRows
+from .._rows.columns import block, product, rmatvec, sparse_means
 from .._rows.sums import Parts
 from .._watch.convergence import CollinearColumnsWarning, warn
-from .design import HESSIAN_COLUMNS, Design, block, product, rmatvec
+from .design import HESSIAN_COLUMNS, Design
 from .matrices import columns_of
 
 _LEFT = 1e-7  # share of a column that is left; the tolerance of R's `lm`
@@ -167,13 +166,7 @@ def _correlations_of(
 def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not D.is_sparse:
         return D.centre[which], D.spread[which]
-    if isinstance(D.X, LocalRows):
-        mean, variance, unit = sparse_moments(D.X, D.weight)
-    else:
-        assert isinstance(D.X, CSR)
-        unit = column_units(D.X)
-        X = replace(D.X, data=D.X.data / unit[D.X.indices])
-        mean, variance = X.mean_and_var(D.weight)
+    mean, variance, unit = sparse_means(D.X, D.weight)
     mean, spread = mean * unit, np.sqrt(variance) * unit
     is_constant = spread <= 16 * np.finfo(float).eps * np.abs(mean)
     return mean[which], np.where(is_constant, 1.0, spread)[which]

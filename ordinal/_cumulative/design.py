@@ -16,32 +16,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
-from .._input.sparse import CSR
 from .._input.types import ArrayLike, Matrix
 from .._numerics.memory import check_memory
-from .._numerics.rows import matvec, strips, take
-from .._rows.chunks import (
-    InProcess,
-    chunked_matvec,
-    chunked_moments,
-    chunks,
-    column_units,
-    is_sparse,
-    sparse_moments,
-    summed,
+from .._numerics.rows import strips
+from .._rows.chunks import is_sparse
+from .._rows.columns import (
+    block,
+    check_here,
+    every_row,
+    is_in_memory,
+    moments,
+    moments_of,
+    product,
+    range_of,
+    ranked_among_present,
+    row_strips,
+    stack_of_chunks,
+    sum_of_chunks,
 )
-from .._rows.first_pass import ChunkedProblem
-from .._rows.remote import RemoteRows
-from .._rows.rows import LocalRows, Rows
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.monitor import check_cancelled
@@ -53,8 +53,6 @@ _BYTES = 350  # bytes of a fit per column: vectors, and the history of L-BFGS
 _ENTRIES = 2**17  # entries of arrays of some rows, so that they stay in the cache
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 _DEAREST = 1e290
-_ROUNDING = 1e-12  # relative error of a mean, with a margin for many rows
-_LEAST = 1e-300  # least spread, because coefficients are divided by it
 
 
 def check_columns(name: str, d: int) -> None:
@@ -91,18 +89,6 @@ def check_offset_columns(offset: np.ndarray, T: int) -> None:
 def by_threshold(offset: np.ndarray) -> np.ndarray:
     """Return offsets of rows by threshold, (n, T), or (n, 1) if all are the same."""
     return offset[:, None] if offset.ndim == 1 else offset
-
-
-def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
-    """Return the product X'v, (D,)."""
-    if isinstance(X, LocalRows):
-        return summed(X, lambda chunk: (rmatvec(chunk[1], v[chunk[0]]),))[0]
-    if not isinstance(X, CSR):
-        return np.asarray(v @ X)
-    row = np.repeat(np.arange(len(X)), np.diff(X.indptr))
-    # bincount adds in the order of the entries: the sum does not depend on threads.
-    sums = np.bincount(X.indices, X.data * v[row], minlength=X.shape[1])
-    return sums.astype(np.float64)  # without entries numpy counts in integers
 
 
 def structure_of(threshold: str, T: int) -> np.ndarray:
@@ -184,33 +170,24 @@ class Design:
         threshold: str,
     ) -> Design:
         """Make the design of the rows of a problem."""
-        total, X = float(problem.weight.sum()), cast(Any, problem.X)
+        total, X = float(problem.weight.sum()), problem.X
         centre, spread = moments_of(problem, total)
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
-        if isinstance(X, RemoteRows):
-            if offset is not None:
-                raise ValueError("offset must be None where X is a collection of dask")
-            # Workers read labels as ranks of all classes: they need those among the
-            # present.
-            X = X.with_codes(problem.among_present)
+        if offset is not None:
+            check_here(X, "offset")
         return cls(
-            X, location, nominal, scale, offset, problem.rank_among_present,
-            problem.weight, total, J, centre, spread,
+            ranked_among_present(problem), location, nominal, scale, offset,
+            problem.rank_among_present, problem.weight, total, J, centre, spread,
         )  # fmt: skip
 
     def every(self, step: int) -> Design:
         """Return the design of every `step`-th row of a dense X."""
         rows = slice(None, None, step)
-        X = (
-            self.X.take(np.arange(0, self.n_samples, step))
-            if isinstance(self.X, Rows)
-            else take(self.X, rows)
-        )
-        # The kernels need contiguous arrays, which a strided view is not.
+        # The kernels take contiguous arrays, which a stride is not.
         weight = np.ascontiguousarray(self.weight[rows])
         return replace(
             self,
-            X=X,
+            X=every_row(self.X, step),
             offset=None if self.offset is None else self.offset[rows].copy(),
             rank=np.ascontiguousarray(self.rank[rows]),
             weight=weight,
@@ -250,23 +227,19 @@ class Design:
 
         The function and its further arguments may be sent to workers.
         """
-        if isinstance(self.X, RemoteRows):
-            return self.X.sum(partial(_call_of_part, call, self._without_rows()))
-        return summed(self.X, lambda chunk: call(self._of_chunk(*chunk)), n_threads)
+        of_part = partial(_call_of_part, call, self._without_rows())
+        return sum_of_chunks(self.X, of_part, self._beside, n_threads)
 
     def of_chunks(self, call: Callable[[Design], np.ndarray]) -> np.ndarray:
         """Apply a function to each chunk, and stack the results, (chunks, k)."""
-        if isinstance(self.X, RemoteRows):
-            return self.X.stack(partial(_call_of_part, call, self._without_rows()))
-        # Closed even if `call` raises, because a source may hold an open file.
-        with closing(chunks(self.X)) as given:
-            return np.stack([call(self._of_chunk(*chunk)) for chunk in given])
+        of_part = partial(_call_of_part, call, self._without_rows())
+        return stack_of_chunks(self.X, of_part, self._beside)
 
-    def _of_chunk(self, rows: slice, X: Matrix) -> Design:
-        part = self.part(X, self.rank[rows], self.weight[rows])
-        if self.offset is None:
-            return part
-        return replace(part, offset=self.offset[rows])
+    @property
+    def _beside(self) -> tuple[np.ndarray, ...]:
+        """Return the vectors of the rows."""
+        known = () if self.offset is None else (self.offset,)
+        return self.rank, self.weight, *known
 
     def _without_rows(self) -> Design:
         """Return the design without its rows, for functions of one chunk."""
@@ -279,17 +252,12 @@ class Design:
 
         If rows are read in chunks, a slice is no larger than a chunk.
         """
-        if not isinstance(self.X, Rows):
-            yield from strips(self.n_samples, width)
-            return
-        for rows in strips(self.n_samples, min(width, self.X.size)):
-            check_cancelled()
-            yield rows
+        return row_strips(self.X, width)
 
     @property
     def is_chunked(self) -> bool:
         """Return whether the rows are read again at every pass."""
-        return isinstance(self.X, Rows)
+        return not is_in_memory(self.X)
 
     @property
     def is_sparse(self) -> bool:
@@ -368,13 +336,10 @@ class Design:
         """Return x'beta of some rows, by centred and scaled columns."""
         slopes = np.zeros(self.centre.size)
         slopes[self.location] = beta / self.spread[self.location]
-        # If all rows are requested, they may come in chunks or from workers.
-        if rows == slice(None):
-            f = product(self.X, slopes)
-        else:
-            X = self.X[rows] if isinstance(self.X, LocalRows) else take(self.X, rows)
-            f = matvec(X, slopes)
-        return f - self.centre @ slopes
+        # All rows at once may come in chunks, or from workers.
+        every = rows == slice(None)
+        X = self.X if every else range_of(self.X, rows)
+        return product(X, slopes) - self.centre @ slopes
 
     def scale_columns(self, rows: slice) -> np.ndarray:
         """Return z of some rows, scaled but not centred."""
@@ -484,10 +449,8 @@ class Design:
 
     def mass(self) -> np.ndarray:
         """Return the weight of each rank, (T + 1,)."""
-        # bincount copies its arguments
-        every = self.strips(self.X.size) if self.is_chunked else [slice(None)]
         mass = np.zeros(self.T + 1)
-        for rows in every:
+        for rows in self.strips(self.n_samples):  # bincount copies what it counts
             mass += np.bincount(self.rank[rows], self.weight[rows], self.T + 1)
         return mass
 
@@ -507,9 +470,10 @@ def _call_of_part(
     X: Matrix,
     rank: np.ndarray,
     weight: np.ndarray,
+    offset: np.ndarray | None = None,
 ) -> T:
-    """Call a function of the design of one chunk, at a worker."""
-    return call(design.part(X, rank, weight))
+    """Call a function of the design of one chunk, perhaps at a worker."""
+    return call(replace(design.part(X, rank, weight), offset=offset))
 
 
 def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
@@ -523,32 +487,6 @@ def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
             cuts -= D.offset[rows][used]
         count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
     return (count,)
-
-
-def product(X: InProcess | RemoteRows, v: np.ndarray) -> np.ndarray:
-    """Return the product X v, (n,)."""
-    if isinstance(X, RemoteRows):
-        return X.matvec(v)
-    return chunked_matvec(X, v) if isinstance(X, LocalRows) else matvec(X, v)
-
-
-def block(X: InProcess | RemoteRows, rows: slice, columns: np.ndarray) -> np.ndarray:
-    """Return some columns of some rows, as a dense array."""
-    if isinstance(X, RemoteRows):  # the rows requested are few
-        return block(X.take(np.arange(rows.start, rows.stop)), slice(None), columns)
-    if isinstance(X, LocalRows):
-        return block(X[rows], slice(None), columns)
-    if not isinstance(X, CSR):
-        return X[rows, columns]
-    part = X.rows(rows)
-    made = np.zeros((len(part), columns.size))
-    row = np.repeat(np.arange(len(part)), np.diff(part.indptr))
-    # A table of places finds each entry's column in O(1), without sorting.
-    places = np.full(X.shape[1], -1)
-    places[columns] = np.arange(columns.size)
-    place = places[part.indices]
-    made[row[place >= 0], place[place >= 0]] = part.data[place >= 0]
-    return made
 
 
 def prices(l2: float, spread: np.ndarray) -> np.ndarray:
@@ -565,57 +503,3 @@ def lasso_prices(l1: float, spread: np.ndarray) -> np.ndarray:
     """Return the penalties of absolute coefficients, finite for the same reason."""
     with np.errstate(over="ignore"):
         return np.asarray(np.minimum(l1 / spread, _DEAREST))
-
-
-def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return centres and spreads of the columns.
-
-    The centres of a sparse X are 0, because its zeros must stay. For a column that is
-    constant up to rounding, the centre is the value of one row, so that the column
-    becomes 0, and the spread is 1, or the bound for rounding if that is more.
-    """
-    unit = column_units(X)
-    if isinstance(X, CSR):
-        mean = value = np.zeros(X.shape[1])
-        # In units of each column, so that squares of large entries do not overflow.
-        Z = X.data / unit[X.indices]
-        rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
-        part = share[rows] * Z**2
-        square: np.ndarray = np.bincount(X.indices, part, minlength=X.shape[1])
-    else:
-        mean, square = share @ X, np.zeros(X.shape[1])
-        # A row of the largest weight, as one of weight 0 may differ from the others.
-        value = X[np.argmax(share)]
-        for few in strips(len(X), max(1, _ENTRIES // max(1, X.shape[1]))):
-            # Two passes: the difference of E x^2 and (E x)^2 loses all digits of far
-            # columns.
-            Z = (X[few] - mean) / unit
-            square += share[few] @ (Z * Z)
-    return _varying(mean, np.sqrt(square) * unit, value)
-
-
-def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return centres and spreads of the columns of a problem, in memory or in chunks.
-
-    `total` is the sum of the weights.
-    """
-    if not isinstance(problem, ChunkedProblem):
-        return moments(problem.X, problem.weight / total)
-    if is_sparse(problem.X):
-        mean, variance, unit = sparse_moments(problem.X, problem.weight)
-        none = np.zeros(mean.size)
-        return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)
-    found = chunked_moments(problem)
-    mean, _ = found.mean_and_variance()
-    spread = np.ldexp(np.sqrt(np.maximum(found.variance, 0.0)), found.exponent)
-    return _varying(mean, spread, found.low)
-
-
-def _varying(
-    mean: np.ndarray, spread: np.ndarray, value: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return centres and spreads; constant columns are treated as in `moments`."""
-    size = np.abs(mean)
-    varies = spread > np.maximum(_ROUNDING * size, _LEAST)
-    spread = np.where(varies, spread, np.maximum(1.0, _ROUNDING * size))
-    return np.where(varies, mean, value), spread

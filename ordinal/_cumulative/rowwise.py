@@ -27,7 +27,6 @@ from typing import TypeAlias
 import numpy as np
 
 from .._numerics.lbfgs import shortened
-from .._rows.rows import LocalRows
 from .._rows.sums import Parts
 from .._solvers import _cumulative
 from .bordered import NONE, Bordered, tridiagonal
@@ -110,7 +109,6 @@ class RowwiseLikelihood(Likelihood):
     ):
         super().__init__(design, link, l2, n_threads)
         if parts is None:
-            assert not isinstance(design.X, LocalRows)
             every = columns_of(design.X, design.centre, design.spread, n_threads)
             held: Held = every
             if design.location.size < design.X.shape[1]:

@@ -42,12 +42,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from .._numerics.rows import take
-from .._rows.remote import RemoteRows
-from .._rows.rows import LocalRows
+from .._rows.columns import has_near_rows, rmatvec
 from .._rows.sums import Parts
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
-from .design import Design, rmatvec
+from .design import Design
 from .likelihood import Link, cumulative, exceeding
 
 _HOLDS = 1e-9  # of the largest move: what rounding may take from another
@@ -208,7 +207,7 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
         return guess
     is_plain = design.is_flexible and not design.nominal.size
     # The general cone reads single rows again and again, each a message to a worker.
-    if isinstance(design.X, RemoteRows) and not is_plain:
+    if not (is_plain or has_near_rows(design.X)):
         return None
     cone = _Neighbours(design) if is_plain else _AllRows(design)
     # A step of (1) costs the square of the number of variables.
@@ -226,7 +225,6 @@ def _by_thresholds(D: Design) -> np.ndarray:
     """Return a direction that leaves beta as it is: the slopes of every threshold whose
     two ranks they tell apart.
     """
-    assert not isinstance(D.X, LocalRows)
     none = np.zeros(0, dtype=np.int64)
     alpha, nu = np.zeros(D.T), np.zeros((D.T, D.nominal.size))
     by_rank, bounds = _grouped(D)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -45,6 +45,19 @@ class Problem:
     weight: np.ndarray
     sample_weight: np.ndarray
     feature_names: tuple[str, ...] | None = None
+
+    def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
+        """Return the problem of the rows of these numbers; `share` multiplies their
+        weights.
+        """
+        left = 1.0 if share is None else share
+        return replace(
+            self,
+            X=self.X.rows(numbers) if isinstance(self.X, CSR) else self.X[numbers],
+            rank=self.rank[numbers],
+            weight=self.weight[numbers] * left,
+            sample_weight=self.sample_weight[numbers] * left,
+        )
 
     @classmethod
     def from_arrays(

@@ -17,6 +17,7 @@ from .._input.checks import shown
 from .._input.problem import Problem
 from .._input.types import Kernel, Matrix
 from .._numerics.rows import content_hash, dense, take
+from .._rows.columns import rows_of
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import Status, worse
 from .._watch.monitor import Monitor
@@ -221,20 +222,10 @@ def split_problem(
     """Return the problem of some rows with all or a share of their weights, and the
     features of others.
     """
-    if isinstance(problem, ChunkedProblem):
-        return problem.subset(train, share), problem.X.take(test)
-    X, X_test = (take(problem.X, rows) for rows in (train, test))
+    part, X_test = problem.subset(train, share), rows_of(problem.X, test)
     if isinstance(kernel, Precomputed):
-        X = np.ascontiguousarray(dense(X)[:, train])
-        X_test = dense(X_test)[:, train]
-    left = 1.0 if share is None else share
-    part = replace(
-        problem,
-        X=X,
-        rank=problem.rank[train],
-        weight=problem.weight[train] * left,
-        sample_weight=problem.sample_weight[train] * left,
-    )
+        X = np.ascontiguousarray(dense(part.X)[:, train])
+        return replace(part, X=X), dense(X_test)[:, train]
     return part, X_test
 
 

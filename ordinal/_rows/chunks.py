@@ -6,14 +6,14 @@ pass. Sums over chunks are added in the tree of `sums`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.columns import Categories
+from .._input.columns import Categories, column_categories
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Matrix
@@ -326,12 +326,32 @@ def check_in_memory(name: str, X: Any) -> None:
         )
 
 
-def check_whole(X: Any, rule: str, got: str = "") -> None:
-    """Raise ValueError for an option that needs all rows at once: `rule` says what it
-    must be for rows that are read in chunks.
+def read_in_chunks(X: Any, broken: Mapping[str, bool]) -> bool:
+    """Return whether X is read in chunks.
+
+    Parameters
+    ----------
+    X : training data
+    broken : mapping
+        Of rules, such as "solver must be 'lbfgs'", to whether an option breaks them.
+
+    Raises
+    ------
+    ValueError
+        If X is read in chunks and an option needs all rows at once.
     """
-    if is_chunked(X):
-        raise ValueError(f"{rule} where X is read in chunks{got}")
+    chunked = is_chunked(X)
+    for rule, is_broken in broken.items():
+        if chunked and is_broken:
+            raise ValueError(f"{rule} where X is read in chunks")
+    return chunked
+
+
+def categories_of(X: Any, categorical: Sequence[str | int]) -> Categories:
+    """Return the labels of each column as `column_categories`; nothing for rows that
+    are read in chunks, which hold only numbers.
+    """
+    return () if is_chunked(X) else column_categories(X, categorical)
 
 
 def is_single(X: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -370,15 +370,8 @@ class _BoostingFit:
     ):
         whole = prepared.problem
         held = np.flatnonzero(whole.weight)
-        assert isinstance(whole.X, np.ndarray)
-        self._X = whole.X if held.size == whole.n_samples else whole.X[held]
-        self._problem = problem = replace(
-            whole,
-            X=self._X,
-            rank=whole.rank[held],
-            weight=whole.weight[held],
-            sample_weight=whole.sample_weight[held],
-        )
+        problem = whole if held.size == whole.n_samples else whole.subset(held)
+        self._problem, self._X = problem, np.asarray(problem.X)
         self._group = None if group is None else group[held]
         self._categories, self._settings, self._rng = categories, settings, prepared.rng
         self._rank = problem.rank_among_present

@@ -14,7 +14,6 @@ from .._cumulative.design import (
     HESSIAN_COLUMNS,
     Design,
     Threshold,
-    block,
 )
 from .._cumulative.elastic_net import NetSolution, PathSolver
 from .._cumulative.fitting import likelihood_of, minimize
@@ -40,7 +39,8 @@ from .._model.model import with_labels_like
 from .._model.preparation import Callback
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import check_whole
+from .._rows.chunks import read_in_chunks
+from .._rows.columns import block
 from .._watch.convergence import (
     Convergence,
     Status,
@@ -524,7 +524,7 @@ def _prepared(
     max_iter = check_count("max_iter", max_iter)
     if l1 > 0:
         check_concave("l1", link, scale)
-        check_whole(X, "l1 must be 0", f", got {shown(l1)}")
+        read_in_chunks(X, {"l1 must be 0": True})
     if in_order is not False:
         _check_in_order(X, l1, link, scale)
     prepared = prepare_pom(
@@ -551,7 +551,7 @@ def _check_in_order(X: Any, l1: float, link: Any, scale: Any) -> None:
     check_concave("in_order", link, scale)
     if l1 > 0:
         raise ValueError(f"in_order must be False with l1={shown(l1)}")
-    check_whole(X, "in_order must be False")
+    read_in_chunks(X, {"in_order must be False": True})
 
 
 def _order(prepared: PreparedPom, in_order: Any) -> Order | None:

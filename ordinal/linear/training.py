@@ -46,7 +46,7 @@ from .._input.frame import Frame, default_names
 from .._input.labels import declared_categories, is_missing
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
-from .._rows.chunks import is_chunked
+from .._rows.chunks import read_in_chunks
 from .._rows.source import has_blocks
 from .contrasts import Coding, Contrasts, FormulaFactor
 from .expressions import (
@@ -467,9 +467,13 @@ def read_training(
         For a formula without formulaic.
     """
     check_choice("missing", missing, get_args(Missing))
-    if chunks and is_chunked(X):
-        _check_chunked(missing, reference, by_row)
-        offset, cluster = by_row["offset"], by_row["cluster"]
+    offset, cluster = by_row["offset"], by_row["cluster"]
+    broken = {
+        "missing must be 'error'": missing == "drop",
+        "reference must be None": reference is not None,
+        "cluster must be None": cluster is not None,
+    }
+    if chunks and read_in_chunks(X, broken):
         return TrainingTable(
             X, y, offset, cluster, coding=None, n_missing=0, frame=None
         )
@@ -530,18 +534,6 @@ def _read_table(
         return read_dense(X, missing=True)
     columns = None if parsed is None else parsed.columns
     return read_frame(X, columns, kept=tuple(reference or ()))
-
-
-def _check_chunked(missing: Missing, reference: Any, given: Mapping[str, Any]) -> None:
-    """Raise ValueError for what needs all rows at once."""
-    rules = {
-        "missing": ("'error'", missing == "drop"),
-        "reference": ("None", reference is not None),
-        "cluster": ("None", given["cluster"] is not None),
-    }
-    for argument, (value, is_broken) in rules.items():
-        if is_broken:
-            raise ValueError(f"{argument} must be {value} where X is read in chunks")
 
 
 def _is_dense(X: Any) -> bool:

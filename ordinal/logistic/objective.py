@@ -31,7 +31,7 @@ from functools import partial
 
 import numpy as np
 
-from .._cumulative.design import HESSIAN_COLUMNS, Design, moments_of, prices
+from .._cumulative.design import HESSIAN_COLUMNS, Design, prices
 from .._cumulative.matrices import (
     ChunkedColumns,
     DenseColumns,
@@ -45,6 +45,7 @@ from .._input.sparse import read_only
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.lbfgs import armijo
+from .._rows.columns import moments_of
 from .._rows.first_pass import ChunkedProblem
 from .._solvers import _threshold_losses
 from .._watch.convergence import Status

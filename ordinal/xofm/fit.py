@@ -12,7 +12,7 @@ from __future__ import annotations  # numpy.random is slow to import
 import copy
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -27,7 +27,7 @@ from .._input.checks import (
     check_positive,
     check_spans,
 )
-from .._input.columns import Categories, column_categories, zeros_are_values
+from .._input.columns import Categories, zeros_are_values
 from .._input.features import signs_of
 from .._input.problem import Problem
 from .._input.sparse import read_only
@@ -41,13 +41,15 @@ from .._rows.chunks import (
     Chunk,
     Reading,
     by_chunk,
+    categories_of,
     chunks,
     each,
     in_room,
-    is_chunked,
+    is_sparse,
+    read_in_chunks,
     summed,
 )
-from .._rows.first_pass import ChunkedProblem
+from .._rows.columns import is_in_memory
 from .._rows.sums import Parts
 from .explanations import Marginals, sums_of
 from .layout import Layout, make_knots, pieces_of
@@ -80,20 +82,6 @@ _LEAST = 4096
 _ENTRIES = 2**22  # of X, in the largest sample: 80 MB, beside `cache_mb`
 
 
-def check_blocks(
-    solver: str, early_stopping: float | None, categorical: Sequence[Any]
-) -> None:
-    """Raise ValueError for what needs all rows at once."""
-    rules = {
-        "solver": ("'lbfgs'", solver == "lbfgs"),
-        "early_stopping": ("None", early_stopping is None),
-        "categorical": ("empty", len(categorical) == 0),
-    }
-    for argument, (value, holds) in rules.items():
-        if not holds:
-            raise ValueError(f"{argument} must be {value} where X is read in chunks")
-
-
 def numbers_of(problem: Problem) -> Categories:
     """Return no categories, because columns read in chunks hold only numbers.
 
@@ -102,7 +90,7 @@ def numbers_of(problem: Problem) -> Categories:
     TypeError
         If the chunks are sparse.
     """
-    if isinstance(problem, ChunkedProblem) and problem.X.reader.is_sparse:
+    if is_sparse(problem.X):
         raise zeros_are_values()
     return (None,) * problem.n_features
 
@@ -259,16 +247,7 @@ class ChunkRows:
 def with_positive_weight(problem: Problem) -> Problem:
     """Return the problem of the rows of positive weight."""
     counts = problem.weight > 0
-    if counts.all():
-        return problem
-    numbers = np.flatnonzero(counts)
-    if isinstance(problem, ChunkedProblem):
-        return problem.subset(numbers)
-    rank, weight, sample = (
-        a[numbers] for a in (problem.rank, problem.weight, problem.sample_weight)
-    )
-    X = take(problem.X, numbers)
-    return replace(problem, X=X, rank=rank, weight=weight, sample_weight=sample)
+    return problem if counts.all() else problem.subset(np.flatnonzero(counts))
 
 
 _LARGEST_SCALE = 1e20  # at the start: slopes go with its third power
@@ -472,14 +451,18 @@ def fit_xofm(
         n_epochs=n_epochs,
         batch_size=batch_size,
     )
-    if chunks := is_chunked(X):
-        check_blocks(solver, early_stopping, categorical)
-    categories = () if chunks else column_categories(X, categorical)
+    broken = {
+        "solver must be 'lbfgs'": solver != "lbfgs",
+        "early_stopping must be None": early_stopping is not None,
+        "categorical must be empty": len(categorical) > 0,
+    }
+    read_in_chunks(X, broken)
+    categories = categories_of(X, categorical)
     prepared = prepare(
         "fit_xofm",
         X,
         y,
-        Reading(chunks, remote=False, missing=True, categories=categories),
+        Reading(True, remote=False, missing=True, categories=categories),
         tol=options.pop("tol"),
         classes=classes,
         sample_weight=sample_weight,
@@ -540,7 +523,7 @@ class _XofmFit:
         """
         # Copies of the generator: the model is the same with and without a link.
         drawn = copy.deepcopy(rng)
-        deal = draw_few_folds if isinstance(problem, ChunkedProblem) else fold_shares
+        deal = fold_shares if is_in_memory(problem.X) else draw_few_folds
         share = deal(problem, copy.deepcopy(rng)) if probability else None
 
         def of_fold(part: Problem, train: np.ndarray) -> list[XofmModel]:
