@@ -177,5 +177,5 @@ def test_many_distinct_ranks_and_scores():
 def test_weights_are_for_kappa():
     y = [1, 2, 3, 3, 1], [1, 2, 3, 2, 2]
     assert confidence_interval(*y) == confidence_interval(*y, weights="quadratic")
-    with pytest.raises(ValueError, match="gamma has none"):
+    with pytest.raises(ValueError, match="for metric='kappa' only, got metric='gamma'"):
         confidence_interval(*y, "gamma", weights="linear")

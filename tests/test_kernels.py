@@ -118,7 +118,7 @@ def test_wide_csr_products():
     B = sparse.random_array((300, 50_000), density=1e-3, format="csr", rng=rng)
     a, b = CSR.from_any(A), CSR.from_any(B)
     assert_allclose(inner_products(a, b), (A @ B.T).toarray(), atol=1e-12)
-    with pytest.raises(ValueError, match=r"^rows of 50000 and 7 columns$"):
+    with pytest.raises(ValueError, match=r"columns, got 50000 and 7$"):
         inner_products(a, CSR.from_any(B[:, :7]))
 
 

@@ -201,7 +201,7 @@ SUPPORT = {  # form: the edits of its support, with what the refusal says
     "csr": [
         ("support.indices", lambda a: a + 100, "holds column"),
         ("support.indptr", lambda a: a + 1, r"\.indptr must have"),
-        ("support.data", lambda a: a[:-1], "promises"),
+        ("support.data", lambda a: a[:-1], "must agree with the stored entries"),
         ("support.data", lambda a: a * np.nan, "must be finite"),
     ],
     "precomputed": [

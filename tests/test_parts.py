@@ -50,11 +50,15 @@ def test_every_part_is_done_once(n_threads, pool):
 
 
 def test_one_thread_asks_for_nobody(pool):
-    assert soon(idle)
-    for _ in range(10):
-        assert not doers(20, 1, 1e-3).any()
-        assert not doers(1, 4, 1e-3).any()
-    assert not at_work
+    def nobody():
+        assert soon(idle)
+        for _ in range(10):
+            assert not doers(20, 1, 1e-3).any()
+            assert not doers(1, 4, 1e-3).any()
+        return not at_work
+
+    # a helper that a test before has called may come as late as in the first round
+    assert nobody() or nobody()
 
 
 def test_helpers_come_and_leave(pool):

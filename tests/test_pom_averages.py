@@ -202,7 +202,9 @@ def test_means_that_estimates_say_nothing_of_are_refused():
         ordinal.fit_pom(X, Y, l2=0.1).average_proba(X)
     with pytest.warns(ordinal.ConvergenceWarning):
         separated = ordinal.fit_pom(np.arange(9.0)[:, None], np.arange(9) // 3)
-    with pytest.raises(ValueError, match=r"^average_proba needs .* apart .* by 'x1'"):
+    with pytest.raises(
+        ValueError, match=r"^average_proba needs .* separated .* by 'x1'"
+    ):
         separated.average_proba([[1.0]])
     model = ordinal.fit_pom(X, Y)
     with pytest.raises(ValueError, match=r"^cumulative must be True or False, got 1"):

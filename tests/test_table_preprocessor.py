@@ -166,7 +166,7 @@ def test_columns_without_a_value_or_with_one_are_zero():
 
 def test_a_value_of_a_row_without_weight_is_none():
     table = [[1.0, nan], [2.0, nan], [3.0, 5.0]]
-    with pytest.warns(ordinal.EmptyColumnsWarning, match="a value in 'x2', which"):
+    with pytest.warns(ordinal.EmptyColumnsWarning, match="a value in 'x2', and"):
         TablePreprocessor().fit(table, sample_weight=[1, 1, 0])
 
 

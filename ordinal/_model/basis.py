@@ -63,9 +63,9 @@ def held_for(
     n, d = problem.n_samples, problem.n_features
     if n >= _MANY:
         raise ValueError(
-            f"X comes in chunks of {n} rows and {d} columns in all, and this fit "
-            "would hold all of them in memory: pass the number of rows of a "
-            "basis, such as basis=300"
+            f"X comes in chunks, {n} rows of {d} columns in all, and this fit would "
+            "hold all of them in memory: pass the number of rows of a basis, such as "
+            "basis=300"
         )
     return replace(prepared, problem=problem.part(np.arange(n)))
 

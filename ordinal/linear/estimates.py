@@ -377,8 +377,8 @@ def bias_of(model: Estimates) -> str:
     if model.separated.size:
         names = enumerated([model.column_names[j] for j in model.separated])
         return (
-            f"there are none, because {names} separate ranks without error: leave "
-            "these out"
+            f"there are none, because ranks are separated without error by {names}: "
+            "leave these columns out"
         )
     return ""
 
