@@ -334,6 +334,26 @@ def test_one_path_serves_all_numbers_of_rounds():
         assert same_but_for_the_record(model, alone)
 
 
+@pytest.mark.parametrize("structure", ["score", "scores"])
+def test_a_path_reads_the_trees_once(structure, monkeypatch):
+    X, _ = sample(300, 3, noise=1.0)
+    kind = np.random.default_rng(0).permutation(np.arange(300) % 6)
+    y = kind % 3  # so that sets of levels are what trees split by
+    X = pd.DataFrame(X).assign(kind=pd.Categorical.from_codes(kind, list("abcdef")))
+    calls = []
+    read = Trees.from_texts
+    monkeypatch.setattr(Trees, "from_texts", lambda t: calls.append(t) or read(t))
+    points = [{"n_rounds": n} for n in (40, 3, 17)]
+    models, _ = path_of(ordinal.fit_boosting).fit(
+        X, y, points, None, None, min_rows=3, structure=structure
+    )
+    assert len(calls) == 1
+    for model, point in zip(models, points, strict=True):
+        alone = ordinal.fit_boosting(X, y, min_rows=3, structure=structure, **point)
+        assert same_but_for_the_record(model, alone)
+    assert models[0].trees.words.size > 0
+
+
 def test_select_chooses_between_one_score_and_several():
     """Ranks that do not lie along one direction."""
     rng = np.random.default_rng(0)

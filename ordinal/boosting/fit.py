@@ -31,6 +31,7 @@ from .._rows.chunks import Reading, check_in_memory
 from .._solvers import _cumulative
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
+from .forest import Trees
 from .growing import (
     BoostingOptions,
     Ensemble,
@@ -388,8 +389,11 @@ class _BoostingFit:
             found[None] = self._auto(main, max_iter, monitor)
         for count in sorted({count for count in counts if count is not None}):
             found[count] = grow_rounds(main, count, monitor)
+        ends = list(found.values())
+        trees = main.trees([ended.rounds for ended in ends])
         made = {
-            count: self._model(main, ended, monitor) for count, ended in found.items()
+            count: self._model(main, ended, *own, monitor)
+            for count, ended, own in zip(found, ends, trees, strict=True)
         }
         return [made[count] for count in counts]
 
@@ -434,10 +438,14 @@ class _BoostingFit:
         )
 
     def _model(
-        self, main: Ensemble, ended: RoundsEnd, monitor: Monitor
+        self,
+        main: Ensemble,
+        ended: RoundsEnd,
+        trees: Trees,
+        start: np.ndarray,
+        monitor: Monitor,
     ) -> BoostingModel:
         problem, settings = self._problem, self._settings
-        trees, start = main.trees(ended.rounds)
         centre, thresholds, losses = [], [], []
         violation = ended.violation
         for k, score in enumerate(main.scores):

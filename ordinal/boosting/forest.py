@@ -106,6 +106,32 @@ class Trees(Storable):
         parts["first"] = parts["first"].astype(np.int64)
         return cls(**{name: read_only(a) for name, a in parts.items()})
 
+    def subset(self, held: np.ndarray) -> Self:
+        """Return the trees where `held`, (T,) bool, is true."""
+        if held.all():
+            return self
+        nodes = np.diff(self.first)
+        node, leaf = np.repeat(held, nodes), np.repeat(held, nodes + 1)
+        own = self.category_set[node]
+        used = np.unique(own[own >= 0])
+        words = np.diff(self.set_start)
+        word = np.repeat(np.isin(np.arange(words.size), used), words)
+        parts = {
+            name: getattr(self, name)[node]
+            for name in ("feature", "threshold", "missing_left", "left", "right",
+                         "gain", "node_rows")
+        }  # fmt: skip
+        parts |= {
+            "first": np.append(0, np.cumsum(nodes[held])),
+            "category_set": np.where(own < 0, -1, np.searchsorted(used, own)),
+            "value": self.value[leaf],
+            "leaf_rows": self.leaf_rows[leaf],
+            "set_start": np.append(0, np.cumsum(words[used])),
+            "words": self.words[word],
+        }
+        parts["category_set"] = parts["category_set"].astype(np.int32)
+        return type(self)(**{name: read_only(a) for name, a in parts.items()})
+
     def __len__(self) -> int:
         return len(self.first) - 1
 

@@ -303,13 +303,20 @@ class Ensemble:
     def held_out_loss(self) -> float:
         return sum(score.held_out_loss() for score in self.scores)
 
-    def trees(self, rounds: int) -> tuple[Trees, np.ndarray]:
-        """Return the trees of the first rounds, and where those of each score begin."""
-        sizes = [min(rounds, score.size) for score in self.scores]
+    def trees(self, rounds: Sequence[int]) -> list[tuple[Trees, np.ndarray]]:
+        """Return, for each number of rounds, the trees of the first rounds, and where
+        those of each score begin. LightGBM's text is read once for all.
+        """
+        most = [min(max(rounds), score.size) for score in self.scores]
         texts = [
-            score.text(size) for score, size in zip(self.scores, sizes, strict=True)
+            score.text(size) for score, size in zip(self.scores, most, strict=True)
         ]
-        return Trees.from_texts(texts), np.cumsum([0, *sizes])
+        read = Trees.from_texts(texts)
+        place = np.concatenate([np.arange(size) for size in most])
+        return [
+            (read.subset(place < n), np.cumsum([0, *np.minimum(most, n)]))
+            for n in rounds
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
