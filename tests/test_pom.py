@@ -629,6 +629,8 @@ def gaps_of(model, X, rows):
 
 
 @may_cross
+# the first step would leave a row nothing of its rank but rounding
+@example(459, "cloglog", "symmetric", [0, 1], False)
 @given(
     st.integers(0, 500), concave, thresholds, st.sampled_from([[0], [0, 1]]),
     st.booleans(),

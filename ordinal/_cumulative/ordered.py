@@ -12,7 +12,10 @@ by Newton's method: every step solves
 
 with the gradient g and the Hessian H = L L' at x. In d = L'(x + s) that is the point of
 a cone next to L'x - L^-1 g, which is (1) of `separation`, and solved by its method.
-Points between two in the cone are in it, so that a step may be shortened.
+Points between two in the cone are in it, so that a step may be shortened. This is done
+where it would take most of the room of its rank from a training row: with none left the
+loss is infinite, but with what rounding leaves it is finite, and its Hessian so large
+that no later step would leave that point.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._rows.columns import block
 from .._watch.monitor import Monitor
 from .design import Design
 from .likelihood import Likelihood, Point
@@ -31,6 +35,7 @@ from .separation import Row, nearest
 
 _ROUNDING = 1e-14  # of predictors, relative to their parts, with room for sums
 _MEETS = 1e-9  # the distance of thresholds that meet, relative to the same
+_LEFT = 0.1  # of the distance of the thresholds about a row's own rank, after a step
 
 
 class Order:
@@ -48,6 +53,9 @@ class Order:
         centre, spread = (of[design.nominal] for of in (design.centre, design.spread))
         self._N = (rows - centre) / spread
         self._between = np.diff(design.J, axis=0)
+        inner = (design.weight > 0) & (design.rank > 0) & (design.rank < design.T)
+        own = block(design.X, slice(0, design.n_samples), design.nominal)[inner]
+        self._own, self._rank = (own - centre) / spread, design.rank[inner]
 
     def minimize(self, loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
         """Return the minimum of a convex loss under the constraints."""
@@ -76,7 +84,20 @@ class Order:
         """Return the solution of (2), and the force of the constraints, g + H s."""
         H = here.hessian.dense()
         step = _Nearby(self, here, H).solution() - here.x
-        return step, here.gradient + H @ step
+        force = here.gradient + H @ step
+        before, after = self._own_gaps(here.x), self._own_gaps(here.x + step)
+        tight = after < _LEFT * before
+        lost = (before - after)[tight] / before[tight]
+        return step * ((1 - _LEFT) / lost.max(initial=1 - _LEFT)), force
+
+    def _own_gaps(self, x: np.ndarray) -> np.ndarray:
+        """Return the distance of the thresholds about the rank of each training row
+        that has one on both sides.
+        """
+        alpha, nu, _, _ = self.design.split(x)
+        apart, slopes = self._between @ alpha, self._between @ nu
+        at = self._rank - 1
+        return np.asarray(apart[at] - np.einsum("nm,nm->n", self._own, slopes[at]))
 
     def _raw_gaps(self, x: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the gaps as predictions compute them, and the size of their parts."""

@@ -162,8 +162,8 @@ SPECIAL = {
 REFUSED = {
     "grouped(": "not available (with|for models with) random effects|rows to average"
     "|for models of fit_pom|not available for a singular model|again without cluster"
-    "|fit without robust and cluster|icc is of models"
-    "|odds_ratios are of the logit link",
+    "|fit without robust and cluster|icc is defined for"
+    "|odds_ratios are defined for",
     ".monotone_effects": "has no monotone effect",
     ".contrasts": "needs a categorical term",
     "ordinal.anova": "needs two models or more",
