@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from .._input.checks import shown
 from .._input.columns import Categories, column_categories
 from .._input.problem import Problem
 from .._input.sparse import CSR
@@ -326,14 +327,15 @@ def check_in_memory(name: str, X: Any) -> None:
         )
 
 
-def read_in_chunks(X: Any, broken: Mapping[str, bool]) -> bool:
+def read_in_chunks(X: Any, given: Mapping[str, tuple[Any, bool]]) -> bool:
     """Return whether X is read in chunks.
 
     Parameters
     ----------
     X : training data
-    broken : mapping
-        Of rules, such as "solver must be 'lbfgs'", to whether an option breaks them.
+    given : mapping
+        Of rules, such as "solver must be 'lbfgs'", to the option and whether it breaks
+        the rule.
 
     Raises
     ------
@@ -341,9 +343,9 @@ def read_in_chunks(X: Any, broken: Mapping[str, bool]) -> bool:
         If X is read in chunks and an option needs all rows at once.
     """
     chunked = is_chunked(X)
-    for rule, is_broken in broken.items():
+    for rule, (value, is_broken) in given.items():
         if chunked and is_broken:
-            raise ValueError(f"{rule} where X is read in chunks")
+            raise ValueError(f"{rule} where X is read in chunks, got {shown(value)}")
     return chunked
 
 

@@ -524,9 +524,9 @@ def _prepared(
     max_iter = check_count("max_iter", max_iter)
     if l1 > 0:
         check_concave("l1", link, scale)
-        read_in_chunks(X, {"l1 must be 0": True})
+        read_in_chunks(X, {"l1 must be 0": (l1, True)})
     if in_order is not False:
-        _check_in_order(X, l1, link, scale)
+        _check_in_order(X, in_order, l1, link, scale)
     prepared = prepare_pom(
         *("fit_pom", X, y, l1 > 0 or l2 > 0),
         link=link,
@@ -546,12 +546,12 @@ def _prepared(
     return _PomFit(prepared, max_iter, middle, order)
 
 
-def _check_in_order(X: Any, l1: float, link: Any, scale: Any) -> None:
+def _check_in_order(X: Any, in_order: Any, l1: float, link: Any, scale: Any) -> None:
     """Raise ValueError for fits without the constraint of `in_order`."""
     check_concave("in_order", link, scale)
     if l1 > 0:
         raise ValueError(f"in_order must be False with l1={shown(l1)}")
-    read_in_chunks(X, {"in_order must be False": True})
+    read_in_chunks(X, {"in_order must be False": (in_order, True)})
 
 
 def _order(prepared: PreparedPom, in_order: Any) -> Order | None:

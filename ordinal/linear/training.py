@@ -468,12 +468,12 @@ def read_training(
     """
     check_choice("missing", missing, get_args(Missing))
     offset, cluster = by_row["offset"], by_row["cluster"]
-    broken = {
-        "missing must be 'error'": missing == "drop",
-        "reference must be None": reference is not None,
-        "cluster must be None": cluster is not None,
+    rules = {
+        "missing must be 'error'": (missing, missing == "drop"),
+        "reference must be None": (reference, reference is not None),
+        "cluster must be None": (cluster, cluster is not None),
     }
-    if chunks and read_in_chunks(X, broken):
+    if chunks and read_in_chunks(X, rules):
         return TrainingTable(
             X, y, offset, cluster, coding=None, n_missing=0, frame=None
         )

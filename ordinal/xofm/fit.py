@@ -451,12 +451,12 @@ def fit_xofm(
         n_epochs=n_epochs,
         batch_size=batch_size,
     )
-    broken = {
-        "solver must be 'lbfgs'": solver != "lbfgs",
-        "early_stopping must be None": early_stopping is not None,
-        "categorical must be empty": len(categorical) > 0,
+    rules = {
+        "solver must be 'lbfgs'": (solver, solver != "lbfgs"),
+        "early_stopping must be None": (early_stopping, early_stopping is not None),
+        "categorical must be empty": (categorical, len(categorical) > 0),
     }
-    read_in_chunks(X, broken)
+    read_in_chunks(X, rules)
     categories = categories_of(X, categorical)
     prepared = prepare(
         "fit_xofm",
