@@ -46,9 +46,7 @@ from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.monitor import check_cancelled
 
-HESSIAN_COLUMNS = (
-    2000  # most columns for which methods make a (columns, columns) matrix
-)
+HESSIAN_COLUMNS = 2000  # most columns of a matrix of (columns, columns) entries
 _BYTES = 350  # bytes of a fit per column: vectors, and the history of L-BFGS
 _ENTRIES = 2**17  # entries of arrays of some rows, so that they stay in the cache
 Threshold = Literal["flexible", "symmetric", "equidistant"]

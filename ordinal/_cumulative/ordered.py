@@ -25,7 +25,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._rows.columns import block
 from .._watch.monitor import Monitor
 from .design import Design
 from .likelihood import Likelihood, Point
@@ -54,8 +53,9 @@ class Order:
         self._N = (rows - centre) / spread
         self._between = np.diff(design.J, axis=0)
         inner = (design.weight > 0) & (design.rank > 0) & (design.rank < design.T)
-        own = block(design.X, slice(0, design.n_samples), design.nominal)[inner]
-        self._own, self._rank = (own - centre) / spread, design.rank[inner]
+        every = slice(0, design.n_samples)
+        self._own = design.columns(every, design.nominal)[inner]
+        self._below = design.rank[inner] - 1
 
     def minimize(self, loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
         """Return the minimum of a convex loss under the constraints."""
@@ -85,9 +85,7 @@ class Order:
         H = here.hessian.dense()
         step = _Nearby(self, here, H).solution() - here.x
         force = here.gradient + H @ step
-        before, after = self._own_gaps(here.x), self._own_gaps(here.x + step)
-        tight = after < _LEFT * before
-        lost = (before - after)[tight] / before[tight]
+        lost = -self._own_gaps(step) / self._own_gaps(here.x)  # gaps are linear in x
         return step * ((1 - _LEFT) / lost.max(initial=1 - _LEFT)), force
 
     def _own_gaps(self, x: np.ndarray) -> np.ndarray:
@@ -95,9 +93,8 @@ class Order:
         that has one on both sides.
         """
         alpha, nu, _, _ = self.design.split(x)
-        apart, slopes = self._between @ alpha, self._between @ nu
-        at = self._rank - 1
-        return np.asarray(apart[at] - np.einsum("nm,nm->n", self._own, slopes[at]))
+        apart, slopes = self._between @ alpha, (self._between @ nu)[self._below]
+        return np.asarray(apart[self._below] - np.einsum("nm,nm->n", self._own, slopes))
 
     def _raw_gaps(self, x: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the gaps as predictions compute them, and the size of their parts."""

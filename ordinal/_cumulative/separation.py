@@ -486,7 +486,7 @@ class _Held:
         self.rows.append(row)
 
     def drop(self, k: int) -> None:
-        """Drop the k-th row.
+        """Remove the k-th row from the basis, and update its factor.
 
         O(p k): that of B^-1 is orthogonal to all columns of B but the k-th one, and a
         reflection turns it into the last unit vector.

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -476,9 +476,9 @@ class Follower:
 
     def __init__(self, gram: Gram, tol: float, max_iter: int, n_threads: int):
         self._gram = gram
-        self._how: dict[str, Any] = {
-            "tol": tol, "max_iter": max_iter, "n_threads": n_threads
-        }  # fmt: skip
+        self._solve = partial(
+            solve, gram, tol=tol, max_iter=max_iter, n_threads=n_threads
+        )
         self._pivoting: list[Pivoting] = []
         self._last: tuple[Program, Solution] | None = None
 
@@ -499,14 +499,12 @@ class Follower:
         if begin is None and self._last is not None:
             last, s = self._last
             begin = nearest_feasible(extrapolated(s.g, s.f, last, program), program)
-        found = solve(
-            self._gram,
+        found = self._solve(
             program,
             np.zeros_like(program.lo) if begin is None else begin,
             monitor=monitor,
             pivoting=self._pivoting,
             from_start=from_start,
-            **self._how,
         )
         self._last = program, found
         return found

@@ -116,7 +116,7 @@ class _FitsOnBasis(Fits[P, M]):
         return super().path(points)
 
     def close(self) -> None:
-        """Release the features."""
+        """Release the features that the workers or this process hold for the fits."""
         self._fits.close()
 
 

@@ -71,7 +71,7 @@ def every_row(X: AnyRows, step: int) -> Matrix:
 
 
 def range_of(X: AnyRows, rows: slice) -> Matrix:
-    """Return a range of rows."""
+    """Return the rows of a slice, as copies where these are at workers."""
     if isinstance(X, RemoteRows):  # few of them
         return X.take(np.arange(rows.start, rows.stop))
     return X[rows] if isinstance(X, LocalRows) else take(X, rows)

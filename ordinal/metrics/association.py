@@ -95,7 +95,7 @@ def somers_d(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Somers' D of scores.
+    """Compute Somers' D between ordered labels and scores.
 
     Among pairs of different true ranks, the share that the score puts in the right
     order minus the share that it puts in the wrong one. Pairs with equal scores count
@@ -169,7 +169,7 @@ def c_index(
 
     See Also
     --------
-    somers_d : Somers' D of scores.
+    somers_d : Compute Somers' D between ordered labels and scores.
     gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
     confidence_interval : Estimate a metric of agreement with its standard error and
         confidence interval.
@@ -213,7 +213,7 @@ def gamma(
 
     See Also
     --------
-    somers_d : Somers' D of scores.
+    somers_d : Compute Somers' D between ordered labels and scores.
     c_index : Concordance index (Harrell's c) of scores.
     confidence_interval : Estimate a metric of agreement with its standard error and
         confidence interval.
@@ -273,7 +273,7 @@ def confidence_interval(
     See Also
     --------
     kappa : Compute weighted kappa: agreement beyond that expected by chance.
-    somers_d : Somers' D of scores.
+    somers_d : Compute Somers' D between ordered labels and scores.
     gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
     c_index : Concordance index (Harrell's c) of scores.
 

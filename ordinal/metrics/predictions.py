@@ -624,7 +624,7 @@ def kendall(
     --------
     spearman : Compute Spearman's rank correlation between true and predicted ranks.
     gamma : Goodman and Kruskal's gamma: Somers' D of the pairs without ties.
-    somers_d : Somers' D of scores.
+    somers_d : Compute Somers' D between ordered labels and scores.
 
     References
     ----------

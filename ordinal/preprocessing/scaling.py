@@ -188,8 +188,9 @@ def low_rank(
     residual, table = np.empty_like(X), np.empty_like(X)
 
     def error() -> float:
-        """Return (E). Fills `residual` with X - A and `table` with A + W (X - A), which
-        is as A where nothing is known; by strips, between which Ctrl-C has its turn.
+        """Fill `residual` with X - A and `table` with A + W (X - A), and return (E).
+
+        `table` is A where nothing is known. Strips of rows let Ctrl-C have its turn.
         """
         for rows in strips(len(X)):
             np.subtract(X[rows], A[rows], out=residual[rows])

@@ -100,7 +100,7 @@ class Svm(Family[Parameters, Any]):
         return f"fit_{self.method}"
 
     def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
-        """Check the cost."""
+        """Check the cost matrix, whose shape follows from the number of classes."""
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def order(self, problem: Problem) -> np.ndarray | None:
