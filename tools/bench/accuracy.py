@@ -381,12 +381,14 @@ def ranks_of_methods(rows: list, sets: list, methods: list, png: Path | None) ->
 def draw(tests: list, names: list[str], png: Path) -> None:
     """Critical difference diagrams by MAE and by RPS."""
     from matplotlib import pyplot as plt
+    from pictures import save, use_style
 
+    use_style()
     figure, axes = plt.subplots(2, 1, figsize=(7.5, 9), layout="constrained")
     for ax, test, measure in zip(axes, tests, MEASURES[:2], strict=True):
         ordinal.plot.critical_difference(test, names, ax=ax)
         ax.set_xlabel(f"average rank by {measure}")
-    figure.savefig(png, dpi=90, metadata={"Software": None})
+    save(figure, png)
 
 
 def main() -> None:
