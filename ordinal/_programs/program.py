@@ -308,6 +308,7 @@ def extrapolated(
     return np.asarray(g * np.minimum(growth, np.maximum(top, 1.0)[:, None, None]))
 
 
+_MISSING, _AT_ONCE = 64, 4096  # rows and columns of K computed at a time
 _MOST_IN_DOUBLE = 4096  # rows up to which K in double is computed on request
 
 
@@ -382,6 +383,10 @@ class Gram:
             self._holder = np.full(self.capacity, -1)  # which row a slot holds
             self._used = np.zeros(self.capacity, dtype=np.int64)  # when it was asked
             self._clock = 0
+            # Used by all calls of `ensure`: C libraries return memory of this size to
+            # the system, and its page faults cost more than the values in it.
+            size = _MISSING * min(n, _AT_ONCE)
+            self._buffers = np.empty(size, np.float32), np.empty(size)
 
     def in_double(self) -> np.ndarray:
         """Return K in double, which is cached from now on; only if `doubles`."""
@@ -420,12 +425,15 @@ class Gram:
         oldest = np.argsort(self._used, kind="stable")[: missing.size]
         evicted = self._holder[oldest]
         self.slot[evicted[evicted >= 0]] = -1
-        for part in strips(missing.size, 64):
+        tile, scratch = self._buffers
+        for part in strips(missing.size, _MISSING):
             into = oldest[part]
-            for columns in strips(self.slot.size, 4096):
+            for columns in strips(self.slot.size, _AT_ONCE):
                 check_cancelled()
-                tile = np.empty((into.size, columns.stop - columns.start), np.float32)
-                self.K[into, columns] = self._values.tile(missing[part], columns, tile)
+                shape = into.size, columns.stop - columns.start
+                out = tile[: shape[0] * shape[1]].reshape(shape)
+                self._values.tile(missing[part], columns, out, scratch)
+                self.K[into, columns] = out
         self._holder[oldest] = missing
         self._used[oldest] = self._clock
         self.slot[missing] = oldest
