@@ -640,11 +640,78 @@ def test_lasso_of_reversed_ranks_exchanges_the_directions():
     assert_allclose(once.parameters, each.parameters, atol=1e-6)
 
 
+@net_cases
+@pytest.mark.parametrize("ratio", [1.0, 0.4])
+def test_points_of_a_path_are_single_fits_with_subgradients(family, link, ratio):
+    X, y, weight = noisy_rows()
+    options = {"family": family, "link": link, "sample_weight": weight, "tol": 1e-11}
+    path = ordinal.fit_pom_path(
+        X, y, ratio=ratio, n_lambdas=5, smallest=0.02, **options
+    )
+    assert path.n_nonzero[0] == 0
+    assert path.n_nonzero[-1] == X.shape[1]
+    null = -path.null_loglik / weight.sum()
+    assert (path.gaps <= 1e-11 * null).all()
+    enough = np.sqrt(1e-11 * null * 8 * (X**2).max())  # slope of a loss by its gap
+    for penalty, model in zip(path.lambdas, path.models, strict=True):
+        l1, l2, beta = ratio * penalty, (1 - ratio) * penalty, model.coef
+        assert (model.family, model.l1, model.l2) == (family, l1, l2)
+        value, g = naive_loss(family, link, model.thresholds, X @ beta, y, weight)
+        primal = value + l1 * np.abs(beta).sum() + l2 / 2 * beta @ beta
+        assert model.convergence.primal == pytest.approx(primal, rel=1e-10)
+        by_beta = -g.sum(axis=1) @ X + l2 * beta
+        active = beta != 0
+        assert_allclose(by_beta[active], -l1 * np.sign(beta[active]), atol=enough)
+        assert (np.abs(by_beta[~active]) <= l1 + enough).all()
+        assert_allclose(g.sum(axis=0), 0, atol=1e-6)
+        single = fit_ratio(X, y, l1=l1, l2=l2, **options)
+        assert_allclose(single.parameters, model.parameters, atol=1e-5)
+        assert single.convergence.dual <= primal * (1 + 1e-12)
+        assert model.null_loglik == pytest.approx(single.null_loglik, rel=1e-12)
+    none = np.zeros(y.size)
+    g = naive_loss(family, link, path.thresholds[0], none, y, weight)[1]
+    largest = np.abs(g.sum(axis=1) @ X).max()
+    assert path.lambdas[0] * ratio == pytest.approx(largest, rel=1e-9)
+
+
+def test_a_path_of_reversed_ranks_exchanges_the_directions(tmp_path):
+    X, y, _ = noisy_rows()
+    options = {"nominal": [2], "n_lambdas": 4, "smallest": 0.05, "tol": 1e-11}
+    for family, other in (("adjacent", "adjacent"), ("stopping", "backward")):
+        one = ordinal.fit_pom_path(X, y, family=family, **options)
+        sparse = csr_array(X)
+        reverse = ordinal.fit_pom_path(sparse, y.max() - y, family=other, **options)
+        assert_allclose(reverse.lambdas, one.lambdas, rtol=1e-9)
+        assert_allclose(reverse.coefs, -one.coefs, atol=1e-6)
+        assert_allclose(reverse.thresholds, -one.thresholds[:, ::-1], atol=1e-6)
+    one.save(tmp_path / "path")
+    loaded = ordinal.load(tmp_path / "path")
+    assert loaded.model(2).family == "stopping"
+    assert_array_equal(loaded.model(2).predict(X), one.model(2).predict(X))
+
+
+def test_a_path_of_two_ranks_is_that_of_the_cumulative_model():
+    X, y, _ = noisy_rows()
+    options = {"ratio": 0.7, "n_lambdas": 4, "smallest": 0.05, "tol": 1e-11}
+    pom = ordinal.fit_pom_path(X, y > 1, **options)
+    for family in FAMILIES:
+        path = ordinal.fit_pom_path(X, y > 1, family=family, **options)
+        assert_allclose(path.lambdas, pom.lambdas, rtol=1e-9)
+        assert_allclose(path.coefs, pom.coefs, atol=1e-6)
+        assert_allclose(path.loglik, pom.loglik, rtol=1e-8)
+
+
 def test_lasso_of_what_is_not_convex_is_refused():
     X, y, _ = noisy_rows()
     for family, link in (("adjacent", "probit"), ("stopping", "cauchit")):
         with pytest.raises(ValueError, match="loss is not convex"):
             fit_ratio(X, y, family=family, link=link, l1=0.1)
+    with pytest.raises(ValueError, match="link must be 'logit' with family='adjacent'"):
+        ordinal.fit_pom_path(X, y, family="adjacent", link="probit")
+    with pytest.raises(ValueError, match="threshold must be 'flexible' with family="):
+        ordinal.fit_pom_path(X, y, family="stopping", threshold="symmetric")
+    with pytest.raises(ValueError, match="family must be one of 'cumulative'"):
+        ordinal.fit_pom_path(X, y, family="acat")
     with pytest.raises(ValueError, match="must be left out with l1 > 0"):
         fit_ratio(X, y, l1=0.1, robust=True)
     model = fit_ratio(X, y, l1=0.1)

@@ -71,7 +71,10 @@ INHERITED: dict[str, tuple[str, str]] = {
         "fit_svorim",
         "X y sample_weight class_weight tol max_iter max_time callback",
     ),
-    "fit_pom_path": ("fit_pom", "link offset tol max_iter max_time"),
+    "fit_pom_path": (
+        "fit_pom",
+        "X y link threshold offset tol max_iter max_time",
+    ),
     "fit_clmm": (
         "fit_pom",
         "X y link offset sample_weight missing tol max_iter max_time",
@@ -104,9 +107,9 @@ SEE_ALSO: dict[str, str] = {
     "fit_lit": "fit_lat fit_pom fit_svorex",
     "fit_lat": "fit_lit fit_pom fit_svorim",
     "fit_pom": "fit_pom_path fit_clmm linear.fit_ratio linear.fit_flexible anova",
-    "fit_pom_path": "fit_pom fit_ofmhs select",
+    "fit_pom_path": "fit_pom linear.fit_ratio fit_ofmhs select",
     "fit_clmm": "fit_pom lr_test plot.random_effects",
-    "linear.fit_ratio": "fit_pom fit_flexible anova lr_test",
+    "linear.fit_ratio": "fit_pom fit_pom_path fit_flexible anova lr_test",
     "linear.fit_flexible": "fit_pom fit_ratio lr_test",
     # selection, comparison, prediction sets, files
     "select": "compare model_selection.nested cross_conformal plot.search",

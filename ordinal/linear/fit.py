@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -51,6 +51,8 @@ from .estimates import FitMemory, null_loglik, remember
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
 from .prepared import PreparedPom, check_concave, prepare_pom
+from .ratio import RatioModel, ratio_model
+from .ratio_loss import Family, RatioLikelihood
 from .sandwich import Middle, covariance_of
 from .training import Missing
 
@@ -284,6 +286,7 @@ def fit_pom_path(
     lambdas: ArrayLike | None = None,
     n_lambdas: int = 100,
     smallest: float | None = None,
+    family: Literal["cumulative"] | Family = "cumulative",
     link: ConcaveLink = "logit",
     threshold: Threshold = "flexible",
     nominal: Sequence[str | int] = (),
@@ -306,7 +309,8 @@ def fit_pom_path(
     l2 = (1 - ratio) lambda, as in glmnet: the loss is a weighted mean over rows, and
     the penalty depends on the units of the features. Standardise the features first if
     they should be penalised equally. There may be many more features than rows; sparse
-    features are not converted to dense ones.
+    features are not converted to dense ones. With `family`, the path is one of stopping
+    ratio or adjacent categories models.
 
     Thresholds and nominal effects are not penalised. Parameters not described here are
     those of `fit_pom`.
@@ -319,11 +323,8 @@ def fit_pom_path(
         treatment contrasts: an indicator column such as "Infl[High]" for every level
         but the first. A formula such as "Sat ~ Infl + Type * Cont" refers to the
         columns of the data frame `y`; it needs the package formulaic, and docs/input.md
-        describes its syntax. X may also be a source of chunks (`ordinal.data`), a
-        numpy.memmap, or a dask array or data frame, whose rows are read in every pass
-        and need not fit in memory; l1, `cluster`, `reference` and missing="drop" are
-        then not available.
-    y : (n,) array-like, or the data frame of a formula, or None for a source of chunks
+        describes its syntax. All rows must be in memory.
+    y : (n,) array-like, or the data frame of a formula
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     ratio : float in [0, 1], default 1
@@ -337,15 +338,21 @@ def fit_pom_path(
     smallest : float between 0 and 1, optional
         Ratio of the last to the first of these penalties. Default: as in glmnet, 1e-4
         if there are more rows than columns, otherwise 1e-2.
+    family : {"cumulative", "stopping", "backward", "adjacent"}, default "cumulative"
+        "cumulative" fits the models of `fit_pom`, the others those of
+        `ordinal.linear.fit_ratio`: stopping ratios, from the lowest or from the highest
+        rank, or adjacent categories.
     link : {"logit", "probit", "cloglog", "loglog"}, default "logit"
-        Link function, one of those with a convex loss.
+        Link function, one of those with a convex loss, which for family="adjacent" is
+        "logit" alone.
     threshold : {"flexible", "symmetric", "equidistant"}, default "flexible"
-        Whether the thresholds are free, symmetric about a centre, or equidistant.
+        Whether the thresholds are free, symmetric about a centre, or equidistant. The
+        last two are for family="cumulative" only.
     nominal : names or numbers of columns, default none
         Features with one coefficient per threshold. For a table with categories or a
         formula these are names of terms, such as "Infl" for all its levels, or of
         indicator columns, such as "Infl[High]".
-    offset : (n,) array-like, default 0
+    offset : (n,) array-like, or (n, r - 1) with another family, default 0
         Known terms o of (1) that are added to x'beta, in addition to those of
         `offset(...)` in a formula. With a formula, `offset`, `sample_weight` and
         `cluster` may be names of columns of its data. Offsets of rows of positive
@@ -411,6 +418,8 @@ def fit_pom_path(
     --------
     fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
         odds.
+    ordinal.linear.fit_ratio : Fit a stopping ratio or an adjacent categories model by
+        maximum likelihood.
     fit_ofmhs : Fit OFMHS: sparse main effects and interactions with strong hierarchy.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
@@ -424,7 +433,9 @@ def fit_pom_path(
     >>> path.model(-1).predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
+    check_choice("family", family, ("cumulative", *get_args(Family)))
     check_choice("link", link, get_args(ConcaveLink))
+    _check_family(family, link, threshold)
     rule = "a number between 0 and 1"
     ratio = check_real("ratio", ratio, lambda v: 0 <= v <= 1, rule)
     given = read_lambdas(lambdas, ratio)
@@ -448,18 +459,41 @@ def fit_pom_path(
         max_time=max_time,
         callback=callback,
         verbose=verbose,
+        shifted=family != "cumulative",
     )
     with prepared.monitor as monitor:
-        solver = PathSolver(prepared.rowwise, max_iter, monitor)
+        make: Callable[..., Any] = ratio_model
+        solver: PathSolver[Any]
+        if family == "cumulative":
+            make, solver = _model, PathSolver(prepared.rowwise, max_iter, monitor)
+        else:
+            loss = RatioLikelihood(prepared.design, family, link)
+            solver = PathSolver(loss, max_iter, monitor)
         if given is None:
             problem = prepared.problem
             least = 1e-4 if problem.n_samples > problem.n_features else 1e-2
             largest = (solver.largest or 1.0) / ratio
             given = geometric(largest, smallest or least, n_lambdas)
-        path = _path(prepared, solver, given, ratio)
+        path = _path(make, prepared, solver, given, ratio)
         monitor.conclude(path.convergence)
     _warn_of_path(path)
     return path
+
+
+def _check_family(family: str, link: str, threshold: str) -> None:
+    """Raise ValueError for ratio models that have no path."""
+    if family == "cumulative":
+        return
+    if threshold != "flexible":
+        raise ValueError(
+            f"threshold must be 'flexible' with family={shown(family)}, got "
+            f"{shown(threshold)}"
+        )
+    if family == "adjacent" and link != "logit":
+        raise ValueError(
+            "link must be 'logit' with family='adjacent', whose loss is not convex "
+            f"otherwise, got {shown(link)}"
+        )
 
 
 def _warn_of_path(path: PomPath) -> None:
@@ -487,12 +521,14 @@ class _PomFit:
                 rowwise, monitor = prepared.rowwise, prepared.monitor
                 self.net = PathSolver(rowwise, self.max_iter, monitor)
             found = self.net.reach(l1, l2)
-            return _model_of_net(prepared, self.net, found, l1, l2)
+            model: PomModel = _model_of_net(_model, prepared, self.net, found, (l1, l2))
+            return model
         design, link = prepared.design, prepared.link
         loss = likelihood_of(design, link, l2, prepared.n_threads)
         least = minimize if self.order is None else self.order.minimize
         end = least(loss, self.max_iter, prepared.monitor)
-        return _model(prepared, loss, end, l2, self.middle, order=self.order)
+        penalties = l1, l2
+        return _model(prepared, loss, end, penalties, self.middle, order=self.order)
 
     def returned(self, model: PomModel) -> PomModel:
         """Return the model as the caller gets it, with warnings of how it ended."""
@@ -622,19 +658,21 @@ def _fit_path(
 
 
 def _path(
+    make: Callable[..., Any],
     prepared: PreparedPom,
-    solver: PathSolver[RowwiseLikelihood],
+    solver: PathSolver[Any],
     lambdas: np.ndarray,
     ratio: float,
 ) -> PomPath:
     """Return the models of the penalties, as far as time allows."""
-    models: list[PomModel] = []
-    null = null_loglik(solver.loss)
+    models: list[PomModel | RatioModel] = []
+    null = None
     for i, penalty in enumerate(lambdas.tolist()):
-        l1, l2 = ratio * penalty, (1 - ratio) * penalty
+        penalties = ratio * penalty, (1 - ratio) * penalty
         with prepared.monitor.numbered("penalty", i, lambdas.size):
-            found = solver.solve(l1, l2)
-        models.append(_model_of_net(prepared, solver, found, l1, l2, null))
+            found = solver.solve(*penalties)
+        models.append(_model_of_net(make, prepared, solver, found, penalties, null))
+        null = models[0].null_loglik
         if found.status in (Status.MAX_TIME, Status.STOPPED):
             break
     return PomPath(
@@ -657,13 +695,13 @@ def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
 
 
 def _model_of_net(
+    make: Callable[..., Any],
     prepared: PreparedPom,
-    solver: PathSolver[RowwiseLikelihood],
+    solver: PathSolver[Any],
     found: NetSolution,
-    l1: float,
-    l2: float,
+    penalties: tuple[float, float],
     null: float | None = None,
-) -> PomModel:
+) -> Any:
     """Return the model of a point of a path.
 
     `null` is the log-likelihood without features, if it is known.
@@ -671,16 +709,15 @@ def _model_of_net(
     end = solver.minimum(found)
     middle = Middle.from_arguments(False, None, prepared.problem.n_samples)
     objectives = found.primal, found.dual
-    return _model(prepared, solver.loss, end, l2, middle, l1, objectives, null)
+    return make(prepared, solver.loss, end, penalties, middle, objectives, null)
 
 
 def _model(
     prepared: PreparedPom,
     loss: Likelihood,
     found: Minimum,
-    l2: float,
+    penalties: tuple[float, float],
     middle: Middle,
-    l1: float = 0.0,
     objectives: tuple[float, float] | None = None,
     null: float | None = None,
     order: Order | None = None,
@@ -689,7 +726,7 @@ def _model(
 
     `objectives` are primal and dual, where there is a dual.
     """
-    design, point = loss.design, found.point
+    design, point, (l1, l2) = loss.design, found.point, penalties
     primal, dual = objectives or (point.value, None)
     status, separated = found.status, np.zeros(0, dtype=np.int64)
     if l1 == 0:

@@ -23,6 +23,7 @@ from .._watch.convergence import Convergence
 from .comparisons import Comparisons
 from .estimates import predictors, remembered, score, thresholds_at
 from .margins import TableRows
+from .ratio import RatioModel
 from .residuals import probabilities_of, read_rows, residuals_of
 
 
@@ -450,7 +451,7 @@ class PomPath(Storable):
         Penalties, in decreasing order.
     ratio : float
         Share of the l1 penalty.
-    models : tuple of (K,) PomModel
+    models : tuple of (K,) PomModel, or RatioModel
     convergence : Convergence
         Record of the fit; `parts` has one entry per penalty with `primal`, `dual` and
         `gap`.
@@ -458,13 +459,13 @@ class PomPath(Storable):
 
     lambdas: Annotated[np.ndarray, Array("f8", "K"), FINITE, POSITIVE]
     ratio: Annotated[float, FINITE, NONNEGATIVE]
-    models: Annotated[tuple[PomModel, ...], Length("K")]
+    models: Annotated[tuple[PomModel | RatioModel, ...], Length("K")]
     convergence: Convergence
 
     def __len__(self) -> int:
         return len(self.models)
 
-    def model(self, k: int) -> PomModel:
+    def model(self, k: int) -> PomModel | RatioModel:
         """Return the model of `lambdas[k]`.
 
         Raises

@@ -175,8 +175,7 @@ def stages(
     """Expand ranks into the binary outcomes of a stopping ratio model.
 
     The model is a binary regression of `beyond` on the features of `row` and on a
-    constant per `stage`. So `fit_pom`, `fit_pom_path` and `fit_clmm` fit stopping
-    models with robust errors, residuals, penalties or random effects.
+    constant per `stage`. So `fit_clmm` fits stopping models with random effects.
 
     Parameters
     ----------
@@ -268,7 +267,8 @@ def fit_ratio(
     l1, l2 : float >= 0, default 0
         Penalties of the coefficients, as for `fit_pom`; nominal effects have none. With
         0, the default, the fit is by maximum likelihood. l1 > 0 needs a convex loss:
-        any link but "cauchit", and "logit" for family="adjacent".
+        any link but "cauchit", and "logit" for family="adjacent". `fit_pom_path` fits
+        many penalties at once.
     offset, sample_weight, class_weight, robust, cluster : optional
         As for `fit_pom`.
     classes, reference, missing : optional
@@ -302,6 +302,8 @@ def fit_ratio(
     --------
     ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
         proportional odds.
+    ordinal.fit_pom_path : Fit cumulative link models for a path of penalties: the lasso
+        and elastic net.
     fit_flexible : Fit a cumulative model whose link has an estimated shape (log-gamma).
     ordinal.anova : Compare nested models of the same rows by likelihood ratio tests.
     ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio
@@ -358,7 +360,7 @@ def fit_ratio(
             found, objectives = solver.minimum(net), (net.primal, net.dual)
         else:
             found = minimize(loss, loss.start(), max_iter, monitor)
-        model = _model(prepared, loss, found, (l1, l2), middle, objectives)
+        model = ratio_model(prepared, loss, found, (l1, l2), middle, objectives)
         monitor.conclude(model.convergence)
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
@@ -403,24 +405,29 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     return none if direction is None else involved(D, direction)
 
 
-def _model(
+def ratio_model(
     prepared: PreparedPom,
     loss: RatioLikelihood,
     found: Minimum,
     penalties: tuple[float, float],
     middle: Middle,
     objectives: tuple[float, float] | None,
+    null: float | None = None,
 ) -> RatioModel:
+    """Return the model of a minimum, in the units of the features.
+
+    `objectives` are primal and dual, where there is a dual, and `null` the
+    log-likelihood without features, if it is known.
+    """
     D, point, status = loss.design, found.point, found.status
     separated = np.zeros(0, np.int64)
     if np.isfinite(found.step).all() and point.hessian.size:
         find = partial(_separated, loss, found)
         status, separated = judged_by(find, status, prepared.monitor)
-    nothing = np.zeros(0, np.int64)
-    bare = RatioLikelihood(
-        replace(D, location=nothing, nominal=nothing), loss.family, loss.link
-    )
-    null = refit(bare, bare.start(), "fit_ratio").point.value
+    if null is None:
+        none = np.zeros(0, np.int64)
+        bare = loss.of_design(replace(D, location=none, nominal=none))
+        null = -D.total * refit(bare, bare.start(), "fit_ratio").point.value
     model = RatioModel(
         **prepared.fields(D, point.x, in_order=False),
         covariance=covariance_of(loss, point, middle),
@@ -428,7 +435,7 @@ def _model(
         l1=penalties[0],
         l2=penalties[1],
         loglik=-D.total * (point.value - 0.5 * float(loss.price @ point.x**2)),
-        null_loglik=-D.total * null,
+        null_loglik=null,
         separated=read_only(separated),
         convergence=prepared.monitor.record(
             status, found.n_iter, found.violation, *(objectives or (point.value, None))

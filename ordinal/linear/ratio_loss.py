@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ import numpy as np
 from .._cumulative.bordered import NONE, Bordered
 from .._cumulative.design import Design, by_threshold, prices
 from .._cumulative.likelihood import Link, Point, quantile, terms_of
+from .._cumulative.matrices import DenseColumns, SparseColumns, columns_of
 from .._input.types import Index
 from .estimates import Estimates, predictors, refit
 from .margins import At, Means, Slope
@@ -119,10 +120,22 @@ class RatioLikelihood:
             f = (D.offset.T + f).T
         free = replace(D, location=np.zeros(0, np.int64), offset=f)
         best = refit(self.of_design(free), u, "fit_ratio").point
-        slope = np.zeros(u.size + beta.size)
-        for rows, s in self.scores(np.concatenate([best.x, beta])):
-            slope -= D.weight[rows] @ s / D.total
-        return best.x, best.value, slope[u.size :]
+        x, by_score = np.concatenate([best.x, beta]), np.zeros(D.n_samples)
+        for rows in D.strips(max(1, BLOCK // D.T**2)):
+            with np.errstate(all="ignore"):  # of rows without weight
+                eta = self.predictors(x, rows)
+                _, G, _ = row_terms(self.family, self.link, eta, D.rank[rows])
+            by_score[rows] = np.where(D.weight[rows] > 0, G.sum(axis=1), 0.0)
+        slope = self._location.rmatvec(D.weight * by_score / D.total)
+        return best.x, best.value, slope
+
+    @cached_property
+    def _location(self) -> SparseColumns | DenseColumns:
+        """Columns of the location, of which sparse ones stay sparse."""
+        D = self.design
+        every = columns_of(D.X, D.centre, D.spread, self.n_threads)
+        whole = D.location.size == D.X.shape[1]
+        return every if whole else every.chosen(D.location)
 
     def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield gradients of log P of rows by x, some rows at a time."""
