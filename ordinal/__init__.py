@@ -71,7 +71,7 @@ def __getattr__(name):  # type checkers read __init__.pyi
     return found
 
 
-__version__ = _build_info.VERSION
+__version__ = _build_info.VERSION  #: Version of the package, a string.
 warn_of_namesake(__path__[0])
 
 __all__ = ["__version__", *public_names()]

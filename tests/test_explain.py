@@ -324,10 +324,24 @@ def test_texts_of_near_thresholds_do_not_collide():
     html = html_thresholds(b, ["low", "a", "b", "c", "d", "high"])
     for y in (12, 42):
         found = re.findall(rf'<text x="([\d.]+)" y="{y}"[^>]*>([^<]*)<', html)
-        ends = [(float(x) - 2.5 * len(t), float(x) + 2.5 * len(t)) for x, t in found]
+        ends = [(float(x) - 3 * len(t), float(x) + 3 * len(t)) for x, t in found]
         assert all(a[1] <= b[0] for a, b in pairwise(ends))
         assert 2 <= len(found) < 6
     assert html.count("<line") == 6  # every threshold has its mark
+
+
+def test_labels_on_the_line_of_thresholds_are_cut_to_their_intervals():
+    labels = ["strong Democrat", "weak Democrat", "independent", "Republican"]
+    html = html_thresholds(np.array([-2.0, 0.0, 0.5]), labels)
+    found = re.findall(r'<text x="([\d.]+)" y="12"[^>]*>([^<]*)<', html)
+    texts = [text for _, text in found]
+    assert texts[0] == "strong Democrat"  # of 94 pixels
+    assert texts[2].endswith("…")
+    assert "independent".startswith(texts[2][:-1])
+    ends = [(float(x) - 3 * len(t), float(x) + 3 * len(t)) for x, t in found]
+    assert all(a[1] <= b[0] for a, b in pairwise(ends))
+    wide = html_thresholds(np.array([-2.0, 0.0, 0.1]), labels)
+    assert "indep" not in wide  # no room for three letters
 
 
 def test_results_of_tests_and_paths_are_shown():

@@ -17,7 +17,7 @@ from .._input.sparse import read_only
 _CELL = "padding:2px 10px;text-align:"
 _WIDTH, _MARGIN = 420, 12  # pixels of the line of thresholds
 _MOST_ROWS = 30  # of a table; the others are counted
-_NEAR = 30  # pixels of a number, or of six letters
+_LETTER = 6  # pixels of a letter or digit, at most, in the font size of that line
 
 
 def html_table(
@@ -63,10 +63,14 @@ def html_thresholds(thresholds: np.ndarray, classes: Sequence[Any]) -> str:
         _WIDTH - 2 * _MARGIN
     )
     middles = (ends[1:] + ends[:-1]) / 2
+    fitting = [
+        _cut(str(label), room)
+        for label, room in zip(classes, np.diff(ends).tolist(), strict=False)
+    ]
     marks = "".join(
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="30"/>' for x in ends[1:-1]
     )
-    labels = _texts(middles, [str(label)[:12] for label in classes], 12)
+    labels = _texts(middles, fitting, 12)
     values = _texts(ends[1:-1], [f"{value:.3g}" for value in b], 42)
     return (
         f'<svg width="{_WIDTH}" viewBox="0 0 {_WIDTH} 46" role="img" '
@@ -77,12 +81,20 @@ def html_thresholds(thresholds: np.ndarray, classes: Sequence[Any]) -> str:
     )
 
 
+def _cut(text: str, room: float) -> str:
+    """Return a text that is at most so many pixels wide, or none."""
+    letters = int(room / _LETTER)
+    if len(text) <= letters:
+        return text
+    return text[: letters - 1] + "\N{HORIZONTAL ELLIPSIS}" if letters > 2 else ""
+
+
 def _texts(places: np.ndarray, texts: Sequence[str], y: int) -> str:
     """Return texts on a line, without those for which there is no room."""
     shown, end = [], -np.inf
     for x, text in zip(places.tolist(), texts, strict=False):
-        half = _NEAR / 12 * max(len(text), 1)
-        if x - half >= end:
+        half = _LETTER / 2 * len(text)
+        if text and x - half >= end:
             shown.append(
                 f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
             )

@@ -108,7 +108,7 @@ def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
             columns.append((name, missing, *(f"{v:.4g}" for v in (low, middle, high))))
         else:
             columns.append((name, missing, "", "", ""))
-    head = "feature", "missing", "least", "median", "largest"
+    head = "feature", "missing", "minimum", "median", "maximum"
     return text + "<br>" + html_table(head, columns)
 
 
@@ -184,12 +184,17 @@ def _sets(model: Any, X: Any, y: np.ndarray, order: np.ndarray) -> str:
     return html_notes([text])
 
 
+def _with_error(value: float, error: float) -> str:
+    """Return an importance, and its standard error unless it is exact."""
+    return f"{value:.4g} ± {error:.2g}" if error > 0 else f"{value:.4g}"
+
+
 def _importance(found: Explanation) -> str:
     """Return a table with a bar for each feature."""
     most = max(float(found.importance.max(initial=0.0)), 1e-300)
     k, left = _MOST_IMPORTANT, len(found.names) - _MOST_IMPORTANT
     rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{value:.4g} ± {error:.2g}</td>"
+        f"<tr><td>{escape(name)}</td><td>{_with_error(value, error)}</td>"
         f'<td style="width:40%">{html_bar(value / most)}</td></tr>'
         for name, value, error in zip(
             found.names[:k],
