@@ -9,13 +9,13 @@ from .gpor.fit import _KernelName
 from .linear.training import Missing
 from .networks.models import CodeLoss
 from .npsvor.fit import _Solver
-from .sklearn import _Estimator, _GroupedEstimator
+from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator
 from .svor.family import SvorModel
 from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
 from typing import Any, Literal
 
-class Boosting(_Estimator):
+class Boosting(_FoldedEstimator):
     n_rounds: int | Literal['auto']
     structure: Structure
     link: Link

@@ -453,8 +453,8 @@ def cross_conformal(
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows in fits and calibration.
     groups : (n,) array-like, optional
-        Group of each row. The rows of a group are in the same fold and count once, as
-        in `conformal`.
+        Group of each row. The rows of a group are in the same fold, as in `select`, and
+        count once, as in `conformal`.
     n_threads : int, optional
         Number of threads of each fit.
     rng : int or numpy.random.Generator, default 0
@@ -494,15 +494,15 @@ def cross_conformal(
         y,
         classes=classes,
         sample_weight=sample_weight,
+        groups=groups,
         scorers=scorers_of("mae", None),
         standardize=standardize,
         preprocess=preprocess,
         options=options,
     )
     rank = ranks_of(work.y, work.classes)
-    group = group_numbers(groups, rank.size)
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))
-    splits = splits_of(cv, "cv", rows, work, group, folds)
+    splits = splits_of(cv, "cv", rows, work, folds)
     fold = np.full(rank.size, -1)
     for k, (_, test) in enumerate(splits):
         if (fold[test] >= 0).any():

@@ -92,6 +92,7 @@ from ._input.labels import (
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
 from ._input.weights import sample_weights
+from ._model.grouping import group_numbers
 from ._model.links import falling
 from ._model.registry import Content, Method, methods, parameters
 from ._model.threshold_model import (
@@ -232,22 +233,32 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted(X, y, sample_weight)
 
     def _fitted(
-        self, X: Any, y: Labels, sample_weight: Any, **by_row: Any
+        self,
+        X: Any,
+        y: Labels,
+        sample_weight: Any,
+        fold_groups: Any = None,
+        **by_row: Any,
     ) -> _Estimator:
+        """Fit the model to merged rows: equal ones of one of the `fold_groups`."""
         parameters = self.get_params(deep=False)
         del parameters["scoring"], parameters["rule"]
         X = self._training_rows(X)
         labels, classes = _ranked(y, parameters.pop("classes"), type(self).__name__)
         check_consistent_length(X, labels)
         weight = sample_weights(sample_weight, labels.size)
+        group = group_numbers(fold_groups, labels.size, least=1)
         if "categories" in self._accepts() and (is_frame(X) or X.dtype.kind == "O"):
             # which says of words that they are categories, however few rows are merged
             X = read_frame(X, kept=check_categorical(getattr(self, "categorical", ())))
         if self._by_content():
             held = self._content(X)
-            rows, weight = _merged(held, ranks_of(labels, classes), weight)
+            rows, weight = _merged(held, ranks_of(labels, classes), weight, group)
             labels = labels[rows]
+            group = None if group is None else group[rows]
             X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
+        if group is not None:
+            by_row["groups"] = group
         self.model_ = self._method.fit(
             X, labels, classes=classes, sample_weight=weight, **by_row, **parameters
         )
@@ -440,6 +451,29 @@ class _GroupedEstimator(_Estimator):
 
     def _by_content(self) -> bool:
         return False
+
+
+class _FoldedEstimator(_Estimator):
+    """Base of estimators whose fit has folds of its own, by groups of rows."""
+
+    def fit(
+        self, X: Any, y: Labels, sample_weight: Any = None, groups: Any = None
+    ) -> _Estimator:
+        """Fit the model to training data.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+        y : as for other estimators
+        sample_weight : (n,) array-like >= 0, optional
+        groups : (n,) array-like of labels, optional
+            Group of each row. The folds of the fit keep the rows of a group together.
+
+        Returns
+        -------
+        the estimator
+        """
+        return self._fitted(X, y, sample_weight, groups)
 
 
 def _known(groups: Any) -> dict[str, Any]:
@@ -648,17 +682,21 @@ def _check_kind(labels: np.ndarray, classes: Any) -> None:
 
 
 def _merged(
-    X: np.ndarray | CSR, rank: np.ndarray, weight: np.ndarray
+    X: np.ndarray | CSR,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    group: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One row of all that are alike, features and rank, and their weight together.
+    """Merge rows with equal features, rank and group.
 
-    The order follows from what the rows hold, and rows without weight are left out.
+    Returns the number of one row of each kind, in an order that depends on the content
+    of the rows only, and the weights of the kinds. Rows without weight are left out.
     """
-    content = content_hash(X)
-    order = np.lexsort((weight, content, rank))  # a sum depends on the order of terms
+    kinds = [content_hash(X), rank] if group is None else [group, content_hash(X), rank]
+    order = np.lexsort((weight, *kinds))  # a sum depends on the order of its terms
     order = order[weight[order] > 0]
-    content, rank, weight = content[order], rank[order], weight[order]
-    other = (content[1:] != content[:-1]) | (rank[1:] != rank[:-1])
+    weight = weight[order]
+    other = np.any([np.diff(kind[order]) != 0 for kind in kinds], axis=0)
     first = np.flatnonzero(np.append(True, other))
     return order[first], np.add.reduceat(weight, first)
 
@@ -763,7 +801,9 @@ def _estimator(method: Method) -> type[_Estimator]:
         "__module__": __name__,
         "_method": method,
     }
-    base = _Estimator if method.needs is None else _GroupedEstimator
+    base = _FoldedEstimator if method.grouped_folds else _Estimator
+    if method.needs is not None:
+        base = _GroupedEstimator
     return type(method.estimator, (base,), body)
 
 

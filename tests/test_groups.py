@@ -1,5 +1,6 @@
 """Splits that keep the rows of a group together, alone and through searches."""
 
+import functools
 import itertools
 from collections import Counter
 
@@ -9,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from strategies import sample
 
 import ordinal
+import ordinal.sklearn
+from ordinal.boosting import fit as boosting
 from ordinal.model_selection import (
     Grid,
     nested,
@@ -223,3 +227,113 @@ def test_splits_with_a_group_on_both_sides_are_refused():
     outer = [(np.flatnonzero(group != 0), [0, 3]), ([0, 1, 2, 4], [8, 3])]
     with pytest.raises(ValueError, match=r"^outer\[1\] has a group on both sides"):
         nested(ordinal.fit_svorim, X, y, outer=outer, cv=2, **options)
+
+
+def patients():
+    """120 rows of 24 patients: each has one rank, and a feature that identifies him."""
+    rng = np.random.default_rng(0)
+    patient = rng.permutation(np.repeat(np.arange(24), 5))
+    X = np.column_stack([rng.normal(size=24)[patient], rng.normal(size=120)])
+    return X, rng.integers(0, 3, 24)[patient], patient
+
+
+QUICK = {"learning_rate": 0.3, "tol": 0.1, "min_rows": 3}
+
+
+@pytest.fixture
+def inner_folds(monkeypatch):
+    """Sizes of the fits that deal out folds by groups; a fit without them fails."""
+    found, deal = [], boosting.group_folds
+
+    def recorded(rank, group, n_folds, rng):
+        fold = deal(rank, group, n_folds, rng)
+        for g in np.unique(group):  # which rows of other patients would not be
+            assert np.unique(rank[group == g]).size == 1
+            assert np.unique(fold[group == g]).size == 1
+        found.append(group.size)
+        return fold
+
+    def ungrouped(problem, rng):
+        raise AssertionError("the folds of the fit do not know the groups")
+
+    monkeypatch.setattr(boosting, "group_folds", recorded)
+    monkeypatch.setattr(boosting, "dealt_shares", ungrouped)
+    return found
+
+
+def test_select_passes_groups_on_to_the_folds_of_a_fit(inner_folds):
+    X, y, patient = patients()
+    grid = Grid(n_rounds=["auto", 5], n_leaves=[2, 4])
+    found = select("boosting", X, y, search=grid, groups=patient, cv=3, **QUICK)
+    assert not found.failures
+    trained = [train.size for train, _ in found.splits]
+    refitted = [120] * (found.params["n_rounds"] == "auto")
+    assert sorted(inner_folds) == sorted(2 * trained + refitted)
+
+
+def test_the_number_of_rounds_of_a_search_is_that_of_held_out_groups():
+    X, y, patient = patients()
+    options = {"search": {"n_leaves": [4]}, "cv": 3, **QUICK}
+    apart = select("boosting", X, y, groups=patient, **options)
+    mixed = select("boosting", X, y, **options)
+    direct = ordinal.fit_boosting(X, y, groups=patient, n_leaves=4, **QUICK)
+    assert apart.model.n_rounds == direct.n_rounds < mixed.model.n_rounds
+    assert_array_equal(apart.model.held_out, direct.held_out)
+
+
+def test_nested_and_cross_conformal_pass_groups_on_to_the_folds_of_a_fit(inner_folds):
+    X, y, patient = patients()
+    grid = {"n_leaves": [2, 4]}
+    options = {"groups": patient, "cv": 2, **QUICK}
+    tested = nested("boosting", X, y, search=grid, outer=2, **options)
+    sizes = [train.size for train, _ in tested.splits]
+    sizes += [t.size for one in tested.selections for t, _ in one.splits] * 2
+    assert sorted(inner_folds) == sorted(sizes)
+    inner_folds.clear()
+    sets = ordinal.cross_conformal(ordinal.fit_boosting, X, y, **options)
+    assert len(inner_folds) == 1 + len(sets.fold_models) == 3
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_compare_passes_groups_on_to_the_folds_of_a_fit(inner_folds, tune):
+    X, y, patient = patients()
+    given = {"n_leaves": 4, "structure": "score", **QUICK}
+    few = functools.partial(ordinal.fit_boosting, **given)
+    if tune:
+        few = functools.partial(few, n_rounds="auto")
+    result = ordinal.compare(
+        X, y, methods={"trees": few, "pom": "pom"}, groups=patient, cv=3, tune=tune
+    )
+    assert not result.reasons
+    assert inner_folds == [train.size for train, _ in result.splits]
+
+
+def test_training_rows_of_one_group_hold_none_out():
+    X, y, patient = patients()
+    result = ordinal.compare(X, y, methods="boosting", groups=patient < 12, cv=2)
+    assert not result.reasons
+    model = ordinal.fit_boosting(X, y, groups=np.zeros(len(y)))
+    assert (model.n_rounds, model.held_out.size) == (100, 0)
+
+
+def test_groups_that_a_partial_holds_belong_to_the_search():
+    X, y, patient = patients()
+    fit = functools.partial(ordinal.fit_boosting, groups=patient)
+    with pytest.raises(TypeError, match=r"^groups has one .*: pass groups to the "):
+        select(fit, X, y, search={"n_leaves": [2]})
+
+
+def test_the_estimator_keeps_groups_together_and_is_routed_to(inner_folds):
+    X, y, patient = patients()
+    X[:, 1] = 0.0  # rows of a patient are equal, and merged
+    X[patient == 1], y[patient == 1] = X[patient == 0][0], y[patient == 0][0]
+    fitted = ordinal.sklearn.Boosting(**QUICK).fit(X, y, groups=patient)
+    assert inner_folds == [24]  # but not those of two patients
+    direct = ordinal.fit_boosting(X, y, groups=patient, **QUICK)
+    assert fitted.model_.n_rounds == direct.n_rounds
+    with config_context(enable_metadata_routing=True):
+        inner_folds.clear()
+        routed = ordinal.sklearn.Boosting(**QUICK).set_fit_request(groups=True)
+        grid = GridSearchCV(routed, {"n_leaves": [2, 4]}, cv=GroupKFold(3))
+        grid.fit(X, y, groups=patient)
+    assert sorted(inner_folds) == [16] * 6 + [24]

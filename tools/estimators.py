@@ -65,7 +65,7 @@ def class_of(method: Method, imports: dict[str, str]) -> list[str]:
     """Return the lines of a class, and note what they import."""
     own = getattr(estimators, method.estimator)
     module = inspect.unwrap(method.fit).__module__
-    base = "_Estimator" if method.needs is None else "_GroupedEstimator"
+    base = own.__bases__[0].__name__
     lines = [f"class {method.estimator}({base}):", "    def __init__("]
     lines += ["        self,", "        *,"]
     attributes = []
@@ -85,7 +85,8 @@ def stub() -> str:
     """Return the stub of all estimators."""
     imports: dict[str, str] = {}
     every = [class_of(method, imports) for method in methods(every=True)]
-    by_module: dict[str, list[str]] = {".sklearn": ["_Estimator", "_GroupedEstimator"]}
+    bases = {getattr(estimators, m.estimator).__bases__[0] for m in methods(every=True)}
+    by_module = {".sklearn": [base.__name__ for base in bases]}
     for name, module in imports.items():
         by_module.setdefault(module, []).append(name)
     heads = [

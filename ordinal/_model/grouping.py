@@ -50,14 +50,17 @@ def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray
         raise TypeError(f"{name} must hold labels that sort, got {listed(a)}") from None
 
 
-def group_numbers(groups: Any, n: int) -> np.ndarray | None:
-    """Return the number of every row's group, (n,), if there are groups."""
+def group_numbers(groups: Any, n: int, least: int = 2) -> np.ndarray | None:
+    """Return the number of every row's group, (n,), if there are groups.
+
+    Raises ValueError for fewer than `least` groups.
+    """
     if groups is None:
         return None
     labels, group, _ = distinct(groups, "groups")
     if group.size != n:
         raise ValueError(f"groups has shape ({group.size},), expected ({n},) as y")
-    if labels.size < 2:
+    if labels.size < least:
         raise ValueError(
             f"groups must name 2 groups or more, got only {shown(labels.tolist()[0])}"
         )

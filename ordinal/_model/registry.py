@@ -130,6 +130,10 @@ class Method:
         Arguments of the fit with one entry per row, beside `sample_weight`. Estimators
         and searches, which order, merge and split rows, do without them, and so does
         the command.
+    grouped_folds : mapping of str to value
+        Arguments with which a fit divides its rows into folds that its argument
+        `groups` keeps whole. Searches, comparisons and estimators pass the groups of
+        the training rows to such a fit. Empty for a method without such folds.
     needs : str or None
         The argument without which there is no fit, which depends on the data set, such
         as `random`. Such a method is left out of `methods` and of all defaults.
@@ -151,6 +155,7 @@ class Method:
     rows_per_basis_row: int = 0
     reads_chunks: bool = False
     by_row: Set[str] = frozenset()
+    grouped_folds: Mapping[str, Any] = field(default_factory=dict)
     needs: str | None = None
     package: str | None = None
 
@@ -171,6 +176,14 @@ class Method:
         if takes_missing(options.get("kernel")):
             return self.accepts | {"missing"}
         return self.accepts
+
+    def groups_folds(self, options: Mapping[str, Any]) -> bool:
+        """Return whether a fit with these options has folds that take `groups`."""
+        given = {**keyword_defaults(self.fit), **options}
+        return bool(self.grouped_folds) and all(
+            isinstance(given[name], type(value)) and given[name] == value
+            for name, value in self.grouped_folds.items()
+        )
 
 
 _METHODS: dict[Callable[..., Any], Method] = {}

@@ -141,7 +141,8 @@ def fit_boosting(
         more group. With one group per feature, the score is a sum of functions of one
         feature each. By default all features may interact.
     groups : (n,) array-like, optional
-        Group of each row, such as a patient. Rows of a group are held out together.
+        Group of each row, such as a patient, for n_rounds="auto". Rows of a group are
+        held out together. If all rows are of one group, there are 100 rounds.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows in the loss; they are scaled to mean 1. Unlike in other
         methods, weight 2 is not quite the same as writing the row twice, because bins
@@ -323,7 +324,8 @@ def _fit(
     reading = Reading(missing=True, categories=categories)
     prepared = prepare("fit_boosting", X, y, reading, **common)
     problem = prepared.problem
-    group = group_numbers(groups, problem.n_samples)
+    # The training rows of a search may be of one group, none of which is held out.
+    group = group_numbers(groups, problem.n_samples, least=1)
     sign = signs_of(options.monotone, problem.shown_names, categories)
     seed = int(prepared.rng.integers(2**31))
     n = int(np.count_nonzero(problem.weight))
@@ -545,6 +547,7 @@ register(
         varying=("n_rounds",),
         fit_path=_fit_path,
         by_row={"groups"},
+        grouped_folds={"n_rounds": "auto"},
         package="lightgbm",
     )
 )

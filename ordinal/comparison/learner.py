@@ -80,6 +80,14 @@ class Learner:
         return {k: v for k, v in method.grid.items() if k not in given}
 
     @property
+    def takes_groups(self) -> bool:
+        """Return whether a search or the fit itself has folds of the training rows."""
+        function, fixed = unwrapped(self.fit)
+        method = method_of(function)
+        own = method is not None and method.groups_folds({**fixed, **self.params})
+        return own or bool(self.grid)
+
+    @property
     def package(self) -> str | None:
         """Return the package that a fit imports beside numpy."""
         method = method_of(unwrapped(self.fit)[0])

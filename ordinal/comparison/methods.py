@@ -284,7 +284,7 @@ class Study:
         X, y = self.X if rows is None else take(self.X, rows), self.y[chosen]
         if self.weight is not None:
             options["sample_weight"] = self.weight[chosen]
-        if self.group is not None and learner.grid:
+        if self.group is not None and learner.takes_groups:
             options["groups"] = self.group[chosen]
         # the folds of a search are the same for every method
         rng = np.random.default_rng([*self.seed, fold])
@@ -440,7 +440,8 @@ def compare(
         Weights of the rows in fits and scores.
     groups : (n,) array-like, optional
         Group of each row, such as a patient or rater. Rows of a group are in the same
-        fold, also in the folds of searches, but not in those within a fit.
+        fold, also in the folds of searches and in those by which `fit_boosting` chooses
+        its number of rounds, but not in those that calibrate probabilities.
     preprocess : TablePreprocessor, optional
         Preprocessing instead of the default, for example with `order` for ordered
         categories.

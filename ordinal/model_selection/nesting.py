@@ -14,7 +14,6 @@ from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from .._model.grouping import group_numbers
 from .._model.preprocessed import Preprocess
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
@@ -196,6 +195,7 @@ def nested(
         y,
         classes=classes,
         sample_weight=sample_weight,
+        groups=groups,
         scorers=scorers_of(scoring, greater_is_better),
         standardize=standardize,
         preprocess=preprocess,
@@ -203,12 +203,11 @@ def nested(
     )
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     rows = np.arange(len(work.y))
-    group = group_numbers(groups, rows.size)
-    holdouts = splits_of(outer, "outer", rows, work, group, drawn)
+    holdouts = splits_of(outer, "outer", rows, work, drawn)
     folds = partial(drawn_folds, rng=rng)
     jobs = []
     for train, test in holdouts:
-        splits = splits_of(cv, "cv", train, work, group, folds)
+        splits = splits_of(cv, "cv", train, work, folds)
         job = Search(work, search, train, splits, line, from_rows)
         jobs.append(Holdout(job, test, choose))
         line.total += 1

@@ -321,6 +321,7 @@ _DECIDING = (
     "y",
     "classes",
     "weight",
+    "group",
     "preprocess",
     "scorers",
 )

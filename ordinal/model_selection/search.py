@@ -318,16 +318,15 @@ def splits_of(
     name: str,
     rows: np.ndarray,
     work: Work,
-    group: np.ndarray | None,
     drawn: Callable[[str, np.ndarray, int, np.ndarray | None], Splits],
 ) -> Splits:
     """Return the splits of some rows, as row numbers of the whole table.
 
     `drawn` makes them where their number is given. A caller's splitter sees the
     features of the rows (categories by their places) or, of a sparse table, their
-    numbers. `group` numbers the groups of the whole table.
+    numbers.
     """
-    group = None if group is None else group[rows]
+    group = None if work.group is None else work.group[rows]
     if isinstance(given, int | np.integer):
         splits = drawn(name, work.rank[rows], given, group)
     else:

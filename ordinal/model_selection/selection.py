@@ -21,7 +21,6 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
-from .._model.grouping import group_numbers
 from .._model.model import Model, with_labels_like
 from .._model.preprocessed import Preprocess
 from .._model.printing import Table, html_notes
@@ -353,9 +352,9 @@ def select(
     groups : (n,) array-like, optional
         Group of each row, such as a patient or rater. Rows of a group are in the same
         fold: folds are drawn by `stratified_kfold` with `groups`, a splitter receives
-        the groups, too, and splits with a group on both sides are an error. The folds
-        within a fit, for `probability` and for the number of rounds of `fit_boosting`,
-        do not take groups into account.
+        the groups, too, and splits with a group on both sides are an error. So are they
+        in the folds by which `fit_boosting` chooses its number of rounds. The folds of
+        a fit for `probability` do not take groups into account.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing instead of `standardize`. A TablePreprocessor encodes categories,
         imputes missing values and standardises. The `fit_*` functions have the same
@@ -457,6 +456,7 @@ def select(
         y,
         classes=classes,
         sample_weight=sample_weight,
+        groups=groups,
         scorers=scorers_of(scoring, greater_is_better),
         standardize=standardize,
         preprocess=preprocess,
@@ -464,7 +464,7 @@ def select(
     )
     rows = np.arange(len(work.y))
     folds = partial(drawn_folds, rng=rng)
-    splits = splits_of(cv, "cv", rows, work, group_numbers(groups, rows.size), folds)
+    splits = splits_of(cv, "cv", rows, work, folds)
     job = Search(work, search, rows, splits, line, from_rows)
     (trials,), damaged = run([job], work, search, executor, n_threads, store, line)
     found = replace(selection_of(trials, splits), damaged=damaged)

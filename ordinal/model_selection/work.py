@@ -30,6 +30,7 @@ from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
+from .._model.grouping import group_numbers
 from .._model.model import Model
 from .._model.preprocessed import (
     Preprocess,
@@ -258,6 +259,8 @@ class Work:
     y : (n,) array of labels
     classes : (r,) array
     weight : (n,) array or None
+    group : (n,) int array or None
+        Number of each row's group; rows of a group are in the same fold.
     preprocess : TablePreprocessor, the class Standardizer, or None
         What is fitted to the training rows first.
     scorers : tuple of Scorer
@@ -285,6 +288,7 @@ class Work:
     y: np.ndarray
     classes: np.ndarray
     weight: np.ndarray | None
+    group: np.ndarray | None
     preprocess: Preprocess | None
     scorers: tuple[Scorer, ...]
     feature_names: tuple[str, ...] | None = None
@@ -306,6 +310,7 @@ class Work:
         *,
         classes: Sequence[Any] | None,
         sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
         scorers: tuple[Scorer, ...],
         standardize: bool | None,
         preprocess: Preprocess | None,
@@ -332,6 +337,7 @@ class Work:
             y=problem.classes[problem.rank],
             classes=problem.classes,
             weight=problem.sample_weight if weighted else None,
+            group=group_numbers(groups, len(problem.rank)),
             preprocess=how,
             scorers=scorers,
             feature_names=names,
@@ -346,10 +352,12 @@ class Work:
         method = method_of(unwrapped(self.fit)[0])
         for name in () if method is None else sorted(method.by_row):
             if self.given.get(name) is not None:
+                remedy = f"leave {name} out"
+                if name == "groups" and method.grouped_folds:
+                    remedy = "pass groups to the search instead"
                 raise TypeError(
-                    f"{name} has one entry per row, and sample_weight is the only "
-                    "such argument that a search divides between folds: leave "
-                    f"{name} out"
+                    f"{name} has one entry per row, which a search does not divide "
+                    f"between folds: {remedy}"
                 )
         # Its state would depend on the order in which tasks run.
         if isinstance(self.given.get("rng"), np.random.Generator):
@@ -467,7 +475,7 @@ class Work:
         """Return the model of some rows, by default of all, behind its preprocessor."""
         # The same rows as in the search, behind a preprocessor fitted to all of them.
         rows = self._rows(np.arange(len(self.y)) if train is None else train)
-        options = self._options(rows, n_threads) | point
+        options = self._options(rows, n_threads, [point]) | point
         model = self.fit(rows.named, rows.y, **options)
         named: dict[str, Any] = {"feature_names": self.feature_names}
         if isinstance(rows.preprocessor, Standardizer):
@@ -488,7 +496,7 @@ class Work:
         """Return the model, or what was raised, for every point, and its decision
         function of the test rows where that came with the model.
         """
-        options = self._options(rows, n_threads) | self._without_links()
+        options = self._options(rows, n_threads, points) | self._without_links()
         if self.varying:
             try:
                 return self._path(rows, X_test, points, options)
@@ -546,14 +554,19 @@ class Work:
             return Outcome(scores, "fitted", "", 0.0)
         return Outcome(scores, convergence.status.value, "", 0.0)
 
-    def _options(self, rows: TrainingRows, n_threads: int | None) -> dict[str, Any]:
-        """Return the options of a fit to these rows, as far as they are known."""
+    def _options(
+        self, rows: TrainingRows, n_threads: int | None, points: Sequence[Point]
+    ) -> dict[str, Any]:
+        """Return the options that fits of these points to these rows have in common."""
         known = self.parameters
         options = dict(self.options)
         if "classes" in known:
             options["classes"] = self.classes
         if rows.weight is not None:
             options["sample_weight"] = rows.weight
+        # One path may hold points with folds of their own and points without.
+        if rows.group is not None and any(map(self._has_folds, points)):
+            options["groups"] = rows.group
         if "n_threads" in known and n_threads is not None:
             options["n_threads"] = n_threads
         stop = self.stop
@@ -561,6 +574,11 @@ class Work:
             # A search that was cancelled ends the fits that run, without a kill.
             options.setdefault("callback", lambda _: stop.is_set())
         return options
+
+    def _has_folds(self, point: Point) -> bool:
+        """Return whether the fit of a point has folds that take groups."""
+        method = method_of(unwrapped(self.fit)[0])
+        return method is not None and method.groups_folds({**self.given, **point})
 
     def _without_links(self) -> dict[str, bool]:
         """Return the option that leaves out the calibration of probabilities, five more
@@ -600,7 +618,7 @@ class TrainingRows:
     X : (n, m) array, CSR, Frame or Rows
     named : the same as the fit is given it, with names if there are any
     y : (n,) array of labels, or None where `named` has them, and weights, too
-    weight : (n,) array or None
+    weight, group : (n,) array or None
     preprocessor : Standardizer, TableCoding or None
     products : Products of X, or None
     """
@@ -609,6 +627,7 @@ class TrainingRows:
     named: Any
     y: np.ndarray | None
     weight: np.ndarray | None
+    group: np.ndarray | None
     preprocessor: Preprocessor | None
     products: Products | None
 
@@ -618,7 +637,7 @@ class TrainingRows:
             made, standardizer = chunked_part(
                 work.chunked, train, work.preprocess is Standardizer
             )
-            return cls(made.X, made, None, None, standardizer, None)
+            return cls(made.X, made, None, None, None, standardizer, None)
         X, names = work.rows_of(train), work.feature_names
         weight = None if work.weight is None else work.weight[train]
         preprocessor = None
@@ -630,7 +649,8 @@ class TrainingRows:
         keep = work.varying and 4e-6 * train.size**2 <= _PRODUCTS_MB
         of_numbers = not (isinstance(X, Frame) or _has_gaps(X))
         products = Products(X) if keep and of_numbers else None
-        return cls(X, named, work.y[train], weight, preprocessor, products)
+        group = None if work.group is None else work.group[train]
+        return cls(X, named, work.y[train], weight, group, preprocessor, products)
 
     def transformed(self, X: Any) -> Any:
         if self.preprocessor is None:
