@@ -329,8 +329,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scorer(self.scoring)(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        accepts = self._accepts()
+        tags, accepts = super().__sklearn_tags__(), self._accepts()
         tags.input_tags.sparse = "sparse" in accepts
         tags.input_tags.allow_nan = "missing" in accepts
         tags.input_tags.categorical = "categories" in accepts
@@ -459,19 +458,9 @@ class _FoldedEstimator(_Estimator):
     def fit(
         self, X: Any, y: Labels, sample_weight: Any = None, groups: Any = None
     ) -> _Estimator:
-        """Fit the model to training data.
+        """Fit the model to training data, as other estimators.
 
-        Parameters
-        ----------
-        X : (n, d) array-like or data frame
-        y : as for other estimators
-        sample_weight : (n,) array-like >= 0, optional
-        groups : (n,) array-like of labels, optional
-            Group of each row. The folds of the fit keep the rows of a group together.
-
-        Returns
-        -------
-        the estimator
+        `groups`, (n,) labels, keep rows together in the folds within the fit.
         """
         return self._fitted(X, y, sample_weight, groups)
 
@@ -647,8 +636,8 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
         classes = declared_categories(y)
     known = classes is not None
     labels = column_or_1d(y, warn=True)
-    if labels.dtype.kind == "f":  # NaN and infinity are told by their row
-        read_labels(labels, "y")
+    if labels.dtype.kind == "f":
+        read_labels(labels, "y")  # whose message has the row of NaN and infinity
     if not known:
         check_classification_targets(labels)
     labels = read_labels(labels, "y")
@@ -708,18 +697,19 @@ def _described(method: Method) -> str:
     """Return the docstring of an estimator, from that of the fit."""
     text = inspect.getdoc(method.fit) or ""
     head = text.partition("Parameters\n")[0].strip().removeprefix("Fit ")
-    told = parameters(text)
-    told = {k: v for k, v in told.items() if k not in _rowwise(method)}
-    name, rule = method.estimator, _rule(method)
+    own = parameters(text).items()
+    described = [entry for name, entry in own if name not in _rowwise(method)]
+    name, rule = method.estimator, _default_rule(method)
     groups = "" if method.needs is None else ", groups=[k % 9 for k in range(100)]"
-    own = "the model's own" if rule is None else repr(rule)
+    default = "the model's own" if rule is None else repr(rule)
     return f"""{head[0].upper()}{head[1:]}
 
 Parameters
 ----------
-{chr(10).join(told.values())}
-rule : str, default {own}
-    Rule of `predict`, as the model's `predict` takes it.{_advice(method)}
+{chr(10).join(described)}
+rule : str, default {default}
+    Rule of `predict`, as the model's `predict` takes it.
+    {_ADVICE[rule is None]}
 scoring : str, default "mae"
     Metric of `score`, as for `ordinal.sklearn.scorer`.
 
@@ -747,25 +737,23 @@ array([1, 3])
 """
 
 
-def _rule(method: Method) -> str | None:
-    """Return the default rule: None is the model's own."""
+# Of the docstring, on the choice of a rule by whether it is the model's own
+_ADVICE = {
+    True: 'With `probability=True` also "mode", "median" or "cost".',
+    False: """\
+"mode" is what scikit-learn expects; "median" has the smallest expected absolute
+    error, "cost" the smallest expected cost.""",
+}
+
+
+def _default_rule(method: Method) -> str | None:
+    """Return the default of `rule`; None is the rule of the model."""
     return "mode" if method.probabilities else None
 
 
-def _advice(method: Method) -> str:
-    """Return the advice of the docstring on the choice of a rule."""
-    if _rule(method) is None:
-        return """
-    With `probability=True` also "mode", "median" or "cost"."""
-    return """
-    "mode" is what scikit-learn expects; "median" has the smallest expected absolute
-    error, "cost" the smallest expected cost."""
-
-
 def _rowwise(method: Method) -> Set[str]:
-    """Return the arguments of the fit that are no parameters: those of rows, and
-    `preprocess`, in whose place scikit-learn has pipelines.
-    """
+    """Return the arguments of the fit that are no parameters of the estimator."""
+    # In place of `preprocess`, scikit-learn has pipelines.
     return {"X", "y", "sample_weight", "preprocess"} | method.by_row
 
 
@@ -773,7 +761,7 @@ def _signature(method: Method) -> inspect.Signature:
     """Return the signature of `__init__`: the fit's, `rule` and `scoring`."""
     own = inspect.signature(method.fit).parameters.values()
     given = [p for p in own if p.name not in _rowwise(method)]
-    added = {"rule": ("str | None", _rule(method)), "scoring": ("str", "mae")}
+    added = {"rule": ("str | None", _default_rule(method)), "scoring": ("str", "mae")}
     for name, (kind, default) in added.items():
         by_name = inspect.Parameter.KEYWORD_ONLY
         given.append(inspect.Parameter(name, by_name, default=default, annotation=kind))
@@ -790,9 +778,8 @@ def _estimator(method: Method) -> type[_Estimator]:
         check_keywords(method.estimator, parameters, known)
         bound = signature.bind(self, **parameters)
         bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            if name != "self":
-                setattr(self, name, value)
+        for name in known:
+            setattr(self, name, bound.arguments[name])
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     body = {

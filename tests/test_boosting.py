@@ -23,6 +23,7 @@ from ordinal.boosting import Trees
 from ordinal.boosting.forest import DEEPEST
 from ordinal.boosting.growing import BoostingOptions, Score
 from ordinal.model_selection import Grid, select
+from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 LINKS = _cumulative.LINKS
 PLAIN = {"row_share": 1.0, "feature_share": 1.0}
@@ -778,3 +779,6 @@ def test_rounds_cut_short_say_what_helps(counted_clock, n_rounds, advice):
     with pytest.warns(ordinal.ConvergenceWarning, match=f"{advice}$"):
         model = ordinal.fit_boosting(X, y, n_rounds=n_rounds, max_time=0.01)
     assert model.convergence.status is ordinal.Status.MAX_TIME
+    assert f"Remedy: {advice}." in model._repr_html_()
+    wrapped = PreprocessedModel(Standardizer.fit(X), model)
+    assert f"Remedy: {advice}." in wrapped._repr_html_()

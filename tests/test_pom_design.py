@@ -589,6 +589,28 @@ def test_the_page_on_formulas_is_right(tmp_path, monkeypatch):
     assert session["model"].coef_names == ("smokes[yes]", "np.log(age)")
 
 
+def test_rows_that_lack_values_are_counted_by_the_columns_of_a_formula():
+    pytest.importorskip("formulaic")
+    data = houses()
+    data["Sat"] = data["Sat"].astype(object)
+    data.loc[[1, 2, 3], "Infl"] = None
+    data.loc[3, "Sat"] = None
+    message = (
+        "y, the table of the formula: 3 of 72 rows lack values ('Infl' 3, 'Sat' 1), "
+        "the first in row 1: fill those of features in"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        ordinal.fit_pom("Sat ~ Infl", data, classes=["Low", "Medium", "High"])
+
+
+def test_a_column_with_the_name_of_an_argument_is_not_taken_for_it():
+    frame, y, _, offset, _ = gappy()
+    frame = frame.rename(columns={"x": "offset"})
+    model = ordinal.fit_pom(frame, y, offset=offset, missing="drop")
+    lacking = frame.isna().any(axis=1) | np.isnan(y) | np.isnan(offset)
+    assert model.n_missing == lacking.sum() == 6
+
+
 def test_formulas_read_only_their_columns():
     pytest.importorskip("formulaic")
     data = houses()

@@ -86,7 +86,9 @@ class Model(Storable):
         thresholds = np.asarray(getattr(innermost(self), "thresholds", ()))
         if thresholds.ndim == 1:
             text += html_thresholds(thresholds, self.classes.tolist())
-        remedy = self.convergence.remedy
+        inner = innermost(self)  # may be the model of a caller's own function
+        own = inner if isinstance(inner, Model) else self
+        remedy = own._remedy()
         return text + html_notes([f"Remedy: {remedy}."] * bool(remedy))
 
     def explain(
@@ -176,6 +178,10 @@ class Model(Storable):
         for a score that is no such sum.
         """
         return None
+
+    def _remedy(self) -> str:
+        """Return the advice for a fit that ended early; empty if none is needed."""
+        return self.convergence.remedy
 
     def _summary(self) -> dict[str, str]:
         """Return the lines of the summary by name, which a model may extend."""

@@ -29,7 +29,6 @@ from .._model.registry import Method, register
 from .._numerics.threads import is_forked
 from .._rows.chunks import Reading, check_in_memory
 from .._solvers import _cumulative
-from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .forest import Trees
 from .growing import (
@@ -344,12 +343,8 @@ def _fit(
         fit = _BoostingFit(prepared, group, categories, settings)
         models = fit.models(counts, max_iter, monitor)
         monitor.conclude(models[-1].convergence)
-    for model, count in zip(models, counts, strict=True):
-        # tol is that of the held-out loss, which a given number of rounds does not ask
-        late = count is not None and model.convergence.status is Status.MAX_TIME
-        model.convergence.warn_unless_converged(
-            "fit_boosting", remedy="raise max_time or lower n_rounds" if late else None
-        )
+    for model in models:
+        model.convergence.warn_unless_converged("fit_boosting", remedy=model._remedy())
     return models
 
 

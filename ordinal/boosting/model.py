@@ -36,7 +36,7 @@ from .._model.model import read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, by_probabilities
 from .._numerics.threads import resolve_n_threads
-from .._watch.convergence import Convergence
+from .._watch.convergence import Convergence, Status
 from .forest import Trees
 from .growing import Structure
 
@@ -301,6 +301,14 @@ class BoostingModel(Thresholds):
     def _score_terms(self, X: MatrixLike) -> Named:
         names, values = self.contributions(X)
         return Named(names[1:], values[:, 1:])  # but for the base
+
+    def _remedy(self) -> str:
+        # "auto" scores every round, and begins with a violation of 1. A given number of
+        # rounds has neither, and ends by itself, whatever the tolerance.
+        given = self.held_out.size == 0 and self.convergence.violation < 1
+        if given and self.convergence.status is Status.MAX_TIME:
+            return "raise max_time or lower n_rounds"
+        return self.convergence.remedy
 
     def _summary(self) -> dict[str, str]:
         lines = {

@@ -489,9 +489,7 @@ def read_training(
     table = _read_table(X, parsed, reference)
     if classes is None:
         classes = declared_categories(y)
-    vectors = {"y": y, **{k: v for k, v in given.items() if v is not None}}
-    argument = "X" if parsed is None else "y"
-    keep, n_missing = _complete(argument, table, vectors, missing)
+    keep, n_missing = _complete(table, parsed, y, given, missing)
     coded = isinstance(table, Frame) and not (parsed is None and table.is_of_numbers)
     if reference is not None and not coded:
         raise ValueError(
@@ -594,33 +592,44 @@ def _strings_of(value: Any) -> list[str]:
 
 
 def _complete(
-    table_argument: str, table: Any, vectors: Mapping[str, Any], missing: Missing
+    table: Any,
+    parsed: Parsed | None,
+    y: Any,
+    given: Mapping[str, Any],
+    missing: Missing,
 ) -> tuple[np.ndarray, int]:
-    """Return the complete rows, and the number of incomplete ones.
+    """Return the complete rows, (n,) bool, and the number of incomplete ones.
 
-    ValueError if incomplete rows are an error, or all rows are incomplete.
+    Features, labels and the `given` arguments with one entry per row count. ValueError
+    if incomplete rows are an error, or all rows are incomplete.
     """
     n = table.shape[0]
-    gaps: dict[str, np.ndarray] = {}
+    # The argument that holds the table, and the name of the labels in it.
+    of_table, label = "X", "y"
+    if parsed is not None:
+        of_table, label = "y, the table of the formula", parsed.response
+    gaps: list[tuple[str, np.ndarray]] = []  # a column may be called "offset"
     if isinstance(table, Frame | np.ndarray):
         values = np.asarray(table.values if isinstance(table, Frame) else table)
         if values.size and np.isnan(values.min()):  # which takes no memory
             names = getattr(table, "names", None) or default_names(values.shape[1])
-            gaps = {name: np.isnan(values[:, j]) for j, name in enumerate(names)}
-    gaps = {name: lacking for name, lacking in gaps.items() if lacking.any()}
-    arguments = [table_argument] if gaps else []
+            columns = zip(names, np.isnan(values).T, strict=True)
+            gaps = [(name, lacking) for name, lacking in columns if lacking.any()]
+    arguments = [of_table] if gaps else []
     n_columns = len(gaps)
-    for argument, vector in vectors.items():
+    vectors = [(label, "y" if parsed is None else of_table, y)]
+    vectors += [(k, k, v) for k, v in given.items() if v is not None]
+    for name, argument, vector in vectors:
         lacking = _missing_entries(as_array(vector, argument))
         if lacking.size == n and lacking.any():  # another length is refused later
-            gaps[argument] = lacking
+            gaps.append((name, lacking))
             arguments.append(argument)
     any_gap = np.zeros(n, dtype=bool)
-    for lacking in gaps.values():
+    for _, lacking in gaps:
         any_gap |= lacking
     n_missing = int(np.count_nonzero(any_gap))
     if n_missing and (missing == "error" or n_missing == n):
-        counts = [f"{shown(name)} {np.count_nonzero(g)}" for name, g in gaps.items()]
+        counts = [f"{shown(name)} {np.count_nonzero(g)}" for name, g in gaps]
         more = ", ..." if len(counts) > _NAMED else ""
         remedy = "pass missing='drop' to leave these rows out"
         if n_columns:  # nothing can be filled in for labels, weights and the like
