@@ -23,12 +23,13 @@ serves all fits of a path. A group without entries in F has no row in H. The ste
    k = [E_e, K_Fe], and H is bordered by e or loses the row of the one that met an end
    (Scheinberg, JMLR 7:2237-2257, 2006). Again from 1.
 
-A pivot, one move along such a direction, takes O(m^2 + m n); many times as many steps
-of SMO are saved where few entries have yet to change sides.
+A pivot, which is one move along such a direction, takes O(m^2 + m n). It replaces many
+steps of SMO where few entries have yet to change sides.
 
-Why it ends. A move of positive length lowers the objective, and the minimum on a face
-is met once; only DEGENERATE moves in a row may be of length 0, REFINEMENTS limits step
-1, and the caller limits all pivots. Where rounding has spoilt H it is made anew, once.
+Termination. A move of positive length lowers the objective, and the minimum on a face
+is visited once. At most DEGENERATE consecutive moves may have length 0, REFINEMENTS
+limits step 1, and the caller limits the number of pivots. If rounding errors have
+spoilt H, it is computed again, once.
 """
 from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t
@@ -39,37 +40,37 @@ from ._simd cimport simd, simd_loops
 import numpy as np
 
 cdef double RIDGE = 1e-10       # of the mean diagonal: equal rows make K_FF singular
-cdef double SIDE = 0.45         # of tol, that d may be beyond b to either side
-cdef double SETTLED = 0.1       # of tol, that d may differ from b within F
-cdef int REFINEMENTS = 6        # steps to that before H is taken for spoilt
-cdef int DEGENERATE = 30        # moves in a row that may be of length 0
+cdef double SIDE = 0.45         # times tol: how far d may lie beyond b on either side
+cdef double SETTLED = 0.1       # times tol: largest |d - b| within F at the minimum
+cdef int REFINEMENTS = 6        # Newton steps on a face before H counts as spoilt
+cdef int DEGENERATE = 30        # consecutive moves that may have length 0
 
 
 cdef enum:
-    SOLVED, LIMIT, SPOILT       # how it ended
-    NONE = -1                   # no entry, where one is looked for
-    UNBOUNDED = -2              # the steps are no numbers, or meet no end
+    SOLVED, LIMIT, SPOILT       # outcomes; SPOILT: rounding errors have spoilt H
+    NONE = -1                   # no such entry
+    UNBOUNDED = -2              # the step is not finite, or meets no bound
 
 
 cdef struct FreeSet:            # F and H
-    Py_ssize_t m, room          # free entries, and how many there may be
+    Py_ssize_t m, room          # number of free entries, and their largest number
     Py_ssize_t stride           # of H: T + room
     double* H                   # (stride, stride): rows of the sums, then those of F
     int32_t* F                  # (room,) entries
     int32_t* row                # (room,) their rows of K
-    double* side                # (room,) of 0 that their pieces are on
-    int32_t* where              # (T n + T,) position in F, -1 if it is not there
-    Py_ssize_t* members         # (T,) of each group in F
+    double* side                # (room,) sign of their pieces: > 0 is right of 0
+    int32_t* where              # (T n + T,) position in F, or -1
+    Py_ssize_t* members         # (T,) number of entries of each group in F
 
 
 cdef struct Scratch:
     double* k                   # (stride,) a column of the bordered matrix
     double* h                   # (stride,) H k
     double* step                # (stride,) change of b and F along the direction
-    double* off                 # (room,) d less b of F, on the way to the minimum
-    double* moved               # (n,) change of beta that f lacks
-    int32_t* rows               # (n,) those that moved
-    double* change              # (n,) and by how much
+    double* off                 # (room,) d - b of the free entries
+    double* moved               # (n,) change of beta not yet added to f
+    int32_t* rows               # (n,) rows whose beta changed
+    double* change              # (n,) and their changes
     float* R                    # (n,)
     float* L
 
@@ -82,7 +83,7 @@ cdef struct State:
     const double* curvature     # (T,)
     FreeSet set
     Scratch w
-    double* g                   # (T n + T,) by entry: the problem at hand
+    double* g                   # (T n + T,) variables of the current problem
     double* f                   # (n,)
     double* b                   # (T,)
     const double* lo
@@ -90,16 +91,16 @@ cdef struct State:
     const double* pn
     const double* pp
     double tol
-    Py_ssize_t turn             # the group that was looked at last
-    int pivots, most            # moves so far, and how many there may be
-    int degenerate              # those of length 0 since the last other one
+    Py_ssize_t turn             # the group that was searched last
+    int pivots, most            # number of moves, and its limit
+    int degenerate              # consecutive moves of length 0
     const simd_loops* ops
 
 
 cdef struct Entering:
     Py_ssize_t e
-    double sign                 # which way it should move
-    double apart                # its d and b
+    double sign                 # 1 if it should grow, -1 if it should shrink
+    double apart                # |d - b|
 
 
 cdef inline Py_ssize_t group_of(State* p, Py_ssize_t e) noexcept nogil:
@@ -117,14 +118,14 @@ cdef inline bint inside(State* p, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline bint is_right(State* p, Py_ssize_t e, double side) noexcept nogil:
-    """Whether e's piece is right of 0; at 0 it is the one to that side."""
+    """Return whether e lies on its piece right of 0; at 0, `side` decides."""
     return p.g[e] > 0 or (p.g[e] == 0 and side > 0)
 
 
 cdef inline double end_of(
     State* p, Py_ssize_t e, double side, double direction,
 ) noexcept nogil:
-    """Where e's piece ends in that direction."""
+    """Return the end of e's piece in `direction`: a bound, or the kink at 0."""
     if not has_row(p, e):
         return direction * INFINITY
     cdef bint kink = p.pn[e] != p.pp[e], right = is_right(p, e, side)
@@ -134,7 +135,7 @@ cdef inline double end_of(
 
 
 cdef inline double slope_at(State* p, Py_ssize_t e, double side) noexcept nogil:
-    """d of entry e."""
+    """Return d of entry e, the derivative of the objective by it."""
     if not has_row(p, e):
         return p.g[e] * p.curvature[group_of(p, e)]
     return p.f[e % p.n] + (p.pp[e] if is_right(p, e, side) else p.pn[e])
@@ -149,12 +150,12 @@ cdef inline double diagonal(State* p, Py_ssize_t e) noexcept nogil:
 # H
 
 cdef inline double* at(State* p, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-    """Entry a, b of H, whose lower triangle is kept."""
+    """Return the address of H[a, b]; only the lower triangle is stored."""
     return p.set.H + (a * p.set.stride + b if a > b else b * p.set.stride + a)
 
 
 cdef double column(State* p, Py_ssize_t e) noexcept nogil:
-    """k and h = H k for entry e; the curvature along its direction."""
+    """Compute k and h = H k for entry e; return the curvature s of its direction."""
     cdef Py_ssize_t a, N = p.T + p.set.m, i = e % p.n
     cdef double s = diagonal(p, e)
     memset(p.w.k, 0, N * sizeof(double))
@@ -171,7 +172,7 @@ cdef double column(State* p, Py_ssize_t e) noexcept nogil:
 
 
 cdef void add(State* p, Py_ssize_t e, double side, double s) noexcept nogil:
-    """Add entry e to F, to that side of 0, after `column` for it gave s."""
+    """Add entry e to F, on `side` of 0; `column` has just returned s for it."""
     cdef Py_ssize_t a, N = p.T + p.set.m, j = group_of(p, e)
     cdef double* new = p.set.H + N * p.set.stride
     if p.set.members[j]:
@@ -179,7 +180,7 @@ cdef void add(State* p, Py_ssize_t e, double side, double s) noexcept nogil:
         for a in range(N):
             new[a] = -p.w.h[a] / s
         new[N] = 1 / s
-    else:                       # with the sum of its group, which then fixes it
+    else:                       # the constraint of its group alone determines it
         for a in range(N):
             at(p, j, a)[0] = -p.w.h[a]
         at(p, j, j)[0] = -s
@@ -192,8 +193,8 @@ cdef void add(State* p, Py_ssize_t e, double side, double s) noexcept nogil:
 
 
 cdef bint remove(State* p, Py_ssize_t a, double* s) noexcept nogil:
-    """Take position a out of F, and out of h and s as `column` made them; whether H is
-    sound."""
+    """Remove position a from F and downdate H, and h and s of the last `column`.
+    Return False if H turns out to be spoilt."""
     cdef Py_ssize_t c, N = p.T + p.set.m, q = p.T + a, last = N - 1, e = p.set.F[a]
     cdef Py_ssize_t j = group_of(p, e)
     cdef double by, pivot = at(p, q, q)[0]
@@ -208,7 +209,7 @@ cdef bint remove(State* p, Py_ssize_t a, double* s) noexcept nogil:
         s[0] += p.w.h[q] * by
         for c in range(N):
             p.w.h[c] -= by * p.w.k[c]
-    else:                       # it was fixed by the sum of its group
+    else:                       # the constraint of its group alone determined it
         for c in range(N):
             at(p, j, c)[0] = 0
     if q != last:
@@ -226,7 +227,7 @@ cdef bint remove(State* p, Py_ssize_t a, double* s) noexcept nogil:
 
 
 cdef void clear(State* p) noexcept nogil:
-    """No entry is free."""
+    """Make F empty."""
     cdef Py_ssize_t a
     for a in range(p.set.m):
         p.set.where[p.set.F[a]] = -1
@@ -237,7 +238,7 @@ cdef void clear(State* p) noexcept nogil:
 
 
 cdef bint collect_free(State* p) noexcept nogil:
-    """Make F the entries inside their pieces; whether there is room for them."""
+    """Set F to the entries inside their pieces. Return False if there is no room."""
     cdef Py_ssize_t e, a, entries = p.T * p.n + (p.T if p.priced else 0)
     cdef double s = 0
     for a in range(p.set.m - 1, -1, -1):
@@ -249,7 +250,7 @@ cdef bint collect_free(State* p) noexcept nogil:
             if p.set.m == p.set.room:
                 return False
             s = column(p, e)
-            # an entry that F does without is met again as one that should move
+            # a nearly dependent entry stays out; `find_entering` finds it if it matters
             if s > 0.5 * p.ridge or not p.set.members[group_of(p, e)]:
                 add(p, e, p.g[e], s)
     return True
@@ -258,8 +259,8 @@ cdef bint collect_free(State* p) noexcept nogil:
 # Moves
 
 cdef bint keep_sums(State* p, Py_ssize_t e, double sign) noexcept nogil:
-    """Take from the steps what rounding makes of the sums of the groups; whether these
-    are numbers."""
+    """Correct the step so that it keeps the sum of every group to the last digit.
+    Return False if the step is not finite."""
     cdef Py_ssize_t a, j
     cdef double all = 0
     cdef double* step = p.w.step + p.T
@@ -279,8 +280,8 @@ cdef bint keep_sums(State* p, Py_ssize_t e, double sign) noexcept nogil:
 cdef Py_ssize_t first_end(
     State* p, Py_ssize_t e, double sign, double* length,
 ) noexcept nogil:
-    """Cut `length` where the first entry meets an end of its piece along `step`; its
-    position in F, m for e, or NONE."""
+    """Shorten `length` to where the first entry reaches the end of its piece along
+    `step`. Return its position in F, m for e, or NONE."""
     cdef Py_ssize_t a, x, first = NONE
     cdef double t
     cdef double* step = p.w.step + p.T
@@ -300,9 +301,9 @@ cdef Py_ssize_t first_end(
 cdef Py_ssize_t move_along(
     State* p, Py_ssize_t e, double sign, double* length,
 ) noexcept nogil:
-    """Go along `step`, with entry e by `sign` a unit if e >= 0, as far as `length` or
-    the first end of a piece. Sets `length` to how far it went; returns as `first_end`,
-    or UNBOUNDED if it could not go."""
+    """Move along `step`, and entry e (unless e < 0) by `sign` per unit of length, until
+    `length` or the first end of a piece. Set `length` to the length of the move. Return
+    the entry that ended it as `first_end` does, or UNBOUNDED if there was no move."""
     cdef Py_ssize_t a, x, first
     cdef double t, left, right
     cdef double* step = p.w.step + p.T
@@ -330,7 +331,7 @@ cdef Py_ssize_t move_along(
 
 
 cdef void update_gradient(State* p) noexcept nogil:
-    """f after moves."""
+    """Add the pending changes K moved to f."""
     cdef Py_ssize_t i, count = 0
     for i in range(p.n):
         if p.w.moved[i] != 0:
@@ -343,8 +344,8 @@ cdef void update_gradient(State* p) noexcept nogil:
 # The algorithm
 
 cdef double set_residual(State* p) noexcept nogil:
-    """d less b for F, with b from the last entry of each group: the differences are
-    small. Returns the largest."""
+    """Compute off = d - b of the free entries, with b_j = d of the last entry of group
+    j, so that the differences are small. Return the largest absolute value."""
     cdef Py_ssize_t a, e
     cdef double apart = 0
     for a in range(p.set.m):
@@ -358,8 +359,8 @@ cdef double set_residual(State* p) noexcept nogil:
 
 
 cdef int newton_step(State* p) noexcept nogil:
-    """Go by the residual to the minimiser on the face; along the way F loses the
-    entries that meet an end."""
+    """Make a Newton step to the minimiser on the face. Entries that reach the end of
+    their piece on the way leave F, and the rest of the step is computed again."""
     cdef Py_ssize_t a, N, first = 0
     cdef double length
     while first != NONE:
@@ -384,7 +385,7 @@ cdef int newton_step(State* p) noexcept nogil:
 
 
 cdef int minimise_on_face(State* p) noexcept nogil:
-    """Go to where d = b for all of F, by Newton steps that refine each other."""
+    """Minimise over F (d = b for all of F) by a Newton step and its refinements."""
     cdef int refinements, outcome
     for refinements in range(REFINEMENTS + 1):
         update_gradient(p)
@@ -398,8 +399,8 @@ cdef int minimise_on_face(State* p) noexcept nogil:
 
 
 cdef bint find_in_group(State* p, Py_ssize_t j, Entering* out) noexcept nogil:
-    """The entry outside F whose d is beyond b_j by most; whether it is by more than the
-    tolerance."""
+    """Find the entry of group j outside F that violates d = b_j most. Return whether
+    its violation exceeds the tolerance."""
     cdef Py_ssize_t at, waiting, base = j * p.n
     cdef double R, L, most = SIDE * p.tol
     cdef bint found = False
@@ -407,7 +408,7 @@ cdef bint find_in_group(State* p, Py_ssize_t j, Entering* out) noexcept nogil:
                    p.b[j], p.w.R, p.w.L, p.n, &R, &L, &waiting)
     if not p.set.members[j]:
         if L - R > 2 * SIDE * p.tol:
-            # b is anywhere between: from R up, that entry is one of F
+            # without free entries b_j may be any value in between; b_j = R frees e
             out.e = base + p.ops.find(p.w.R, <float>(R - p.b[j]), p.n)
             out.sign, out.apart = 1, 0
             return True
@@ -426,7 +427,7 @@ cdef bint find_in_group(State* p, Py_ssize_t j, Entering* out) noexcept nogil:
 
 
 cdef bint find_entering(State* p, Entering* out) noexcept nogil:
-    """An entry that should move, of the next group that has any; whether any is."""
+    """Find a violating entry, group by group in turn. Return whether there is one."""
     for _ in range(p.T):
         p.turn = (p.turn + 1) % p.T
         if find_in_group(p, p.turn, out):
@@ -435,11 +436,11 @@ cdef bint find_entering(State* p, Entering* out) noexcept nogil:
 
 
 cdef int bring_in(State* p, Entering* entering) noexcept nogil:
-    """Move an entry until it is one of F, or at an end of its piece."""
+    """Move an entry until it joins F or reaches the end of its piece."""
     cdef Py_ssize_t a, first, e = entering.e, j = group_of(p, e)
     cdef double length, s = column(p, e)
     while True:
-        if not p.set.members[j]:          # there is none to trade with: b is e's d
+        if not p.set.members[j]:          # no entry compensates its move: b_j = d_e
             update_gradient(p)
             p.b[j] = slope_at(p, e, entering.sign)
             add(p, e, entering.sign, column(p, e))
@@ -466,7 +467,7 @@ cdef int bring_in(State* p, Entering* entering) noexcept nogil:
 
 
 cdef int run(State* p) noexcept nogil:
-    """Until no entry should move, or there were `most` pivots."""
+    """Pivot until no entry violates optimality, or there were `most` pivots."""
     cdef Entering entering
     cdef int outcome = SOLVED
     p.degenerate = 0
@@ -481,7 +482,7 @@ cdef int run(State* p) noexcept nogil:
 
 
 cdef class ActiveSet:
-    """F and H of one problem after the other over the same K."""
+    """Free entries F and inverse H, for successive problems over the same K."""
 
     cdef State s
     cdef object arrays          # what the pointers point to
@@ -490,7 +491,7 @@ cdef class ActiveSet:
         self,
         const double[:, ::1] K not None,       # (n, n)
         const double[::1] curvature not None,  # (T,) 1 / price, or zeros: not priced
-        Py_ssize_t room,                       # free entries at most
+        Py_ssize_t room,                       # largest number of free entries
     ):
         cdef State* p = &self.s
         cdef Py_ssize_t n = K.shape[0], T = curvature.shape[0], stride = T + room
@@ -519,11 +520,11 @@ cdef class ActiveSet:
 
     @property
     def size(self) -> int:
-        """Entries in F."""
+        """Number of free entries."""
         return self.s.set.m
 
     def free(self) -> tuple[np.ndarray, np.ndarray]:
-        """F (m,), and H (T + m, T + m), as tests look at them."""
+        """Return F (m,) and H (T + m, T + m) for tests."""
         cdef Py_ssize_t N = self.s.T + self.s.set.m
         H = np.tril(np.asarray(self.arrays[2])[:N, :N])
         return np.array(self.arrays[3][: self.s.set.m]), H + np.tril(H, -1).T
@@ -540,7 +541,7 @@ cdef class ActiveSet:
         int most,
     ) -> int:
         """Improve the feasible point g until its violation is at most 0.9 tol, or for
-        `most` pivots; how many there were, or 0 if H was of no use."""
+        `most` pivots. Return the number of pivots, or 0 if H was spoilt twice."""
         cdef State* p = &self.s
         cdef int _attempt, outcome = SPOILT
         cdef Py_ssize_t entries = p.T * p.n + (p.T if p.priced else 0)
@@ -551,7 +552,7 @@ cdef class ActiveSet:
             &g[0], &f[0], &lo[0], &hi[0], &pn[0], &pp[0])
         p.tol, p.pivots, p.most = tol, 0, most
         with nogil:
-            for _attempt in range(2):           # the second one with a new H
+            for _attempt in range(2):           # the second attempt computes H again
                 if collect_free(p):
                     outcome = run(p)
                 if outcome != SPOILT:

@@ -1,7 +1,6 @@
 """The z and u updates of NPSVOR's ADMM; problem and notation: ordinal.npsvor.
 
-Columns of the paper are rows here: one row a (point of a path, rank), each on its own
-memory, side by side.
+The vectors of the paper are rows here: one contiguous row per point of a path and rank.
 """
 from ._parts cimport run_parts
 from ._simd cimport simd, simd_loops
@@ -38,10 +37,10 @@ def clip(
     double[:, ::1] sums not None,        # OUT (p, 5)
     int n_threads,
 ):
-    """z = clip(soft(g + u + shift, width), lo, hi), u += g - z; all (p, n).
+    """Set z = clip(soft(g + u + shift, width), lo, hi) and add g - z to u; all (p, n).
 
-    soft is (17) at width 0 and (18) at shift 0. sums holds |g - z|^2, |z - z before|^2,
-    |g|^2, |z|^2, |u|^2 a row.
+    The soft threshold is (17) for width 0 and (18) for shift 0. The columns of `sums`
+    are |g - z|^2, |z - previous z|^2, |g|^2, |z|^2 and |u|^2 of every row.
     """
     cdef Py_ssize_t p = g.shape[0], n = g.shape[1]
     cdef Rows q

@@ -1,4 +1,4 @@
-"""What this build can do, and the vector code it chose."""
+"""Properties of this build, and the vector instructions that it uses."""
 from ._simd cimport simd, simd_level
 
 cdef extern from *:
@@ -32,12 +32,12 @@ INDEX_CHECKS = bool(ORDINAL_CHECKS)
 
 
 def simd_name() -> str:
-    """Name of the level in use."""
+    """Return the name of the vector level in use."""
     return simd().name.decode()
 
 
 def simd_levels() -> list[str]:
-    """Names of the levels that this build and processor can run, best first."""
+    """Return the names of the levels that build and processor support, best first."""
     names, i = [], 0
     while simd_level(i) != NULL:
         names.append(simd_level(i).decode())

@@ -2,16 +2,16 @@
 
     min_b  q(b) + sum_j (price_j |b_j| + ridge_j b_j^2 / 2)                          (1)
 
-A step minimises (1) by one coordinate. With slope s_j and curvature h_j of the smooth
-part it goes to soft(h_j b_j - s_j, price_j) / h_j, and to 0 exactly where it goes to 0.
+A step minimises (1) along one coordinate. With slope s_j and curvature h_j of q, b_j
+becomes soft(h_j b_j - s_j, price_j) / (h_j + ridge_j), which may be exactly 0.
 
-q is known by one of two forms. `descend_gram` has its Hessian, and a step that changes
-b_j costs one row of it. `descend_columns` has the sparse columns z_j that make it,
+q is given in one of two forms. `descend_gram` has its Hessian, and a step that changes
+b_j costs one row of it. `descend_columns` has the sparse columns z_j of
 
     q(b) = min_u  1/2 sum_i v_i f_i^2 + sum_i g_i f_i + ...,   f = sum_j b_j z_j     (2)
 
-where u, of U entries, are parameters without a penalty that are at their optimum all
-the time: with H_uu = L L' and k_j = L^-1 H_uj,
+where u are U parameters without a penalty, which always take their optimal values. With
+H_uu = L L' and k_j = L^-1 H_uj,
 
     d q / d b_j = z_j' slope + k_j' free,
     a step t of b_j:  slope += t v z_j,  free -= t k_j                               (3)
@@ -23,13 +23,14 @@ models via coordinate descent", J. Stat. Software 33(1), 2010, 2.1 to 2.3.
 """
 from libc.stdint cimport int32_t, int64_t
 
-# Of the curvature that a column has alone: what is less was lost as u took its part.
+# times the curvature of a column alone: a smaller rest is rounding error of the part
+# that u explains
 cdef double LEAST = 1e-12
 
 
 cdef struct Quadratic:
     const double* H              # (m, m) Hessian of q, or NULL
-    double* slope                # with H the (m,) slopes of q, else (n,) of (3)
+    double* slope                # with H the (m,) slopes of q, otherwise (n,) as in (3)
     const int64_t* start         # the columns, if there is no H
     const int32_t* row
     const double* value
@@ -53,7 +54,7 @@ cdef inline double slope_of(const Quadratic* q, Py_ssize_t j) noexcept nogil:
 
 
 cdef inline void move(const Quadratic* q, Py_ssize_t j, double t) noexcept nogil:
-    """What a step t of b_j does to the slopes."""
+    """Update the slopes after a step t of b_j."""
     cdef int64_t e
     cdef Py_ssize_t k
     if q.H != NULL:
@@ -75,8 +76,7 @@ cdef inline double soft(double x, double width) noexcept nogil:
 cdef double step(
     const Quadratic* q, Py_ssize_t j, double h, double price, double ridge, double* b,
 ) noexcept nogil:
-    """The step of coordinate j; what it is worth, half of which (1) falls by at least.
-    """
+    """Minimise over coordinate j. Return twice a lower bound of the decrease of (1)."""
     cdef double s = slope_of(q, j)
     cdef double there = soft(h * b[j] - s, price) / (h + ridge)
     cdef double t = there - b[j]
@@ -97,8 +97,9 @@ cdef (Py_ssize_t, double) sweeps(
     double* b,
     int32_t* active,
 ) noexcept nogil:
-    """Sweeps over all coordinates, and between two of them over those that are not 0,
-    until no step of a sweep over all is worth more than tol."""
+    """Alternate a sweep over all coordinates with sweeps over the nonzero ones, until
+    every step of a full sweep returns at most tol. Return the number of sweeps, and the
+    largest return value in the last one."""
     cdef Py_ssize_t j, k, count, done = 0
     cdef double worth, largest
     while True:
@@ -128,14 +129,15 @@ def descend_gram(
     const double[::1] price not None,        # (m,)
     const double[::1] ridge not None,        # (m,)
     double tol,
-    Py_ssize_t most,                         # sweeps
+    Py_ssize_t most,                         # largest number of sweeps
     double[::1] slope not None,              # IN-OUT (m,) of q at b
     double[::1] b not None,                  # IN-OUT (m,)
     double[::1] scratch not None,            # (m,)
     int32_t[::1] active not None,            # (m,) scratch
 ) -> tuple[int, float]:
-    """Sweeps of (1) over a Hessian: (sweeps done, largest worth of a step in the last
-    one). A coordinate without curvature stays where it is. O(m^2) a sweep."""
+    """Minimise (1) given the Hessian of q. Return the number of sweeps, and twice the
+    largest decrease by a step of the last one. A coordinate without curvature keeps its
+    value. O(m^2) per sweep."""
     cdef Py_ssize_t j, m = H.shape[0]
     cdef (Py_ssize_t, double) end
     if not (m == H.shape[1] == price.shape[0] == ridge.shape[0] == slope.shape[0]
@@ -162,16 +164,16 @@ def descend_columns(
     const double[::1] price not None,        # (m,)
     const double[::1] ridge not None,        # (m,)
     double tol,
-    Py_ssize_t most,                         # sweeps
+    Py_ssize_t most,                         # largest number of sweeps
     double[::1] slope not None,              # IN-OUT (n,)
     double[::1] free not None,               # IN-OUT (U,)
     double[::1] b not None,                  # IN-OUT (m,)
     double[::1] scratch not None,            # (m,)
     int32_t[::1] active not None,            # (m,) scratch
 ) -> tuple[int, float]:
-    """Sweeps of (1) over sparse columns: (sweeps done, largest worth of a step in the
-    last one). A column that u can take the part of stays where it is. A sweep is
-    O(entries of the columns + m U)."""
+    """Minimise (1) given the columns of (2). Return the number of sweeps, and twice the
+    largest decrease by a step of the last one. The coordinate of a column that u
+    explains keeps its value. O(entries of the columns + m U) per sweep."""
     cdef Py_ssize_t j, k, m = b.shape[0], U = border.shape[1]
     cdef int64_t e
     cdef double own

@@ -1,4 +1,4 @@
-"""What a network takes from linear cumulative models: their terms by row."""
+"""Likelihood terms of rows of cumulative link models, for other kernels."""
 
 
 cdef void terms_of(

@@ -4,17 +4,17 @@ A row whose rank lies between the points b < a of the link's scale has
 
     P = F(a) - F(b),   a = inf for the highest rank, b = -inf for the lowest
 
-and delta = a - b, which is given beside the ends: it knows the width of a narrow rank,
-where they know it to their own rounding only. With `upper` = d log P / da > 0 and
-`lower` = -d log P / db > 0, and of the second derivatives h11, h12, h22 of log P,
+and delta = a - b. The caller passes delta as well as the ends, because the difference
+of the ends of a narrow rank is mostly rounding error. Let `upper` = d log P / da > 0,
+`lower` = -d log P / db > 0, and h11, h12, h22 the second derivatives of log P. Then
 
     g = upper - lower    c1 = h11 + h12    c2 = h12 + h22    h12 > 0
 
-are the slope as both ends move alike, what such a move does to the slopes by either
-end, and what the ends do to each other. Each is a formula of its own in which no two
-numbers near each other are subtracted, so that neither a rank far out in a tail nor a
-narrow one loses digits: `upper`, `lower` and h12 are of the size 1 / delta, 1 / delta
-and 1 / delta^2, but g, c1 and c2 are not.
+are the derivative of log P when both ends move together, the derivatives of `upper` and
+of -`lower` by such a move, and the mixed second derivative. Each has a formula of its
+own in which no two nearly equal numbers are subtracted, so neither a rank far out in a
+tail nor a narrow one loses digits: `upper` and `lower` have the magnitude 1 / delta and
+h12 has 1 / delta^2, but g, c1 and c2 do not grow as delta decreases.
 """
 from libc.math cimport (
     INFINITY, M_PI, atan2, exp, expm1, fmax, fmin, isinf, log, log1p, sqrt,
@@ -29,14 +29,14 @@ from ._simd cimport GRAM_LANES, simd, simd_loops
 cdef enum Link:
     LOGIT, PROBIT, CLOGLOG, LOGLOG, CAUCHIT
 
-cdef Py_ssize_t ROWS = 128               # of a block: its features stay in cache
-cdef double ROW = 5e-8                   # seconds of a row in `row_terms`
-cdef Py_ssize_t GUARD = 2 * GRAM_LANES   # what vectors read beyond an end
-cdef double LARGE = 1e30                # of a slope that is a float
-cdef Py_ssize_t SHARES = 64
+cdef Py_ssize_t ROWS = 128               # rows of a block: its features stay in cache
+cdef double ROW = 5e-8                   # seconds per row of `row_terms`
+cdef Py_ssize_t GUARD = 2 * GRAM_LANES   # doubles that vectors read beyond an end
+cdef double LARGE = 1e30                 # largest slope that is stored as a float
+cdef Py_ssize_t SHARES = 64              # largest number of shares of the rows
 cdef Py_ssize_t MEMORY = 2 ** 21         # doubles of the sums of all shares
 
-LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")  # by their numbers
+LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")  # in the order of `Link`
 
 
 cdef struct Terms:           # of one row
@@ -46,19 +46,19 @@ cdef struct Terms:           # of one row
 
 
 cdef inline double log_of(double p, double rest) noexcept nogil:
-    """log p, where p + rest = 1 and both are known to their last digits."""
-    # log p of a p near 1 would lose what `rest` still knows.
+    """Return log p, given p and `rest` = 1 - p, both to full precision."""
+    # log(p) of a p near 1 would lose the digits of `rest`
     return log(p) if p < 0.5 else log1p(-rest)
 
 
 cdef inline Terms probit(double a, double b, double delta) noexcept nogil:
-    """F = Phi: moments of a normal variable between b and a (`_ordinal_probit`)."""
+    """Return the terms for F = Phi from the moments of a truncated normal variable."""
     cdef Terms t
     cdef Interval z = interval(b, a, delta)
     t.log_p = z.log_mass
     t.g = -z.mean
     t.upper, t.lower = z.upper, z.lower
-    # At an infinite end the density is 0 and the distance infinite: their product is 0.
+    # at an infinite end the density is 0 and the distance infinite: their product is 0
     t.c1 = -z.upper * z.above if z.upper > 0 else 0
     t.c2 = -z.lower * z.below if z.lower > 0 else 0
     t.h12 = z.upper * z.lower
@@ -66,15 +66,15 @@ cdef inline Terms probit(double a, double b, double delta) noexcept nogil:
 
 
 cdef inline double bernoulli(double x) noexcept nogil:
-    """x / (1 - exp(-x)) - 1 - x / 2 for 0 <= x <= 1/2: the sum of B_2k x^2k / (2k)!
-    over k >= 1, whose first dropped term is below 2^-51 of the sum."""
+    """Return x / (1 - exp(-x)) - 1 - x / 2 for 0 <= x <= 1/2, by the series of
+    B_2k x^2k / (2k)! over k >= 1; the first dropped term is below 2^-51 of the sum."""
     cdef double y = x * x
     return y / 12 * (1 - y / 60 * (1 - y / 42 * (1 - y / 40 * (
         1 - y * (10 / 396.) * (1 - y * (691 / 27300.) * (1 - y * (210 / 8292.)))))))
 
 
 cdef inline Terms cloglog(double a, double b, double delta) noexcept nogil:
-    """F(x) = 1 - exp(-e^x).
+    """Return the terms for F(x) = 1 - exp(-e^x).
 
     With u = e^a, v = e^b and D = u - v, log P = -v + log(1 - e^-D), whose slopes are
     u / (e^D - 1) and -v / (1 - e^-D). Above LAST, where e^x overflows, P is 0.
@@ -82,13 +82,12 @@ cdef inline Terms cloglog(double a, double b, double delta) noexcept nogil:
     cdef Terms t
     cdef double LAST = 709, TINY = 1e-290
     cdef double u = exp(fmin(a, LAST)), v = exp(fmin(b, LAST))
-    # u - v from the width, which has digits where u and v agree in all of theirs.
+    # u - v from the width, which is precise even where u and v agree in all digits
     cdef double share = -expm1(-delta)           # D / u
     cdef double D = u * share
     cdef double rising, falling                  # D / (e^D - 1), D / (1 - e^-D)
-    cdef double rising_1, falling_1              # the same less 1
-    # Both quotients tend to 1, and what is wanted is how far they are from it: a series
-    # there, differences of numbers apart elsewhere.
+    cdef double rising_1, falling_1              # the same minus 1
+    # both quotients tend to 1 with D; their differences from 1 come from a series there
     if D < 0.5:
         falling_1 = bernoulli(D)
         rising_1 = falling_1 - 0.5 * D
@@ -98,14 +97,14 @@ cdef inline Terms cloglog(double a, double b, double delta) noexcept nogil:
         rising = D / expm1(D)
         falling = D / -expm1(-D)
         rising_1, falling_1 = rising - 1, falling - 1
-    if D < TINY:                                 # has lost digits, or all of them
+    if D < TINY:                                 # D has underflowed, or nearly so
         t.log_p = a + log(share) - v
     else:
         t.log_p = log_of(-expm1(-D), exp(-D)) - v
     t.g = rising - v
     t.upper = rising / share
-    # v / (1 - e^-D) and D / (1 - e^-D) / (e^delta - 1) are equal; each keeps its digits
-    # on one side.
+    # v / (1 - e^-D) = D / (1 - e^-D) / (e^delta - 1): the first is precise for large D,
+    # the second for small D
     t.lower = falling / expm1(delta) if D < 1 else v / -expm1(-D)
     t.c1 = -t.upper * falling_1 if t.upper > 0 else 0
     t.c2 = t.lower * rising_1
@@ -114,7 +113,7 @@ cdef inline Terms cloglog(double a, double b, double delta) noexcept nogil:
 
 
 cdef inline Terms loglog(double a, double b, double delta) noexcept nogil:
-    """F(x) = exp(-e^-x), the mirror of the complementary log-log."""
+    """Return the terms for F(x) = exp(-e^-x), the mirror image of `cloglog`."""
     cdef Terms m = cloglog(-b, -a, delta), t
     t.log_p = m.log_p
     t.g = -m.g
@@ -125,15 +124,15 @@ cdef inline Terms loglog(double a, double b, double delta) noexcept nogil:
 
 
 cdef inline double sine_less_cosine(double x) noexcept nogil:
-    """sin(x) / x - cos(x) for 0 <= x <= 1: the sum of -(-x^2)^k 2k / (2k + 1)! over
-    k >= 1, whose first dropped term is below 2^-51 of the sum."""
+    """Return sin(x) / x - cos(x) for 0 <= x <= 1, by the series of
+    -(-x^2)^k 2k / (2k + 1)!; the first dropped term is below 2^-51 of the sum."""
     cdef double y = x * x
     return y / 3 * (1 - y / 10 * (1 - y / 28 * (1 - y / 54 * (1 - y / 88 * (
         1 - y / 130 * (1 - y / 180 * (1 - y / 238)))))))
 
 
 cdef inline Terms cauchit(double a, double b, double delta) noexcept nogil:
-    """F(x) = 1/2 + atan(x) / pi.
+    """Return the terms for F(x) = 1/2 + atan(x) / pi.
 
     With alpha = atan a and beta = atan b, P is the angle alpha - beta over pi, and all
     slopes are products of sines and cosines of it and of alpha + beta.
@@ -143,17 +142,17 @@ cdef inline Terms cauchit(double a, double b, double delta) noexcept nogil:
     cdef double cos_b = 0 if isinf(b) else 1 / sqrt(1 + b * b)
     cdef double sin_a = 1 if isinf(a) else a * cos_a
     cdef double sin_b = -1 if isinf(b) else b * cos_b
-    # sin(alpha - beta) without a difference of angles, for any narrow rank.
+    # sin(alpha - beta) without a difference of angles, which would lose a narrow rank
     cdef double sine = delta * (cos_a * cos_b)   # of the angle
     if isinf(delta):
-        sine = sin_a * cos_b - cos_a * sin_b     # of which one is 0
+        sine = sin_a * cos_b - cos_a * sin_b     # one of the products is 0
     cdef double cosine = cos_a * cos_b + sin_a * sin_b
-    # atan2 gives the angle where sine or cosine alone would be flat.
+    # atan2 is precise everywhere, unlike asin near 1 and acos near 0
     cdef double angle = atan2(sine, cosine)
     cdef double sine_s = sin_a * cos_b + cos_a * sin_b      # of alpha + beta
     cdef double cosine_s = cos_a * cos_b - sin_a * sin_b
     cdef double bend
-    # sin x / x - cos x is a difference of numbers near 1 there: a series instead.
+    # sin x / x - cos x would subtract numbers near 1: a series instead
     if angle < 1:
         bend = sine_s * sine_less_cosine(angle)
     else:
@@ -182,8 +181,8 @@ cdef void terms_of(
     int link, const double* a, const double* b, const double* delta, Py_ssize_t n,
     double* out, Py_ssize_t stride,
 ) noexcept nogil:
-    """log P, g, upper, c1, c2 and h12 of n rows, in rows of `out` that are `stride`
-    apart."""
+    """Compute log P, g, upper, c1, c2 and h12 of n rows into six rows of `out`, which
+    are `stride` doubles apart."""
     cdef Py_ssize_t i
     cdef Terms t
     if link == LOGIT:
@@ -199,7 +198,7 @@ cdef void terms_of(
         out[5 * stride + i] = t.h12
 
 
-cdef struct Ends:            # of the ranks of n rows, and their terms
+cdef struct Ends:            # ends of the ranks of n rows, and `out` for their terms
     int link
     const double* a
     const double* b
@@ -223,7 +222,7 @@ def row_terms(
     double[:, ::1] out not None,         # OUT (6, n)
     int n_threads,
 ):
-    """Rows: log P, g, upper, c1, c2, h12."""
+    """Compute log P, g, upper, c1, c2 and h12 of every row: the rows of `out`."""
     cdef Py_ssize_t n = a.shape[0]
     cdef Ends q
     if not (b.shape[0] == delta.shape[0] == out.shape[1] == n and out.shape[0] == 6):
@@ -236,7 +235,7 @@ def row_terms(
     run_parts(terms_of_block, &q, parts_of(n, ROWS), n_threads, ROW * n)
 
 
-cdef struct Scores:          # of n rows, and what changes of -log P with them
+cdef struct Scores:          # scores of n rows, and derivatives of -log P by them
     int link
     Py_ssize_t n, T
     const double* f
@@ -249,8 +248,8 @@ cdef struct Scores:          # of n rows, and what changes of -log P with them
 
 
 cdef double information(const Scores* q, double f) noexcept nogil:
-    """The expected curvature of -log P by the score: the mean square of its slope over
-    all ranks, which is positive where the curvature of a rank may not be."""
+    """Return the expected second derivative of -log P by the score f: the mean square
+    of its slope over all ranks, which is positive unlike the curvature of one rank."""
     cdef Py_ssize_t k
     cdef double a, b, total = 0
     cdef Terms t
@@ -269,13 +268,13 @@ cdef void slopes_of_block(void* given, Py_ssize_t i, int worker) noexcept nogil:
     cdef double w, slope, bend, total = 0
     cdef int32_t y
     for j in range(n):
-        y = q.rank[start + j]            # without a branch: ranks come in any order
+        y = q.rank[start + j]            # no branch: ranks come in random order
         a[j] = q.edges[y + 1] - q.f[start + j]
         b[j] = q.edges[y] - q.f[start + j]
         delta[j] = q.edges[y + 1] - q.edges[y]
-    if q.link == LOGIT and q.value == NULL:  # in half the time, without a logarithm
+    if q.link == LOGIT and q.value == NULL:  # no logarithm, half the time
         simd().logit_slopes(a, b, n, t, t + ROWS)
-        for j in range(n):               # at most 1 for each unit of weight: no bounds
+        for j in range(n):               # at most 1 per unit of weight: no clipping
             w = q.weight[start + j]
             q.slope[start + j] = <float>(w * t[j])
             q.curvature[start + j] = <float>(w * t[ROWS + j])
@@ -296,7 +295,7 @@ cdef void slopes_of_block(void* given, Py_ssize_t i, int worker) noexcept nogil:
 
 
 def blocks_of(Py_ssize_t n) -> int:
-    """Sums of `score_slopes` of n rows."""
+    """Return the number of blocks of n rows, each with an entry of `value`."""
     return parts_of(n, ROWS)
 
 
@@ -311,8 +310,9 @@ def score_slopes(
     double[::1] value not None,          # OUT (blocks_of(n),) of the blocks, or (0,)
     int n_threads,
 ):
-    """-log P with weights, and its first and second derivative by the score of a row:
-    of cauchit, whose curvature may be negative, the expected one."""
+    """Compute weighted -log P by block, and its first and second derivatives by the
+    scores. For cauchit, whose curvature may be negative, `curvature` is the expected
+    one."""
     cdef Py_ssize_t i, n = f.shape[0], T = edges.shape[0] - 2
     cdef Scores q
     if not (rank.shape[0] == weight.shape[0] == slope.shape[0] == n
@@ -354,7 +354,7 @@ cdef struct Problem:
     Py_ssize_t stride        # doubles of a row of standardised features
 
 
-cdef struct Sums:            # over rows, of log P and its derivatives
+cdef struct Sums:            # sums over rows of log P and its derivatives
     double value
     double* by_slot          # (T, 1 + m)
     double* by_core          # (d + k,)
@@ -364,10 +364,10 @@ cdef struct Sums:            # over rows, of log P and its derivatives
     double* core             # (d + k, d + k), its lower triangle
 
 
-cdef struct Scratch:         # of a block of rows
-    double* V                # (ROWS, stride) of the location, then of the scale
-    double* N                # (ROWS, m)
-    double* f                # (ROWS,) x'beta + o, as all that follow
+cdef struct Scratch:         # scratch of a block of rows
+    double* V                # (ROWS, stride) features of the location, then the scale
+    double* N                # (ROWS, m) features of nominal effects
+    double* f                # (ROWS,) x'beta + o; so are all the following
     double* s                # exp(-z'zeta)
     double* a
     double* b
@@ -389,10 +389,11 @@ cdef struct Scratch:         # of a block of rows
 
 
 cdef enum:
-    VECTORS = 23             # of ROWS doubles: those above, the integers half each
+    VECTORS = 23             # of ROWS doubles in Scratch; an int32 vector is half a one
 
 
 cdef Scratch in_parts(double* memory, Py_ssize_t stride, Py_ssize_t m) noexcept nogil:
+    """Divide `memory` among the arrays of a scratch."""
     cdef Scratch q
     cdef double* at = memory + ROWS * stride + GUARD
     q.V = memory
@@ -415,7 +416,7 @@ cdef Scratch in_parts(double* memory, Py_ssize_t stride, Py_ssize_t m) noexcept 
 cdef void read_rows(
     const Problem* p, Py_ssize_t start, Py_ssize_t n, Scratch* q,
 ) noexcept nogil:
-    """Standardised features, the ends of the ranks, and the scale, of a block."""
+    """Compute standardised features, ends of the ranks and scales of a block."""
     cdef const simd_loops* loops = simd()
     cdef const double* X = p.X + start * p.ldx
     cdef Py_ssize_t i, j, T = p.T
@@ -439,14 +440,13 @@ cdef void read_rows(
         q.s[i] = 1
         q.above[i] = y if y < T else -1
         q.below[i] = y - 1
-        # Such a row may have a rank that no threshold is for.
-        if p.weight[start + i] == 0:     # certain, wherever its rank was put
+        # the rank of a row of weight 0 may have no thresholds; P = 1 whatever it is
+        if p.weight[start + i] == 0:
             q.a[i], q.b[i], q.delta[i] = INFINITY, -INFINITY, INFINITY
             continue
         up = p.theta[y] - q.f[i] if y < T else INFINITY
         low = p.theta[y - 1] - q.f[i] if y > 0 else -INFINITY
-        # Summed apart from the ends: the width of a narrow rank is less than their
-        # rounding.
+        # not the difference of the ends, whose rounding errors may exceed the width
         width = p.gap[y]
         for j in range(p.m):
             x = q.N[i * p.m + j]
@@ -468,11 +468,12 @@ cdef void read_rows(
 cdef void chain(
     const Problem* p, Py_ssize_t start, Py_ssize_t n, Scratch* q, Sums* out,
 ) noexcept nogil:
-    """From the terms of a block: the value and what depends on thresholds alone, into
-    `out`; factors of the features in all other sums, into `q`.
+    """Apply the chain rule to the terms of a block.
 
-    With A and B the ends before f is taken away and the scale applied, a falls by a
-    with tau, as b does by b, and so do all slopes by A, B and f.
+    Add the value and the derivatives by thresholds to `out`; store in `q` the factors
+    by which features enter all other sums. The scale exp(-tau) multiplies both ends, so
+    da / dtau = -a, db / dtau = -b, and the derivatives by the unscaled ends and by f
+    shrink in the same proportion.
     """
     cdef Py_ssize_t i, M = 1 + p.m
     cdef double w, s, g, upper, lower, c1, c2, h12, a, b, to_a, to_b
@@ -482,12 +483,12 @@ cdef void chain(
         out.value += w * t[i] if w > 0 else 0
         g, upper = w * t[ROWS + i], w * t[2 * ROWS + i]
         c1, c2, h12 = w * t[3 * ROWS + i], w * t[4 * ROWS + i], w * t[5 * ROWS + i]
-        lower = g - upper                # slope by b, below 0
+        lower = g - upper                # d log P / db < 0
         q.by_f[i] = -g * s
         q.f_f[i] = (c1 + c2) * s * s
         q.a_f[i], q.b_f[i] = -c1 * s * s, -c2 * s * s
         if p.k:
-            # An infinite end does not move; 0 times infinity would be NaN.
+            # an infinite end does not move; 0 times infinity would be NaN
             a = 0 if isinf(q.a[i]) else q.a[i]
             b = 0 if isinf(q.b[i]) else q.b[i]
             to_a = upper + a * (c1 - h12) + b * h12
@@ -510,7 +511,7 @@ cdef void chain(
 cdef inline void add_slot(
     double* by, double* diag, const double* x, Py_ssize_t m, double slope, double bend,
 ) noexcept nogil:
-    """by += slope u and diag += bend u u', where u = (1, -x)."""
+    """Add slope u to `by` and bend u u' to `diag`, where u = (1, -x)."""
     cdef Py_ssize_t j
     by[0] += slope
     for j in range(m):
@@ -521,7 +522,7 @@ cdef inline void add_slot(
 cdef inline void add_products(
     double* out, const double* x, Py_ssize_t m, double bend,
 ) noexcept nogil:
-    """out += bend u u', where u = (1, -x)."""
+    """Add bend u u' to `out`, where u = (1, -x)."""
     cdef Py_ssize_t i, j
     out[0] += bend
     for i in range(m):
@@ -534,11 +535,11 @@ cdef inline void add_products(
 cdef void add_features(
     const Problem* p, Py_ssize_t n, Scratch* q, Sums* out,
 ) noexcept nogil:
-    """The sums over a block in which features are."""
+    """Add the sums of a block that involve features."""
     cdef const simd_loops* loops = simd()
     cdef Py_ssize_t i, u, D = p.d + p.k, M = 1 + p.m, step = p.stride
     cdef double* Z = q.V + p.d
-    # BLAS-like loops are not called with nothing to do: their pointers are NULL.
+    # the loops below must not be called without features: their pointers are NULL
     if D == 0:
         return
     loops.scatter_rows(q.V, step, n, p.d, q.nowhere, q.by_f, out.by_core, 0)
@@ -551,7 +552,7 @@ cdef void add_features(
                             out.core + p.d * D + p.d, D)
     for u in range(M):
         if u > 0:
-            for i in range(n):           # of u = (1, -x)
+            for i in range(n):           # element u of (1, -x)
                 q.c[i] = -q.N[i * p.m + u - 1]
         else:
             for i in range(n):
@@ -574,7 +575,7 @@ cdef void add_features(
 
 
 cdef Sums of_share(const Problem* p, Sums first, Py_ssize_t i) noexcept nogil:
-    """Where the sums of share i are, from those of share 0."""
+    """Return the addresses of the sums of share i, given those of share 0."""
     cdef Sums out = first
     cdef Py_ssize_t M = 1 + p.m, D = p.d + p.k
     out.by_slot += i * p.T * M
@@ -590,20 +591,20 @@ cdef Sums of_share(const Problem* p, Sums first, Py_ssize_t i) noexcept nogil:
 cdef double sum_share(
     const Problem* p, Py_ssize_t start, Py_ssize_t stop, double* memory, Sums out,
 ) noexcept nogil:
-    """The sums over rows from start to stop, block by block; returns that of log P."""
+    """Add up the rows from start to stop, block by block. Return the sum of log P."""
     cdef Scratch q = in_parts(memory, p.stride, p.m)
     cdef Py_ssize_t i, n
     cdef double total = 0
     for i in range(ROWS):
         q.nowhere[i] = 0
     while start < stop:
-        # Blocks that fit the cache: features are read once for all of their sums.
+        # a block fits the cache, so that its features are read once for all sums
         n = min(ROWS, stop - start)
         read_rows(p, start, n, &q)
         terms_of(p.link, q.a, q.b, q.delta, n, q.terms, ROWS)
         out.value = 0
         chain(p, start, n, &q, &out)
-        # Sums of blocks, then of shares: fewer roundings than one running sum has.
+        # sums of blocks, then of shares, have smaller errors than a running sum
         total = total + out.value
         add_features(p, n, &q, &out)
         start = start + n
@@ -613,7 +614,7 @@ cdef double sum_share(
 cdef struct Shares:
     const Problem* p
     Sums first
-    Py_ssize_t rows, room    # rows of a share, doubles of its scratch
+    Py_ssize_t rows, room    # rows of a share; doubles of its scratch
     double* scratch
     double* value
 
@@ -626,21 +627,24 @@ cdef void sum_some(void* given, Py_ssize_t i, int worker) noexcept nogil:
 
 
 def share_of_rows(Py_ssize_t n, Py_ssize_t held) -> int:
-    """Rows whose sums are taken one after the other, a whole number of blocks: shares
-    can be taken side by side. Of the shape of the problem alone; `held` is how many
-    doubles the sums of a share are."""
-    # Where a share's sums are large, fewer shares: each has its own, to be added up.
+    """Return the number of rows of a share, a whole number of blocks.
+
+    Threads work on different shares. The number depends on the shape of the problem
+    alone, so that sums do not depend on the number of threads. `held` is the number of
+    doubles in the sums of a share.
+    """
+    # large sums: fewer shares, since each has sums of its own that are added up later
     cdef Py_ssize_t most = max(1, min(SHARES, MEMORY // max(1, held)))
     return ROWS * parts_of(parts_of(n, ROWS), most)
 
 
 def scratch_of_share(Py_ssize_t stride, Py_ssize_t m) -> int:
-    """Doubles that the work on a share needs."""
+    """Return the number of doubles of the scratch of a share."""
     return ROWS * (stride + m + VECTORS) + 2 * GUARD
 
 
 def padded(Py_ssize_t d) -> int:
-    """Doubles of a row of d standardised features."""
+    """Return the number of doubles of a row of d standardised features, padded."""
     return 2 * GRAM_LANES * parts_of(d, 2 * GRAM_LANES)
 
 
@@ -679,9 +683,9 @@ def sums(
     double[:, :, ::1] core not None,     # (shares, d + k, d + k), lower triangles
     int n_threads,
 ):
-    """Of log P over the rows of each share, with weights: its value, and its first and
-    second derivatives by thresholds with their slopes ("slots"), and by beta and zeta
-    ("core"), of the features (x - centre) factor.
+    """Sum weighted log P over the rows of each share, with its first and second
+    derivatives by the thresholds and nominal slopes ("slots") and by beta and zeta
+    ("core"). The coefficients are those of the features (x - centre) factor.
 
     One pass over X: O(n ((d + k)^2 + (1 + m) (d + k) + (1 + m)^2)).
     """
@@ -710,7 +714,7 @@ def sums(
         raise ValueError("sums: inconsistent array shapes")
     if not 0 <= link < len(LINKS):
         raise ValueError("sums: no such link")
-    # Kernels trust their arguments: an index out of range would write anywhere.
+    # loops trust their arguments: an index out of range would write anywhere
     check_columns(location, X.shape[1])
     check_columns(nominal, X.shape[1])
     check_columns(scale, X.shape[1])

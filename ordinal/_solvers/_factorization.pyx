@@ -1,10 +1,11 @@
-"""Scores in pieces, the pairwise hinge and its gradient, stochastic gradient descent.
+"""Piecewise linear scores, the pairwise hinge and its gradient, and SGD for XOFM.
 
 The formulas and their symbols are those of ordinal.xofm.
 
 Tables of pieces (P, m) and of nodes (N, m) have the main effect in column 0, factors in
-the next ones, and zeros to a multiple of XOFM_LANES. A row of data is, a feature, the
-node at or below its value and the share of the way to the next.
+the following columns, and zeros up to a multiple of XOFM_LANES. A row of data has, for
+each feature, the node at or below its value and the fraction (`share`) of the distance
+to the next node.
 """
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
@@ -17,20 +18,20 @@ import numpy as np
 LANES = XOFM_LANES
 
 cdef enum:
-    CHUNK_ROWS = 1024        # of which a thread takes the scores
-    CHUNK_PAIRS = 32         # of a mini-batch, in one chunk
-    THREADED_CHUNKS = 8      # below, waking threads takes longer than the work
-    CLOCK_INTERVAL = 256     # mini-batches between looks at the clock
+    CHUNK_ROWS = 1024        # rows whose scores a thread computes at once
+    CHUNK_PAIRS = 32         # pairs of a mini-batch that form a chunk
+    THREADED_CHUNKS = 8      # with fewer chunks, waking threads takes longer than work
+    CLOCK_INTERVAL = 256     # mini-batches between two readings of the clock
 
 
 # Pieces and nodes
 
 cdef struct Layout:
     Py_ssize_t d
-    Py_ssize_t P                   # pieces
-    Py_ssize_t N                   # nodes, and one that only a share of 0 reaches
-    const int32_t* first           # (d + 1,) piece of a feature; its last is for NaN
-    const int8_t* kind             # (d,) 1: sums from below, -1: above, 0: category
+    Py_ssize_t P                   # number of pieces
+    Py_ssize_t N                   # number of nodes, and a last one with a share of 0
+    const int32_t* first           # (d + 1,) first piece of each feature; NaN is last
+    const int8_t* kind             # (d,) 1: sums from below, -1: above, 0: categories
 
 
 cdef Layout layout(const int32_t[::1] first, const int8_t[::1] kind) except *:
@@ -47,7 +48,7 @@ cdef Layout layout(const int32_t[::1] first, const int8_t[::1] kind) except *:
 
 
 def n_nodes(const int32_t[::1] first not None, const int8_t[::1] kind not None) -> int:
-    """Rows that a table of nodes must have."""
+    """Return the number of rows of a table of nodes."""
     return layout(first, kind).N
 
 
@@ -57,7 +58,7 @@ def spread(
     const int8_t[::1] kind not None,
     double[:, ::1] table not None,       # OUT (N, m)
 ):
-    """table = the values at the nodes."""
+    """Compute the values at the nodes from the weights of the pieces."""
     cdef Layout s = layout(first, kind)
     cdef Py_ssize_t m = W.shape[1]
     if not (W.shape[0] == s.P and table.shape[0] == s.N and table.shape[1] == m
@@ -73,7 +74,7 @@ def gather(
     const int8_t[::1] kind not None,
     double[:, ::1] dW not None,          # OUT (P, m)
 ):
-    """dW = the transpose of `spread`, applied to G."""
+    """Apply the transpose of `spread` to G."""
     cdef Layout s = layout(first, kind)
     cdef Py_ssize_t m = G.shape[1]
     if not (dW.shape[0] == s.P and G.shape[0] == s.N and dW.shape[1] == m
@@ -85,13 +86,14 @@ def gather(
 
 def locate(
     const double[:, :] X not None,           # (n, d) NaN where missing
-    const double[::1] knots not None,        # of all features, those of categories none
+    const double[::1] knots not None,        # of all features; categories have none
     const int64_t[::1] begin not None,       # (d + 1,) the first knot of a feature
     const int64_t[::1] first not None,       # (d + 1,) the first node of a feature
     int32_t[:, ::1] node not None,           # OUT (n, d) at or below each value
     double[:, ::1] share not None,           # OUT (n, d) of the way to the next
 ):
-    """Where each value lies; one beyond the knots is moved to the last of them."""
+    """Locate every value among the knots of its feature. A value beyond the knots is
+    moved to the nearest one."""
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, j, size, at, half
     cdef const double* k
     cdef double x
@@ -106,7 +108,7 @@ def locate(
                 x = X[i, j]
                 size = begin[j + 1] - begin[j]
                 share[i, j] = 0
-                # NaN: the last node of a feature is for missing values.
+                # the last node of a feature is that of missing values
                 if x != x:
                     node[i, j] = <int32_t>(first[j + 1] - 1)
                 elif size == 0:
@@ -116,14 +118,14 @@ def locate(
                 else:
                     k = &knots[begin[j]]
                     x = max(k[0], min(x, k[size - 1]))
-                    # the last lower end that is no larger: no branch to mispredict
+                    # binary search without a branch that could be mispredicted
                     at, size = 0, size - 1
                     while size > 1:
                         half = size // 2
                         at += half * (k[at + half] <= x)
                         size -= half
                     node[i, j] = <int32_t>(first[j] + at)
-                    # Knots are distinct: the quotient is finite.
+                    # knots are distinct, so the quotient is finite
                     share[i, j] = (x - k[at]) / (k[at + 1] - k[at])
 
 
@@ -141,7 +143,7 @@ cdef struct Scores:
     const double* share
     const double* table
     double* S
-    double* U                      # (n,) scores, or slopes by them
+    double* U                      # (n,) scores, or derivatives by the scores
     double* G
     Py_ssize_t n, d, m, N, rows    # rows of a chunk
     const simd_loops* ops
@@ -170,7 +172,7 @@ def scores(
     double[::1] U not None,                  # OUT (n,)
     int n_threads,
 ):
-    """S and U of every row. O(n d m)."""
+    """Compute S and U of every row. O(n d m)."""
     cdef Py_ssize_t n = node.shape[0], d = node.shape[1], m = table.shape[1]
     cdef Scores q
     if not (fits(node, share, table) and U.shape[0] == S.shape[0] == n
@@ -189,11 +191,11 @@ def scatter(
     const double[:, ::1] table not None,     # (N, m)
     const double[:, ::1] S not None,         # (n, m)
     const double[::1] slope not None,        # (n,)
-    Py_ssize_t rows,                         # of a chunk
+    Py_ssize_t rows,                         # rows of a chunk
     double[:, :, ::1] G not None,            # IN-OUT (chunks, N, m)
     int n_threads,
 ):
-    """G[c] += the gradient of sum_i slope_i U_i over the c-th `rows` rows."""
+    """Add to G[c] the gradient of sum_i slope_i U_i over the rows of chunk c."""
     cdef Py_ssize_t n = node.shape[0], d = node.shape[1], m = table.shape[1]
     cdef Py_ssize_t chunks = parts_of(n, rows)
     cdef Scores q
@@ -224,7 +226,7 @@ cdef inline void tree_add(
 cdef inline void tree_sums(
     const double* tree, Py_ssize_t k, double* w, double* x,
 ) noexcept nogil:
-    """Sums over the ranks < k."""
+    """Return the sums over the ranks < k of a Fenwick tree in w and x."""
     w[0] = x[0] = 0
     while k > 0:
         w[0] += tree[2 * k]
@@ -243,10 +245,12 @@ def hinge(
     double[:, ::1] sorted not None,          # scratch (3, n)
     double[::1] tree not None,               # scratch (2 r + 2,)
 ) -> float:
-    """sum over y_i > y_j of w_i w_j / 2 max(0, tau - U_i + U_j)^2, and its slope by U.
+    """Return the sum over y_i > y_j of w_i w_j / 2 max(0, tau - U_i + U_j)^2, and
+    compute its derivatives by U.
 
-    With the scores sorted, the rows j that row i must clear are those from some place
-    on: sweeps down and up keep their weights and weighted scores a rank. O(n log r).
+    In the order of the scores, the rows j that violate the margin of row i are those
+    from some place on. A sweep down and one up keep the sums of their weights and
+    weighted scores per rank in a Fenwick tree. O(n log r).
     """
     cdef Py_ssize_t n = U.shape[0], i, p
     cdef double w, x, s, centre, total = 0, loss = 0
@@ -260,14 +264,14 @@ def hinge(
         raise ValueError("hinge: inconsistent array shapes")
     with nogil:
         u, v, c, row = &sorted[0, 0], &sorted[1, 0], &sorted[2, 0], &order[0]
-        # U - U' is all that counts; near 0 its sums keep their digits
+        # only differences of scores matter; sums of scores near 0 keep their digits
         centre = 0.5 * (U[row[0]] + U[row[n - 1]])
         for i in range(n):
             u[i], v[i] = U[row[i]] - centre, weight[row[i]]
 
         memset(&tree[0], 0, (2 * r + 2) * sizeof(double))
         p = n - 1
-        for i in range(n - 1, -1, -1):       # row i as the higher
+        for i in range(n - 1, -1, -1):       # row i has the higher rank of the pair
             while p >= 0 and u[p] + tau > u[i]:
                 tree_add(&tree[0], r, rank[row[p]], v[p], v[p] * u[p])
                 p -= 1
@@ -278,13 +282,13 @@ def hinge(
 
         memset(&tree[0], 0, (2 * r + 2) * sizeof(double))
         p = 0
-        for i in range(n):                   # row i as the lower
+        for i in range(n):                   # row i has the lower rank of the pair
             while p < n and u[i] + tau > u[p]:
                 tree_add(&tree[0], r, r - 1 - rank[row[p]], v[p], v[p] * u[p])
                 p += 1
             tree_sums(&tree[0], r - 1 - rank[row[i]], &w, &x)
             c[i] += v[i] * ((u[i] + tau) * w - x)
-            # the sum of (tau - U_i + U_j)^2 is that of tau and of U times the slope
+            # h^2 = h (tau - U_i + U_j): a sum of tau h, and of U times slopes
             loss += c[i] * u[i]
             slope[row[i]] = c[i]
     return 0.5 * (loss + tau * total)
@@ -293,7 +297,7 @@ def hinge(
 # Stochastic gradient descent
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
-    """The finaliser of splitmix64."""
+    """Return a hash of x: the finaliser of splitmix64."""
     x = (x ^ (x >> 30)) * <uint64_t>0xbf58476d1ce4e5b9
     x = (x ^ (x >> 27)) * <uint64_t>0x94d049bb133111eb
     return x ^ (x >> 31)
@@ -302,9 +306,10 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
 cdef inline uint64_t permuted(
     uint64_t x, uint64_t size, int bits, uint64_t key,
 ) noexcept nogil:
-    """Place x of a random order of 0..size-1, size <= 2^bits.
+    """Return element x of a random permutation of 0..size-1, size <= 2^bits.
 
-    Four Feistel rounds are one of 0..2^bits - 1; again while the outcome lies beyond.
+    Four Feistel rounds permute 0..2^bits - 1; they are repeated while the result is not
+    below `size`.
     """
     cdef int low = bits // 2, high = bits - low, k
     cdef uint64_t left, right, narrow = (<uint64_t>1 << low) - 1
@@ -322,17 +327,17 @@ cdef inline uint64_t permuted(
 cdef struct Sgd:
     Layout at
     Py_ssize_t m
-    const int32_t* node            # rows by rank
+    const int32_t* node            # rows sorted by rank
     const double* share
     const double* weight
     const int64_t* start           # (r + 1,) first row of a rank
-    const int64_t* before          # (r + 1,) pairs whose higher row is of a lower rank
-    int64_t size                   # all pairs
-    int64_t done, count            # of which a batch begins, and has
-    int bits                       # of their numbers
+    const int64_t* before          # (r + 1,) number of pairs of lower higher ranks
+    int64_t size                   # number of all pairs
+    int64_t done, count            # first pair of a batch, and its number of pairs
+    int bits                       # of the numbers of pairs
     uint64_t key
     double tau
-    double scale                   # of a pair's slope: pairs over their weight
+    double scale                   # of the slope of a pair: pairs over their weight
     double* W                      # (P, m)
     double* table                  # (N, m)
     double* G                      # (chunks, N, m)
@@ -341,7 +346,7 @@ cdef struct Sgd:
 
 
 cdef void pair_of(const Sgd* p, int64_t number, int64_t* pair) noexcept nogil:
-    """The two rows, the higher rank first."""
+    """Set `pair` to the rows of a pair, the higher rank first."""
     cdef Py_ssize_t k = 1
     while number >= p.before[k + 1]:
         k += 1
@@ -351,7 +356,7 @@ cdef void pair_of(const Sgd* p, int64_t number, int64_t* pair) noexcept nogil:
 
 
 cdef void add_chunk(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
-    """G[chunk] = the gradient of CHUNK_PAIRS of the `count` pairs from `done` on."""
+    """Compute the gradient of a chunk of the `count` pairs from `done` on."""
     cdef const Sgd* p = <const Sgd*>given
     cdef int64_t first = p.done + chunk * CHUNK_PAIRS
     cdef int64_t stop = min(first + CHUNK_PAIRS, p.done + p.count)
@@ -391,24 +396,24 @@ def sgd(
     const int8_t[::1] kind not None,
     double tau,
     double scale,
-    const double[::1] decay not None,        # (m,) slope of the penalty over W
-    const double[::1] floor not None,        # (m,) of W
+    const double[::1] decay not None,        # (m,) derivative of the penalty, over W
+    const double[::1] floor not None,        # (m,) lower bounds of W
     const uint8_t[::1] squared not None,     # (P,) where column 0 is a square
     double[:, ::1] W not None,               # IN-OUT (P, m)
-    double rate,                             # at the first pair; 0 after the last
+    double rate,                             # step at the first pair; 0 after the last
     Py_ssize_t batch,
     uint64_t key,
-    int64_t done,                            # pairs
+    int64_t done,                            # pairs done before
     int64_t stop,
     int64_t last,                            # pairs of the whole run
     double seconds,
     int n_threads,
 ) -> int:
-    """Mini-batches of Algorithm 1 from pair `done` on; returns how far it came.
+    """Run mini-batches of Algorithm 1 from pair `done` to `stop`, or until time is up.
+    Return the number of pairs done.
 
-    To `stop`, or less if time is up. Pairs are shuffled anew for every pass over them.
-    The gradient of a batch is summed in chunks of CHUNK_PAIRS pairs, so no byte of it
-    depends on the number of threads.
+    Pairs are shuffled again for every pass over them. The gradient of a batch is summed
+    in chunks of CHUNK_PAIRS pairs, so it does not depend on the number of threads.
     """
     cdef Sgd p
     cdef Py_ssize_t r = start.shape[0] - 1

@@ -2,7 +2,7 @@
 from ._parts cimport parts_of, run_parts
 
 cdef enum:
-    ROWS = 16                # that one thread takes
+    ROWS = 16                # rows that a thread computes at once
 
 
 cdef struct Scaled:
@@ -29,13 +29,13 @@ cdef void scaled_rows(void* given, Py_ssize_t part, int worker) noexcept nogil:
 
 def scaled(
     const double[:, ::1] Sigma not None,
-    const double[::1] root not None,     # of W
+    const double[::1] root not None,     # square roots of W
     Py_ssize_t start,
     Py_ssize_t stop,
     double[:, ::1] B not None,           # OUT rows from start to stop
     int n_threads,
 ):
-    """B = I + root Sigma root, its lower triangle, and zeros above; some rows of it."""
+    """Compute rows of B = I + root Sigma root: the lower triangle, and zeros above."""
     cdef Py_ssize_t n = root.shape[0]
     cdef Scaled q
     if not (Sigma.shape[0] == Sigma.shape[1] == B.shape[0] == B.shape[1] == n
@@ -52,7 +52,7 @@ def column_norms(
     const double[:, ::1] L not None,     # lower triangular
     double[::1] out not None,            # OUT
 ):
-    """Squared norms of the columns: the diagonal of L'L."""
+    """Compute the squared norms of the columns, which are the diagonal of L'L."""
     cdef Py_ssize_t i, j, n = L.shape[0]
     if not (L.shape[1] == out.shape[0] == n):
         raise ValueError("column_norms: inconsistent array shapes")

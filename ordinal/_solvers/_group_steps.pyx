@@ -1,14 +1,14 @@
-"""Proximal steps of quadratic programs of many groups, at the best thresholds.
+"""Proximal steps of quadratic programs of many groups, with optimal thresholds.
 
-For groups j and rows i the next variables from g are
+For groups j and rows i, the proximal step from g is
 
     t_ij = clip(g_ij + sigma (b_j - f_i - p_ij), lo_ij, hi_ij),                      (1)
 
-at the threshold b_j where sum_i t_ij + price_j b_j, which never falls with b_j, is
-zero. Where it is zero on an interval, b_j stays as it is if it is in it.
+with the threshold b_j at which sum_i t_ij + price_j b_j, a nondecreasing function of
+b_j, is zero. If it is zero on an interval that contains b_j, then b_j is kept.
 
-O(n) for a group and each step of its search, of which there are some five. Groups are
-taken in chunks, whose sums by row do not depend on the threads.
+The search for b_j takes some five steps of O(n). Groups are processed in chunks of a
+fixed size, so sums by row do not depend on the number of threads.
 """
 from libc.math cimport INFINITY, fabs, isinf
 from libc.stdint cimport uint8_t
@@ -18,11 +18,11 @@ from ._simd cimport simd, simd_loops
 
 cdef enum:
     CHUNK = 32             # groups
-    NEWTON = 20            # steps of a search before halves are taken
-    SEARCH = 100           # and at most
+    NEWTON = 20            # steps of a search before bisection
+    SEARCH = 100           # largest number of steps of a search
 
-cdef double ZERO = 1e-14   # a sum, relative to the sizes of what it adds
-cdef double BEYOND = 1e-9  # by which a search goes past a knot to see what moves there
+cdef double ZERO = 1e-14   # a sum that counts as 0, relative to absolute values
+cdef double BEYOND = 1e-9  # relative step past a knot, where the slope is not 0
 
 
 cdef struct Program:
@@ -43,13 +43,13 @@ cdef struct Steps:
     double* t
     uint8_t* inside
     double* totals
-    Py_ssize_t stride, chunk   # entries of t and inside between groups, and chunks
+    Py_ssize_t stride, chunk   # entries of t and inside between groups, between chunks
     const simd_loops* ops
 
 
 cdef double next_knot(const Program* q, Py_ssize_t j, double b, bint up) noexcept nogil:
-    """The nearest threshold above b, or else below it, where a variable of group j
-    leaves an end of its box."""
+    """Return the nearest threshold above b (if `up`) or below it at which a variable of
+    group j leaves the end of its box."""
     cdef double best = INFINITY if up else -INFINITY, at
     cdef Py_ssize_t i, e
     for i in range(q.n):
@@ -65,8 +65,11 @@ cdef double next_knot(const Program* q, Py_ssize_t j, double b, bint up) noexcep
 cdef double threshold(
     const simd_loops* ops, const Program* q, Py_ssize_t j, double b, double* lack,
 ) noexcept nogil:
-    """The best one of group j near b, and what its sum lacks there. Newton's method on
-    a piecewise linear function, within what is known to hold its zero."""
+    """Return the optimal threshold of group j; set `lack` to minus the residual sum.
+
+    Newton's method from b on a piecewise linear function, safeguarded by a bracket of
+    its zero.
+    """
     cdef double left = -INFINITY, right = INFINITY, count, size, h, curve, to
     cdef Py_ssize_t k, o = j * q.n
     for k in range(SEARCH):
@@ -85,12 +88,12 @@ cdef double threshold(
         else:
             to = next_knot(q, j, b, h < 0)
             if isinf(to):
-                break  # all are at their ends for good
+                break  # no variable will ever leave the end of its box
             to += (BEYOND if h < 0 else -BEYOND) * (1 + fabs(to))
         if (k >= NEWTON or not left < to < right) and not (isinf(left) or isinf(right)):
             to = 0.5 * (left + right)
         if not left < to < right:
-            break  # neighbouring numbers
+            break  # no number lies between the ends of the bracket
         b = to
     return b
 
@@ -100,7 +103,7 @@ cdef void chunk_steps(
     Py_ssize_t stride, double* b, double* lack, double* t, uint8_t* inside,
     double* total,
 ) noexcept nogil:
-    """Thresholds and steps of some groups, each `stride` entries behind the last."""
+    """Compute thresholds and steps of the groups from `first` to `last`."""
     cdef Py_ssize_t i, j, o
     for i in range(q.n):
         total[i] = 0
@@ -120,7 +123,7 @@ cdef void chunk_of_steps(void* given, Py_ssize_t c, int worker) noexcept nogil:
 
 
 def n_chunks(Py_ssize_t T) -> int:
-    """Rows of `totals`."""
+    """Return the number of chunks of T groups."""
     return parts_of(T, CHUNK)
 
 
@@ -132,14 +135,14 @@ def steps(
     const double[:, ::1] p not None,     # (T, n)
     const double[::1] price not None,    # (T,)
     double sigma,
-    double[::1] b not None,              # IN-OUT (T,) from where to search, the best
+    double[::1] b not None,              # IN-OUT (T,) first guesses; the optimum
     double[:, ::1] t not None,           # OUT (T, n), or scratch (n_chunks, n)
-    uint8_t[:, ::1] inside not None,     # OUT (T, n), or scratch, 1 where t can move
+    uint8_t[:, ::1] inside not None,     # OUT (T, n), or scratch; 1 inside the box
     double[:, ::1] totals not None,      # OUT (n_chunks, n) sums of t over a chunk
-    double[::1] lack not None,           # OUT (T,) what the sums of groups lack
+    double[::1] lack not None,           # OUT (T,) minus the residual sums of groups
     int n_threads,
 ):
-    """(1) for all rows and groups."""
+    """Compute the proximal steps (1) of all rows and groups."""
     cdef Py_ssize_t T = g.shape[0], n = g.shape[1], count = n_chunks(T)
     cdef bint kept = t.shape[0] == T and inside.shape[0] == T
     cdef Steps s

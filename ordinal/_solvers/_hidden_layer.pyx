@@ -1,8 +1,7 @@
-"""What lies above a hidden layer, for ordinal/networks/: losses, and slopes back.
+"""Losses of networks with one hidden layer, and backpropagation, for ordinal/networks/.
 
-All arrays have a column for each row of the data, along which the loops run. A value is
-not a number where an output is not finite: what is beyond the range of double has no
-loss.
+All arrays have one column per row of the data, and the loops run along the columns. The
+loss is NaN if an output is not finite.
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, NAN, exp, fabs
@@ -31,8 +30,8 @@ def ordered_codes(
     bint squared,
     double[::1] by_t not None,                # OUT (m,)
 ) -> float:
-    """The loss of logistic outputs 1 / (1 + exp(t_k - s_k)) against rank > k: the cross
-    entropy, or half the squared error."""
+    """Return the loss of logistic outputs 1 / (1 + exp(t_k - s_k)) as predictions of
+    rank > k: the cross entropy, or half the squared error."""
     cdef Py_ssize_t k, m = S.shape[0], n = S.shape[1]
     cdef double value = 0, by_s
     if not (t.shape[0] == by_t.shape[0] == m and rank.shape[0] == share.shape[0] == n):
@@ -52,8 +51,8 @@ def ordered_codes(
 cdef void spread(
     const double* t, Py_ssize_t m, double* theta, double* gap,
 ) noexcept nogil:
-    """m thresholds, increasing but for rounding, from their mean and the logarithms of
-    the gaps between them; and the m + 1 gaps before and behind them."""
+    """Compute m thresholds, nondecreasing in floating point, from their mean and the
+    logarithms of the gaps between them; and the m + 1 gaps, infinite at both ends."""
     cdef Py_ssize_t j
     cdef double middle = 0
     gap[0] = gap[m] = INFINITY
@@ -71,7 +70,7 @@ def thresholds(
     const double[::1] t not None,             # (m,) mean, logarithms of the gaps
     double[:, ::1] out not None,              # OUT (2, m + 1) thresholds, gaps
 ):
-    """Row 0 of `out`, but for its last number, which stays as it is."""
+    """Compute the thresholds (row 0, whose last entry is unused) and gaps (row 1)."""
     if not (t.shape[0] > 0 and out.shape[0] == 2 and out.shape[1] == t.shape[0] + 1):
         raise ValueError("thresholds: inconsistent array shapes")
     spread(&t[0], t.shape[0], &out[0, 0], &out[1, 0])
@@ -79,14 +78,14 @@ def thresholds(
 
 def cumulative(
     int link,                                 # its number in _cumulative.LINKS
-    double[::1] f not None,                   # IN-OUT (n,) scores; slopes by them
-    const double[::1] t not None,             # (m,) as for `thresholds`
+    double[::1] f not None,                   # IN-OUT (n,) scores; derivatives by them
+    const double[::1] t not None,             # (m,) as in `thresholds`
     const int32_t[::1] rank not None,         # (n,) 0..m
     const double[::1] share not None,         # (n,) weights
     double[:, ::1] work not None,             # OUT (2, m + 1)
     double[::1] by_t not None,                # OUT (m,)
 ) -> float:
-    """- sum share log(F(theta_y - f) - F(theta_(y-1) - f))."""
+    """Return -sum_i share_i log(F(theta_y - f_i) - F(theta_(y-1) - f_i))."""
     cdef Py_ssize_t i, j, size, begin, m = t.shape[0], n = f.shape[0]
     cdef int32_t y
     cdef double value = 0, above = 0, w, both, upper
@@ -124,20 +123,20 @@ def cumulative(
                     by_t[y] -= upper
                 if y > 0:
                     by_t[y - 1] += upper - both
-        for j in range(m):                    # a gap moves all thresholds above it up,
+        for j in range(m):                    # a gap moves all thresholds above it up;
             by_t[m - 1 - j] += above
             above = by_t[m - 1 - j]
-        for j in range(1, m):                 # and, lest the mean moves, all down
+        for j in range(1, m):                 # all move down, to keep their mean
             by_t[j] = gap[j] * (by_t[j] - above * (m - j) / m)
     return value
 
 
 def bend(
-    double[:, ::1] H not None,                # IN-OUT (h, n) units; slopes below them
+    double[:, ::1] H not None,                # IN-OUT (h, n) units; derivatives below
     const double[:, ::1] V not None,          # (m, h) weights of the outputs
-    const double[:, ::1] G not None,          # (m, n) slopes by the outputs
+    const double[:, ::1] G not None,          # (m, n) derivatives by the outputs
 ):
-    """H = (1 - H H) V'G: through the outputs and the tanh."""
+    """Set H = (1 - H H) V'G: backpropagation through the outputs and the tanh."""
     if not (V.shape[1] == H.shape[0] and V.shape[0] == G.shape[0] and
             G.shape[1] == H.shape[1]):
         raise ValueError("bend: inconsistent array shapes")

@@ -1,6 +1,6 @@
 """Kernel values from inner products, and products with CSR rows.
 
-Tiles are shared out to threads by the callers; nothing here needs the interpreter.
+The callers distribute tiles among threads; all loops release the interpreter's lock.
 """
 from libc.stdint cimport int16_t, int32_t, int64_t
 
@@ -18,7 +18,7 @@ def rbf(
     double gamma,
     real[:, :] out not None,             # OUT, contiguous rows; may be P itself
 ):
-    """out = exp(-gamma max(aa + bb' - 2 P, 0)) for P (n, m), aa (n,), bb (m,)."""
+    """Compute exp(-gamma max(aa + bb' - 2 P, 0)) for P (n, m), aa (n,), bb (m,)."""
     cdef Py_ssize_t i, n = P.shape[0], m = P.shape[1]
     cdef const simd_loops* ops = simd()
     if not (aa.shape[0] == out.shape[0] == n and bb.shape[0] == out.shape[1] == m
@@ -39,7 +39,8 @@ def mirror(
     Py_ssize_t r0, Py_ssize_t r1,
     Py_ssize_t c0, Py_ssize_t c1,
 ):
-    """K[c0:c1, r0:r1] = K[r0:r1, c0:c1]' in small squares; disjoint or the same."""
+    """Set K[c0:c1, r0:r1] = K[r0:r1, c0:c1]' in small squares; the two tiles are
+    disjoint or the same."""
     cdef Py_ssize_t i, j, row, column
     if not (0 <= r0 <= r1 <= K.shape[0] and 0 <= c0 <= c1 <= K.shape[1]
             and K.shape[0] == K.shape[1]):
@@ -59,7 +60,7 @@ def csr_times_dense(
     const double[:, ::1] B not None,
     double[:, ::1] out not None,         # IN-OUT
 ):
-    """out += A B for CSR A (n, d), B (d, m), out (n, m)."""
+    """Add A B to out (n, m), for CSR A (n, d) and dense B (d, m)."""
     cdef Py_ssize_t i, p, j, m = B.shape[1]
     cdef double v
     cdef const double* b
@@ -87,20 +88,21 @@ def csr_times_csr(
     const double[::1] data_b not None,
     int64_t[::1] start not None,         # IN-OUT, (d,), zeros before and after
     int64_t[::1] size not None,          # IN-OUT, (d,), zeros before and after
-    int32_t[::1] row not None,           # OUT, one an entry of B
-    double[::1] value not None,          # OUT, one an entry of B
+    int32_t[::1] row not None,           # OUT, one per entry of B
+    double[::1] value not None,          # OUT, one per entry of B
     double[:, ::1] out not None,         # IN-OUT
 ):
-    """out += A B' for CSR A (n, d) and B (m, d), by the columns of B (Gustavson).
+    """Add A B' to out, for CSR A (n, d) and B (m, d), by the columns of B (Gustavson).
 
     1. Count the entries of B in each column.
     2. Copy B by columns: `size[c]` entries from `start[c] - 1` on, by increasing row.
-       The columns lie in the order in which the entries of B first name them.
+       The columns are stored in the order of their first entries in B.
     3. For every row of A, add up the multiples of the columns of B.
 
-    Each value is summed by increasing column, whatever rows stand beside it. Takes
-    O(nnz(A) + nnz(B)) and a step for each pair of entries of A and B in one column;
-    `start` and `size` are touched only where B has entries, so that d costs nothing.
+    Each value is summed by increasing column, so it does not depend on the other rows.
+    The time is O(nnz(A) + nnz(B)) plus one step per pair of entries of A and B in the
+    same column. It does not depend on d, because `start` and `size` are accessed only
+    where B has entries.
     """
     cdef Py_ssize_t i, j, n = out.shape[0], m = out.shape[1]
     cdef int64_t p, q, used = 0
@@ -160,11 +162,11 @@ def unpack(
 
 def add_rows(
     const float[:, ::1] K not None,
-    const int32_t[::1] rows not None,        # numbers of rows of K
+    const int32_t[::1] rows not None,        # indices of rows of K
     const double[::1] change not None,
     double[::1] G not None,                  # IN-OUT
 ):
-    """G += sum_a change[a] K[rows[a]]."""
+    """Add sum_a change[a] K[rows[a]] to G."""
     cdef Py_ssize_t a, i, count
     cdef const float* some[64]
     cdef const simd_loops* ops = simd()

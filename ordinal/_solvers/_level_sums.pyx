@@ -1,11 +1,11 @@
 """Sums over the rows of a cumulative link mixed model, by the levels of a factor.
 
 Rows are sorted by the levels of the first factor, so each level is a run of rows, and a
-part of the work consists of whole levels. A sum belongs to one level, or is made of
-numbers of the rows later: no byte depends on the threads. With random effects b of all
-levels, the predictor of row i moves by z_i'b, and the notation is that of
-`ordinal/_cumulative/mixed.py`: w the weight, l = log P of the row, l', l'' and l''' its
-derivatives in the predictor.
+part of the work consists of whole levels. A sum belongs to one level, or the caller
+forms it from `by_row`; so the result does not depend on the number of threads. Random
+effects b move the predictor of row i by z_i'b. The notation is that of
+`ordinal/_cumulative/mixed.py`: w is the weight of a row, l = log P, and l', l'' and
+l''' are its derivatives by the predictor.
 """
 from libc.math cimport isinf
 from libc.stdint cimport int64_t
@@ -14,15 +14,15 @@ from ._cumulative cimport terms_of
 from ._parts cimport run_parts
 from ._third_derivatives cimport thirds_of
 
-cdef Py_ssize_t BLOCK = 128  # rows, whose terms stay in the cache
-cdef double ROW = 1e-7       # seconds of a row
+cdef Py_ssize_t BLOCK = 128  # rows of a block: their terms stay in the cache
+cdef double ROW = 1e-7       # seconds per row
 
 
 cdef inline double finite(double a) noexcept nogil:
     return 0 if isinf(a) else a
 
 
-cdef struct Slopes:          # of one row: of l, by what moves its ends
+cdef struct Slopes:          # derivatives of l of one row
     double eta, up, low, spread
 
 
@@ -42,30 +42,30 @@ cdef struct Task:
     const double* ends       # (4, n) upper and lower ends at b = 0, widths, 1 / s
     const double* weight
     const double* Z          # (n, q + R) columns of the first factor, then of others
-    const int64_t* at        # (n, R) which of the m other effects these multiply
+    const int64_t* at        # (n, R) index of the effect, of the m others, of each
     const int64_t* starts    # (G + 1,) first rows of the levels
     const int64_t* parts     # first levels of the parts
     const double* b          # (G q + m,) effects, those of the first factor first
     double* terms            # (6, n)
-    double least             # what -l'' is at least taken to be
+    double least             # lower bound imposed on -l''
     const double* share      # (G,) factors of `direct`; or NULL
-    double* direct           # (4, n) w dl by eta, both thresholds and log s
+    double* direct           # (4, n) sums of w dl by eta, both thresholds and log s
     double* thirds           # (2, n)
     double* H                # (n,) z'Vz
-    const double* V          # (G, q, q) covariances of b: of a level's own effects,
-    const double* beside     # (G, q, m) with all others,
-    const double* rest       # (m, m) and of these
-    const double* k          # (G q + m,) twice the move of b
+    const double* V          # (G, q, q) covariances of the effects of each level,
+    const double* beside     # (G, q, m) of these with the m others,
+    const double* rest       # (m, m) and of the m others
+    const double* k          # (G q + m,) twice the change of b
     double* value            # (G,) sums of w l
-    double* first            # (G, q) sums by z
-    double* second           # (G, q) or (G, q, q)
+    double* first            # (G, q) sums of by_row[0] z
+    double* second           # (G, q) sums of by_row[1] z, or (G, q, q) with zz'
     double* by_row           # (2, n) summands of both, without z
 
 
 cdef inline double product(
     const Task* t, Py_ssize_t i, Py_ssize_t g, const double* b,
 ) noexcept nogil:
-    """z_i'b."""
+    """Return z_i'b, where row i has level g of the first factor."""
     cdef Py_ssize_t j
     cdef const double* z = t.Z + i * (t.q + t.R)
     cdef double r = 0
@@ -77,7 +77,7 @@ cdef inline double product(
 
 
 cdef double form(const Task* t, Py_ssize_t i, Py_ssize_t g) noexcept nogil:
-    """z_i'V z_i."""
+    """Return z_i'V z_i, where row i has level g of the first factor."""
     cdef Py_ssize_t j, k
     cdef const double* z = t.Z + i * (t.q + t.R)
     cdef const int64_t* at = t.at + i * t.R
@@ -96,13 +96,13 @@ cdef double form(const Task* t, Py_ssize_t i, Py_ssize_t g) noexcept nogil:
 cdef inline void add(
     const Task* t, double* sums, Py_ssize_t i, double x,
 ) noexcept nogil:
-    """Add x z_i."""
+    """Add x z_i, for the effects of the first factor."""
     cdef Py_ssize_t j
     for j in range(t.q):
         sums[j] += x * t.Z[i * (t.q + t.R) + j]
 
 
-cdef struct Block:           # of rows, with the ends that the effects move
+cdef struct Block:           # rows of a block; ends of their ranks at the effects b
     Py_ssize_t start, stop
     double[128] a, b, delta
     int64_t[128] level
@@ -112,7 +112,7 @@ ctypedef void (*Work)(Task*, Block*) noexcept nogil
 
 
 cdef void in_blocks(Task* t, Py_ssize_t part, Work work) noexcept nogil:
-    """Hand on the rows of a part, a block at a time."""
+    """Call `work` for the rows of a part, block by block."""
     cdef Py_ssize_t i, j, g = t.parts[part], last = t.starts[t.parts[part + 1]]
     cdef double r, s
     cdef Block q
@@ -208,12 +208,12 @@ cdef void moves_of_part(void* given, Py_ssize_t part, int worker) noexcept nogil
 
 
 cdef class LevelRows:
-    """Rows of a mixed model, and their numbers at given parameters and effects."""
+    """Rows of a mixed model, with their likelihood terms at given parameters and b."""
 
     cdef Task t
     cdef Py_ssize_t n_parts
     cdef int n_threads
-    cdef object held                         # arrays behind the pointers
+    cdef object held                         # owners of the memory that t points to
 
     def __cinit__(
         self,
@@ -224,7 +224,7 @@ cdef class LevelRows:
         const int64_t[::1] starts not None,  # (G + 1,)
         const int64_t[::1] parts not None,   # from 0 to G
         Py_ssize_t m,
-        double[:, ::1] numbers not None,     # (9, n) memory
+        double[:, ::1] numbers not None,     # (9, n) scratch
         int n_threads,
     ):
         cdef Py_ssize_t n = weight.shape[0], R = at.shape[1], G = starts.shape[0] - 1
@@ -266,7 +266,7 @@ cdef class LevelRows:
         double[:, :, ::1] second not None,   # IN-OUT (G, q, q) of -w l''
         double[:, ::1] by_row not None,      # OUT (2, n) both
     ):
-        """l and its derivatives, which stay in memory for `moves`."""
+        """Compute l and its derivatives, and keep them for `moves`."""
         self.check(ends, b, by_row, first)
         self.t.least, self.t.share = least, NULL
         if share.shape[0]:
@@ -282,9 +282,9 @@ cdef class LevelRows:
         const double[:, :, ::1] beside not None,  # (G, q, m)
         const double[:, ::1] rest not None,      # (m, m)
         double[:, ::1] first not None,           # IN-OUT (G, q) sums of w H l'''
-        double[:, ::1] by_row not None,          # OUT (2, n) that, and nothing
+        double[:, ::1] by_row not None,          # OUT (2, n) summands; row 1 is unused
     ):
-        """H and the third derivatives, which stay in memory for `moves`."""
+        """Compute H and the third derivatives, and keep them for `moves`."""
         self.check(ends, b, by_row, first)
         self.t.V = &V[0, 0, 0]
         if self.t.m:
@@ -299,10 +299,10 @@ cdef class LevelRows:
         double[:, ::1] direct not None,      # IN-OUT (4, n) to which D_q are added
         double[:, ::1] first not None,       # IN-OUT (G, q) sums of those by eta
         double[:, ::1] second not None,      # IN-OUT (G, q) and of w l' / 2
-        double[:, ::1] by_row not None,      # OUT (2, n) both
+        double[:, ::1] by_row not None,      # OUT (2, n) summands of both
     ):
-        """Derivatives by the ends of the rows through k and H, at the terms of the last
-        calls of `terms` and `bends`."""
+        """Compute the derivatives by the ends of the ranks through k and H, with the
+        terms of the last calls of `terms` and `bends`."""
         self.check(ends, b, by_row, first)
         self.t.k, self.t.direct, self.t.second = &k[0], &direct[0, 0], &second[0, 0]
         run_parts(moves_of_part, &self.t, self.n_parts, self.n_threads, ROW * self.t.n)

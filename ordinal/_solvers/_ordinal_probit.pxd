@@ -1,4 +1,4 @@
-"""What the likelihoods of other models take from the ordinal probit: its moments."""
+"""Moments of a truncated normal variable, for likelihoods with a probit link."""
 
 
 cdef struct Interval:                    # a standard normal t on [z2, z1]

@@ -1,22 +1,23 @@
-"""The ordinal probit likelihood, its derivatives, and the sites of EP made from it.
+"""Ordinal probit likelihood, its derivatives, and the sites of expectation propagation.
 
 A row of rank k with latent value h and noise of variance v has, with s = sqrt(v),
 
     P = Phi(z1) - Phi(z2),   z1 = (b_k - h) / s,   z2 = (b_{k-1} - h) / s            (5)
 
-the mass of a standard normal t on [z2, z1]. All derivatives of log P are moments of t
-truncated to that interval, and N(z1) / P, N(z2) / P with N the density: with m the
-mean, V the variance, K the third central moment,
+the mass of a standard normal variable t on [z2, z1]. All derivatives of log P are
+functions of the moments of t truncated to that interval, and of N(z1) / P and
+N(z2) / P, with N the density. With the mean m, variance V and third central moment K,
 
     d log P / dh = m / s    -d2 log P / dh2 = (1 - V) / v    d3 log P / dh3 = K / s^3
 
-which are (6), (7) and what Appendix A needs of the third order. Of 1 - V only sums of
-positive terms are taken, 1 - V = N(z1)/P (z1 - m) + N(z2)/P (m - z2), and the moments
-are Gauss-Legendre sums over the part of [z2, z1] that has any mass, relative to the
-density at its end nearest 0: no difference of two numbers near 1 or 0 is formed, and
-nothing overflows, however far the interval lies from 0 or however narrow it is.
+which are (6), (7) and the third derivative of Appendix A. 1 - V is a sum of positive
+terms, N(z1)/P (z1 - m) + N(z2)/P (m - z2). The moments are Gauss-Legendre sums over the
+part of [z2, z1] with non-negligible mass, relative to the density at its end nearest 0.
+Thus no two nearly equal numbers are subtracted and nothing overflows, however far from
+0 or however narrow the interval is.
 
-A width of an interval comes beside its ends, which know it to their own rounding only.
+The width of an interval is passed beside its ends, because the difference of the ends
+of a narrow interval is mostly rounding error.
 """
 from libc.math cimport (
     INFINITY, M_PI, cos, erfc, exp, fabs, fmax, fmin, log, log1p, sqrt,
@@ -26,17 +27,17 @@ from libc.stdint cimport int32_t
 from ._parts cimport parts_of, run_parts, stop_of
 
 cdef enum:
-    ROWS = 128                           # that one thread takes
+    ROWS = 128                           # rows that a thread computes at once
     NODES = 48                           # exact for polynomials of degree 95
 
-cdef double SITE = 1e-6                  # seconds of a row in `sites`
+cdef double SITE = 1e-6                  # seconds per row of `sites`
 
-cdef double node[NODES]                  # of Gauss and Legendre on [0, 1]
+cdef double node[NODES]                  # Gauss-Legendre nodes and weights on [0, 1]
 cdef double share[NODES]
 
 
 cdef void find_nodes() noexcept nogil:
-    """Zeros of the Legendre polynomial by Newton's method, and their weights."""
+    """Compute the zeros of the Legendre polynomial by Newton's method, and weights."""
     cdef int i, j, _step
     cdef double x, p, q, r, slope = 0
     for i in range(NODES):
@@ -55,22 +56,22 @@ cdef void find_nodes() noexcept nogil:
 
 find_nodes()
 
-cdef double REACH2 = 80                  # exp(-REACH2 / 2) of the mass is left out
+cdef double REACH2 = 80                  # exp(-REACH2 / 2) of the mass is omitted
 cdef double HALF_LOG_2PI = 0.91893853320467274178
 
 
 cdef inline double product(double weight, double length) noexcept nogil:
-    """weight * length, 0 where no weight meets an infinite length."""
+    """Return weight * length, or 0 for weight 0 and an infinite length."""
     return weight * length if weight > 0 else 0.0
 
 
 cdef Interval interval(double z2, double z1, double width) noexcept nogil:
-    """width = z1 - z2, which may be known better than either."""
+    """Return the moments of t truncated to [z2, z1], where width = z1 - z2."""
     cdef Interval t, r
     cdef double lo, hi, start, length, beyond, x, w, total, mean, second, third, outside
     cdef double weight[NODES]
     cdef int i
-    cdef bint flip = z1 < -z2            # let it lean to the right
+    cdef bint flip = z1 < -z2            # mirror intervals whose middle is below 0
     lo = -z1 if flip else z2
     hi = -z2 if flip else z1
 
@@ -106,7 +107,7 @@ cdef Interval interval(double z2, double z1, double width) noexcept nogil:
         r.log_mass = log1p(-outside)
     else:
         r.log_mass = log(total) - 0.5 * start * start - HALF_LOG_2PI
-    if lo < -1 and hi > 1:               # nearly all of t: its differences from 0, 1, 0
+    if lo < -1 and hi > 1:               # most of the mass: formulas of the ends
         r.mean = r.lower - r.upper
         r.below = r.mean - lo
         r.third = (product(r.lower, r.below * r.below - r.variance)
@@ -129,7 +130,7 @@ cdef Interval interval(double z2, double z1, double width) noexcept nogil:
 cdef inline Interval of_row(
     double h, double s, int32_t k, const double* b, const double* gap, Py_ssize_t r,
 ) noexcept nogil:
-    """The interval of rank k, seen from h in units of s."""
+    """Return the moments of rank k for the latent value h and standard deviation s."""
     cdef double z1 = (b[k] - h) / s if k < r - 1 else INFINITY
     cdef double z2 = (b[k - 1] - h) / s if k > 0 else -INFINITY
     return interval(z2, z1, gap[k] / s)
@@ -159,12 +160,12 @@ cdef struct Rows:
     double* out                          # rows of n
 
 
-cdef struct Sweep:                       # of EP
+cdef struct Sweep:                       # a sweep of EP
     Rows rows
     const double* A
     const double* q
     const double* a
-    double* p                            # of the sites, and p m
+    double* p                            # precisions p of the sites, and p m
     double* pm
     double step
 
@@ -191,7 +192,7 @@ def loss(
     double[:, ::1] out not None,         # OUT (3, n)
     int n_threads,
 ):
-    """Rows: log P, d log P / dh, -d2 log P / dh2."""
+    """Compute log P, d log P / dh and -d2 log P / dh2: the rows of `out`."""
     cdef Py_ssize_t n = h.shape[0]
     cdef Rows q
     check(rank, b, gap, h, v, out, 3)
@@ -238,10 +239,12 @@ def derivatives(
     double[:, ::1] out not None,         # OUT (7, n)
     int n_threads,
 ):
-    """Rows: how log P, g = d log P / dh and w = -dg / dh change.
+    """Compute derivatives of log P, g = d log P / dh and w = -dg / dh: rows of `out`.
 
-    0, 1 log P by the upper threshold, by v;  2, 3 g by them;  4, 5, 6 w by h, by them.
-    The lower threshold moves them by what is left of a shift of all, h included.
+    Rows 0 and 1 are those of log P by the upper threshold and by v, rows 2 and 3 those
+    of g by the same, rows 4 to 6 those of w by h and by the same. The derivative by the
+    lower threshold follows, because a joint shift of h and both thresholds changes
+    nothing.
     """
     cdef Py_ssize_t n = h.shape[0]
     cdef Rows q
@@ -270,9 +273,9 @@ cdef void sites_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
         out[n] = t.mean / s
         out[2 * n] = t.upper / s
         out[3 * n] = (t.mean * t.mean - t.shortfall) / (2 * s2)
-        # of the tilted distribution: mean + lam t.mean / s, lam rest / s2
+        # the tilted distribution has mean + lam t.mean / s and variance lam rest / s2
         rest = v + lam * t.variance
-        if A == 0:                       # f is known to be 0: a row of zeros
+        if A == 0:                       # a row of zeros in X: f = 0 for certain
             out[4 * n] = 0
         else:
             out[4 * n] = fmax(fabs(mean + lam * t.mean / s - h) / sqrt(A),
@@ -285,7 +288,7 @@ cdef void sites_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
 def sites(
     const double[::1] h not None,        # (n,) posterior means
     const double[::1] A not None,        # (n,) posterior variances
-    const double[::1] q not None,        # (n,) 1 - A p, known without cancellation
+    const double[::1] q not None,        # (n,) 1 - A p, computed without cancellation
     const double[::1] a not None,        # (n,) p (m - h), likewise
     const double[::1] v not None,        # (n,) noise variances
     const int32_t[::1] rank not None,
@@ -296,12 +299,13 @@ def sites(
     double step,                         # 1: take the new sites; less: damp
     int n_threads,
 ):
-    """One parallel sweep of EP: a new site for every row, Appendix B.
+    """Run a parallel sweep of EP: compute a new site for every row (Appendix B).
 
-    Rows of out, all of the cavity and the old site: log Z_i - log of the integral of
-    the site without its amplitude; d log Z_i by h, by the upper threshold, by v; the
-    distance of the posterior's mean and variance from those of the cavity times P, in
-    units of the posterior's.
+    The rows of `out` belong to the cavity and the old site. Row 0 is log Z_i minus the
+    logarithm of the integral of the site without its amplitude. Rows 1 to 3 are the
+    derivatives of log Z_i by h, by the upper threshold and by v. Row 4 is the distance
+    between the posterior and the tilted distribution: the larger one of the differences
+    of their means, in posterior standard deviations, and of their variances, relative.
     """
     cdef Py_ssize_t n = h.shape[0]
     cdef Sweep w
@@ -334,7 +338,7 @@ def log_probability(
     double[:, ::1] out not None,         # OUT (n, r)
     int n_threads,
 ):
-    """The logarithms of (18): out[i, k] = log P of rank k at (mean_i, v_i)."""
+    """Compute the logarithms of (18): out[i, k] = log P of rank k at (mean_i, v_i)."""
     cdef Py_ssize_t n = mean.shape[0], r = gap.shape[0]
     cdef Rows q
     if not (v.shape[0] == out.shape[0] == n and out.shape[1] == r == b.shape[0] + 1):

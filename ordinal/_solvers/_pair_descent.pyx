@@ -1,20 +1,21 @@
-"""Block coordinate descent for effects of features and of pairs, which come together.
+"""Block coordinate descent for hierarchical effects of features and of pairs of them.
 
-The effects x are those of d features and of K pairs, x_j and x_(d+k), where pair k is
-of the features first_k and second_k. They are sums of parts,
+The effects x are those of d features, x_j, and of K pairs, x_(d+k), where pair k
+consists of the features first_k and second_k. They are sums of parts,
 
     x_j = own_j + sum of parts_k0 over pairs with first_k = j
                 + sum of parts_k1 over pairs with second_k = j,     x_(d+k) = parts_k2
 
     min  q(x) + price sum_j |own_j| + pair_price sum_k |parts_k|                     (1)
 
-with q a convex quadratic of Hessian H. A step minimises (1) by own_j, or a bound of it
-by the three parts of a pair: their block of H is at most L = its largest sum of sizes
-in a row, so that with the slopes s of the three effects
+with q a convex quadratic of Hessian H. A step minimises (1) over own_j, or an upper
+bound of (1) over the three parts of a pair. The largest eigenvalue of their block of H
+is at most L, its largest row sum of absolute values. With the slopes s of the three
+effects, the minimiser of the bound is
 
-    parts_k  goes to  max(0, 1 - pair_price / |v|) v / L,    v = L parts_k - s       (2)
+    parts_k  =  max(0, 1 - pair_price / |v|) v / L,    v = L parts_k - s             (2)
 
-which is 0 exactly where no parts are better than 0.
+which leaves parts_k at 0 if and only if that is the minimiser of (1) over parts_k.
 """
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
@@ -23,7 +24,7 @@ from libc.stdint cimport int32_t
 cdef inline void move(
     const double* H, Py_ssize_t m, Py_ssize_t j, double t, double* slope,
 ) noexcept nogil:
-    """What a step t of x_j does to the slopes."""
+    """Update the slopes after a step t of x_j."""
     cdef Py_ssize_t i
     if t != 0:
         for i in range(m):
@@ -34,7 +35,7 @@ cdef double step_of_own(
     const double* H, Py_ssize_t m, Py_ssize_t j, double price, double* slope,
     double* own,
 ) noexcept nogil:
-    """The step of own_j; what it is worth, half of which (1) falls by at least."""
+    """Minimise over own_j. Return twice a lower bound of the decrease of (1)."""
     cdef double h = H[j * m + j], v, there, t
     if not h > 0:
         return 0
@@ -52,7 +53,8 @@ cdef double step_of_pair(
     const double* H, Py_ssize_t m, const Py_ssize_t* at, double price, double* slope,
     double* parts,
 ) noexcept nogil:
-    """The step (2) of the parts of a pair, whose effects are x at these places."""
+    """Make step (2) for a pair with effects at the indices `at`. Return twice a lower
+    bound of the decrease of (1)."""
     cdef double L = 0, row, size = 0, shrunk, there, t, worth = 0
     cdef double[3] v
     cdef Py_ssize_t a, b
@@ -84,13 +86,14 @@ def descend(
     double price,
     double pair_price,
     double tol,
-    Py_ssize_t most,                         # sweeps
+    Py_ssize_t most,                         # largest number of sweeps
     double[::1] slope not None,              # IN-OUT (m,) of q at x
     double[::1] own not None,                # IN-OUT (m - K,)
     double[:, ::1] parts not None,           # IN-OUT (K, 3)
 ) -> tuple[int, float]:
-    """Sweeps of (1) until the steps of one are worth no more than tol together: (sweeps
-    done, what the last one was worth). O(m^2) a sweep."""
+    """Minimise (1) by sweeps, until the return values of the steps of one add up to at
+    most tol. Return the number of sweeps, and that sum of the last one. O(m^2) per
+    sweep."""
     cdef Py_ssize_t m = H.shape[0], K = first.shape[0], d = own.shape[0]
     cdef Py_ssize_t j, k, done = 0
     cdef Py_ssize_t[3] at

@@ -1,4 +1,4 @@
-"""What the pair SMO kernel works on: a problem, and the scratch of a thread."""
+"""Data structures of the pair SMO kernel: a problem, and the scratch of a thread."""
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
@@ -6,10 +6,10 @@ from ._simd cimport simd_loops
 
 
 cpdef enum Phase:
-    RUN = 0     # choose a block next
-    READY = 1   # block chosen, not yet solved
-    WAIT = 2    # block chosen, some of its rows of K are missing
-    NEWTON = 3  # a step on all free variables is due, or pivots
+    RUN = 0     # a block is to be chosen
+    READY = 1   # a block is chosen, but not yet solved
+    WAIT = 2    # a block is chosen, but some of its rows of K are missing
+    NEWTON = 3  # a Newton step on all free variables is due, or pivots
     DONE = 4    # violation <= tol
     LIMIT = 5   # max_steps pair steps taken
     STUCK = 6   # rounding leaves no progress
@@ -19,36 +19,36 @@ cdef struct Progress:
     int phase
     double violation, tol
     int64_t steps, max_steps
-    bint indefinite            # a pair was met along which the objective curves down
-    double best                # violation, least seen
-    double objective           # when `progresses` looked last
-    int blocks                 # since then
-    double noise               # violation that the errors of K explain
+    bint indefinite            # some pair had negative curvature
+    double best                # smallest violation so far
+    double objective           # (Q) at the last call of `progresses`
+    int blocks                 # solved since then
+    double noise               # violation explained by rounding errors of K
     double work                # nanoseconds spent since the last Newton step
-    double patience            # times the cost of a Newton step to spend before it
-    bint pivots                # what is due is not a Newton step but pivots
-    Py_ssize_t room            # free variables that the active set can hold
-    Py_ssize_t held            # and those that it does
-    double setup               # nanoseconds for its first pivot beyond other ones
+    double patience            # SMO's share of time, in costs of a Newton step
+    bint pivots                # phase NEWTON asks for pivots instead of a Newton step
+    Py_ssize_t room            # largest number of free variables of the active set
+    Py_ssize_t held            # its current number of free variables
+    double setup               # extra nanoseconds of its first pivot
 
 
-cdef struct Group:             # what the last scan found
+cdef struct Group:             # results of the last scan
     double R_min, L_max
-    double low                 # max L over the entries that may give to it
-    double up                  # min R over the entries that may take from it
-    double worst               # violation of the worst pair with an entry of the group
+    double low                 # max L over entries that may shrink for this group
+    double up                  # min R over entries that may grow for this group
+    double worst               # largest violation of a pair with an entry of the group
     bint chosen                # its entries may be in the block
-    double mid                 # to which floats R and L are relative
+    double mid                 # origin of the floats R and L
     Py_ssize_t free, waiting
     Py_ssize_t n_R, n_L        # violators: entries that should grow, or shrink
 
 
 cdef struct Problem:
-    Py_ssize_t n, T, q         # rows, groups, entries of the largest block
+    Py_ssize_t n, T, q         # rows, groups, largest size of a block
     bint coupled, priced
     bint kinked                # pn and pp differ for some entry
     const float* K             # rows of the kernel matrix, n entries each
-    const int32_t* slot        # (n,) which row of K holds row i, -1 if none
+    const int32_t* slot        # (n,) position of row i in K, or -1
     const double* diag         # (n,)
     const double* lo           # (entries,)
     const double* hi
@@ -56,12 +56,12 @@ cdef struct Problem:
     const double* pp
     const double* curvature    # (T,) 1 / price
     double* g                  # (entries,)
-    double* mu                 # (T + 1,) mu[j] ties group j - 1 to j
+    double* mu                 # (T + 1,) mu[j] > 0 ties group j - 1 to j
     double* f                  # (n,)
     const int32_t* stretch     # (2 n_stretches,) begin and end of each, increasing
     Py_ssize_t n_stretches
-    Py_ssize_t moving          # rows in them
-    Py_ssize_t small           # entries of a block where few are free
+    Py_ssize_t moving          # number of rows in them
+    Py_ssize_t small           # size of a block while few variables are free
     Group* group               # (T,)
     int32_t* block             # (q,) the last block, most recent entries first
     Py_ssize_t size
@@ -70,24 +70,24 @@ cdef struct Problem:
     const simd_loops* ops
 
 
-cdef struct Scan:              # a thread's scratch for the choice of a block
+cdef struct Scan:              # scratch of a thread to choose a block
     float* R                   # (T n,)
     float* L
     int32_t* grow              # (T n,) rows that should grow, group by group
     int32_t* shrink            # (T n,)
-    int32_t* keep              # (q,) the last block, free ones first
-    int32_t* member            # (T n,) zeros; 1 where in the block
+    int32_t* keep              # (q,) the last block, free variables first
+    int32_t* member            # (T n,) 1 for entries of the block, else 0
     int32_t* groups            # (T,) those of the block first
     float* worst               # (T,) as in Group
 
 
-cdef struct Block:             # a thread's scratch for its solution; room >= size
-    Py_ssize_t size            # positions: a padded segment a group
-    Py_ssize_t* start          # (T + 1,) of the segments
-    int32_t* entry             # (room,) by position; -1 for padding
-    int32_t* column            # (room,) its row of K
-    const float** rows         # (room,)
-    double* g                  # (room,) of the entries, as the steps leave them
+cdef struct Block:             # scratch of a thread to solve a block; room >= size
+    Py_ssize_t size            # number of positions: a padded segment per group
+    Py_ssize_t* start          # (T + 1,) first positions of the segments
+    int32_t* entry             # (room,) entry at each position; -1 for padding
+    int32_t* column            # (room,) row of each entry
+    const float** rows         # (room,) its row of K
+    double* g                  # (room,) current variables
     double* lo
     double* hi
     double* delta              # (room,) change of g
@@ -105,11 +105,11 @@ cdef struct Work:
     Block block
 
 
-cdef struct Shared:            # what threads do parts of for one problem
+cdef struct Shared:            # work on one problem that threads share
     Problem* p
     Scan* s
     Block* b
-    Py_ssize_t count           # violators a side of a group, or rows to add
+    Py_ssize_t count           # violators per side of a group, or rows to add
     Py_ssize_t first, stop     # of a stretch
 
 
@@ -134,11 +134,12 @@ cdef inline Py_ssize_t row_of(Problem* p, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double slope_up(Problem* p, Py_ssize_t e, double g) noexcept nogil:
-    """Of phi to the right of g."""
+    """Return the slope of phi right of g."""
     return p.pn[e] if g < 0 else p.pp[e]
 
 
 cdef inline double slope_down(Problem* p, Py_ssize_t e, double g) noexcept nogil:
+    """Return the slope of phi left of g."""
     return p.pp[e] if g > 0 else p.pn[e]
 
 
@@ -151,20 +152,20 @@ cdef inline bint rows_held(Problem* p) noexcept nogil:
 
 
 cdef inline void set_mid(Problem* p, Py_ssize_t j) noexcept nogil:
-    """The middle of the violating interval of group j, to which floats are relative."""
+    """Set the origin of the floats R and L of group j: the middle of [up, low]."""
     cdef double mid = 0.5 * (p.group[j].low + p.group[j].up)
     p.group[j].mid = mid if -INFINITY < mid < INFINITY else 0
 
 
 cdef inline Py_ssize_t tied_start(Problem* p, Py_ssize_t j) noexcept nogil:
-    """First group that positive mu tie to j."""
+    """Return the first group that is tied to j by positive mu."""
     while p.coupled and p.mu[j] > 0:
         j -= 1
     return j
 
 
 cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
-    """One past the last group that positive mu tie to j."""
+    """Return one past the last group that is tied to j by positive mu."""
     j += 1
     while p.coupled and p.mu[j] > 0:
         j += 1
@@ -174,7 +175,7 @@ cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
 cdef inline void place(
     Problem* p, Block* b, Py_ssize_t a, double d, double mid,
 ) noexcept nogil:
-    """Set R and L of position a from `gradient`."""
+    """Set R and L of position a from its `gradient` d."""
     cdef Py_ssize_t e = b.entry[a]
     cdef double up = d, down = d
     if p.kinked:
@@ -186,8 +187,8 @@ cdef inline void place(
 cdef inline double gradient(
     Problem* p, Block* b, Py_ssize_t a, double mid,
 ) noexcept nogil:
-    """The derivative by position a, read back from whichever of R and L is finite. The
-    slope of phi is in it unless there are kinks, which change that slope."""
+    """Return the derivative by position a, from whichever of R and L is finite. It
+    includes the slope of phi unless there are kinks, where that slope changes."""
     cdef Py_ssize_t e = b.entry[a]
     cdef bint grows = b.g[a] < b.hi[a]
     cdef double d = mid + (b.R[a] if grows else b.L[a])
@@ -197,7 +198,7 @@ cdef inline double gradient(
 
 
 cdef inline double growth_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
-    """The first break point of position a upwards: its bound, or the kink at 0."""
+    """Return the first break point above position a: its bound, or the kink at 0."""
     cdef Py_ssize_t e = b.entry[a]
     if p.kinked and b.g[a] < 0 < b.hi[a] and p.pn[e] != p.pp[e]:
         return 0
@@ -205,6 +206,7 @@ cdef inline double growth_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil
 
 
 cdef inline double shrink_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
+    """Return the first break point below position a: its bound, or the kink at 0."""
     cdef Py_ssize_t e = b.entry[a]
     if p.kinked and b.g[a] > 0 > b.lo[a] and p.pn[e] != p.pp[e]:
         return 0
@@ -240,8 +242,8 @@ cdef inline void smallest(
 cdef inline Py_ssize_t find_violators(
     Problem* p, int32_t* idx, const float* key, float sign, float end, Py_ssize_t k,
 ) noexcept nogil:
-    """Put up to k rows of least sign * key, all below sign * end, to the front of
-    idx (n,); how many there are."""
+    """Move up to k rows of least sign * key, all below sign * end, to the front of idx
+    (n,). Return their number."""
     cdef Py_ssize_t a, i, count = 0
     for a in range(p.n_stretches):
         for i in range(p.stretch[2 * a], p.stretch[2 * a + 1]):

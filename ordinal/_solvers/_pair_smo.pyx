@@ -29,24 +29,25 @@ The algorithm, for each problem:
 2. `copy_block`: its part of K, with R and L as floats relative to the middle of the
    violating interval of each group, so that they resolve the violation and not f.
 3. `solve_block`: `select_pair` by the second-order rule (Fan, Chen, Lin, JMLR
-   6:1889-1918, 2005) and `step_pair`, until the block's violation is a part of what
-   it was. This stays within the cache.
+   6:1889-1918, 2005) and `step_pair`, until the block's violation is INNER_RATIO times
+   what it was. All data of this step fit in the cache.
 4. `update_gradient`: add the changed rows of K to f in one sweep.
 
-Why it ends. A step of `step_pair` minimises (Q) along its pair up to the next break
-point, so that (Q) falls with every step but for the rounding of the floats. A block
-takes at most 40 steps a variable. `progresses` looks at the violation and at (Q) every
-PROBATION blocks at the latest, and ends a problem for which neither fell; (Q) is
-bounded below on its boxes. And no problem takes more than `max_steps` pair steps.
+Termination. A step of `step_pair` minimises (Q) along its pair up to the next break
+point, so (Q) decreases with every step except for rounding errors of the floats. A
+block takes at most STEPS_A_VARIABLE steps per variable. `progresses` examines the
+violation and (Q) at least every PROBATION blocks, and ends a problem in which neither
+has decreased; (Q) is bounded below on its boxes. No problem takes more than `max_steps`
+pair steps.
 
-Rows whose variables all have lo = hi = 0 take no part: neither they nor their f are
-looked at or kept. The others lie in stretches, which is all that is scanned and swept.
-A C-SVC of two ranks of many, whose rows lie together, is thus as cheap as over a kernel
-matrix of its own.
+Rows whose variables all have lo = hi = 0 take no part: they are not scanned, and their
+f is not updated. The other rows form a few stretches of consecutive rows. A C-SVC of
+two ranks of many, whose rows are adjacent, is thus as cheap as over a kernel matrix of
+its own.
 
-Threads work at problems side by side, or within the one problem that is left: at its
-groups, and at strips of f. What is computed for a problem does not depend on who
-computes it or when: any number of threads gives the same bytes.
+Threads work on several problems side by side; when one problem is left, they share its
+groups and strips of f. The result for a problem does not depend on which thread
+computes it or when, so any number of threads gives the same bytes.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from libc.math cimport INFINITY, fabs, fmax, fmin
@@ -62,23 +63,24 @@ from ._simd cimport (
 import numpy as np
 
 
-cdef double QUANTUM = 4e-3        # seconds that one thread stays with one problem
-cdef Py_ssize_t MANY = 2000       # rows from which on problems use up their turns
-cdef Py_ssize_t STRIP = 1024      # entries of f that one thread updates
-cdef Py_ssize_t SHARED_SCAN = 8192  # entries of all groups that more threads scan
-cdef Py_ssize_t COPY_STRIP = 2 * SIMD_LANES  # rows of a block that one thread copies
-# Variables of a block where few are free, and for one group no more than a quarter
+cdef double QUANTUM = 4e-3        # seconds for which a thread works on one problem
+cdef Py_ssize_t MANY = 2000       # rows of problems that take whole quanta of time
+cdef Py_ssize_t STRIP = 1024      # entries of f that a thread updates at once
+cdef Py_ssize_t SHARED_SCAN = 8192  # entries of a scan that is shared among threads
+cdef Py_ssize_t COPY_STRIP = 2 * SIMD_LANES  # rows of a block a thread copies at once
+# Size of a block while few variables are free; with one group, at most a quarter of
+# the rows
 cdef Py_ssize_t SMALL_BLOCK = 512
-cdef Py_ssize_t GROUPS = 64        # of one block: each takes a vector's width or more
-cdef int STEPS_A_VARIABLE = 40    # pair steps in one block, at most
+cdef Py_ssize_t GROUPS = 64       # in one block: each takes at least a vector's width
+cdef int STEPS_A_VARIABLE = 40    # largest number of pair steps in a block
 cdef int PROBATION = 200          # blocks that may pass without a smaller violation
-cdef double FLOAT_EPS = 1.2e-7    # relative error of an entry of K, twice over
-cdef double MU_ROUNDING = 1e-13   # of a box's width: a mu that is 0 but for rounding
-# A block is solved to this part of the violation: its steps are cheap beside the
-# sweep over all rows that each block takes
+cdef double FLOAT_EPS = 1.2e-7    # twice the relative rounding error of K in floats
+cdef double MU_ROUNDING = 1e-13   # times a box's width: a smaller mu counts as 0
+# A block is solved to this fraction of the violation, because its steps are cheap
+# compared with the sweep over all rows that follows each block
 cdef double INNER_RATIO = 0.1
-# A Newton step ends a fit if few variables wait at their bounds to become free: this
-# part of the free ones. If more wait, SMO goes on so many times longer
+# A Newton step ends a fit if few variables at their bounds are about to become free: at
+# most this fraction of the free ones. Otherwise SMO continues that many times longer
 cdef double SETTLED = 0.0025
 cdef double UNSETTLED = 40, UNSETTLED_GROUPS = 10
 
@@ -88,11 +90,14 @@ cdef double UNSETTLED = 40, UNSETTLED_GROUPS = 10
 cdef bint newton_is_due(
     Progress* at, Py_ssize_t free, Py_ssize_t waiting, double unsettled, Py_ssize_t n,
 ) noexcept nogil:
-    """Whether SMO has had its time: `unsettled` times longer where many wait to join
-    the free variables, for a Newton step then does not end the fit. Pivots of an active
-    set do, and are what is due where they cost less: it has to take in those that wait,
-    not each at the first attempt, and free variables that it does not hold, which
-    seldom all stay."""
+    """Return whether SMO has used its share of time and a Newton step should follow.
+
+    SMO gets `unsettled` times longer while many variables are about to become free,
+    because a Newton step would not end the fit then. Pivots of an active set do; they
+    are preferred where they cost less. Their number is estimated: the waiting variables
+    enter, some of them more than once, and so do free variables not yet in the set, few
+    of which stay.
+    """
     cdef double cost = newton_cost(free + waiting, n)
     cdef double count = 1.2 * waiting + 0.4 * max(0, free - at.held) + 8
     cdef double pivots = count * pivot_cost(free + 0.5 * waiting, n)
@@ -103,12 +108,12 @@ cdef bint newton_is_due(
 
 
 cdef bint progresses(Problem* p) noexcept nogil:
-    """Whether it is worth going on from this f: the violation has fallen, or (Q) has.
+    """Return whether the violation or (Q) has decreased since the last examination.
 
-    If not, it is time to compute f afresh. Rows of K that depend on each other leave
-    directions in which K is nothing but rounding, and SMO may follow one for long:
-    below the violation that such errors explain for variables as large as the largest,
-    a fall of (Q) does not count, and is looked for sooner.
+    If not, the caller computes f again. Linearly dependent rows of K leave directions
+    in which K consists of rounding errors, and SMO may follow one for a long time.
+    Below the violation that such errors explain, given the largest variable, a decrease
+    of (Q) does not count, and the examination comes sooner.
     """
     cdef Progress* at = &p.at
     cdef Py_ssize_t i, j, k, e
@@ -140,7 +145,7 @@ cdef bint progresses(Problem* p) noexcept nogil:
 # 1. The working set
 
 cdef void scan_group(Problem* p, Scan* s, Py_ssize_t j) noexcept nogil:
-    """R, L, their extremes and the counts of group j."""
+    """Compute R and L of group j, their extremes, and its numbers of variables."""
     cdef Group* group = p.group + j
     cdef Py_ssize_t e, first, waiting, a
     cdef double b, low, top
@@ -162,7 +167,7 @@ cdef void scan_group(Problem* p, Scan* s, Py_ssize_t j) noexcept nogil:
 
 
 cdef inline bint scan_is_shared(Problem* p) noexcept nogil:
-    """A few microseconds are not worth another thread."""
+    """Return whether a scan takes longer than waking another thread."""
     return p.T * p.moving >= SHARED_SCAN
 
 
@@ -171,7 +176,7 @@ cdef void scan_group_of(void* given, Py_ssize_t j, int worker) noexcept nogil:
 
 
 cdef void set_violation(Problem* p) noexcept nogil:
-    """low, up and the violation from the extremes of the groups."""
+    """Set low, up and the violation from the extremes of the groups."""
     cdef Py_ssize_t j, k
     cdef double low, up
     p.at.violation = -INFINITY
@@ -188,7 +193,7 @@ cdef void set_violation(Problem* p) noexcept nogil:
 
 
 cdef void choose_groups(Problem* p, Scan* s) noexcept nogil:
-    """The groups of the next block: all, or those with the worst entries."""
+    """Choose the groups of the next block: all, or the GROUPS worst ones."""
     cdef Py_ssize_t j, k = min(p.T, GROUPS)
     for j in range(p.T):
         s.groups[j], s.worst[j] = j, <float>p.group[j].worst
@@ -201,7 +206,7 @@ cdef void choose_groups(Problem* p, Scan* s) noexcept nogil:
 cdef void find_group_violators(
     Problem* p, Scan* s, Py_ssize_t j, Py_ssize_t half,
 ) noexcept nogil:
-    """Up to `half` rows of group j that should grow, and that should shrink."""
+    """Find up to `half` rows of group j to grow, and as many to shrink."""
     cdef Group* group = p.group + j
     cdef Py_ssize_t e = j * p.n
     group.n_R = group.n_L = 0
@@ -221,8 +226,8 @@ cdef inline Py_ssize_t admit(
     Problem* p, Scan* s, const int32_t* candidates, Py_ssize_t count, Py_ssize_t first,
     Py_ssize_t m, Py_ssize_t q,
 ) noexcept nogil:
-    """Append entries first + candidates that are no members to the block of m entries,
-    up to q; the new m."""
+    """Append the entries first + candidates that are not yet in the block of m entries,
+    until it has q. Return the new m."""
     cdef Py_ssize_t a, e
     for a in range(count):
         if m == q:
@@ -236,8 +241,8 @@ cdef inline Py_ssize_t admit(
 
 
 cdef Py_ssize_t keep_free_first(Problem* p, int32_t* out) noexcept nogil:
-    """The block without groups that are not chosen, with the variables inside their
-    boxes in front, otherwise as it was; how many."""
+    """Copy the last block to `out`, restricted to the chosen groups and with the free
+    variables first. Return the number of entries."""
     cdef Py_ssize_t a, m = 0
     cdef int side
     cdef int32_t e
@@ -253,10 +258,10 @@ cdef Py_ssize_t keep_free_first(Problem* p, int32_t* out) noexcept nogil:
 cdef void fill_block(
     Problem* p, Scan* s, Py_ssize_t free, int n_threads,
 ) noexcept nogil:
-    """p.block: half of it new violators, the rest kept from before, free ones first."""
+    """Set p.block: one half new violators, the rest from the last block, free first."""
     cdef Shared at
     cdef Py_ssize_t j, kept, active = 0, m = 0
-    # a block wider than the variables that move is read for little
+    # entries beyond twice the free variables would be copied but hardly ever moved
     cdef Py_ssize_t q = min(
         p.q, max(p.small, 2 * free // SIMD_LANES * SIMD_LANES))
     choose_groups(p, s)
@@ -277,8 +282,8 @@ cdef void fill_block(
 
 
 cdef void select_working_set(Problem* p, Scan* s, int n_threads) noexcept nogil:
-    """Set the violation; choose a block and set phase READY, or DONE at violation <=
-    tol, or NEWTON, or STUCK. O(T n)."""
+    """Set the violation and the phase: DONE at violation <= tol, STUCK, NEWTON, or
+    READY with a new block. O(T n)."""
     cdef Py_ssize_t j, free = 0, waiting = 0
     cdef double unsettled = UNSETTLED if p.T == 1 else UNSETTLED_GROUPS
     cdef Shared at
@@ -302,8 +307,8 @@ cdef void select_working_set(Problem* p, Scan* s, int n_threads) noexcept nogil:
 # 2. The block
 
 cdef void lay_out(Problem* p, Scan* s, Block* b) noexcept nogil:
-    """Positions of the block: a padded segment a group, with its rows of K increasing,
-    so that K is read as it lies in memory."""
+    """Assign positions in the block: one padded segment per group, in the order of the
+    rows of K, so that K is read in the order of memory."""
     cdef Py_ssize_t n = p.n, i, j, k, e, a = 0
     cdef int32_t some = p.block[0] % <int32_t>n
     for i in range(p.size):
@@ -341,7 +346,7 @@ cdef void mirror_strip(void* given, Py_ssize_t a, int worker) noexcept nogil:
 
 
 cdef void copy_rows(Problem* p, Block* b, int n_threads) noexcept nogil:
-    """The block of K."""
+    """Copy the block of K: its lower triangle, then the mirrored one."""
     cdef Shared at
     cdef Py_ssize_t m = b.size, strips = parts_of(m, COPY_STRIP)
     if n_threads == 1 or strips < 4:
@@ -354,13 +359,13 @@ cdef void copy_rows(Problem* p, Block* b, int n_threads) noexcept nogil:
 
 
 cdef void copy_block(Problem* p, Block* b, int n_threads) noexcept nogil:
-    """The block of K, and R, L and the diagonal of its variables."""
+    """Copy the block of K, and set R, L and the diagonal of its variables."""
     cdef Py_ssize_t a, c, e, j, m = b.size
     cdef double d, mid
     copy_rows(p, b, n_threads)
     for j in range(p.T):
-        if p.T == 1:           # nearer to this scan's extremes; of several groups the
-            set_mid(p, j)      # one that was scanned with does as well
+        if p.T == 1:           # closer to the extremes of this scan; with several
+            set_mid(p, j)      # groups, the middle used by the scan serves as well
         mid = p.group[j].mid
         b.R_min[j], b.L_max[j] = INFINITY, -INFINITY
         for a in range(b.start[j], b.start[j + 1]):
@@ -387,14 +392,14 @@ cdef void copy_block(Problem* p, Block* b, int n_threads) noexcept nogil:
 cdef inline Py_ssize_t find(
     Problem* p, Block* b, const float* x, float value, Py_ssize_t j,
 ) noexcept nogil:
-    """The first position of group j where x is the value, or -1."""
+    """Return the first position of group j where x equals the value, or -1."""
     cdef Py_ssize_t a = b.start[j]
     cdef Py_ssize_t i = p.ops.find(x + a, value, b.start[j + 1] - a)
     return a + i if i >= 0 else -1
 
 
 cdef double worst_group(Problem* p, Block* b, Py_ssize_t* out) noexcept nogil:
-    """The violation, and the group whose growing entry is in that pair."""
+    """Return the violation of the block; set `out` to the group that should grow."""
     cdef Py_ssize_t j, stop = 0, k = 0
     cdef double v, low = -INFINITY, violation = -INFINITY
     for j in range(p.T):
@@ -413,12 +418,12 @@ cdef double worst_group(Problem* p, Block* b, Py_ssize_t* out) noexcept nogil:
 
 
 cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nogil:
-    """The entry u of least R, and the v that gains most by giving to it; whether there
-    is one, and the violation is above tol."""
+    """Select the entry u of least R, and the v with the largest second-order gain.
+    Return whether there is such a pair and the violation exceeds tol."""
     cdef Py_ssize_t j = 0, k, a, m = b.size
     cdef const float* Ku
     cdef float R, top, gain, best = 0
-    if p.T == 1:               # L_max comes with the gains
+    if p.T == 1:               # L_max is a by-product of the gains
         pair.of_u = pair.of_v = 0
         pair.u = p.ops.find(b.R, b.R_min[0], m)
         if pair.u < 0:
@@ -450,9 +455,9 @@ cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nog
 
 
 cdef void shift_mu(Problem* p, Pair* pair, double t, double width) noexcept nogil:
-    """The mu between the groups of a pair, after u took t from v."""
+    """Update the mu between the groups of a pair after u grew by t and v shrank."""
     cdef Py_ssize_t k
-    # what rounding leaves of a mu would be sent to and fro between variables
+    # pairs would otherwise exchange the rounding error of a mu for ever
     cdef double rounding = MU_ROUNDING * width
     for k in range(pair.of_u + 1, pair.of_v + 1):
         p.mu[k] = p.mu[k] - t if p.mu[k] - t > rounding else 0
@@ -478,14 +483,14 @@ cdef void step_pair(Problem* p, Block* b, Pair* pair) noexcept nogil:
     t = t / fmax(eta, SMO_ETA_MIN * fabs(scale) + 1e-30)
     t = fmin(t, fmin(room_u, room_v))
     for k in range(pair.of_u + 1, pair.of_v + 1):
-        t = fmin(t, p.mu[k])   # these fall with the step
+        t = fmin(t, p.mu[k])   # these decrease by t
     if pair.of_u != pair.of_v:
         shift_mu(p, pair, t, b.hi[u] - b.lo[u])
     b.g[u] = to_u if t == room_u else b.g[u] + t
     b.g[v] = to_v if t == room_v else b.g[v] - t
     place(p, b, u, d_u, mid_u)
     place(p, b, v, d_v, mid_v)
-    if p.T == 1:               # `select_pair` finds L_max as it looks for v
+    if p.T == 1:               # `select_pair` finds L_max while it selects v
         b.R_min[0] = p.ops.smo_update(b.R, b.L, b.K + u * m, b.K + v * m, <float>t, m)
     else:
         p.ops.threshold_update(b.R, b.L, b.K + u * m, b.K + v * m, <float>t, b.start,
@@ -493,7 +498,7 @@ cdef void step_pair(Problem* p, Block* b, Pair* pair) noexcept nogil:
 
 
 cdef void solve_block(Problem* p, Block* b) noexcept nogil:
-    """SMO on the variables of the block."""
+    """Run SMO on the variables of the block."""
     cdef double tol = fmax(0.5 * p.at.tol, INNER_RATIO * p.at.violation)
     cdef int64_t steps = 0
     cdef int64_t most = min(p.at.max_steps - p.at.steps, STEPS_A_VARIABLE * p.size)
@@ -515,8 +520,8 @@ cdef void add_strip(void* given, Py_ssize_t a, int worker) noexcept nogil:
 
 
 cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
-    """The block's g becomes that of the problem, and f += K (change of beta); whether
-    any entry has moved."""
+    """Copy g of the block to the problem, and add K (change of beta) to f. Return
+    whether any variable has changed."""
     cdef Shared at
     cdef Py_ssize_t a, e, k, count = 0
     cdef bint moved = False
@@ -542,7 +547,7 @@ cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
 # Scheduling
 
 cdef void run_blocks(Problem* p, Work* w, double until, int n_threads) noexcept nogil:
-    """Blocks of one problem until it ends, needs the interpreter, or time is up."""
+    """Solve blocks of a problem until it ends, needs the interpreter, or time is up."""
     while p.at.phase <= READY:
         if p.at.phase == RUN:
             select_working_set(p, &w.scan, n_threads)
@@ -560,8 +565,8 @@ cdef void run_blocks(Problem* p, Work* w, double until, int n_threads) noexcept 
 
 
 cdef void run_turn(Problem* p, Work* w, double end) noexcept nogil:
-    """A quantum of time for a problem that no other thread holds. `run_blocks` looks at
-    its phase, under the lock: another thread may be about to change it."""
+    """Work for QUANTUM seconds on a problem that no other thread holds. Only under the
+    lock does `run_blocks` read the phase, which another thread may be changing."""
     cdef double now = simd_seconds()
     if now > end or not simd_try_lock(&p.lock):
         return
@@ -578,11 +583,11 @@ cdef void take_turn(void* given, Py_ssize_t turn, int worker) noexcept nogil:
 def advance(
     list tasks not None, Workspace space not None, double seconds, int n_threads,
 ):
-    """Improve every task in phase RUN or READY for about `seconds`, by one block at the
-    least, on n_threads threads.
+    """Improve every task in phase RUN or READY for about `seconds` on n_threads
+    threads, by at least one block.
 
-    Threads take turns of QUANTUM seconds at the tasks, so that a few long ones do not
-    leave a thread without work; one task alone has all threads at its blocks.
+    Threads take the tasks in turns of QUANTUM seconds, so that a few long ones do not
+    leave a thread without work. A single task gets all threads for its blocks.
     """
     cdef Turns at
     cdef Py_ssize_t n_tasks = 0
@@ -611,10 +616,10 @@ def advance(
 
 
 cdef class Smo:
-    """One problem: the caller's arrays, and how far it has come."""
+    """Problem (Q) over the caller's arrays, and its progress."""
 
     cdef Problem p
-    cdef object arrays         # what the pointers point to
+    cdef object arrays         # owners of the memory that p points to
     cdef object block
 
     def __init__(
@@ -631,8 +636,8 @@ cdef class Smo:
         double[::1] g not None,              # IN-OUT as lo
         double[::1] mu not None,             # IN-OUT (T + 1,)
         double[::1] f not None,              # IN-OUT (n,)
-        const int32_t[:, ::1] stretches not None,  # (m, 2) of rows, begin and end
-        Py_ssize_t q,                        # entries of a block
+        const int32_t[:, ::1] stretches not None,  # (m, 2) begin and end
+        Py_ssize_t q,                        # largest number of entries of a block
         double tol,
         int64_t max_steps,
         double patience,
@@ -686,7 +691,7 @@ cdef class Smo:
     @phase.setter
     def phase(self, int value):
         self.p.at.phase = value
-        if value == RUN:       # afresh, from an f without errors
+        if value == RUN:       # f has been computed again, without rounding errors
             self.p.at.best = INFINITY
 
     @property
@@ -699,59 +704,59 @@ cdef class Smo:
 
     @property
     def work(self) -> float:
-        """Nanoseconds, as they are counted, since the last Newton step or pivots."""
+        """Nanoseconds of work since the last Newton step or pivots, by `_smo_costs`."""
         return self.p.at.work
 
     @property
     def indefinite(self) -> bool:
-        """A pair of variables was met along which the objective curves down."""
+        """Whether a pair of variables had negative curvature: K is indefinite."""
         return bool(self.p.at.indefinite)
 
     @property
     def violation(self) -> float:
-        """As it was when the last block was chosen."""
+        """Violation when the last block was chosen."""
         return self.p.at.violation
 
     @property
     def pivots(self) -> bool:
-        """What is due in phase NEWTON are pivots of an active set."""
+        """Whether phase NEWTON asks for pivots of an active set."""
         return bool(self.p.at.pivots)
 
     def allow_pivots(self, Py_ssize_t room, Py_ssize_t held, double setup):
-        """Let pivots be due: of an active set that can hold `room` free variables and
-        holds `held`; its first pivot costs `setup` ns beyond what others do."""
+        """Allow pivots of an active set with room for `room` free variables, `held` of
+        which it has; its first pivot costs `setup` ns more than the others."""
         self.p.at.room, self.p.at.held, self.p.at.setup = room, held, setup
 
     def resume(self, double patience, int steps):
-        """Go on after a Newton step or pivots, or after they failed."""
+        """Continue with SMO after Newton steps or pivots, successful or not."""
         self.p.at.phase, self.p.at.work, self.p.at.patience = RUN, 0, patience
         self.p.at.steps += steps
 
     def needed(self) -> np.ndarray:
-        """Row numbers of the block that is chosen."""
+        """Return the rows of K that the chosen block needs, in increasing order."""
         return np.unique(np.asarray(self.block)[: self.p.size] % self.p.n)
 
 
 cdef Py_ssize_t padded(Py_ssize_t size) noexcept:
-    """The next multiple of the width of vectors."""
+    """Round up to a multiple of the vector width."""
     return SIMD_LANES * parts_of(size, SIMD_LANES)
 
 
 def groups_of_block(Py_ssize_t T) -> int:
-    """How many of T groups can have entries in one block."""
+    """Return the largest number of groups, of T, that share a block."""
     return min(T, GROUPS)
 
 
 cdef class Workspace:
-    """Scratch for n_threads threads on problems of n rows, T groups, blocks of q."""
+    """Scratch of n_threads threads for problems of n rows, T groups, blocks of q."""
 
     cdef Work* work
     cdef readonly int n_threads
-    cdef object arrays         # what the pointers point to
+    cdef object arrays         # owners of the memory that `work` points to
 
     def __cinit__(self, Py_ssize_t n, Py_ssize_t T, Py_ssize_t q, int n_threads):
-        # a segment of the block holds its z and is padded, as are all arrays that the
-        # vector loops read
+        # a segment of the block includes its z; it is padded to whole vectors, like all
+        # arrays that vector loops read
         cdef Py_ssize_t k, Tn = padded(T * n)
         cdef Py_ssize_t room = padded(q + (1 + SIMD_LANES) * min(T, GROUPS))
         cdef Py_ssize_t wide = 2 * Tn + room * room + 4 * room + padded(3 * T)

@@ -1,6 +1,6 @@
-"""Parts of a computation on several threads: what kernels call."""
+"""Parallel regions: the functions that kernels call."""
 
-# what does one part; `worker`, below n_threads, is nobody else's meanwhile
+# Computes one part. No other thread has the same `worker` < n_threads at the same time
 ctypedef void (*Body)(void* given, Py_ssize_t part, int worker) noexcept nogil
 
 cdef int call_helpers(int n_threads) except -1
@@ -12,12 +12,12 @@ cdef int run_parts(
 
 
 cdef inline Py_ssize_t parts_of(Py_ssize_t n, Py_ssize_t size) noexcept nogil:
-    """How many parts n entries are, each of `size` but the last, which has the rest."""
+    """Return the number of parts of n entries; all but the last have `size` entries."""
     return (n + size - 1) // size
 
 
 cdef inline Py_ssize_t stop_of(
     Py_ssize_t n, Py_ssize_t size, Py_ssize_t part,
 ) noexcept nogil:
-    """The first of n entries behind a part, which begins at part * size."""
+    """Return the end of a part of n entries, which begins at part * size."""
     return min(n, (part + 1) * size)

@@ -1,24 +1,25 @@
-"""Parts of a computation on several threads.
+"""Parallel regions: parts of a computation on several threads.
 
-A region has `count` parts that do not depend on each other, so that no byte tells who
-did which of them, or when. There are two ways to run one:
+A region has `count` parts that do not depend on each other, so the result does not
+depend on which thread computes a part, or when. There are two ways to run a region:
 
     helpers    threads that ordinal/_numerics/threads.py starts, and that wait in
-               `help`. Every region that may be short is theirs
-    OpenMP     regions of LONG seconds and more, where the build has it; but not in a
+               `help` for work. They run every region that may be short
+    OpenMP     runs regions of LONG seconds and more, if the build has it; but not in a
                forked child, which has no copy of OpenMP's threads and would wait for
                them for ever
 
-The caller does parts itself, and offers the region to the helpers that have nothing to
-do; those who have not come when no part is left are let off. Nobody ever waits for a
-thread to start or to wake up, and a region without any helper is done all the same.
-OpenMP's threads all have to arrive at a barrier, where they spin for milliseconds
-instead. On a busy machine, where they do not run at the same time, a short region then
-takes up to 200 times as long (tools/bench/busy.py).
+The calling thread computes parts itself and offers the region to idle helpers. When no
+part is left, it withdraws the offer from helpers that have not accepted it. Thus it
+never waits for a thread to start or wake up, and a region is completed even without
+helpers. OpenMP's threads, in contrast, all meet at a barrier, where they spin for
+milliseconds. On a busy machine, where they do not run at the same time, a short region
+then takes up to 200 times as long (tools/bench/busy.py).
 
-Callers and helpers hold `guard` where they look at what they share or change it, but
-not while they do parts, and never while they ask for the interpreter. Without it they
-take the number of the next part, and look for what may just have come.
+The lock `guard` protects the list of helpers and the offers. It is not held while parts
+are computed, nor while a thread waits for the interpreter's lock. Two things happen
+without it, by atomic operations: taking the number of the next part, and polling for an
+offer or for the end of a region.
 """
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t
@@ -62,7 +63,7 @@ cdef extern from *:
     void parts_put(void** at, void* value) noexcept nogil
     Py_ssize_t parts_next(Py_ssize_t* at) noexcept nogil
 
-cdef extern from "pythread.h" nogil:  # whose locks need no interpreter
+cdef extern from "pythread.h" nogil:  # these locks do not need the interpreter
     ctypedef void* PyThread_type_lock
     PyThread_type_lock PyThread_allocate_lock() noexcept
     void PyThread_free_lock(PyThread_type_lock) noexcept
@@ -74,49 +75,49 @@ cdef extern from "pythread.h" nogil:  # whose locks need no interpreter
 
 OPENMP = bool(ORDINAL_OPENMP)
 
-LONG = 0.02                    # seconds of a region beside which a barrier is nothing
-cdef double SPIN = 5e-5        # seconds to look for what comes before one sleeps
-cdef double REST = 0.01        # seconds between calls for helpers
-cdef long long QUIET = 1000000  # microseconds without work after which a helper leaves
+LONG = 0.02                    # seconds of a region that can afford OpenMP's barrier
+cdef double SPIN = 5e-5        # seconds of polling before a thread sleeps
+cdef double REST = 0.01        # seconds between two requests for more helpers
+cdef long long QUIET = 1000000  # microseconds without work after which a helper ends
 
 
 cdef struct Region:
     Body body
     void* given
     Py_ssize_t count
-    Py_ssize_t next            # part that nobody has taken
-    Py_ssize_t helpers         # who have been offered it, and have not done with it
-    void* busy                 # NULL once they are none
-    PyThread_type_lock over    # given back by the last of them, if the caller sleeps
+    Py_ssize_t next            # first part that no thread has taken
+    Py_ssize_t helpers         # number of helpers that hold an offer or compute parts
+    void* busy                 # NULL once there are none
+    PyThread_type_lock over    # released by the last of them if the caller sleeps
 
 
 cdef struct Helper:
-    PyThread_type_lock bell    # given back to wake it up
+    PyThread_type_lock bell    # released to wake it up
     bint asleep, at_work
-    void* region               # what it is offered
+    void* region               # the region that it is offered, or NULL
     int worker
     Helper* next
 
 
 cdef PyThread_type_lock guard = PyThread_allocate_lock()
-cdef Helper* helpers = NULL    # all there are
-cdef double called = 0         # the time when they were last called
+cdef Helper* helpers = NULL    # list of all helpers
+cdef double called = 0         # time of the last request for more helpers
 cdef bint dismissed = False
-cdef bint team = ORDINAL_OPENMP
-cdef double least = LONG       # seconds of the regions that are OpenMP's
-cdef object start = None       # starts that many helpers
+cdef bint team = ORDINAL_OPENMP  # whether OpenMP runs long regions
+cdef double least = LONG       # seconds of a region from which on OpenMP runs it
+cdef object start = None       # function that starts a number of helpers
 
 
 cdef inline void hold(PyThread_type_lock lock) noexcept nogil:
     PyThread_acquire_lock(lock, WAIT_LOCK)
 
 
-# What kernels call
+# Functions that kernels call
 
 cdef int call_helpers(int n_threads) except -1:
-    """Have helpers for n_threads threads started, unless they are there or coming.
+    """Start the helpers that n_threads threads need, unless they exist or are starting.
 
-    What begins a computation asks: within it there may be no interpreter to ask.
+    Call this at the beginning of a computation, while the interpreter's lock is held.
     """
     global called
     cdef int missing = n_threads - 1
@@ -143,8 +144,8 @@ cdef int call_helpers(int n_threads) except -1:
 cdef void each_part(
     Body body, void* given, Py_ssize_t count, int n_threads,
 ) noexcept nogil:
-    """body(given, part, worker) for all parts, by n_threads threads at the most; this
-    one is among them."""
+    """Call body(given, part, worker) for all parts, on at most n_threads threads, which
+    include the calling one."""
     cdef Py_ssize_t part
     if n_threads <= 1 or count <= 1:
         for part in range(count):
@@ -156,8 +157,8 @@ cdef void each_part(
 cdef int run_parts(
     Body body, void* given, Py_ssize_t count, int n_threads, double seconds=0,
 ) except -1:
-    """`each_part` with helpers that are called, without the interpreter's lock; by
-    OpenMP's threads if one thread would need LONG `seconds` or more."""
+    """Call helpers, release the interpreter's lock and run `each_part`; or let OpenMP
+    run the parts if one thread would need at least LONG `seconds` for them."""
     cdef Py_ssize_t part
     if team and count > 1 and n_threads > 1 and seconds >= least:
         for part in prange(count, nogil=True, schedule="dynamic", chunksize=1,
@@ -174,7 +175,7 @@ cdef int run_parts(
 # Helpers
 
 cdef void do_parts(Region* region, int worker) noexcept nogil:
-    """Parts that nobody has taken, until there are none."""
+    """Compute parts that no thread has taken, until none is left."""
     cdef Py_ssize_t part = parts_next(&region.next)
     while part < region.count:
         region.body(region.given, part, worker)
@@ -184,6 +185,7 @@ cdef void do_parts(Region* region, int worker) noexcept nogil:
 cdef void by_helpers(
     Body body, void* given, Py_ssize_t count, int n_threads,
 ) noexcept nogil:
+    """Compute the parts of a region on this thread and on idle helpers."""
     cdef Region region
     region.body, region.given, region.count = body, given, count
     region.next, region.helpers, region.busy, region.over = 0, 0, NULL, NULL
@@ -195,7 +197,7 @@ cdef void by_helpers(
 
 
 cdef Py_ssize_t offer(Region* region, Py_ssize_t most) noexcept nogil:
-    """The region to as many helpers, of those that have nothing to do; how many."""
+    """Offer the region to at most `most` idle helpers. Return their number."""
     cdef Helper* h
     cdef Py_ssize_t offered
     hold(guard)
@@ -216,7 +218,7 @@ cdef Py_ssize_t offer(Region* region, Py_ssize_t most) noexcept nogil:
 
 
 cdef void let_off(Region* region) noexcept nogil:
-    """Who has not come yet."""
+    """Withdraw the offer of the region from helpers that have not accepted it."""
     cdef Helper* h
     hold(guard)
     h = helpers
@@ -229,8 +231,8 @@ cdef void let_off(Region* region) noexcept nogil:
 
 
 cdef void has_done(Region* region) noexcept nogil:
-    """One helper more has done with it, under `guard`: the caller forgets the region
-    when the last one has."""
+    """Count one helper less, under `guard`. After the last one the region no longer
+    exists, because the caller returns."""
     region.helpers -= 1
     if region.helpers == 0:
         if region.over != NULL:
@@ -239,7 +241,7 @@ cdef void has_done(Region* region) noexcept nogil:
 
 
 cdef void wait_for_helpers(Region* region) noexcept nogil:
-    """Until those who are at their last part have done it."""
+    """Block until the helpers that accepted the region have finished their parts."""
     cdef double until = simd_seconds() + SPIN
     cdef PyThread_type_lock over
     while parts_look(&region.busy) != NULL and simd_seconds() < until:
@@ -254,15 +256,16 @@ cdef void wait_for_helpers(Region* region) noexcept nogil:
             region.over = over
             PyThread_release_lock(guard)
             hold(over)
-            hold(guard)        # whoever gave it back has let go of it
+            hold(guard)        # the helper that released `over` no longer uses it
         PyThread_release_lock(guard)
         PyThread_free_lock(over)
-    while parts_look(&region.busy) != NULL:  # there is no memory for a lock
+    while parts_look(&region.busy) != NULL:  # no memory for a lock: poll
         pass
 
 
 cdef void serve(Helper* me) noexcept nogil:
-    """Take part in regions, under `guard` but for their parts, until it is quiet."""
+    """Compute parts of the regions offered to a helper, until none comes for a while.
+    `guard` is held except while parts are computed or the helper sleeps."""
     cdef Region* region
     cdef double until
     cdef int rung
@@ -290,12 +293,13 @@ cdef void serve(Helper* me) noexcept nogil:
             hold(guard)
             if not rung and me.asleep:
                 return
-            if not rung:       # but now it is
+            if not rung:       # an offer came after the time-out: take the bell, too
                 hold(me.bell)
 
 
 def help():
-    """What a helper's thread does; returns when there has been nothing for a while."""
+    """Run a helper in the calling thread, until there is no work for QUIET or
+    `dismiss` is called."""
     global helpers
     cdef Helper me
     cdef Helper** at
@@ -317,7 +321,7 @@ def help():
     PyThread_free_lock(me.bell)
 
 
-# What tests look at
+# Functions for tests
 
 cdef struct Watched:
     int32_t* done
@@ -335,13 +339,13 @@ cdef void watched_part(void* given, Py_ssize_t part, int worker) noexcept nogil:
 
 
 def watched(
-    int32_t[::1] done not None,          # IN-OUT how often each part was done
-    int32_t[::1] doer not None,          # OUT the number of who did it
+    int32_t[::1] done not None,          # IN-OUT how often each part was computed
+    int32_t[::1] doer not None,          # OUT by which worker
     double seconds,                      # of each part
     int n_threads,
     double expected=0,                   # seconds of the region, as for `run_parts`
 ):
-    """A region that shows who does its parts."""
+    """Run a region whose parts record the worker that computes them."""
     cdef Watched q
     if done.shape[0] != doer.shape[0]:
         raise ValueError("watched: inconsistent array shapes")
@@ -349,10 +353,10 @@ def watched(
     run_parts(watched_part, &q, doer.shape[0], n_threads, expected)
 
 
-# What ordinal/_numerics/threads.py calls
+# Functions that ordinal/_numerics/threads.py calls
 
 def started_by(function):
-    """function(n) starts n threads that call `help`."""
+    """Set the function that starts a number of threads, each of which calls `help`."""
     global start
     start = function
 
@@ -363,14 +367,14 @@ def by_openmp() -> bool:
 
 
 def use_openmp(bint wanted, double seconds=LONG):
-    """Let OpenMP's threads, where there are any, run the regions that take one thread
-    so many seconds; or else helpers."""
+    """Let OpenMP, if the build has it, run regions that take one thread at least
+    `seconds`; or let helpers run all regions if `wanted` is false."""
     global team, least
     team, least = wanted and ORDINAL_OPENMP, seconds
 
 
 def dismiss():
-    """All helpers leave; no more are called."""
+    """End all helpers, and start no more."""
     global dismissed
     cdef Helper* h
     hold(guard)
@@ -385,7 +389,8 @@ def dismiss():
 
 
 def after_fork():
-    """In the child, which has none of the threads and may have found `guard` held."""
+    """Reset the state in a forked child, which has none of the threads and may have
+    inherited a locked `guard`."""
     global guard, helpers, called, dismissed, team
     guard, helpers, called = PyThread_allocate_lock(), NULL, 0
     dismissed = team = False

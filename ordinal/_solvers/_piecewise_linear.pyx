@@ -5,16 +5,16 @@ phi_ij(t) = pn t for t < 0 and pp t for t > 0 on the box [lo, hi],
 
     phi*(v) = max(hi (v - pp), lo (v - pn), 0),                                      (1)
 
-the next multipliers from g are
+the proximal step of the multipliers from g is
 
     t_ij = argmin { phi(t) - t v + (t - g)^2 / (2 sigma) : lo <= t <= hi },          (2)
 
-a soft threshold of g + sigma v, clipped. lo, hi, pn and pp depend on the rank of the
-row and the group alone, but that the boxes are as wide as the row weighs. t_ij is
-"inside" where it moves with v: at neither end of its box, and not at the kink.
+which is g + sigma v after soft thresholding and clipping. lo, hi, pn and pp depend on
+the rank of the row and on the group; the boxes are multiplied by the weight of the row.
+t_ij is "inside" where it moves with v: at neither end of its box, and not at the kink.
 
-Every kernel is for the rows from `start` on, as many as its output or `stop` says. What
-is known by row and group lies in arrays (T, n). The loops are in simd_piecewise.h.
+Every function processes the rows from `start` to `stop`, or as many as its output has.
+Arrays by row and group have the shape (T, n). The loops are in simd_piecewise.h.
 """
 from cython cimport floating
 from libc.stdint cimport int32_t
@@ -42,12 +42,12 @@ def point(
     double sigma,
     Py_ssize_t start,
     floating[:, ::1] t not None,          # OUT (T, rows)
-    floating[:, ::1] inside not None,     # OUT (T, rows) 1 where t is, else 0
+    floating[:, ::1] inside not None,     # OUT (T, rows) 1 where t is inside, else 0
     double[:, ::1] sums not None,         # OUT (T, 7)
 ):
-    """(2), and by group the sums of t where positive and where negative, of pp t and
-    pn t there, of how many are inside, of the envelopes
-    t v - phi(t) - (t - g)^2 / (2 sigma), and of (1)."""
+    """Compute (2) and, in the columns of `sums` for each group, the sums of positive t,
+    of negative t, of pp t and of pn t over these, the number of t inside, the sum of
+    the envelopes t v - phi(t) - (t - g)^2 / (2 sigma), and the sum of (1)."""
     cdef Py_ssize_t T = b.shape[0], rows = t.shape[1], j
     cdef const simd_loops* ops = simd()
     check(f, rank, weight, table, T, start, start + rows)
@@ -85,7 +85,8 @@ def slopes(
     Py_ssize_t stop,
     double[::1] out not None,             # OUT (K,)
 ):
-    """The slopes of the sum of envelopes by the length of the way from b and f."""
+    """Compute the derivatives of the sum of envelopes along the line from (b, f) to
+    (b_end, end), at `lengths` of it."""
     cdef Py_ssize_t T = b.shape[0], r = table.shape[2], rows = stop - start, j, k
     cdef const simd_loops* ops = simd()
     check(f, rank, weight, table, T, start, stop)
@@ -118,10 +119,12 @@ def jumps(
     Py_ssize_t stop,
     double[:, ::1] out not None,          # OUT (T, K + 1)
 ):
-    """Of the slope of the sum of (1) by the threshold of its group: column 0 is its
-    value at grid[:, 0], column k by how much it rises after grid[:, k - 1] up to
-    grid[:, k], and the last column how much it rises after all. A loss that turns at a
-    threshold has its right slope there."""
+    """Tabulate the derivative of the sum of (1) by the threshold of each group.
+
+    Column 0 is its value at grid[:, 0], column k its increase from grid[:, k - 1] to
+    grid[:, k], and the last column its increase beyond the grid. The derivative at the
+    kink of a loss is the one from the right.
+    """
     cdef Py_ssize_t T = grid.shape[0], K = grid.shape[1], r = table.shape[2], j
     cdef Py_ssize_t rows = stop - start
     cdef const simd_loops* ops = simd()

@@ -167,6 +167,9 @@ cdef void simd_unlock(int32_t* lock) noexcept nogil
 
 
 cdef inline Py_ssize_t to_line(const void* start, Py_ssize_t itemsize) noexcept nogil:
-    """Items from there to the next cache line. Where scratch begins is otherwise the
-    allocator's choice, and vectors that lie across two lines take a tenth longer."""
+    """Return the number of items from `start` to the next cache line.
+
+    The allocator does not align scratch, and loads that cross two lines take a tenth
+    longer.
+    """
     return <Py_ssize_t>(-<size_t>start % 64) // itemsize

@@ -1,4 +1,4 @@
-"""The vector loops, compiled once: other kernels get their addresses from here."""
+"""Vector loops, compiled once; other kernels take their addresses from this module."""
 from libc.stdint cimport int32_t
 
 cdef extern from "simd.h" nogil:

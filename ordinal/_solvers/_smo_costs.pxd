@@ -1,4 +1,4 @@
-"""The counted costs of the steps of the pair SMO, in nanoseconds."""
+"""Costs of blocks, Newton steps and pivots of the pair SMO, in nanoseconds."""
 from libc.stdint cimport int64_t
 
 

@@ -1,16 +1,15 @@
-"""Products of compressed sparse rows with vectors, and sums over their pairs.
+"""Products of compressed sparse rows with vectors and with each other.
 
-A column-compressed matrix is the same arrays read as the rows of its transpose. Every
-number is summed in the order of the entries, so that no byte depends on the number of
-threads.
+The arrays of a column-compressed matrix are those of the rows of its transpose. Sums
+are in the order of the entries, so results do not depend on the number of threads.
 """
 from libc.stdint cimport int32_t, int64_t
 
 from ._parts cimport parts_of, run_parts, stop_of
 
 cdef enum:
-    ROWS = 256               # of a product that one thread takes
-    COLUMNS = 8              # of sums
+    ROWS = 256               # rows of a product that a thread computes at once
+    COLUMNS = 8              # columns whose sums a thread computes at once
 
 
 cdef struct Sparse:          # compressed rows, or columns
@@ -62,7 +61,7 @@ def times(
     double[::1] out not None,                # OUT (n,)
     int n_threads,
 ):
-    """A x for sparse rows. O(entries)."""
+    """Compute A x for sparse rows. O(entries)."""
     cdef Py_ssize_t n = out.shape[0]
     cdef Product q
     if not (start.shape[0] == n + 1 and index.shape[0] == value.shape[0] == start[n]):
@@ -76,8 +75,8 @@ def times(
 
 
 cdef void pairs_of(void* given, Py_ssize_t j, int worker) noexcept nogil:
-    """Row j of the lower triangle: for every row that holds column j, what lies up to
-    that column there."""
+    """Compute row j of the lower triangle, from the entries up to column j of every row
+    with an entry in column j."""
     cdef Pairs* q = <Pairs*>given
     cdef double* out = q.out + j * q.d
     cdef int64_t e, f
@@ -103,7 +102,7 @@ def weighted_gram(
     double[:, ::1] out not None,             # IN-OUT (d, d), its lower triangle
     int n_threads,
 ):
-    """out += A' diag(weight) A. O(sum over rows of the square of their entries)."""
+    """Add A' diag(weight) A to out. O(sum of squared numbers of entries of rows)."""
     cdef Py_ssize_t d = out.shape[0], n = weight.shape[0]
     cdef Pairs q
     if not (d == out.shape[1] == start.shape[0] - 1 and across.shape[0] == n + 1
@@ -119,7 +118,7 @@ def weighted_gram(
 
 
 cdef void sums_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
-    """Some rows of the sums by group."""
+    """Compute the sums by group of COLUMNS columns."""
     cdef Groups* q = <Groups*>given
     cdef Py_ssize_t j
     cdef int64_t e
@@ -135,12 +134,12 @@ def sum_by_group(
     const int64_t[::1] start not None,       # (d + 1,) columns of A
     const int32_t[::1] index not None,
     const double[::1] value not None,
-    const int32_t[::1] group not None,       # (n,) of the rows; < 0 for none
+    const int32_t[::1] group not None,       # (n,) group of each row; < 0 for none
     const double[::1] weight not None,       # (n,)
     double[:, ::1] out not None,             # IN-OUT (m, number of groups)
     int n_threads,
 ):
-    """out[j, group_i] += weight_i A_ij over the rows i. O(entries)."""
+    """Add weight_i A_ij to out[j, group_i] for all rows i. O(entries)."""
     cdef Py_ssize_t d = out.shape[0]
     cdef Groups q
     if not (start.shape[0] == d + 1 and group.shape[0] == weight.shape[0]
@@ -162,7 +161,7 @@ def transpose(
     int32_t[::1] index_out not None,         # OUT
     double[::1] value_out not None,          # OUT
 ):
-    """A' of A, whose rows are sorted. O(entries + d)."""
+    """Compute the sparse rows of A', sorted by column. O(entries + d)."""
     cdef Py_ssize_t i, j, n = start.shape[0] - 1, d = start_out.shape[0] - 1
     cdef int64_t e, p
     if not (index.shape[0] == value.shape[0] == index_out.shape[0]
@@ -177,9 +176,9 @@ def transpose(
             start_out[j + 1] += start_out[j]
         for i in range(n):
             for e in range(start[i], start[i + 1]):
-                p = start_out[index[e]]  # where the next entry of the row goes
+                p = start_out[index[e]]  # place of the next entry of this row of A'
                 index_out[p], value_out[p] = <int32_t>i, value[e]
                 start_out[index[e]] += 1
-        for j in range(d, 0, -1):        # each now holds where its row ends
+        for j in range(d, 0, -1):        # each is now the end of its row
             start_out[j] = start_out[j - 1]
         start_out[0] = 0

@@ -1,4 +1,4 @@
-"""What mixed models take from the third derivatives: those of several rows."""
+"""Third derivatives of the likelihood of several rows, for mixed models."""
 
 
 cdef void thirds_of(

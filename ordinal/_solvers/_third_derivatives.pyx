@@ -1,11 +1,12 @@
 """Third derivatives of the likelihood of cumulative link models.
 
-With l = log(F(a) - F(b)) and S = d/da + d/db, the move of both ends alike,
+With l = log(F(a) - F(b)) and S = d/da + d/db, the derivative along a joint move of both
+ends, the third derivatives are
 
-    t1 = d(S S l)/da = S S (dl/da),    t2 = d(S S l)/db = S S (dl/db)
+    t1 = d(S S l)/da = S S (dl/da),    t2 = d(S S l)/db = S S (dl/db).
 
-are what the Laplace approximation needs beyond the terms of `_cumulative`: its
-gradient moves the curvature S S l by the ends of a row. Terms at an infinite end are 0.
+The gradient of the Laplace approximation needs them besides the terms of `_cumulative`,
+because its curvature S S l depends on the ends of a row. At an infinite end they are 0.
 """
 from libc.math cimport atan2, exp, expm1, fmin, isinf, sqrt
 
@@ -20,7 +21,7 @@ cdef struct Thirds:
 
 
 cdef inline double slope_of_logistic(double x) noexcept nogil:
-    """Slope of the logistic density."""
+    """Return the derivative of the logistic density."""
     cdef double e = exp(x if x < 0 else -x)      # which does not overflow
     cdef double tail = e / (1 + e)
     cdef double slope = tail * (1 - tail) * (1 - 2 * tail)
@@ -28,7 +29,7 @@ cdef inline double slope_of_logistic(double x) noexcept nogil:
 
 
 cdef inline Thirds logit(double a, double b) noexcept nogil:
-    """S S l = -f(a) - f(b), with f the density."""
+    """Return t1 and t2 from S S l = -f(a) - f(b), with f the density."""
     cdef Thirds t
     t.t1 = 0 if isinf(a) else -slope_of_logistic(a)
     t.t2 = 0 if isinf(b) else -slope_of_logistic(b)
@@ -36,8 +37,8 @@ cdef inline Thirds logit(double a, double b) noexcept nogil:
 
 
 cdef inline Thirds probit(double a, double b, double delta) noexcept nogil:
-    """S multiplies dl/da by -above, and moves `above` by the variance; the other end
-    is the mirror."""
+    """Return t1 and t2 from S (dl/da) = -above dl/da and S above = variance; the lower
+    end is the mirror image."""
     cdef Thirds t
     cdef Interval z = interval(b, a, delta)
     t.t1 = z.upper * (z.above * z.above - z.variance) if z.upper > 0 else 0
@@ -46,13 +47,14 @@ cdef inline Thirds probit(double a, double b, double delta) noexcept nogil:
 
 
 cdef inline Thirds cloglog(double a, double b, double delta) noexcept nogil:
-    """With u = e^a, v = e^b, D = u - v and r(D) = D / (e^D - 1), S l = r(D) - v."""
+    """Return t1 and t2 from S l = r(D) - v, where u = e^a, v = e^b, D = u - v and
+    r(D) = D / (e^D - 1)."""
     cdef Thirds t
     cdef double LAST = 709
     cdef double u = exp(fmin(a, LAST)), v = exp(fmin(b, LAST))
     cdef double D = u * -expm1(-delta), y = D * D
-    cdef double e, inner, first, second          # of r
-    if D < 0.5:              # the sum of B_2k D^2k / (2k)!, below 1e-13 beyond k = 7
+    cdef double e, inner, first, second          # derivatives of r
+    if D < 0.5:              # series of B_2k D^2k / (2k)!, below 1e-13 beyond k = 7
         first = -0.5 + D * (1 / 6. - y * (1 / 180. - y * (1 / 5040. - y * (
             1 / 151200. - y * (1 / 4790016. - y * (
                 691 * 12 / 1307674368000. - y * 14 / 74724249600.))))))
@@ -70,9 +72,9 @@ cdef inline Thirds cloglog(double a, double b, double delta) noexcept nogil:
 
 
 cdef inline Thirds cauchit(double a, double b, double delta) noexcept nogil:
-    """With s the sum of the angles atan a and atan b, and t their difference,
-    S s = 1 + cos s cos t and S t = -sin s sin t; m1 and m2 are S log(dl/da) and
-    S log(-dl/db)."""
+    """Return t1 and t2 from S s = 1 + cos s cos t and S t = -sin s sin t, where s is
+    the sum of the angles atan a and atan b, and t their difference; m1 and m2 are
+    S log(dl/da) and S log(-dl/db)."""
     cdef Thirds out
     cdef double cos_a = 0 if isinf(a) else 1 / sqrt(1 + a * a)
     cdef double cos_b = 0 if isinf(b) else 1 / sqrt(1 + b * b)
@@ -86,7 +88,7 @@ cdef inline Thirds cauchit(double a, double b, double delta) noexcept nogil:
     cdef double sine_s = sin_a * cos_b + cos_a * sin_b
     cdef double cosine_s = cos_a * cos_b - sin_a * sin_b
     cdef double k, m1, m2, move, bend, moved, y = t * t
-    if t < 0.5:              # of sin(t) / t - cos(t)
+    if t < 0.5:              # series of sin(t) / t - cos(t)
         k = y / 3 * (1 - y / 10 * (1 - y / 28 * (1 - y / 54 * (1 - y / 88 * (
             1 - y / 130)))))
     else:
@@ -109,7 +111,7 @@ cdef inline Thirds thirds(int link, double a, double b, double delta) noexcept n
         return probit(a, b, delta)
     if link == CLOGLOG:
         return cloglog(a, b, delta)
-    if link == LOGLOG:       # the mirror
+    if link == LOGLOG:       # the mirror image of cloglog
         m = cloglog(-b, -a, delta)
         t.t1, t.t2 = -m.t2, -m.t1
         return t
@@ -120,7 +122,7 @@ cdef void thirds_of(
     int link, const double* a, const double* b, const double* delta, Py_ssize_t n,
     double* out, Py_ssize_t stride,
 ) noexcept nogil:
-    """t1 and t2 of n rows, in rows of `out` that are `stride` apart."""
+    """Compute t1 and t2 of n rows into two rows of `out`, `stride` doubles apart."""
     cdef Py_ssize_t i
     cdef Thirds t
     for i in range(n):
@@ -136,7 +138,7 @@ def row_thirds(
     const double[::1] delta not None,    # (n,) a - b > 0
     double[:, ::1] out not None,         # OUT (2, n)
 ):
-    """Rows: t1, t2."""
+    """Compute t1 and t2 of every row: the rows of `out`."""
     cdef Py_ssize_t n = a.shape[0]
     if not (b.shape[0] == delta.shape[0] == out.shape[1] == n and out.shape[0] == 2):
         raise ValueError("row_thirds: inconsistent array shapes")

@@ -2,8 +2,8 @@
 
     L(f, b) = sum_i v_i sum_(j in T_i) c_j log(1 + exp(-m_ij)),  m_ij = s_ij (f_i - b_j)
 
-with s_ij = +1 if rank_i > j and -1 elsewhere, over rows i and thresholds j: T_i are all
-of them (LAT), or the one or two beside the rank of the row (LIT).
+with s_ij = +1 if rank_i > j and -1 otherwise, for rows i and thresholds j. T_i is the
+set of all thresholds (LAT), or of the one or two adjacent to the rank of the row (LIT).
 """
 from libc.math cimport exp, fabs, fmax, log1p
 from libc.stdint cimport int32_t
@@ -12,7 +12,7 @@ from ._parts cimport parts_of, run_parts, stop_of
 from ._threshold_rows cimport CHUNK, Rows, rows_of, side
 
 
-cdef struct Term:            # of a row and a threshold
+cdef struct Term:            # term of a row and a threshold
     double loss              # log(1 + exp(-m))
     double slope             # dloss / df = -dloss / db
     double curvature         # d2loss / df^2
@@ -21,19 +21,22 @@ cdef struct Term:            # of a row and a threshold
 cdef inline Py_ssize_t first(
     const Rows* q, Py_ssize_t i, bint beside,
 ) noexcept nogil:
-    """The first threshold of T_i."""
+    """Return the first threshold of T_i."""
     return max(q.rank[i] - 1, 0) if beside else 0
 
 
 cdef inline Py_ssize_t behind(
     const Rows* q, Py_ssize_t i, bint beside,
 ) noexcept nogil:
-    """The first one behind T_i."""
+    """Return the end of T_i, one past its last threshold."""
     return min(q.rank[i] + 1, q.T) if beside else q.T
 
 
 cdef inline Term term(const Rows* q, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """Of the exponential of a negative number only, which cannot overflow."""
+    """Return the term of row i and threshold j.
+
+    The only exponential is that of a negative number, which cannot overflow.
+    """
     cdef Term out
     cdef double sign = side(q, i, j)
     cdef double m = sign * (q.f[i] - q.b[j])
@@ -53,7 +56,7 @@ cdef struct Sums:
 
 
 cdef void by_row_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
-    """L of a chunk, and its derivatives by the scores."""
+    """Compute L of a chunk, and its derivatives by the scores."""
     cdef Sums* to = <Sums*>given
     cdef const Rows* q = &to.q
     cdef bint beside = to.beside
@@ -75,7 +78,7 @@ cdef void by_row_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
 
 
 cdef void by_threshold_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
-    """The derivatives of a chunk by the thresholds, two a threshold."""
+    """Compute the two derivatives of L of a chunk by each threshold."""
     cdef Sums* to = <Sums*>given
     cdef const Rows* q = &to.q
     cdef bint beside = to.beside
@@ -94,7 +97,7 @@ cdef void by_threshold_of(void* given, Py_ssize_t chunk, int worker) noexcept no
 
 
 def n_chunks(Py_ssize_t n) -> int:
-    """Rows of the arrays `by_chunk`."""
+    """Return the number of chunks of n rows, the length of the arrays `by_chunk`."""
     return parts_of(n, CHUNK)
 
 
@@ -110,7 +113,7 @@ def by_row(
     double[::1] by_chunk not None,       # OUT (n_chunks,) parts of L
     int n_threads,
 ):
-    """L and its derivatives by the scores. O(terms)."""
+    """Compute L and its derivatives by the scores. O(terms)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
@@ -131,7 +134,7 @@ def by_threshold(
     double[:, :, ::1] by_chunk not None,  # OUT (n_chunks, T, 2) parts of dL/db, d2L/db2
     int n_threads,
 ):
-    """The derivatives of L by the thresholds. O(terms)."""
+    """Compute the derivatives of L by the thresholds. O(terms)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
@@ -143,7 +146,7 @@ def by_threshold(
 
 
 def across(
-    const double[::1] f not None,        # (m,) of some rows
+    const double[::1] f not None,        # (m,) scores of some rows
     const double[::1] b not None,
     const int32_t[::1] rank not None,
     const double[::1] v not None,
@@ -152,7 +155,7 @@ def across(
     const double[:, ::1] X not None,     # (m, d) their features
     double[:, ::1] out not None,         # IN-OUT (T, d)
 ):
-    """out_j += sum_i x_i d2L/df_i^2 of the terms of threshold j. O(d terms)."""
+    """Add sum_i x_i d2L/df_i^2, over the terms of threshold j, to out_j. O(d terms)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t i, j, k, d = X.shape[1]
     cdef double weight

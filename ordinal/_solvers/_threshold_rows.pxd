@@ -1,7 +1,7 @@
-"""What kernels of losses over rows and thresholds share: data, sides, chunks of rows.
+"""Data, signs and chunks of rows, shared by losses over rows and thresholds.
 
-Chunks are of a fixed size and may be taken side by side; sums over rows are sums over
-chunks, so no byte depends on the number of threads.
+Chunks have a fixed size, and threads process different ones. Sums over rows are sums
+over chunks, so they do not depend on the number of threads.
 """
 from libc.stdint cimport int32_t
 
@@ -32,5 +32,5 @@ cdef inline Rows rows_of(
 
 
 cdef inline double side(const Rows* q, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """s_ij: where row i should lie from threshold j, above it or below."""
+    """Return s_ij: 1 if row i belongs above threshold j, -1 if below."""
     return 1 if q.rank[i] > j else -1

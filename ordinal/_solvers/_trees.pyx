@@ -1,14 +1,15 @@
 """Sums of regression trees: scores of rows, and what each feature contributes to them.
 
-The nodes of all trees stand one after the other, and so do the leaves: tree t has the
-nodes from first[t] to first[t + 1], and one leaf more, the first of which is leaf
-first[t] + t. A child c >= 0 is node c of the same tree, and ~c of one below 0 a leaf;
-the children of a node have higher numbers than the node, so that no way leads back.
+The nodes of all trees are stored one after the other, and so are the leaves. Tree t has
+the nodes from first[t] to first[t + 1] and one leaf more than nodes; its first leaf is
+leaf first[t] + t. A child c >= 0 is node c of the same tree; a child c < 0 is its leaf
+~c. The children of a node have higher numbers than the node, so there are no cycles.
 
-A row goes left at a node of numbers if x <= threshold, or if x is NaN and
-`missing_left`; at a node of categories if the code x, without its fraction, is in the
-set of the node. NaN, infinite and negative codes are in no set. The rules and the order
-of the sums are those of LightGBM's `predict(raw_score=True)`, with equal bits.
+A row goes left at a numerical node if x <= threshold, or if x is NaN and
+`missing_left`; at a categorical node if its code, which is x truncated to an integer,
+is in the set of the node. NaN, infinite and negative codes are in no set. The rules and
+the order of summation are those of LightGBM's `predict(raw_score=True)`, and so are the
+bits of the result.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
@@ -17,19 +18,19 @@ from libc.string cimport memcpy
 from ._parts cimport parts_of, run_parts
 
 cdef enum:
-    ROWS = 128                # of a block: its features and a tree stay in the L1 cache
-    LANES = 8                 # rows that go down together, to hide the latency of loads
-    STEPS = 2145              # of paths to level 64, with l + 1 steps on level l
+    ROWS = 128                # rows of a block: its features and a tree stay in L1
+    LANES = 8                 # rows that descend together, to hide the latency of loads
+    STEPS = 2145              # path elements down to level 64, l + 1 of them on level l
 
-    FEW = 4                   # rows for which nodes are not packed
+    FEW = 4                   # up to so many rows, packing the nodes does not pay
 
-DEEPEST = 64                  # level of a node, which bounds the memory of a path
-cdef double WALK = 2e-8       # seconds of a row in a tree
-cdef double SHARE = 2e-7      # seconds of a row in a node, for its contributions
+DEEPEST = 64                  # largest level of a node; it bounds the memory of a path
+cdef double WALK = 2e-8       # seconds per row and tree
+cdef double SHARE = 2e-7      # seconds per row and node of contributions
 
 
-cdef struct Node:             # or a leaf, whose children are itself
-    double threshold          # or 32 times the words of the set; the value of a leaf
+cdef struct Node:             # a node, or a leaf, which is its own child
+    double threshold          # or the number of bits of the set, or the value of a leaf
     int32_t feature
     int32_t[2] child
     int32_t words             # first word of the set of categories, or -1
@@ -39,14 +40,14 @@ cdef struct Node:             # or a leaf, whose children are itself
 cdef struct Forest:
     Py_ssize_t T
     const int64_t* first      # (T + 1,)
-    const int32_t* feature    # of nodes, as the next six
+    const int32_t* feature    # per node, as are the next six
     const double* threshold
     const uint8_t* missing_left
     const int32_t* category_set  # its number, or -1
     const int32_t* left
     const int32_t* right
     const int64_t* node_rows
-    const double* value       # of leaves
+    const double* value       # per leaf, as is the next
     const int64_t* leaf_rows
     const int64_t* set_start  # (sets + 1,)
     const uint32_t* words
@@ -58,7 +59,7 @@ cdef struct Walk:
     const Node* nodes         # those of tree t begin at 2 first[t] + t
     const int64_t* first
     const int32_t* depth      # of each tree
-    const uint8_t* by_category  # whether a tree has nodes of categories
+    const uint8_t* by_category  # whether a tree has categorical nodes
     const uint32_t* words
     Py_ssize_t begin, end     # trees
     double* out
@@ -67,6 +68,7 @@ cdef struct Walk:
 cdef inline bint in_set(
     double x, double bits, const uint32_t* words,
 ) noexcept nogil:
+    """Return whether the code x is in a set of `bits` bits."""
     cdef int64_t code
     if not -1 < x < bits:
         return False
@@ -77,13 +79,13 @@ cdef inline bint in_set(
 cdef void pack(
     const Forest* f, Py_ssize_t t, Node* nodes, int32_t* depth, uint8_t* by_category,
 ) noexcept nogil:
-    """The nodes of tree t, its leaves, and how many steps it takes to a leaf."""
+    """Pack the nodes and leaves of tree t, and set its depth and `by_category`."""
     cdef Py_ssize_t at = f.first[t], count = f.first[t + 1] - at, i
     cdef int32_t c, s
     cdef Node* node
     depth[0], by_category[0] = 0, False
     for i in range(count):
-        nodes[i].missing_left = 0        # the level, until the node is packed
+        nodes[i].missing_left = 0        # holds the level until the node is packed
     for i in range(count):
         node = nodes + i
         s = node.missing_left + 1
@@ -111,16 +113,18 @@ cdef void pack(
 
 
 cdef inline int32_t goes_right(const Node* node, double x) noexcept nogil:
-    """Without a branch: half of them would be mispredicted."""
+    """Return 1 for right, 0 for left. There is no branch, because half of them would be
+    mispredicted."""
     return 1 ^ ((x <= node.threshold) | ((x != x) & node.missing_left))
 
 
 cdef void walk_block(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    """Compute the scores of a block of rows, LANES rows at a time."""
     cdef const Walk* w = <Walk*>given
     cdef Py_ssize_t start = part * ROWS, stop = min(w.n, start + ROWS), t, i, last
     cdef int32_t _level, j, k, moved
     cdef int32_t[LANES] at
-    cdef Py_ssize_t[LANES] row           # where its features begin in X
+    cdef Py_ssize_t[LANES] row           # offset of its features in X
     cdef const Node* nodes
     cdef const Node* node
     cdef double x
@@ -131,7 +135,7 @@ cdef void walk_block(void* given, Py_ssize_t part, int worker) noexcept nogil:
         nodes = w.nodes + 2 * w.first[t] + t
         for i from start <= i < stop by LANES:
             last = stop - 1
-            for j in range(LANES):       # beyond the end the last row again
+            for j in range(LANES):       # beyond the end, repeat the last row
                 at[j] = 0
                 row[j] = min(i + j, last) * w.d
             for _level in range(w.depth[t]):
@@ -163,7 +167,7 @@ cdef void walk_block(void* given, Py_ssize_t part, int worker) noexcept nogil:
 cdef inline int32_t next_of(
     const Forest* f, Py_ssize_t node, const double* x,
 ) noexcept nogil:
-    """The child of a node that a row falls into."""
+    """Return the child of a node that a row goes to."""
     cdef double v = x[f.feature[node]]
     cdef int32_t s = f.category_set[node]
     cdef bint left
@@ -178,7 +182,7 @@ cdef inline int32_t next_of(
 cdef double score_of_row(
     const Forest* f, Py_ssize_t begin, Py_ssize_t end, const double* x,
 ) noexcept nogil:
-    """The same for one row, for which it does not pay to pack the nodes."""
+    """Return the score of one row, without packing the nodes."""
     cdef Py_ssize_t t
     cdef int32_t at
     cdef double total = 0
@@ -220,7 +224,7 @@ cdef int read_forest(
 
 def scores(
     const double[:, ::1] X not None,
-    Py_ssize_t begin,                         # trees from begin to end are added up
+    Py_ssize_t begin,                         # first tree of the sum
     Py_ssize_t end,
     double[::1] out not None,                 # OUT (n,)
     int n_threads,
@@ -237,7 +241,8 @@ def scores(
     const int64_t[::1] set_start not None,    # (sets + 1,)
     const uint32_t[::1] words not None,       # (set_start[-1],) bits of the sets
 ):
-    """Sums of the values of the leaves that rows fall into, tree after tree from 0."""
+    """Compute the sum over the trees of the values of the leaves that rows fall into,
+    adding tree after tree to 0."""
     cdef Forest f
     cdef Walk w
     cdef Py_ssize_t t
@@ -275,11 +280,11 @@ def scores(
 # understanding with explainable AI for trees", Nature Machine Intelligence 2:56-67,
 # 2020, Algorithm 2.
 
-cdef struct Step:             # of a path: a feature that splits on it
+cdef struct Step:             # element of a path: a feature that it splits on
     int32_t feature
-    double zero               # share of the rows of training that take it
-    double one                # 1 if the row takes it, else 0
-    double weight             # of the subsets of the features of each size
+    double zero               # fraction of the training rows that follow the path
+    double one                # 1 if the row follows it, else 0
+    double weight             # of subsets of features of the size of its position
 
 
 cdef struct Shares:
@@ -292,7 +297,7 @@ cdef struct Shares:
 cdef void extend(
     Step* path, Py_ssize_t m, double zero, double one, int32_t feature,
 ) noexcept nogil:
-    """Step m of a path that has m so far."""
+    """Append an element to a path of m elements (EXTEND of Algorithm 2)."""
     cdef Py_ssize_t i
     path[m] = Step(feature, zero, one, 1. if m == 0 else 0.)
     for i in range(m - 1, -1, -1):
@@ -301,7 +306,7 @@ cdef void extend(
 
 
 cdef void unwind(Step* path, Py_ssize_t m, Py_ssize_t k) noexcept nogil:
-    """Take step k out of a path whose last step is m."""
+    """Remove element k from a path whose last element is m (UNWIND)."""
     cdef double one = path[k].one, zero = path[k].zero, next = path[m].weight, held
     cdef Py_ssize_t i
     for i in range(m - 1, -1, -1):
@@ -317,7 +322,7 @@ cdef void unwind(Step* path, Py_ssize_t m, Py_ssize_t k) noexcept nogil:
 
 
 cdef double unwound_sum(const Step* path, Py_ssize_t m, Py_ssize_t k) noexcept nogil:
-    """The sum of the weights of the path without step k."""
+    """Return the sum of the weights of the path without element k."""
     cdef double one = path[k].one, zero = path[k].zero, next = path[m].weight
     cdef double total = 0, held
     cdef Py_ssize_t i
@@ -336,8 +341,11 @@ cdef void share_out(
     const Step* parent, Step* path, Py_ssize_t m, double zero, double one,
     int32_t feature,
 ) noexcept nogil:
-    """Add what the leaves under a node or leaf give to each feature; `path` has room
-    for the m steps of `parent`, and for those below."""
+    """Add to phi the contributions of the leaves under a node or leaf (RECURSE).
+
+    `path` has room for a copy of the m elements of `parent`, and for those of all
+    levels below.
+    """
     cdef const Forest* f = &q.f
     cdef Py_ssize_t node, k, i
     cdef int32_t hot, cold
@@ -356,7 +364,7 @@ cdef void share_out(
     k = 1
     while k <= m and path[k].feature != f.feature[node]:
         k += 1
-    if k <= m:                           # one step for all splits on a feature
+    if k <= m:                           # one element for all splits on a feature
         zero_before, one_before = path[k].zero, path[k].one
         unwind(path, m, k)
         m -= 1
@@ -368,14 +376,14 @@ cdef void share_out(
 
 
 cdef inline double rows_of(const Forest* f, Py_ssize_t t, int32_t at) noexcept nogil:
-    """Training rows of a node or leaf of tree t."""
+    """Return the number of training rows of a node or leaf of tree t."""
     return f.node_rows[f.first[t] + at] if at >= 0 else (
         f.leaf_rows[f.first[t] + t + ~at])
 
 
 cdef void share_row(void* given, Py_ssize_t i, int worker) noexcept nogil:
     cdef const Shares* q = <Shares*>given
-    cdef Step[STEPS] path                # of all levels
+    cdef Step[STEPS] path                # paths of all levels
     cdef Py_ssize_t t, j
     for j in range(q.d):
         q.out[i * q.d + j] = 0
@@ -390,23 +398,23 @@ def contributions(
     Py_ssize_t end,
     double[:, ::1] out not None,              # OUT (n, d)
     int n_threads,
-    const int64_t[::1] first not None,        # these as for `scores`
+    const int64_t[::1] first not None,        # these as in `scores`
     const int32_t[::1] feature not None,
     const double[::1] threshold not None,
     const uint8_t[::1] missing_left not None,
     const int32_t[::1] category_set not None,
     const int32_t[::1] left not None,
     const int32_t[::1] right not None,
-    const int64_t[::1] node_rows not None,    # (N,) rows of training there, > 0
+    const int64_t[::1] node_rows not None,    # (N,) number of training rows, > 0
     const double[::1] value not None,
-    const int64_t[::1] leaf_rows not None,    # (N + T,) rows of training there, > 0
+    const int64_t[::1] leaf_rows not None,    # (N + T,) number of training rows, > 0
     const int64_t[::1] set_start not None,
     const uint32_t[::1] words not None,
 ):
-    """Shapley values of the features for the score of each row, where features that
-    are not known take both ways down a tree, each with its share of the training rows.
+    """Compute the Shapley values of the features for the score of every row. At splits
+    on features outside a coalition, both children count, weighted by training rows.
 
-    O(leaves depth^2) for a row and a tree, of at most DEEPEST levels.
+    O(leaves depth^2) per row and tree, of at most DEEPEST levels.
     """
     cdef Shares q
     read_forest(&q.f, first, feature, threshold, missing_left, category_set, left,

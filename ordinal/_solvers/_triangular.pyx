@@ -5,7 +5,7 @@ def lower_inverse(
     const double[:, :] L not None,
     double[:, ::1] out not None,         # OUT, zeros above the diagonal
 ):
-    """out = L^-1, row by row from those above it. O(n^3 / 3)."""
+    """Compute out = L^-1, each row from the rows above it. n^3 / 3 operations."""
     cdef Py_ssize_t i, j, k, n = L.shape[0]
     cdef double factor, scale
     if not (L.shape[1] == out.shape[0] == out.shape[1] == n):

@@ -5,8 +5,8 @@
     p(s) = P(s) - P(s - u),   P(t) = 0 up to -eta, t from eta on, and between them
                               P(t) = (t + eta)^3 (3 eta - t) / (16 eta^3)         (4)
 
-over rows i and thresholds j. Where p is constant, below -eta and above u + eta, an
-entry costs a comparison.
+for rows i and thresholds j. Where p is constant, below -eta and above u + eta, a term
+costs no more than a comparison.
 """
 from libc.stdint cimport int32_t
 
@@ -19,7 +19,7 @@ cdef struct Smooth:
 
 
 cdef inline Smooth plus(double t, double eta) noexcept nogil:
-    """P, its slope and its curvature."""
+    """Return P(t) and its first two derivatives."""
     cdef Smooth out
     cdef double x = t / eta
     if x >= 1:
@@ -34,9 +34,12 @@ cdef inline Smooth plus(double t, double eta) noexcept nogil:
 
 
 cdef inline Smooth cut(double s, double u, double eta) noexcept nogil:
-    """p; above u - eta as u - P(u - s), which rounds to no more than u."""
+    """Return p(s) and its first two derivatives.
+
+    Above u - eta it is computed as u - P(u - s), which is never rounded above u.
+    """
     cdef Smooth out
-    if s <= u - eta:         # always, if u is infinite
+    if s <= u - eta:         # always if u is infinite
         return plus(s, eta)
     out = plus(u - s, eta)
     out.p = u - out.p
@@ -53,7 +56,8 @@ cdef struct Sums:
 
 
 cdef void slopes_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
-    """L and its slopes by the thresholds into by_chunk, by the scores into by_row."""
+    """Compute L of a chunk and its derivatives by the thresholds (by_chunk) and scores
+    (by_row)."""
     cdef Sums* to = <Sums*>given
     cdef const Rows* q = &to.q
     cdef double u = to.u, eta = to.eta
@@ -80,7 +84,7 @@ cdef void slopes_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
 
 
 cdef void curvatures_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
-    """The curvatures by row and threshold, and what they add up to."""
+    """Compute the curvatures of all terms of a chunk, and their row and column sums."""
     cdef Sums* to = <Sums*>given
     cdef const Rows* q = &to.q
     cdef double u = to.u, eta = to.eta
@@ -106,7 +110,7 @@ cdef void curvatures_of(void* given, Py_ssize_t chunk, int worker) noexcept nogi
 
 
 def n_chunks(Py_ssize_t n) -> int:
-    """Rows of the arrays `by_chunk`."""
+    """Return the number of chunks of n rows, the length of the arrays `by_chunk`."""
     return parts_of(n, CHUNK)
 
 
@@ -122,7 +126,7 @@ def slopes(
     double[:, ::1] by_chunk not None,    # OUT (n_chunks, 1 + T) parts of L, dL/db
     int n_threads,
 ):
-    """L and its gradient by scores and thresholds. O(n T)."""
+    """Compute L and its gradient by scores and thresholds. O(n T)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
@@ -146,7 +150,8 @@ def curvatures(
     double[:, ::1] by_chunk not None,    # OUT (n_chunks, T) parts of its column sums
     int n_threads,
 ):
-    """The curvature of every term: d2L/df_i^2, d2L/db_j^2, and -D across. O(n T)."""
+    """Compute the curvature D_ij of every term, and its sums by row, d2L/df_i^2, and by
+    threshold, d2L/db_j^2; d2L/df_i db_j is -D_ij. O(n T)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
@@ -163,7 +168,7 @@ def loss(
     double eta,
     double[:, ::1] out not None,         # OUT (len(s), 3) p, p', p''
 ):
-    """p and its derivatives at slacks s."""
+    """Compute p and its derivatives at slacks s."""
     cdef Py_ssize_t i
     cdef Smooth at
     if not (out.shape[0] == s.shape[0] and out.shape[1] == 3):

@@ -6,15 +6,15 @@ from ._simd cimport simd, simd_loops
 
 def direction(
     const double[:, ::1] steps not None,      # (m, p) s of the last steps, in a ring
-    const double[:, ::1] changes not None,    # (m, p) y, of the gradient by each
+    const double[:, ::1] changes not None,    # (m, p) y, the changes of the gradient
     const double[::1] rho not None,           # (m,) 1 / s'y
-    Py_ssize_t newest,                        # row of the last one
-    Py_ssize_t count,                         # how many there are, 1..m
+    Py_ssize_t newest,                        # row of the last step
+    Py_ssize_t count,                         # number of stored steps, 1..m
     const double[::1] gradient not None,      # (p,)
     double[::1] weights not None,             # OUT (m,)
     double[::1] out not None,                 # OUT (p,)
 ):
-    """out = -H gradient, where H is the inverse Hessian that the pairs (s, y) imply."""
+    """Compute -H gradient, with the inverse Hessian H that the pairs (s, y) imply."""
     cdef Py_ssize_t i, k, m = steps.shape[0], p = steps.shape[1]
     cdef int32_t first = 0
     cdef double c
@@ -27,7 +27,7 @@ def direction(
     with nogil:
         for i in range(p):
             out[i] = -gradient[i]
-        for i in range(count):                # from the last one back
+        for i in range(count):                # from the newest step to the oldest
             k = (newest - i + m) % m
             weights[k] = rho[k] * loops.dot(&steps[k, 0], &out[0], p)
             c = -weights[k]
@@ -35,7 +35,7 @@ def direction(
         c = 1 / (rho[newest] * loops.dot(&changes[newest, 0], &changes[newest, 0], p))
         for i in range(p):
             out[i] *= c
-        for i in range(count):                # from the first one on
+        for i in range(count):                # from the oldest step to the newest
             k = (newest - count + 1 + i + m) % m
             c = weights[k] - rho[k] * loops.dot(&changes[k, 0], &out[0], p)
             loops.combine_rows(&out[0], &steps[k, 0], p, &first, &c, 1, p)

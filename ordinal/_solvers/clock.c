@@ -1,4 +1,4 @@
-/* A file of its own: <windows.h> defines `near`, `far` and more words as macros. */
+/* This is a separate file because <windows.h> defines `near`, `far` and more as macros. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #endif

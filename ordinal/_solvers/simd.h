@@ -1,10 +1,10 @@
-/* Inner loops that must run at the vector width of the processor at hand.
+/* Inner loops that run at the vector width of the processor.
  *
  * simd_loops.h holds each loop once, as plain C that compilers vectorise. simd.c
  * compiles it for every level the compiler can target and picks the best one the
  * processor has, so that a wheel built for plain x86-64 loses no speed. Levels
- * differ in rounding (fused multiply-add), never in the order of a reduction that
- * a caller can see: results do not depend on the number of threads.
+ * differ in rounding (fused multiply-add), but reductions that a caller can see have
+ * the same order: results do not depend on the number of threads.
  */
 #ifndef ORDINAL_SIMD_H
 #define ORDINAL_SIMD_H
@@ -17,7 +17,7 @@
 
 enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
 enum { XOFM_LANES = 4 };  /* rows of XOFM's tables are padded to it */
-enum { PIECEWISE_ROWS = 256 }; /* of a sum in the precision of the scores */
+enum { PIECEWISE_ROWS = 256 }; /* rows of a sum in the precision of the scores */
 enum { GRAM_LANES = 8 };  /* rows of standardised features are padded to twice that */
 
 typedef struct {
@@ -82,8 +82,8 @@ typedef struct {
                        const double *keep, const double *floor, const uint8_t *squared,
                        double *W);
 
-  /* Linear cumulative models: the terms of n rows, six rows of `out`; features that are
-   * centred and scaled, their products with coefficients, and sums of them over rows. */
+  /* Linear cumulative models: the terms of n rows, six rows of `out`; standardised
+   * features, their products with coefficients, and weighted sums of them over rows. */
   void (*logit_terms)(const double *a, const double *b, const double *delta, ptrdiff_t n,
                       double *out, ptrdiff_t stride);
   void (*logit_slopes)(const double *a, const double *b, ptrdiff_t n, double *g,
@@ -100,17 +100,17 @@ typedef struct {
                         const double *W, ptrdiff_t width, ptrdiff_t n, ptrdiff_t d,
                         const double *c, int lower, double *out, ptrdiff_t ldo);
 
-  /* Networks, whose arrays have a column for each of n rows: the loss of an output s
-   * against the codes rank > k, in its place share times the slope, and the sum of these;
-   * H = (1 - H H) V'G for h units and m outputs. And <x, y>. */
+  /* Networks, whose arrays have one column per row of the data: the loss of an output s
+   * as a prediction of rank > k, which is replaced by share times the derivative, and
+   * the sum of these; H = (1 - H H) V'G for h units and m outputs; and <x, y>. */
   double (*code_terms)(double *s, double t, const int32_t *rank, int32_t k,
                        const double *share, int squared, ptrdiff_t n, double *by_s);
   void (*bend)(double *H, const double *V, const double *G, ptrdiff_t h, ptrdiff_t m,
                ptrdiff_t n);
   double (*dot)(const double *x, const double *y, ptrdiff_t n);
 
-  /* Piecewise linear losses: proximal steps of one group, slopes along a line,
-   * and how the slope by a threshold rises along a grid of them. */
+  /* Piecewise linear losses: proximal steps of one group, slopes along a line, and the
+   * derivative by a threshold tabulated on a grid. */
   void (*piecewise_point_f32)(const float *f, const int32_t *rank, const float *weight,
                               const float *g, const float *table, ptrdiff_t r, double b,
                               double sigma, ptrdiff_t n, float *t, float *inside,
@@ -150,7 +150,7 @@ const simd_loops *simd(void);
 /* Name of the i-th level that this build and processor can run, or NULL. */
 const char *simd_level(int i);
 
-double simd_seconds(void); /* a monotonic clock, without the interpreter */
+double simd_seconds(void); /* a monotonic clock that does not need the interpreter */
 int simd_try_lock(int32_t *lock);
 void simd_unlock(int32_t *lock);
 

@@ -1,6 +1,6 @@
-/* Terms of the logit link: included by simd_loops.h, once a level. */
+/* Terms of the logit link; simd_loops.h includes this file once per level. */
 
-/* log p, where p + rest = 1 and both are known to their last digits: 2 atanh s with
+/* log p, given p and rest = 1 - p, both to full precision: 2 atanh s with
  * s = f / (2 + f), of f = -rest where p is near 1, else of p = 2^k (1 + f) with 1 + f
  * between the roots of 1/2 and 2; first dropped term s^22 / 23 < 2^-59. */
 static inline double FN(log_f64)(double p, double rest) {
@@ -70,7 +70,7 @@ static void FN(logit_terms)(const double *restrict a, const double *restrict b,
   }
 }
 
-/* g and -(c1 + c2) alone, with the bits that `logit_terms` gives them. */
+/* g and -(c1 + c2) alone, with the same bits as those of `logit_terms`. */
 static void FN(logit_slopes)(const double *restrict a, const double *restrict b,
                              ptrdiff_t n, double *restrict g, double *restrict bend) {
 #pragma omp simd

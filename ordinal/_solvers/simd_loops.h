@@ -1,8 +1,8 @@
-/* The loops of simd.h for one level: included by simd.c once a level, with LEVEL
- * set and the compiler's target switched. No include guard, on purpose.
+/* The loops of simd.h for one level. simd.c includes this file once per level, with LEVEL
+ * and the compiler's target set; hence there is no include guard.
  *
- * `omp simd reduction` lets the compiler reorder just the reduction it names;
- * nothing here is compiled with -ffast-math, so NaN and infinity stay themselves.
+ * `omp simd reduction` allows the compiler to reorder only the named reduction. Nothing
+ * is compiled with -ffast-math, so NaN and infinity are respected.
  */
 
 static float FN(smo_update)(float *restrict R, float *restrict L,
@@ -20,7 +20,7 @@ static float FN(smo_update)(float *restrict R, float *restrict L,
   return R_min;
 }
 
-/* The same for the segments of a block, one a threshold, with both extremes of each. */
+/* The same for the segments of a block, one per threshold, with both extremes of each. */
 static void FN(threshold_update)(float *restrict R, float *restrict L,
                                  const float *restrict Ki, const float *restrict Kj,
                                  float t, const ptrdiff_t *start, ptrdiff_t T,
@@ -65,8 +65,8 @@ static float FN(smo_gain)(const float *restrict L, const float *restrict Ki,
   return best;
 }
 
-/* First k with x[k] == value, or -1. Where in a stretch is a minimum, not a search: its
- * steps could not be foreseen. */
+/* The first k with x[k] == value, or -1. Within a stretch it is found by a minimum, since
+ * the branches of a search would be mispredicted. */
 static ptrdiff_t FN(find)(const float *restrict x, float value, ptrdiff_t m) {
   enum { STRIDE = 4 * SIMD_LANES };
   for (ptrdiff_t k = 0; k < m; k += STRIDE) {
@@ -114,8 +114,8 @@ static void FN(mirror_rows)(float *block, ptrdiff_t m, ptrdiff_t first,
     for (ptrdiff_t b = 0; b < a; b += TILE) {
       for (int i = 0; i < TILE; i++)
         memcpy(x + i * TILE, block + (b + i) * m + a, TILE * sizeof *x);
-      /* a perfect shuffle moves the first bit of an index behind its last: as many as
-       * there are bits in half of it change rows and columns */
+      /* a perfect shuffle rotates the bits of an index; half as many shuffles as bits
+       * exchange rows and columns */
       for (int bit = 1; bit < TILE; bit *= 2) {
         for (int k = 0; k < HALF; k++) {
           y[2 * k] = x[k];
@@ -131,8 +131,8 @@ static void FN(mirror_rows)(float *block, ptrdiff_t m, ptrdiff_t first,
   }
 }
 
-/* R and L less mid, and their extremes. Counts the variables inside a linear piece
- * (returned), and the others that could improve on an equality multiplier of -mid. */
+/* R - mid and L - mid, and their extremes. Returns the number of variables inside a linear
+ * piece; `waiting` counts the others that violate optimality for b = mid. */
 static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G,
                          const double *restrict lo, const double *restrict hi,
                          const double *restrict pn, const double *restrict pp,
@@ -287,8 +287,8 @@ static inline float FN(exp_f32)(float x) {
   return x > -87.f ? p * scale : 0.f;
 }
 
-/* What exponentials in double share. With n the nearest whole number to x / log 2 and
- * r = x - n log 2: r, and n in the low bits of `shifted`; */
+/* Parts of exponentials in double. With n the nearest integer to x / log 2, this returns
+ * r = x - n log 2, and n in the low bits of `shifted`; */
 static inline double FN(exp_reduced)(double x, double *shifted) {
   const double magic = 6755399441055744.0;
   double n;
@@ -322,9 +322,9 @@ static inline double FN(exp_scale)(double shifted) {
   return scale;
 }
 
-/* exp in double: first dropped term r^14/14! < 2^-57. It is 0 below -87 here too:
- * beside a diagonal of 1 that is the same, and smaller values would have products in the
- * factor or the inverse of their matrix that are subnormal, and many times slower. */
+/* exp in double; the first dropped term is r^14/14! < 2^-57. It is 0 below -87, as in
+ * floats: this makes no difference beside a diagonal of 1, and smaller values would lead
+ * to subnormal products in factors of the matrix, which are many times slower. */
 static inline double FN(exp_f64)(double x) {
   double shifted;
   const double r = FN(exp_reduced)(x > -87. ? x : -87., &shifted);
@@ -440,8 +440,8 @@ static void FN(xofm_scatter)(const int32_t *restrict node, const double *restric
   }
 }
 
-/* Values of XOFM's nodes from its pieces W: sums from below where kind is 1, from above
- * where it is -1, else their own. The last piece of a feature is its own node always. */
+/* Values of XOFM's nodes from its pieces W: sums from below for kind 1, from above for
+ * kind -1, and W itself otherwise. The last piece of a feature, for NaN, is never summed. */
 static void FN(xofm_spread)(const int32_t *restrict first, const int8_t *restrict kind,
                             ptrdiff_t d, ptrdiff_t m, const double *restrict W,
                             double *restrict table) {
@@ -496,8 +496,8 @@ static void FN(xofm_gather)(const int32_t *restrict first, const int8_t *restric
   }
 }
 
-/* W = max(keep W - step dW, floor), all three a column; where `squared`, column 0 is the
- * square of what descends, whose slope is twice the root times its own. */
+/* W = max(keep W - step dW, floor), with keep and floor per column. Where `squared`,
+ * column 0 is the square of the parameter v that descends, whose slope is 2 v dW. */
 static void FN(xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *restrict dW,
                              double step, const double *restrict keep,
                              const double *restrict floor,
@@ -514,8 +514,8 @@ static void FN(xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *restrict dW
   }
 }
 
-/* exp(x) - 1 = scale (1 + tail) - 1 for -708 <= x <= 0, where tail is small beside 1 and
- * known to its own last digit; first dropped term r^14/15! < 2^-61. */
+/* exp(x) - 1 = scale (1 + tail) - 1 for -708 <= x <= 0, where tail is small and accurate to
+ * its own last digit; the first dropped term is r^14/15! < 2^-61. */
 static inline double FN(expm1_f64)(double x, double *exponential) {
   double shifted;
   const double r = FN(exp_reduced)(x > -708. ? x : -708., &shifted);
@@ -548,7 +548,7 @@ static void FN(standardise)(const double *restrict X, ptrdiff_t ldx, ptrdiff_t n
   }
 }
 
-/* out_i += <V_i, coef>, of vectors that zeros fill to a multiple of GRAM_LANES. */
+/* out_i += <V_i, coef>; vectors are padded by zeros to a multiple of GRAM_LANES. */
 static void FN(row_products)(const double *restrict V, ptrdiff_t stride, ptrdiff_t n,
                              const double *restrict coef, double *restrict out) {
   for (ptrdiff_t i = 0; i < n; i++, V += stride) {

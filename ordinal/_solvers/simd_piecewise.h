@@ -1,5 +1,5 @@
-/* Proximal steps on piecewise linear losses in one precision: included by simd_loops.h
- * once a precision, with REAL and PL(name) set. See _piecewise_linear.pyx for (1) and (2).
+/* Proximal steps on piecewise linear losses in one precision. simd_loops.h includes this
+ * file once per precision, with REAL and PL(name) set. (1) and (2): _piecewise_linear.pyx.
  *
  * `table` has four rows of r: lo, hi, pn and pp by rank. Sums are taken in REAL over
  * PIECEWISE_ROWS rows, and in double across them.
@@ -58,8 +58,8 @@ static void PL(point)(const REAL *f, const int32_t *rank, const float *weight,
   }
 }
 
-/* One group: the slope of its envelopes at length x of the way from b and f to
- * b + db and `end`. */
+/* One group: the slope of its envelopes at length x of the line from (b, f) to
+ * (b + db, end). */
 static double PL(slope)(const REAL *f, const REAL *end, const int32_t *rank,
                         const float *weight, const REAL *g, const REAL *table,
                         ptrdiff_t r, double b, double db, double x, double sigma,
@@ -97,9 +97,9 @@ static inline ptrdiff_t PL(cell)(const double *grid, ptrdiff_t K, double e) {
   return high;
 }
 
-/* One group: out[0] is the slope of its losses by the threshold at grid[0], out[k] by how
- * much it rises up to grid[k], out[K] by how much after all. A loss rises by -lo at
- * f + pn and by hi at f + pp. Most do so beyond the ends of the grid. */
+/* One group: out[0] is the derivative of its losses by the threshold at grid[0], out[k]
+ * its increase up to grid[k], out[K] its increase beyond the grid. The slope of a loss
+ * rises by -lo at f + pn and by hi at f + pp, mostly beyond the ends of the grid. */
 static void PL(jumps)(const REAL *f, const int32_t *rank, const float *weight,
                       const REAL *table, ptrdiff_t r, const double *grid, ptrdiff_t K,
                       ptrdiff_t n, double *out) {
