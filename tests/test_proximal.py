@@ -12,16 +12,22 @@ from oracles import qp_optimum
 import ordinal
 from ordinal._programs.losses import Losses, best_thresholds
 from ordinal._programs.proximal import (
-    Mixed,
+    KernelValues,
+    MixedSums,
     Start,
-    Values,
     cold,
     dual_value,
     finished,
     shares,
     solve,
 )
-from ordinal._programs.sums import CHUNK, Kept, Leading, LocalSums, RowSums
+from ordinal._programs.sums import (
+    CHUNK,
+    CachedFeatures,
+    LeadingFeatures,
+    LocalSums,
+    RowSums,
+)
 from ordinal._watch.convergence import Status
 from ordinal.kernels import RBF, LinearARD, Polynomial
 from ordinal.kernels.basis_rows import sample_sizes
@@ -83,7 +89,7 @@ def made(n=300, r=4, m=40, seed=0):
 
 def sums_of(Z, y, losses, weight=None, dtype=np.float64, n_threads=1):
     weight = np.ones(len(y)) if weight is None else weight
-    Z, weight = Kept(Z.astype(dtype)), weight.astype(np.float32)
+    Z, weight = CachedFeatures(Z.astype(dtype)), weight.astype(np.float32)
     return LocalSums(RowSums(Z, y, weight, losses, n_threads, dtype))
 
 
@@ -133,7 +139,7 @@ def test_sums_are_those_of_the_formulas(seed):
     v = b - (Z @ w)[:, None]
     t = dense.moved(v, 0, sigma)
     sums.at(w, b, sigma)
-    sums.take()  # g of what follows
+    sums.accept()  # g of what follows
 
     w, b, g = rng.normal(size=m), rng.normal(size=T), t
     before, v = v, b - (Z @ w)[:, None]
@@ -445,7 +451,7 @@ def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
     optimum = fit(sums, 1e-6)
     here = optimum.here
     sums.at(here.w, here.b, here.sigma)
-    sums.take()
+    sums.accept()
     away = Start(0 * here.w, here.b, 1e-12 * here.sigma, here.nu, 1e-12)
     known = optimum.w, optimum.b
     found = fit(sums, 1e-5, away, known=known)
@@ -474,7 +480,7 @@ def test_the_end_is_in_double():
         monitor = Monitor("test", 1e-7)
         single = solve(sums, cold(sums.m, losses, np.zeros(2)), 1e-7, monitor)
         stalled.append(single.status is Status.STALLED)
-        double = partial(sums.in_double, Values(features, X))
+        double = partial(sums.in_double, KernelValues(features, X))
         found = finished(single, double, features, 1e-7, monitor, 200)
         assert found.status is Status.CONVERGED
         assert 0 <= found.rel_gap <= 1e-7
@@ -508,7 +514,7 @@ def test_rows_may_give_kernel_values_instead_of_features():
     Z, y = made(2 * CHUNK + 100, m=20)
     M = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
 
-    class Values(Kept):
+    class KernelValues(CachedFeatures):
         def mixing(self, chunk):
             return M if chunk.start == CHUNK else None
 
@@ -520,14 +526,14 @@ def test_rows_may_give_kernel_values_instead_of_features():
     one = np.ones(len(y), np.float32)
     values, kept = (
         LocalSums(RowSums(features(Z), y, one, losses, 2, np.float64))
-        for features in (Values, Kept)
+        for features in (KernelValues, CachedFeatures)
     )
     places = [np.linspace(-1, 1, 20) + k for k in (0, 1)]
     b, keep = np.array([-1.0, 0.0, 1.0]), np.eye(2, 3) + 0.5
     for sums in (values, kept):
         sums.at(places[0], b, 0.5)
-        sums.take()
-        sums._go(places[1], b, 0.5)  # scores are computed when they are asked for
+        sums.accept()
+        sums._move_to(places[1], b, 0.5)  # scores are computed when they are asked for
     lengths = np.array([0.5, 2.0])
     assert_allclose(values.slopes(lengths), kept.slopes(lengths), rtol=1e-9)
     here, there = (sums.at(places[1], b + 0.1, 0.5) for sums in (values, kept))
@@ -544,8 +550,8 @@ def test_curvature_of_mixed_features_in_tiles():
     w, b = np.linspace(-1, 1, 1100) / 300, np.array([-1.0, 0.0, 1.0])
     found = []
     for features, n_threads in ((Z, 1), (Z, 2), (Z @ M, 1)):
-        rows = RowSums(Kept(features), y, one, losses, n_threads, np.float64)
-        sums = LocalSums(rows) if found[1:] else Mixed(LocalSums(rows), M)
+        rows = RowSums(CachedFeatures(features), y, one, losses, n_threads, np.float64)
+        sums = LocalSums(rows) if found[1:] else MixedSums(LocalSums(rows), M)
         assert sums.at(w, b, 0.5).inside.all()
         found.append(np.tril(sums.curvature(1.0)))
     assert_array_equal(found[0], found[1])
@@ -558,7 +564,10 @@ def test_leading_features_are_the_first_columns():
     one = np.ones(len(y), np.float32)
     few, columns = (
         LocalSums(RowSums(features, y, one, losses, 1, np.float64))
-        for features in (Leading(Kept(Z), 7), Kept(Z[:, :7].copy()))
+        for features in (
+            LeadingFeatures(CachedFeatures(Z), 7),
+            CachedFeatures(Z[:, :7].copy()),
+        )
     )
     w, b = np.linspace(-1, 1, 7), np.array([-1.0, 0.0, 1.0])
     points = [sums.at(w, b, 0.5) for sums in (few, columns)]
@@ -570,7 +579,7 @@ def test_leading_features_are_the_first_columns():
 def test_costly_features_change_nothing_but_rounding():
     Z, y = made(CHUNK + 100, m=20)
 
-    class Costly(Kept):
+    class Costly(CachedFeatures):
         def __init__(self, Z):
             super().__init__(Z)
             self.costly = True
@@ -579,7 +588,7 @@ def test_costly_features_change_nothing_but_rounding():
     one = np.ones(len(y), np.float32)
     costly, kept = (
         LocalSums(RowSums(features(Z), y, one, losses, 1, np.float64))
-        for features in (Costly, Kept)
+        for features in (Costly, CachedFeatures)
     )
     w, b, keep = np.linspace(-1, 1, 20), np.array([-1.0, 0.0, 1.0]), np.eye(2, 3) + 0.5
     assert_allclose(costly.at(w, b, 0.5).back, kept.at(w, b, 0.5).back, rtol=1e-10)

@@ -20,7 +20,7 @@ from ordinal._programs.on_basis import (
     cached_chunks,
     needed,
 )
-from ordinal._programs.sums import CHUNK, Kept, LocalSums, RowSums
+from ordinal._programs.sums import CHUNK, CachedFeatures, LocalSums, RowSums
 from ordinal._rows.sums import Node, merged, whole
 from ordinal._rows.transport import (
     Event,
@@ -35,16 +35,16 @@ from ordinal.kernels import RBF
 SIZES = [CHUNK + 100, 500, 2 * CHUNK, 900, 300]
 
 
-class Block(Kept):
+class Block(CachedFeatures):
     """Features of rows that some can be taken of."""
 
     def __init__(self, Z):
         super().__init__(Z)
-        self.restricted_to = lambda numbers: Kept(Z[numbers])
+        self.restricted_to = lambda numbers: CachedFeatures(Z[numbers])
 
 
 def in_double(Z):
-    return Kept(Z + 1e-5)
+    return CachedFeatures(Z + 1e-5)
 
 
 def features(block, room, n_threads):
@@ -99,12 +99,14 @@ class Blocks(LocalSums):
                 rows = stratified(y, round(share * len(y)), rng)
             Z, y = Z[rows], y[rows]
             weight = np.ones(len(y), np.float32)
-            self.sums.append(LocalSums(RowSums(Kept(Z), y, weight, losses, 1)))
+            self.sums.append(
+                LocalSums(RowSums(CachedFeatures(Z), y, weight, losses, 1))
+            )
         self.n, self.m, self.losses = 0, blocks[0][0].shape[1], losses
 
-    def take(self):
+    def accept(self):
         for sums in self.sums:
-            sums.take()
+            sums.accept()
 
     def in_double(self):
         new = copy.copy(self)
@@ -114,9 +116,9 @@ class Blocks(LocalSums):
         ]
         return new
 
-    def _go(self, *point):
+    def _move_to(self, *point):
         for sums in self.sums:
-            sums._go(*point)
+            sums._move_to(*point)
 
     def _sum(self, *question):
         return pairwise(sums._sum(*question) for sums in self.sums)
@@ -153,7 +155,9 @@ def test_bytes_do_not_depend_on_who_holds_or_loses_rows(method, lose, groups):
     every = same_fit(here, there, 1e-3, some.end)
     same_fit(here.in_double(), there.in_double(), 1e-6, every.here)
     assert (workers.behind > 0) == (lose > 0)
-    together = LocalSums(RowSums(Kept(Z), y, np.ones(len(y), np.float32), losses, 1))
+    together = LocalSums(
+        RowSums(CachedFeatures(Z), y, np.ones(len(y), np.float32), losses, 1)
+    )
     whole = fit(together, 1e-3)
     assert every.primal <= whole.primal + 1e-3 * abs(whole.primal)
     assert every.dual <= whole.primal  # a bound of the same problem
@@ -201,7 +205,7 @@ def test_an_interrupted_question_is_asked_again():
     there = begun(RemoteState(workers, needed), losses)
     for sums in (here, there):
         sums.at(w, b, 0.1)
-        sums.take()
+        sums.accept()
     real = workers.ask
 
     def interrupted(questions):
@@ -214,14 +218,16 @@ def test_an_interrupted_question_is_asked_again():
     workers.ask = real
     for sums in (here, there):
         sums.at(0.5 * w, b, 0.1)
-        sums.take()
+        sums.accept()
     np.testing.assert_array_equal(
         there.at(w, b, 0.2).back, here.at(w, b, 0.2).back, strict=True
     )
     assert workers.behind == 1
 
 
-moves = st.lists(st.sampled_from(["begin", "go", "go", "take"]), max_size=12)
+moves = st.lists(
+    st.sampled_from(["begin", "move_to", "move_to", "accept"]), max_size=12
+)
 
 
 @given(moves, st.integers(0, 12))
@@ -232,11 +238,12 @@ def test_dropped_events_are_overwritten(names, known):
     Z, y = rng.normal(size=(30, 2)), rng.integers(0, 3, 30).astype(np.int32)
     given_ = {
         "begin": lambda k: (svor_losses("svorim", 3, 1.0 + k), 2, 1, 0),
-        "go": lambda k: (rng.normal(size=2), rng.normal(size=2), 0.3),
-        "take": lambda k: (),
+        "move_to": lambda k: (rng.normal(size=2), rng.normal(size=2), 0.3),
+        "accept": lambda k: (),
     }
     every = [
-        Event(name, given_[name](k)) for k, name in enumerate(["begin", "go", *names])
+        Event(name, given_[name](k))
+        for k, name in enumerate(["begin", "move_to", *names])
     ]
     known = min(known, len(every))
     answers = []
@@ -260,7 +267,7 @@ def test_dropped_events_are_overwritten(names, known):
     for one, other in zip(answers[:4], answers[4:], strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
-    assert len(needed(every)) <= 3 + 2 * names.count("take")
+    assert len(needed(every)) <= 3 + 2 * names.count("accept")
 
 
 @given(st.integers(1, 40), st.sets(st.integers(1, 39)), st.randoms())

@@ -1,4 +1,9 @@
-"""The basis of a fit, from its argument and its rows."""
+"""The basis of a fit: its rows, from the argument `basis`, and the features on it.
+
+A fit reads its argument (`read`), finds the number of basis rows if that is "auto"
+(`enough_rows`), and computes features on them (`chosen`), which the folds of a link
+share (`features_among`).
+"""
 
 from __future__ import annotations
 
@@ -19,13 +24,14 @@ from ..kernels import Linear, LinearARD, Precomputed
 from ..kernels.basis_rows import choose, stratified, sufficient_size
 from ..kernels.features import ColumnFeatures, Features, row_features
 from ..kernels.functions import is_linear
-from .folds import hold_out, split_problem
+from .folds import hold_out, sample_problem, split_problem
 from .preparation import PreparedWithKernel
 
-_LEAST_PER_FEATURE = 4
-_MANY, _WIDEST = 2000, 1000  # rows and columns of a linear kernel: tools/bench/scale.py
-# Bounds of the size of a basis that is to be found, and the number of rows that are
-# required for each basis row above _FEW.
+# Columns of a linear kernel are the basis from _MANY rows on, up to _WIDEST columns and
+# with _LEAST_PER_FEATURE rows per column: as measured by tools/bench/scale.py.
+_MANY, _WIDEST, _LEAST_PER_FEATURE = 2000, 1000, 4
+# Bounds of the size of a basis for "auto", and the number of rows that are required for
+# each basis row above _FEW.
 _LEAST_BASIS, _MOST_BASIS, _FOR_EACH, _FEW = 100, 4000, 16, 1000
 TRIAL_GAP = 1e-2  # relative gap of trial models, which determine the size of a basis
 _HELD_OUT = 20_000  # hold-out rows that judge trial models
@@ -37,25 +43,26 @@ def read(
 ) -> BasisChoice | None:
     """Return how a fit chooses its basis, or None for the whole kernel matrix.
 
-    With a linear kernel and few columns the unit vectors are a basis that leaves
-    nothing out. Fits of many rows take it, unless they begin at duals.
+    With a linear kernel and few columns, the unit vectors are a basis on which the
+    kernel is exact. Fits of many rows use it, unless they begin at dual variables
+    (`by_duals`).
     """
     n, d = problem.n_samples, problem.n_features
     if basis is not None:
         return read_choice(basis, n, d)
     # With fewer rows, the kernel matrix is small, and dual variables are available.
-    few = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
-    return (
-        BasisChoice("columns") if few and is_linear(kernel) and not by_duals else None
-    )
+    has_few_columns = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
+    by_columns = has_few_columns and is_linear(kernel) and not by_duals
+    return BasisChoice("columns") if by_columns else None
 
 
-def held_for(
+def in_memory(
     choice: BasisChoice | None, prepared: PreparedWithKernel
 ) -> PreparedWithKernel:
-    """Return a prepared fit with its rows in memory if it needs the kernel matrix.
+    """Read the rows of a prepared fit into memory if it has no basis.
 
-    Raises ValueError for many rows that are read in chunks.
+    Raises ValueError for rows in chunks if they are so many that their kernel matrix
+    would not be small.
     """
     problem = prepared.problem
     if choice is not None or not isinstance(problem, ChunkedProblem):
@@ -96,18 +103,14 @@ def enough_rows(
 ) -> BasisChoice:
     """Find how many random basis rows are enough, judged by hold-out errors.
 
-    `fit` makes the model of a part of the problem. Because a fit costs the square of
-    the number of basis rows, that number is bounded so that a fit costs no more than
-    one to the whole kernel matrix.
+    `fit` fits a model to a part of the problem on a basis. For very many rows and for
+    rows in chunks, a sample in memory determines the number.
     """
     n = problem.n_samples
     if isinstance(problem, ChunkedProblem) or n > _MOST_ROWS:
         rng = np.random.default_rng(seed)
         rows = stratified(problem.rank, min(n, _MOST_ROWS), rng)
-        if isinstance(problem, ChunkedProblem):
-            problem = problem.part(rows)
-        else:
-            problem = split_problem(problem, kernel, rows, rows[:0])[0]
+        problem = sample_problem(problem, kernel, rows)
     n, ranks = problem.n_samples, np.count_nonzero(problem.present)
     if n < 2 * (_LEAST_BASIS + ranks):
         return BasisChoice("random", n)
@@ -117,13 +120,14 @@ def enough_rows(
     part, X = split_problem(problem, kernel, train, test)
 
     def losses_at(m: int) -> np.ndarray:
+        """Return the weighted error in ranks of each hold-out row for m basis rows."""
         model = fit(part, BasisChoice("random", m))
         rank = ranks_of(model.predict(X), problem.classes)
         off = np.abs(rank - problem.rank[test])
         return np.asarray(off * problem.weight[test])
 
-    # A fit costs n m^2: this bound keeps it below the n^2 of the kernel matrix,
-    # roughly.
+    # A fit costs n m^2, and the kernel matrix n^2 values: the bound keeps the former
+    # below the latter, apart from constant factors.
     most = min(train.size, _MOST_BASIS, max(n // _FOR_EACH, _FEW))
     return BasisChoice("random", sufficient_size(losses_at, _LEAST_BASIS, most))
 
@@ -135,10 +139,10 @@ def features_among(
     rows: np.ndarray,
     n_threads: int,
 ) -> Features:
-    """Return the features for a problem of these rows.
+    """Return the features for a problem of some of the rows, X, such as a fold.
 
-    A precomputed kernel identifies rows by number, so only the basis rows among these
-    rows form the basis.
+    `rows` are their numbers in the whole problem. A precomputed kernel identifies rows
+    by number: the basis of the part are those basis rows that it contains.
     """
     if not isinstance(kernel, Precomputed):
         return features

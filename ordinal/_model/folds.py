@@ -1,6 +1,4 @@
-"""Folds and hold-out splits with every rank in its share, and links that are fitted on
-scores of rows that the model was not fitted to.
-"""
+"""Stratified folds and hold-out splits, and links fitted to out-of-fold scores."""
 
 from __future__ import annotations  # numpy.random is slow to import
 
@@ -37,11 +35,13 @@ class FoldSplit:
     ----------
     problem : Problem
         Training set of the fold.
-    train : numbers of its rows in the whole problem
-    test : numbers of the rows that are scored
-    weight : (len(test),) array
+    train : (n_train,) array
+        Numbers of its rows in the whole problem.
+    test : (n_test,) array
+        Numbers of the rows of the fold, which are scored.
+    weight : (n_test,) array
         Share of their weight that is scored in this fold.
-    X_test : their features
+    X_test : (n_test, d) matrix
     """
 
     problem: Problem
@@ -55,8 +55,8 @@ class FoldSplit:
 class FewFolds:
     """Folds of some rows.
 
-    A sample of very many rows determines a link as well as all of them. The other rows
-    are in the training set of every fold.
+    They are for very many rows, of which a sample determines a link as well as all do.
+    The other rows are in the training set of every fold.
 
     Attributes
     ----------
@@ -98,10 +98,8 @@ def draw_few_folds(
             drawn.append(of_rank)
         rows = np.sort(np.concatenate(drawn))
     some = problem
-    if isinstance(problem, ChunkedProblem):
-        some = problem.part(rows)
-    elif n > _MOST:
-        some, _ = split_problem(problem, kernel, rows, rows[:0])
+    if isinstance(problem, ChunkedProblem) or n > _MOST:
+        some = sample_problem(problem, kernel, rows)
     share = fold_shares(some, rng, kernel)
     r = problem.n_classes
     of_all = np.bincount(rank, problem.weight, r)
@@ -155,12 +153,14 @@ def dealt_shares(
         units = np.maximum(1, np.floor(weight / unit + _ROUNDING))
         if units.sum() < 2:
             continue
-        # the units of the rank on a line, and on it the piece of every row
+        # The units of the rank lie on a line one after the other, and every row covers
+        # an interval of it.
         ends = np.cumsum(problem.sample_weight[rows] * (units / weight)[heap])
         whole = np.rint(ends)
         ends = np.where(np.abs(ends - whole) < _ROUNDING * whole, whole, ends)
         pieces = np.diff(_scored(dealt + np.append(0.0, ends)), axis=0)
-        lost = ~pieces.any(axis=1)  # in rounding: as light rows beside heavy ones are
+        # Rounding leaves an empty interval to a light row beside heavy ones.
+        lost = ~pieces.any(axis=1)
         pieces[lost, (dealt + ends[lost]).astype(int) % N_FOLDS] = 1.0
         share[rows] = pieces / pieces.sum(axis=1, keepdims=True)
         dealt += int(units.sum())
@@ -168,16 +168,16 @@ def dealt_shares(
 
 
 def _scored(units: np.ndarray) -> np.ndarray:
-    """Return how many of the first units each fold has, (len(units), N_FOLDS).
+    """Return how many of the first units belong to each fold, (len(units), N_FOLDS).
 
-    Units are assigned in order.
+    Units are assigned to the folds in turn; part of a unit counts as a fraction.
     """
     rounds, rest = np.divmod(units[:, None], N_FOLDS)
     return np.asarray(rounds + np.clip(rest - np.arange(N_FOLDS), 0, 1))
 
 
 def never_scored(problem: Problem, share: Shares) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers and weights of rows in no fold, the only ones of a rank."""
+    """Return numbers and weights of rows in no fold, which are alone in their rank."""
     rows, share, factor = _dealt(problem, share)
     single = ~share.any(axis=1) & (problem.weight[rows] > 0)
     return rows[single], (problem.weight[rows] * factor)[single]
@@ -219,8 +219,10 @@ def split_problem(
     test: np.ndarray,
     share: np.ndarray | None = None,
 ) -> tuple[Problem, Matrix]:
-    """Return the problem of some rows with all or a share of their weights, and the
-    features of others.
+    """Return a problem restricted to the rows `train`, and the features of `test`.
+
+    `share` multiplies the weights of the rows. From a precomputed kernel matrix, the
+    columns of other rows are removed.
     """
     part, X_test = problem.subset(train, share), rows_of(problem.X, test)
     if isinstance(kernel, Precomputed):
@@ -229,10 +231,17 @@ def split_problem(
     return part, X_test
 
 
+def sample_problem(
+    problem: Problem, kernel: Kernel | None, rows: np.ndarray
+) -> Problem:
+    """Return the problem of some rows in memory, also if those of `problem` are not."""
+    if isinstance(problem, ChunkedProblem):
+        return problem.part(rows)
+    return split_problem(problem, kernel, rows, rows[:0])[0]
+
+
 def by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows grouped by rank, in random order within: a stable sort of
-    shuffled rows.
-    """
+    """Return the numbers of the rows in the order of their ranks, random within one."""
     order = rng.permutation(rank.size)
     return order[np.argsort(rank[order], kind="stable")]
 
@@ -301,15 +310,17 @@ def calibrate(
 
     Parameters
     ----------
-    models : one a point of a path, of one class
-        Its `link_input(X, like)` gives, of rows, what its link takes, in the unit of
-        the model `like`; `link_type` fits the link.
-    problem : that they were fitted to
+    models : sequence of models of one class
+        One per point of a path. `link_input(X, like)` of a model returns the input of a
+        link for rows X, in the units of the model `like`; `link_type` fits the link.
+    problem : Problem
+        Training set of the models.
     share : (n, N_FOLDS) array, FewFolds, or None
         From `fold_shares` or `draw_few_folds`.
     fit : callable
         Fits the models to a part of the problem, given the numbers of its rows.
-    monitor : that of the fit
+    monitor : Monitor
+        Monitor of the fit.
     """
     if share is None:
         return list(models)
@@ -337,12 +348,12 @@ def calibrate(
             cut = [replace(c, status=Status.MAX_TIME) for c in convergence]
             convergence = list(map(worse, convergence, cut))
             break
-    told = problem.rank[np.concatenate(rows)], np.concatenate(weight)
+    observed = problem.rank[np.concatenate(rows)], np.concatenate(weight)
     return [
         replace(
             model,
             link=model.link_type.fit(
-                np.concatenate(values[i]), *told, problem.n_classes
+                np.concatenate(values[i]), *observed, problem.n_classes
             ),
             convergence=replace(convergence[i], seconds=monitor.seconds),
         )

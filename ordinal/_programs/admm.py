@@ -217,7 +217,7 @@ class LowRankFactor(_Thin):
 
         sum_i g_i k~(x_i, x) = c'k(P, x).
         """
-        # L'g = (C B')g, and the rows of L at the pivots are `top`
+        # L'g = C (B'g), and c solves top'c = L'g, where `top` is L at the pivots.
         return np.linalg.solve(self._top.T, self._C @ self._down(g).T)
 
 
@@ -252,7 +252,7 @@ def exact_factor(
 
 
 class NoFactor:
-    """Replacement for a factor that was not computed: its models predict nothing."""
+    """Stand-in for a factor that there was no time for; its models have no support."""
 
     support = np.empty(0, np.intp)
 
@@ -261,7 +261,7 @@ class NoFactor:
         return np.zeros_like(z)
 
     def coefficients(self, g: np.ndarray) -> np.ndarray:
-        """Return coefficients of no support rows."""
+        """Return an empty array: there are no support rows."""
         return np.zeros((0, len(g)))
 
 
@@ -270,7 +270,7 @@ Factor = DenseFactor | ThinFactor | LowRankFactor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmResult:
-    """Arrays have one entry per problem."""
+    """Result of `solve_admm`; arrays have one entry per problem."""
 
     g: np.ndarray  # (p, n), its sum 0, not yet in its box
     b: np.ndarray
@@ -292,8 +292,9 @@ def solve_admm(
 ) -> AdmmResult:
     """Iterate all problems of the programs until each of them meets (19) and (20).
 
-    Every problem has one group. The results are in the order of the programs, and
-    zero if there was no time for a factor.
+    These are the bounds on the primal and the dual residual in the paper. Every problem
+    has one group. The results are in the order of the programs, and zero if there was
+    no time for a factor.
     """
     lo, hi, pn, pp = (
         np.concatenate([getattr(program, name)[:, 0] for program in programs])
@@ -304,7 +305,7 @@ def solve_admm(
     ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
     if isinstance(factor, NoFactor):
         return AdmmResult(g_end, b, ratio, n_iter, Status.MAX_TIME)
-    # M 1 serves the constraint sum g = 0 of all problems and iterations.
+    # The product M 1 serves the constraint sum g = 0 of all problems and iterations.
     m = factor.apply(np.ones((1, n)))[0]
 
     live = np.arange(p)  # problems that still iterate, to which the arrays below belong

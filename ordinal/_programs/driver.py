@@ -141,7 +141,7 @@ class Solution:
 
 
 def least_rows(T: int) -> int:
-    """Return the least number of rows of K to hold.
+    """Return the least number of rows of K to hold for problems of T groups.
 
     A block needs room for two entries on each side of every group, so that it always
     contains the pair that violates optimality most.
@@ -188,7 +188,7 @@ def _block_size(gram: Gram, T: int, n: int) -> int:
     """
     rows = gram.capacity
     if T > 1 and not gram.full:
-        # where memory is short, the block's own part of K should not be large
+        # Where memory is short, the block's own part of K should not be large.
         rows = max(min(_LEAST_ROWS, rows), rows // 4)
     largest = _LARGEST_BLOCK if T == 1 else _LARGEST_OF_GROUPS
     few = min(_BLOCK_OF_FEW, n // 2) if T == 1 else 0  # the kernel fills it if it pays
@@ -242,11 +242,10 @@ class _Fit:
         self.certain = True  # False if f could not be recomputed from the kernel
         self.least = np.full(P, np.inf)  # least violation judged
         self.rounds = np.zeros(P, int)  # judgements since `least` fell by a fifth
-        self.best: tuple[np.ndarray, np.ndarray] | None = (
-            None  # entries and mu at `least`
-        )
+        self.best: tuple[np.ndarray, np.ndarray] | None = None  # entries, mu at `least`
 
     def run(self) -> Solution:
+        """Take all steps of the fit, and return its result."""
         try:
             with Pool(self.n_workers) as pool:
                 return self.solution(*self.judged(pool))
@@ -329,6 +328,7 @@ class _Fit:
             return self.points.violations()
 
     def all_rest(self) -> bool:
+        """Return whether no task has work left before the next judgement."""
         return all(task.phase >= Phase.DONE for task in self.tasks)
 
     def at_work(self) -> bool:
@@ -402,14 +402,14 @@ class _Fit:
 
     def _step(self, k: int) -> bool:
         task, points = self.tasks[k], self.points
-        # tied groups share a sum, which an active set knows nothing of
+        # Tied groups share a sum, which an active set does not represent.
         if task.pivots and not points.mu[k].any():
             steps = self.pivoting[k].minimise(task, points, k, self.tol, self.max_iter)
         else:
             # A single problem has no other work beside its Newton step.
             n_threads = self.n_threads_now if len(self.tasks) == 1 else 1
             steps = int(newton_step(points, k, n_threads))
-        # where it did not move, it is not worth trying again soon
+        # A step that did not move the problem is not worth trying again soon.
         task.resume(_PATIENCE if steps else 2 * task.patience, steps)
         return steps > 0
 
@@ -445,14 +445,11 @@ class _Fit:
         return None
 
     def solution(self, violation: np.ndarray, stopped: Status | None) -> Solution:
+        """Return the result of the fit from its points."""
         points = self.points
+        state = (points.g, points.z, points.mu, points.f, points.low, points.up)
         return Solution(
-            g=points.g,
-            z=points.z,
-            mu=points.mu,
-            f=points.f,
-            low=points.low,
-            up=points.up,
+            *state,
             violation=violation,
             n_iter=np.array([task.steps for task in self.tasks]),
             status=self.status(violation, stopped),

@@ -14,7 +14,7 @@ from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_factor, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Kernel, Labels, Matrix, MatrixLike
-from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, held_for
+from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, in_memory
 from .._model.folds import Shares, calibrate, split_problem
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions, read_only_matrix, support_rows
@@ -30,13 +30,11 @@ from .driver import Follower, Solution, least_rows, records, values
 from .family import Family, Fits, KernelOptions, M, P, Solved, Solver
 from .on_basis import BasisFit, record
 from .program import Program, gram_in_time
-from .proximal import Solution as ProximalSolution
-
-_NEWTON_STEPS = 200  # most steps for each sample of the rows; some 20 are usual
+from .proximal import ProximalSolution
 
 
 class BasisSolution(Solved):
-    """Solutions on a basis."""
+    """Solutions of the programs of one point on a basis."""
 
     def __init__(
         self,
@@ -68,7 +66,10 @@ class BasisSolution(Solved):
 def _scores(
     kernel: Kernel, n_threads: int, support: Any, coef: np.ndarray, rows: Any
 ) -> np.ndarray:
-    """Return scores of some rows without a threshold, perhaps at a worker."""
+    """Return the scores of some rows, before a threshold is subtracted, (n,).
+
+    It is a module function so that it can be sent to a worker.
+    """
     values = Evaluator(kernel, rows, support, n_threads)
     return np.asarray(values.product(coef)[:, 0])
 
@@ -85,10 +86,7 @@ class _FitsOnBasis(Fits[P, M]):
             problem.X,
             solver.family.rank(problem),
             problem.weight,
-            options.cache_mb,
-            options.n_threads,
-            np.random.default_rng(options.seed),
-            options.monitor,
+            options,
         )
 
     def fit(self, point: P) -> tuple[M, None]:
@@ -97,14 +95,13 @@ class _FitsOnBasis(Fits[P, M]):
         problem, features, start = self._problem, self._solver.features, self._start
         losses = family.losses(point, problem)
         starts = self._fits.following(losses)
-        # rows of a precomputed kernel may have other numbers in a fold
+        # The rows of a precomputed kernel may have other numbers in a fold, so that
+        # only the thresholds of a start are of use.
         warm = start is not None and not isinstance(options.kernel, Precomputed)
         found = self._fits.fit(
             losses,
             starts or family.begin_on_basis(start, losses, problem, features),
-            tol=options.monitor.tol,
             warm=warm or starts is not None,
-            max_iter=options.max_iter or _NEWTON_STEPS,
         )
         solved = BasisSolution(options, features, found)
         return family.model(point, problem, solved), None
@@ -257,8 +254,9 @@ class _FitsToKernel(Fits[P, M]):
     def fit(
         self, point: P, multipliers: np.ndarray | None = None
     ) -> tuple[M, np.ndarray]:
-        """Return the model of a point, begun at `multipliers` if they are given, and
-        the numbers of its support rows.
+        """Return the model of a point, and the numbers of its support rows.
+
+        The first program begins at `multipliers`, (P, T, n), if they are given.
         """
         family, options = self._family, self._options
         programs = family.programs(point, self._inner)
@@ -283,6 +281,7 @@ class _FitsToKernel(Fits[P, M]):
         self._followers.clear()
 
     def _followers_of(self, programs: Sequence[Program]) -> list[Follower]:
+        """Compute the kernel matrix, and return a solver per program over it."""
         options, monitor = self._options, self._monitor
         gram = gram_in_time(
             monitor,
@@ -347,7 +346,7 @@ def fit(
 
 
 def checked_cost(C: float) -> float:
-    """Return the point of a method whose only varying argument is C."""
+    """Return the point of a method whose only varying parameter is C."""
     return check_factor("C", C)
 
 
@@ -362,9 +361,9 @@ def path_function(
     Parameters
     ----------
     family : callable
-        Constructs the family from the arguments of `fit_*` that are not shared.
+        Constructs the family from the parameters of `fit_*` that are not shared.
     point : callable
-        Constructs a point from the values of the varying arguments.
+        Constructs a point from the values of the varying parameters.
     """
 
     def fit_points(
@@ -462,12 +461,12 @@ def _prepared(
     prepared = prepare_with_kernel(family.name, X, y, reading, **common)
     kernel = prepared.kernel
     choice = family.basis(basis, kernel, prepared.problem, start)
-    prepared = held_for(choice, prepared)
+    prepared = in_memory(choice, prepared)
     problem = prepared.problem
     family = family.prepared(problem, basis)
     if start is not None:
         family.check_start(start, problem, kernel, choice is not None)
-    # drawn before the folds, so that `probability` changes nothing of a model
+    # Drawn before the folds, so that `probability` does not change the model.
     seed = 0 if choice is None else int(prepared.rng.integers(2**31))
     shares = prepared.folds(few=choice is not None)
     family.check_folds(shares)

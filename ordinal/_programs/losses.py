@@ -22,8 +22,8 @@ with nu_0 = nu_T = 0. A feasible t and (w, b) are optimal iff, with v_ij = b_j -
     w = Z'beta,   t_ij = hi where v > pp, 0 where pn < v < pp, lo where v < pn     (KKT)
 
 (anything between at v = pp or pn) [nu_j (b_(j+1) - b_j) = 0 | z_j = price_j b_j]. The
-difference of the objectives of any (w, b) and any feasible t bounds how far the former
-is from the optimum, and (P) is strongly convex in w:
+duality gap of any (w, b) and any feasible t is an upper bound on the distance of the
+primal objective from the optimum, and (P) is strongly convex in w:
 
     1/2 |w - w*|^2 <= P(w, b) - P* <= P(w, b) - D(t),                            (bound)
 
@@ -43,6 +43,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from .program import Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,21 +80,27 @@ class Losses:
         return float(np.abs(self.table[..., :2]).max())
 
 
+def losses_by_rank(program: Program) -> list[Losses]:
+    """Return the losses of each problem of a program over one row of each rank.
+
+    These rows have weight 1, and their boxes and slopes apply to all rows of the rank.
+    """
+    terms = program.lo, program.hi, program.pn, program.pp
+    table = np.stack(np.broadcast_arrays(*terms), axis=-1).swapaxes(1, 2)
+    price = np.zeros(table.shape[2]) if program.price is None else program.price
+    return [Losses(of_problem, program.coupled, price) for of_problem in table]
+
+
 Slopes = Callable[[np.ndarray], np.ndarray]
 
 _POINTS = 32  # points of a grid, for each end of the interval of minimisers
-_STEPS, _FAR = (
-    2.0 ** np.arange(-40, -2),
-    2.0**40,
-)  # distances of the first grid's points
+_STEPS, _FAR = 2.0 ** np.arange(-40, -2), 2.0**40  # distances in the first grid
 _HALVES = 2.0 ** -np.arange(1, 48)  # grid of a bracket wider than 1, in its widths
-_RESOLVED = 4 * np.finfo(float).eps
+_RESOLVED = 4 * np.finfo(float).eps  # width of a bracket, relative to its end or 1
 _EQUAL = 1e-12  # slopes below this share of the sum of all jumps count as 0
 
 
-def best_thresholds(
-    slopes: Slopes, losses: Losses, start: np.ndarray, resolved: float = _RESOLVED
-) -> np.ndarray:
+def best_thresholds(slopes: Slopes, losses: Losses, start: np.ndarray) -> np.ndarray:
     """Return thresholds (T,) that minimise (P) for given scores.
 
     Where minimisers form an interval, its middle is returned.
@@ -105,8 +113,6 @@ def best_thresholds(
     losses : Losses
     start : (T,) array
         Approximate thresholds, near which the search begins.
-    resolved : float
-        Width of a bracket, relative to the threshold or 1, at which search ends.
 
     Notes
     -----
@@ -115,31 +121,35 @@ def best_thresholds(
     holds for sums of convex functions.
     """
     pool = np.arange(losses.T)
-    b = _minimisers(slopes, losses, pool, start, resolved)
+    b = _minimisers(slopes, losses, pool, start)
     while losses.ordered and (np.diff(b) < 0).any():
         tied = np.concatenate([[True], (np.diff(b) >= 0) & (np.diff(pool) > 0)])
         pool = np.cumsum(tied) - 1
-        b = _minimisers(slopes, losses, pool, b, resolved)
+        b = _minimisers(slopes, losses, pool, b)
     return b
 
 
 def _minimisers(
-    slopes: Slopes, losses: Losses, pool: np.ndarray, start: np.ndarray, resolved: float
+    slopes: Slopes, losses: Losses, pool: np.ndarray, start: np.ndarray
 ) -> np.ndarray:
     """Return thresholds (T,) that are equal for the groups of each pool."""
     first = np.searchsorted(pool, np.arange(pool[-1] + 1))
 
     def pooled(each: np.ndarray) -> np.ndarray:
+        """Return the sums over the groups of each pool."""
         return np.asarray(np.add.reduceat(each, first, axis=0))
 
     price = pooled(losses.price[:, None])
 
     def at(grid: np.ndarray) -> np.ndarray:
+        """Return the slopes of the losses by the threshold of each pool."""
         return pooled(slopes(grid[pool]))
 
     centre = pooled(start[:, None]) / np.bincount(pool)[:, None]
     far = centre + np.array([-_FAR, _FAR])
     S = at(far)
+    # An interval of minimisers has the slope 0; rounding must not choose one of its
+    # ends. The two levels bracket 0, and the middle of their places is returned.
     level = _EQUAL * (S[:, 1:] - S[:, :1]) * [-1.0, 1.0]
     near = centre + np.concatenate([-_STEPS[::-1], [0.0], _STEPS])
     grid = np.concatenate([far[:, :1], near, far[:, 1:]], axis=1)
@@ -147,7 +157,7 @@ def _minimisers(
     low, high = _brackets(grid, S + price * grid, level)
     evenly = np.linspace(0, 1, _POINTS + 1)[1:-1]
     while True:
-        wide = high - low > resolved * np.maximum(1.0, np.abs(high))
+        wide = high - low > _RESOLVED * np.maximum(1.0, np.abs(high))
         if not wide.any():
             return np.asarray(high.mean(axis=1)[pool])
         by_halves = (high - low).max() > 1

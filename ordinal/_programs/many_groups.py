@@ -21,9 +21,9 @@ is
     dbeta_i = r_i + sigma sum_j a_ij (db_j - df_i),  df = K dbeta
     sigma sum_i a_ij (db_j - df_i) + price_j db_j = 0
 
-Rows with d_i = 0 move by r_i, and groups without a variable inside do not count. For
+Rows with d_i = 0 move by r_i, and groups without a variable inside are left out. For
 the others, with G_ij = a_ij / d_i, L L' = K + D, D the diagonal of 1 / (sigma d_i),
-V = L^-1 G, and h what the first line has beside db,
+V = L^-1 G, and h the terms of the first line without db,
 
     L L' dbeta = h + G db
     (diag(sigma sum_i a_ij + price_j) - sigma a'G + V'V) db = G'r - V'L^-1 h         (2)
@@ -31,8 +31,8 @@ V = L^-1 G, and h what the first line has beside db,
 which is O(n^3 / 3 + n^2 T) however many variables are free, and less where rows have
 none. For phi without kinks and groups that are not coupled.
 
-Where (S) is exact, b_j - f_i - p_ij is off by at most |t_ij - g_ij| / sigma from what
-(KKT) wants, so that sigma need only grow until the violation is below the tolerance.
+At the exact minimum of (S), b_j - f_i - p_ij violates (KKT) by at most
+|t_ij - g_ij| / sigma: sigma need only grow until the violation is below the tolerance.
 """
 
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def approach(
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
+class _Iterate:
     """Point (1) for some beta, with the best b for it."""
 
     t: np.ndarray  # (T, n)
@@ -136,17 +136,18 @@ class _Approach:
         )  # fmt: skip
         return np.asarray(self.totals.sum(axis=0))
 
-    def place(self) -> _Place:
+    def evaluated(self) -> _Iterate:
+        """Return (1) at the present beta."""
         t, inside = np.empty(self.g.shape), np.empty(self.g.shape, np.uint8)
         r = self.moved(self.f, t, inside) - self.beta
-        return _Place(t, inside, r, self.K @ r)
+        return _Iterate(t, inside, r, self.K @ r)
 
     def minimise(self, most: int, tol: float) -> int:
         """Take Newton steps on (S) until it is exact enough; return their number."""
-        self.here, steps = self.place(), 0
+        self.here, steps = self.evaluated(), 0
         while steps == 0 or (steps < most and not self.exact(tol)):
             self.step(*self.direction())
-            self.here = self.place()
+            self.here = self.evaluated()
             steps += 1
         return steps
 
@@ -201,7 +202,7 @@ class _Approach:
         # The slope of (S) along the direction is known: r is its gradient in the metric
         # of K.
         begin = -float(self.here.r @ df)
-        if not begin < 0:  # but for rounding
+        if not begin < 0:  # no descent within rounding
             return
 
         def slope(x: float) -> float:
@@ -243,7 +244,10 @@ class _Approach:
         return bound if bound > _NEAR * tol else float(points.violations().max())
 
     def feasible(self) -> np.ndarray:
-        """Return g, with sums of groups corrected that are not 0 within rounding."""
+        """Return g with the sums of its groups restored to 0, unless they have a price.
+
+        Sums that are 0 within rounding stay as they are.
+        """
         size = np.abs(self.g).sum(axis=1)
         off = np.flatnonzero(np.abs(self.lack) > _ROUNDING * size)
         if self.program.price is not None or off.size == 0:
@@ -253,7 +257,7 @@ class _Approach:
         return g
 
     def next_sigma(self, taken: int) -> None:
-        """Return a larger sigma after few Newton steps, a smaller one after many."""
+        """Raise sigma after few Newton steps, and lower it after many."""
         self.sigma *= (
             4 if taken <= 2 else 2 if taken <= 4 else 1 if taken < _INNER else 0.5
         )

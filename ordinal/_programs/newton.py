@@ -192,7 +192,8 @@ def _clamped_minimiser(
         d = -factor.backward((s + N @ mu)[:, None])[:, 0]
         d[order] = target
         free = clamped == 0
-        E_free = E[free]  # a singular M loses some of the sums
+        # Rounding with a nearly singular M changes the sums: they are restored.
+        E_free = E[free]
         count = np.maximum(E_free.sum(axis=0), 1)
         d[free] -= E_free @ (d @ E / count)
         # N'N is singular where clamped columns of a group span its sum.
@@ -205,8 +206,8 @@ def _clamped_minimiser(
         if order.size + new.size > most:  # far from the active set
             if n > _CHEAP:
                 raise np.linalg.LinAlgError("most variables leave their piece")
-            # as active-set methods do: without those that cannot move at all, as far
-            # as the first of the others goes
+            # Clamp only variables that cannot move at all, and end the step where the
+            # first of the others meets its bound, as active-set methods do.
             new = new[np.where(below, lower, upper)[new] == 0]
             if new.size == 0:
                 break

@@ -1,10 +1,13 @@
-"""Solutions on a basis: features made once for all fits of a path, and fair
-samples of the rows to begin with.
+"""Fits on a basis: rows with their features, samples of them, and all fits of a path.
 
-Rows of a fit on a basis, with their features, in this process or at workers.
+Features are computed once for all fits of a path, in this process or at workers, and
+cached for as many rows as memory allows. A fit begins on samples of the rows, which
+are cheap, and ends on all rows, first in single and then in double precision.
 
-Features are cached for as many rows as memory allows. Sums are taken over samples of
-the rows, and over all of them.
+RowsOnBasis       features of rows, cached or computed at each use
+LocalBasisRows    rows of this process: samples of them, and all of them
+RemoteBasisRows   the same for rows at workers, which hold `BasisPart`s
+BasisFit          solutions of the problems of one point after the other
 """
 
 from __future__ import annotations
@@ -30,36 +33,60 @@ from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.basis_rows import sample_sizes, stratified
 from ..kernels.features import Features
+from .family import KernelOptions
 from .losses import Losses
-from .proximal import Solution, Start, Values, finished, is_to_finish, look_ahead, solve
-from .sums import Features as FeaturesOfRows
-from .sums import Kept, Leading, LocalSums, Nodes, RowSums, Sums, SumsByRequest, taken
+from .proximal import (
+    KernelValues,
+    ProximalSolution,
+    Start,
+    finished,
+    is_to_finish,
+    look_ahead,
+    solve,
+)
+from .sums import (
+    CachedFeatures,
+    FeatureRows,
+    LeadingFeatures,
+    LocalSums,
+    Nodes,
+    RowSums,
+    Sums,
+    taken,
+)
 
 _LARGEST = 32767  # largest absolute value of a feature stored in 16 bits
 _TINY = np.finfo(np.float32).tiny
+_LEAST_ROWS = 2000  # rows of the smallest sample
+_LEAST_PER_FEATURE = 16  # rows of a sample per feature that is used on it
+_NEWTON_STEPS = 200  # most steps for each sample of the rows; some 20 are usual
+_LARGEST_BOX = 1e10  # largest bound of a multiplier
+_TOGETHER = 2e8  # bytes for problems that are certified in one pass
+
+At = TypeVar("At", Start, ProximalSolution)
+SumsOf: TypeAlias = Callable[[Losses], Sums]  # sums of a problem over some rows
 
 
 def needed(events: Sequence[Event]) -> tuple[Event, ...]:
     """Drop events that later events overwrite.
 
-    The events are "begin" (losses, number of features, share of the rows, seed), "go"
-    (w, b, sigma), "take", and "double", after which sums are in double precision.
+    The events are "begin" (losses, number of features, share of the rows, seed),
+    "move_to" (w, b, sigma), "accept", and "double", after which sums are in double
+    precision.
     """
     begun = [k for k, event in enumerate(events) if event.name == "begin"]
     events = events[begun[-1] :] if begun else events
-    gone = [k for k, event in enumerate(events) if event.name == "go"]
-    taken = {k - 1 for k, event in enumerate(events) if event.name == "take"}
-    idle = set(gone[:-2]) - taken
-    return tuple(event for k, event in enumerate(events) if k not in idle)
+    moves = [k for k, event in enumerate(events) if event.name == "move_to"]
+    # Sums know the last two points; an accepted point is also in their g.
+    accepted = {k - 1 for k, event in enumerate(events) if event.name == "accept"}
+    overwritten = set(moves[:-2]) - accepted
+    return tuple(event for k, event in enumerate(events) if k not in overwritten)
 
 
-At = TypeVar("At", Start, Solution)
+class BlockFeatures(FeatureRows, Protocol):
+    """Features of the rows of a block at a worker."""
 
-
-class BlockFeatures(FeaturesOfRows, Protocol):
-    """Features of the rows of a block."""
-
-    def restricted_to(self, numbers: np.ndarray) -> FeaturesOfRows:
+    def restricted_to(self, numbers: np.ndarray) -> FeatureRows:
         """Return the features of some of the rows."""
         ...
 
@@ -71,7 +98,7 @@ class BlockState(NamedTuple):
     """
 
     Z: BlockFeatures
-    double: FeaturesOfRows
+    double: FeatureRows
     rank: np.ndarray
     weight: np.ndarray
 
@@ -106,8 +133,10 @@ class BasisPart(WorkerPart):
     def _begun(
         self, losses: Losses, m: int, share: float = 1, seed: int = 0
     ) -> Iterator[RowSums]:
-        """Yield the sums of a problem over all rows, or a share of each block, for
-        which the first m features are used.
+        """Yield the sums of a problem over each block.
+
+        They are over all rows with all features, or over a share of the rows with the
+        first m features.
         """
         for number, block in zip(self._numbers, self._states, strict=True):
             Z, rank, weight = block.Z, block.rank, block.weight
@@ -115,11 +144,11 @@ class BasisPart(WorkerPart):
                 rng = np.random.default_rng([seed, number])
                 rows = stratified(rank, round(share * Z.n), rng)
                 Z, rank, weight = Z.restricted_to(rows), rank[rows], weight[rows]
-                Z = Z if m == Z.m else Leading(Z, m)
+                Z = Z if m == Z.m else LeadingFeatures(Z, m)
             yield RowSums(Z, rank, weight, losses, self._n_threads)
 
 
-class RemoteSums(SumsByRequest):
+class RemoteSums(Sums):
     """`Sums` over rows at workers.
 
     Parameters
@@ -135,22 +164,19 @@ class RemoteSums(SumsByRequest):
         self.n, self.m, self.losses = n, m, losses
         self._state = state
 
-    def take(self) -> None:
-        self._state.record("take")
+    def accept(self) -> None:
+        self._state.record("accept")
 
     def in_double(self) -> RemoteSums:
         """Return the sums with features in double precision, and with the same g."""
         self._state.record("double")
         return RemoteSums(self._state, self.n, self.m, self.losses)
 
-    def _go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
-        self._state.record("go", w, b, sigma)
+    def _move_to(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+        self._state.record("move_to", w, b, sigma)
 
-    def _sum(self, question: str, *arguments: Any) -> Parts:
-        return self._state.sum(question, *arguments)
-
-
-SumsOf: TypeAlias = Callable[[Losses], Sums]  # sums of a problem over some rows
+    def _sum(self, request: str, *arguments: Any) -> Parts:
+        return self._state.sum(request, *arguments)
 
 
 def cached_chunks(n: int, room: int) -> np.ndarray:
@@ -171,11 +197,12 @@ class RowsOnBasis:
     """Features of rows in single precision, cached for some chunks.
 
     For the other chunks, kernel values V are computed at each use, and features z = V M
-    only for the rows that move: a row takes m (d + 1) operations for its kernel values,
-    and m^2 for its features. Cached features take 4 bytes each, or 2 if they are packed
-    as integers times a scale per column and chunk. Packing causes an error of at most
-    1.5e-5 of the largest entry of the column. Fits end in double precision, where such
-    errors are part of the gap.
+    only for rows with a free multiplier: a row takes m (d + 1) operations for its
+    kernel values, and m^2 for its features.
+
+    Cached features take 4 bytes each, or 2 if they are packed as integers times a scale
+    per column and chunk. Packing causes an error of at most 1.5e-5 of the largest entry
+    of the column. Fits end in double precision, where such errors are part of the gap.
 
     Parameters
     ----------
@@ -239,21 +266,25 @@ class RowsOnBasis:
             pool.run(fill, chunks)
 
     def mixing(self, chunk: slice) -> np.ndarray | None:
+        """Return M for a chunk whose blocks are kernel values, otherwise None."""
         return None if self._keep[chunk.start // CHUNK] else self._mixing
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
+        """Return features of rows of one chunk, or kernel values if `mixing` has M."""
         shape = rows.stop - rows.start, self.m
         kept = self._keep[rows.start // CHUNK]
         if kept and not self._packed:
             return self.kept[self._places(rows)]
         if not kept and self._mixing is not None:
             return self._features.values(take(self._X, rows), room[: shape[0]])
+        # The room is of doubles, twice as large as features in single precision need.
         Z = room.reshape(-1).view(np.float32)[: shape[0] * self.m].reshape(shape)
         if kept:
             return self._unpacked(rows, self.kept[self._places(rows)], Z)
         return self._features.single(take(self._X, rows), Z)
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write features of some rows of a chunk, by their places, to `out`."""
         if self._keep[rows.start // CHUNK]:
             places = self._places(rows).start + places
             if self._packed:
@@ -268,18 +299,18 @@ class RowsOnBasis:
         return out
 
     def _places(self, rows: slice) -> slice:
-        """Return the place of rows of one chunk in the cache."""
+        """Return the positions in the cache of rows of one chunk."""
         lag = int(self._lag[rows.start // CHUNK])
         return slice(rows.start - lag, rows.stop - lag)
 
-    def restricted_to(self, numbers: np.ndarray, room: int = 0) -> FeaturesOfRows:
-        """Return the features of some rows, whose numbers increase, cached.
+    def restricted_to(self, numbers: np.ndarray, room: int = 0) -> FeatureRows:
+        """Return the cached features of some rows, whose numbers increase.
 
-        They are gathered once if there is room for so many rows more, otherwise at
-        each use.
+        If all features are cached and `room` rows more fit into memory, they are copied
+        once, which makes every later pass faster; otherwise at each use.
         """
-        # All features are cached, so those of some rows are selected by number.
-        if len(self.kept) == self.n and numbers.size <= room:
+        all_cached = len(self.kept) == self.n
+        if all_cached and numbers.size <= room:
             Z = np.empty((numbers.size, self.m), np.float32)
 
             def gather(chunk: slice) -> None:
@@ -288,13 +319,12 @@ class RowsOnBasis:
 
             with Pool(self._n_threads, brief=True) as pool:
                 pool.run(gather, strips(self.n, CHUNK))
-            return Kept(Z)
-        if len(self.kept) == self.n and not self._packed:
-            return Kept(self.kept, numbers)
+            return CachedFeatures(Z)
+        if all_cached and not self._packed:
+            return CachedFeatures(self.kept, numbers)
         some = take(self._X, numbers)
-        return RowsOnBasis(
-            self._features, some, cached_chunks(len(some), len(some)), self._n_threads
-        )
+        keep = cached_chunks(len(some), len(some))
+        return RowsOnBasis(self._features, some, keep, self._n_threads)
 
 
 class LocalBasisRows:
@@ -302,8 +332,8 @@ class LocalBasisRows:
 
     Parameters
     ----------
-    features, X, rank, weight, n_threads, rng, monitor
-        As for `fitting.BasisFit`.
+    features, X, rank, weight, options
+        As for `BasisFit`.
     room : int
         Number of rows whose features may be cached.
     """
@@ -315,30 +345,27 @@ class LocalBasisRows:
         rank: np.ndarray,
         weight: np.ndarray,
         room: int,
-        n_threads: int,
-        rng: np.random.Generator,
-        monitor: Monitor,
+        options: KernelOptions,
     ):
         self._features, self._X = features, X
         self._rank, self._weight, self._room = rank, weight, room
-        self._n_threads, self._rng, self._monitor = n_threads, rng, monitor
+        self._n_threads, self._monitor = options.n_threads, options.monitor
+        self._rng = np.random.default_rng(options.seed)
         self._all: RowsOnBasis | None = None
 
     def sample(self, size: int, m: int) -> SumsOf:
-        """Draw about `size` rows, in proportion to the ranks, with their first m
-        features.
-        """
+        """Draw about `size` rows, stratified by rank, with their first m features."""
         # No more rows than fit into the cache, because a sample is read many times.
         numbers = stratified(self._rank, min(size, self._room), self._rng)
         n = self._rank.size
-        packed = -(-n // 2)  # as many rows in 32 bits take the memory of n in 16
-        left = self._room - (n if n <= self._room else packed)
+        # n rows of 16 bits take the memory of n / 2 rows of 32 bits.
+        left = self._room - (n if n <= self._room else -(-n // 2))
+        Z: FeatureRows
         if n <= self._room or numbers.size <= left:
-            some = self._cached().restricted_to(numbers, left)
+            Z = self._cached().restricted_to(numbers, left)
         else:
-            some = self._made(take(self._X, numbers), numbers.size, m)
-        some = some if m == some.m else Leading(some, m)
-        return partial(self._sums, some, numbers)
+            Z = self._computed(take(self._X, numbers), numbers.size, m)
+        return partial(self._sums, Z if m == Z.m else LeadingFeatures(Z, m), numbers)
 
     def every(self) -> SumsOf:
         """Return a function of the sums over all rows."""
@@ -346,22 +373,25 @@ class LocalBasisRows:
 
     def in_double(self, sums: Any) -> Sums:
         """Return sums over all rows with features in double precision."""
-        double: Sums = sums.in_double(Values(self._features, self._X))
+        double: Sums = sums.in_double(KernelValues(self._features, self._X))
         return double
 
     def close(self) -> None:
         """Do nothing: no other process holds anything."""
 
-    def _sums(self, Z: FeaturesOfRows, rows: Index, losses: Losses) -> LocalSums:
+    def _sums(self, Z: FeatureRows, rows: Index, losses: Losses) -> LocalSums:
+        """Return the sums of a problem over rows with these features."""
         rank, weight = self._rank[rows], self._weight[rows].astype(np.float32)
         return LocalSums(RowSums(Z, rank, weight, losses, self._n_threads))
 
     def _cached(self) -> RowsOnBasis:
+        """Return the features of all rows, which are computed at the first call."""
         if self._all is None:
-            self._all = self._made(self._X, self._room)
+            self._all = self._computed(self._X, self._room)
         return self._all
 
-    def _made(self, X: Matrix, room: int, m: int | None = None) -> RowsOnBasis:
+    def _computed(self, X: Matrix, room: int, m: int | None = None) -> RowsOnBasis:
+        """Compute the features of rows, of which `room` may be cached in 32 bits."""
         with self._monitor.stage("features"), self._monitor.limited():
             # Computing the features of a row takes m times as long as reading them, so
             # twice the rows are cached in 16 bits where memory is short.
@@ -377,8 +407,8 @@ class RemoteBasisRows:
 
     Parameters
     ----------
-    features, X, rank, rng, monitor
-        As for `fitting.BasisFit`.
+    features, X, rank, options
+        As for `BasisFit`.
     room : int
         Number of rows whose features one worker may cache.
     """
@@ -389,18 +419,19 @@ class RemoteBasisRows:
         X: RemoteRows,
         rank: np.ndarray,
         room: int,
-        rng: np.random.Generator,
-        monitor: Monitor,
+        options: KernelOptions,
     ):
-        # Sums are added over workers, so all workers must organise them alike.
+        # Sums are added over workers, so all workers must compute them alike: from
+        # features, not from kernel values, unless one worker may cache all rows.
         self._make = partial(_block_state, features, room < len(X))
         self._X, self._m, self._room = X.with_codes(rank[X.examples]), features.m, room
-        self._rng, self._monitor = rng, monitor
+        self._rng = np.random.default_rng(options.seed)
+        self._monitor = options.monitor
         self._state: RemoteState | None = None
 
     def sample(self, size: int, m: int) -> SumsOf:
-        """Draw about `size` rows, a fair share of each block and rank, with their
-        first m features.
+        """Draw about `size` rows, stratified by block and rank, with their first m
+        features.
         """
         # Workers draw their own rows: only a share and a seed are sent.
         share, seed = size / len(self._X), int(self._rng.integers(2**31))
@@ -441,57 +472,16 @@ def _block_state(
 ) -> BlockState:
     """Make the features of a block at its worker."""
     Z = RowsOnBasis(features, X, cached_chunks(len(X), room), n_threads, costly)
-    return BlockState(Z, Values(features, X), rank, weight.astype(np.float32))
+    return BlockState(Z, KernelValues(features, X), rank, weight.astype(np.float32))
 
 
-_LEAST_ROWS = 2000  # rows of the smallest sample
-_LEAST_PER_FEATURE = 16
-_LARGEST_BOX = 1e10  # largest bound of a multiplier
-_TOGETHER = 2e8  # bytes for problems that are certified in one pass
-_UNKNOWN = np.inf, -np.inf  # primal and dual while rows have not been seen
-_ENDED = Status.MAX_TIME, Status.STOPPED
-
-
-def by_problem(
-    lo: np.ndarray,
-    hi: np.ndarray,
-    pn: np.ndarray,
-    pp: np.ndarray,
-    ordered: bool = False,
-    price: np.ndarray | None = None,
-) -> list[Losses]:
-    """Return the losses of each problem from the boxes and slopes of the ranks.
-
-    The arrays have shape (P, T, r), and hold for one row of each rank what a
-    `Program` holds for all rows.
-    """
-    table = np.stack(np.broadcast_arrays(lo, hi, pn, pp), axis=-1).swapaxes(1, 2)
-    free = np.zeros(table.shape[2])
-    return [Losses(of, ordered, free if price is None else price) for of in table]
-
-
-def record(monitor: Monitor, found: Solution) -> Convergence:
+def record(monitor: Monitor, found: ProximalSolution) -> Convergence:
     """Record the end of a fit on a basis, whose violation is the relative gap."""
     if np.isinf(found.primal):  # time was up before all rows had been seen
         return monitor.record(found.status, found.n_iter, np.inf, np.inf)
     return monitor.record(
         found.status, found.n_iter, found.rel_gap, found.primal, found.dual
     )
-
-
-def _check_boxes(problems: Sequence[Losses], weight: np.ndarray) -> None:
-    """Raise ValueError if squares of multipliers may exceed single precision."""
-    largest = max(losses.largest for losses in problems) * float(weight.max())
-    if not 1 / _LARGEST_BOX <= largest <= _LARGEST_BOX:
-        raise ValueError(
-            "C times the largest cost and weight must be between "
-            f"{1 / _LARGEST_BOX:g} and {_LARGEST_BOX:g} on a basis, got {largest:.3g}"
-        )
-    slope = max(float(np.abs(losses.table[..., 2:]).max()) for losses in problems)
-    if slope > _LARGEST_BOX:
-        raise ValueError(
-            f"epsilon must be at most {_LARGEST_BOX:g} on a basis, got {slope:.3g}"
-        )
 
 
 class BasisFit:
@@ -504,12 +494,8 @@ class BasisFit:
     rank : (n,) array of int32
         Entry of the tables of losses that applies to each row.
     weight : (n,) array
-    cache_mb : float
-        Memory for features, in 10^6 bytes.
-    n_threads : int
-    rng : numpy.random.Generator
-        Draws the samples of the rows.
-    monitor : Monitor
+    options : KernelOptions
+        `cache_mb` bounds the memory for features; `seed` draws the samples.
     """
 
     def __init__(
@@ -518,23 +504,19 @@ class BasisFit:
         X: Matrix | RemoteRows,
         rank: np.ndarray,
         weight: np.ndarray,
-        cache_mb: float,
-        n_threads: int,
-        rng: np.random.Generator,
-        monitor: Monitor,
+        options: KernelOptions,
     ):
-        self._features, self._monitor = features, monitor
-        self._n, self._weight = rank.size, weight
-        self._last: tuple[list[Solution], Sequence[Losses]] | None = None
+        self._features, self._options = features, options
+        self._monitor = options.monitor
+        self._n, self._largest_weight = rank.size, float(weight.max())
+        self._last: tuple[list[ProximalSolution], Sequence[Losses]] | None = None
         # Number of rows that fit, for all rows and for the copy of a sample.
-        room = int(min(2 * rank.size, cache_mb * 1e6 / (4 * features.m)))
+        room = int(min(2 * rank.size, options.cache_mb * 1e6 / (4 * features.m)))
         self._rows: RemoteBasisRows | LocalBasisRows
         if isinstance(X, RemoteRows):
-            self._rows = RemoteBasisRows(features, X, rank, room, rng, monitor)
+            self._rows = RemoteBasisRows(features, X, rank, room, options)
         else:
-            self._rows = LocalBasisRows(
-                features, X, rank, weight, room, n_threads, rng, monitor
-            )
+            self._rows = LocalBasisRows(features, X, rank, weight, room, options)
 
     def close(self) -> None:
         """Release what other processes hold for the fit."""
@@ -542,7 +524,19 @@ class BasisFit:
 
     def check(self, problems: Sequence[Losses]) -> None:
         """Raise ValueError if the losses are beyond the range of the solver."""
-        _check_boxes(problems, self._weight)
+        largest = max(losses.largest for losses in problems) * self._largest_weight
+        # Sums of squares of multipliers must stay within single precision.
+        if not 1 / _LARGEST_BOX <= largest <= _LARGEST_BOX:
+            raise ValueError(
+                "C times the largest cost and weight must be between "
+                f"{1 / _LARGEST_BOX:g} and {_LARGEST_BOX:g} on a basis, got "
+                f"{largest:.3g}"
+            )
+        slope = max(float(np.abs(losses.table[..., 2:]).max()) for losses in problems)
+        if slope > _LARGEST_BOX:
+            raise ValueError(
+                f"epsilon must be at most {_LARGEST_BOX:g} on a basis, got {slope:.3g}"
+            )
 
     def following(self, problems: Sequence[Losses]) -> list[Start] | None:
         """Return the starts of problems from the last ones; None for the first."""
@@ -555,48 +549,42 @@ class BasisFit:
         ]
 
     def fit(
-        self,
-        problems: Sequence[Losses],
-        starts: Sequence[Start],
-        *,
-        warm: bool,
-        tol: float,
-        max_iter: int,
-    ) -> list[Solution]:
+        self, problems: Sequence[Losses], starts: Sequence[Start], *, warm: bool
+    ) -> list[ProximalSolution]:
         """Return the solutions of the problems of one point.
 
         They begin at the starts if `warm`, and otherwise on samples of the rows. If
         time is up before all rows have been seen, the objectives are infinite.
         """
         self.check(problems)
-        found = self._solved(problems, starts, warm, tol, max_iter)
+        # The objectives are infinite while rows have not been seen.
+        found = [
+            ProximalSolution(s.w, s.b, np.inf, -np.inf, Status.MAX_TIME, 0, s, s)
+            for s in starts
+        ]
+        with suppress(OutOfTime):  # during a sum, or while features are computed
+            self._fit_levels(problems, warm, found)
+        # The callback or the time limit ended problems that have not seen all rows,
+        # whatever the end of the fit of a sample was.
+        ended = self._monitor.ended or Status.MAX_TIME
+        found = [replace(s, status=ended) if np.isinf(s.primal) else s for s in found]
         self._last = found, problems
         return found
 
-    def _solved(
-        self,
-        problems: Sequence[Losses],
-        starts: Sequence[Start],
-        warm: bool,
-        tol: float,
-        max_iter: int,
-    ) -> list[Solution]:
-        found = [
-            Solution(s.w, s.b, *_UNKNOWN, Status.MAX_TIME, 0, s, s) for s in starts
-        ]
-        try:
-            for sums_of, every in self._levels(warm):
-                for some in self._groups(problems, every):
-                    self._fit(sums_of, problems, some, every, found, tol, max_iter)
-                    if self._monitor.ended:
-                        return found
-                del sums_of  # free memory before the next sample is drawn
-        except OutOfTime:  # during a sum, or while features are computed
-            pass
-        return found
+    def _fit_levels(
+        self, problems: Sequence[Losses], warm: bool, found: list[ProximalSolution]
+    ) -> None:
+        """Solve the problems on every sample, and then on all rows."""
+        for sums_of, every in self._levels(warm):
+            for some in self._groups(problems, every):
+                self._fit(sums_of, problems, some, every, found)
+                if self._monitor.ended:
+                    return
+            del sums_of  # free memory before the next sample is drawn
 
     def _levels(self, warm: bool) -> Iterator[tuple[SumsOf, bool]]:
-        """Yield functions that make the sums of a problem, and whether of all rows.
+        """Yield a function that makes the sums of a problem over some rows, and whether
+        these are all rows.
 
         Unless `warm`, samples come first; all rows come last.
         """
@@ -631,35 +619,36 @@ class BasisFit:
         problems: Sequence[Losses],
         some: range,
         every: bool,
-        found: list[Solution],
-        tol: float,
-        max_iter: int,
+        found: list[ProximalSolution],
     ) -> None:
         """Solve some problems, beginning at the solutions found so far.
 
-        Problems of all rows end in double precision, and share the first pass over the
-        rows in it.
+        The solutions take the place of these in `found`. Problems of all rows end in
+        double precision, and share the first pass over the rows in it.
         """
+        tol = self._options.monitor.tol
+        max_iter = self._options.max_iter or _NEWTON_STEPS
         begun, single, ends = [of.n_iter for of in found], {}, {}
         for k in some:
             monitor, sums = self._after(found), sums_of(problems[k])
             start = _resized(found[k].end, sums.m)
             new = solve(sums, start, tol, monitor, max_iter, exact=False)
-            if sums.m < (m := self._features.m):
-                last, here = _resized(new.end, m), _resized(new.here, m)
-                new = replace(_resized(new, m), end=last, here=here)
+            m = self._features.m
+            last, here = _resized(new.end, m), _resized(new.here, m)
+            new = replace(_resized(new, m), end=last, here=here)
+            # Single precision has ended its part where `finished` goes on in double.
             seen = every and not is_to_finish(new)
-            found[k] = replace(
-                new if seen else _unseen(new), n_iter=begun[k] + new.n_iter
-            )
+            found[k] = replace(new, n_iter=begun[k] + new.n_iter)
+            if not seen:
+                found[k] = replace(found[k], primal=np.inf, dual=-np.inf)
             if monitor.ended:
                 return
             if every and not seen:
                 single[k], ends[k] = new, self._rows.in_double(sums)
             del sums  # free memory before the next ones are made
-        # The first pass in double makes features anew: one pass serves all problems.
+        # The first pass in double computes features anew: one serves all problems.
         if len(ends) > 1:
-            # without time for it each problem ends as it does alone
+            # Without time for it, each problem ends as it does alone.
             with suppress(OutOfTime), self._monitor.limited():
                 look_ahead(list(single.values()), list(ends.values()), self._features)
         for k, new in single.items():
@@ -669,7 +658,7 @@ class BasisFit:
             if monitor.ended:
                 return
 
-    def _after(self, found: list[Solution], more: int = 0) -> Monitor:
+    def _after(self, found: list[ProximalSolution], more: int = 0) -> Monitor:
         """Return the monitor of the next steps, which counts the present ones."""
         return self._monitor.after(sum(of.n_iter for of in found) + more)
 
@@ -681,10 +670,3 @@ def _resized(at: At, m: int) -> At:
     w = np.zeros(m)
     w[: len(at.w)] = at.w[:m]
     return replace(at, w=w)
-
-
-def _unseen(found: Solution) -> Solution:
-    """Return the solution with unknown objectives, because rows are missing in them."""
-    primal, dual = _UNKNOWN
-    status = found.status if found.status in _ENDED else Status.MAX_TIME
-    return replace(found, primal=primal, dual=dual, status=status)

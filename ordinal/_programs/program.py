@@ -1,6 +1,6 @@
 """Quadratic programs over one kernel matrix, their points and their optimality.
 
-Each of P problems has T groups of n variables, one a row of K and group:
+Each of P problems has T groups of n variables, one per row of K and group:
 
     min_g  1/2 beta'K beta + sum_ij phi_ij(g_ij) [+ 1/2 sum_j z_j^2 / price_j]      (Q)
     s.t.   lo_ij <= g_ij <= hi_ij,  and for each group j
@@ -11,7 +11,7 @@ Each of P problems has T groups of n variables, one a row of K and group:
 
 with mu_1 = mu_{T+1} = 0, beta_i = sum_j g_ij and f = K beta. phi_ij(v) is pp_ij v for
 v >= 0 and pn_ij v for v < 0, with pn_ij <= pp_ij. C-SVC, eps-SVR and every rank of
-NPSVOR are of one group; the SVOR family has one for each threshold. With
+NPSVOR have one group; the SVOR family has one per threshold. With
 
     R_ij = f_i + phi_ij'(g_ij+)  where g_ij < hi_ij, else +inf
     L_ij = f_i + phi_ij'(g_ij-)  where g_ij > lo_ij, else -inf
@@ -20,16 +20,17 @@ NPSVOR are of one group; the SVOR family has one for each threshold. With
 
 a feasible g is optimal iff violation = max_j (low_j - up_j) <= 0                  (KKT)
 
-and any b_j in [low_j, up_j] is then a multiplier of the equality of group j. Coupled,
-what shrinks may also be of a lower group, which raises mu between the two, or of a
-higher one as long as the mu between them are positive: low_j is then the maximum over
-all groups up to the last that positive mu tie to j, and up_j the minimum from the first
-one on, as in (17) and (18) of Chu and Keerthi.
+and any b_j in [low_j, up_j] is then a multiplier of the equality of group j. In
+coupled groups, a variable of group j may grow while one of a lower group shrinks, which
+raises the mu between the two, or while one of a higher group does as long as the mu
+between them are positive: low_j is then the maximum over all groups up to the last that
+positive mu tie to j, and up_j the minimum from the first one on, as in (17) and (18) of
+Chu and Keerthi.
 
-A problem may be of some of the rows only: those whose variables all have lo = hi = 0
+A problem may be over some of the rows only: rows whose variables all have lo = hi = 0
 take no part in it, and SMO passes over them where they lie together. The problems of
 pairs of ranks thus share K at the cost of their own rows, if X is in the order of its
-ranks. f of such rows is that of K where it was computed afresh, and no number before.
+ranks. The entries of f at such rows are valid only after `Points.refresh`.
 
 In this folder and its kernels:
 
@@ -37,15 +38,13 @@ In this folder and its kernels:
     g, beta, f  variables, their sums over the groups, K beta
     z, mu, b    slack of a price, ties of coupled groups, multipliers of the equalities
     phi, pn/pp  piecewise linear cost; its slope left and right of 0, where its kink is
-    R, L        what growing a variable costs, and what shrinking it gains
+    R, L        one-sided slopes of (Q): cost of growing a variable, gain by shrinking
     free        a variable inside a linear piece of its box; the others are at an end
     entry e     of g and z in one array: j n + i is g_ij, T n + j is z_j
 
-The kernel matrix of the training rows: float32 rows within a memory limit.
-
-`Gram` holds all rows where `cache_mb` allows it, or else the most recently used ones.
-Solvers step on the float32 rows; `product` gives what tolerances look at, in double
-and from the kernel itself.
+`Gram` is the kernel matrix of the training rows in float32: all of its rows where
+`cache_mb` allows it, or else the most recently used ones. Solvers take steps on these
+rows. Tolerances are judged by `product`, in double and from the kernel itself.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ class Points:
     entries : (P, T n) array, or (P, T n + T) if priced
         g and z in contiguous memory.
     terms : tuple of arrays like `entries`
-        lo, hi, pn and pp of the entries; z is unbounded and has no linear term.
+        lo, hi, pn and pp of the entries. z is unbounded and has no linear term.
     g, z : (P, T, n) and (P, T) arrays
         Views of `entries`; without prices, z is a separate array of zeros.
     mu : (P, T + 1) array
@@ -146,9 +145,12 @@ class Points:
         P, T, n = g.shape
         self.gram, self.program = gram, program
         self.entries = program.by_entry(g).copy()
-        ends = (program.lo, -np.inf), (program.hi, np.inf)
-        slopes = (program.pn, 0.0), (program.pp, 0.0)
-        self.terms = tuple(program.by_entry(a, of_z) for a, of_z in (*ends, *slopes))
+        self.terms = (
+            program.by_entry(program.lo, -np.inf),
+            program.by_entry(program.hi, np.inf),
+            program.by_entry(program.pn),
+            program.by_entry(program.pp),
+        )
         self.g = self.entries[:, : T * n].reshape(P, T, n)
         self.z, self.mu = np.zeros((P, T)), np.zeros((P, T + 1))
         sums = self.g.sum(axis=2)
@@ -156,6 +158,7 @@ class Points:
             self.z = self.entries[:, T * n :]
             self.z[:] = -sums
         if program.coupled:
+            # The sums of the groups determine mu, which is 0 within rounding or more.
             mu = -np.cumsum(sums, axis=1)[:, :-1]
             rounding = _ROUNDING * np.abs(self.g).sum(axis=(1, 2))[:, None]
             self.mu[:, 1:-1] = np.where(mu > rounding, mu, 0)
@@ -216,7 +219,10 @@ class Points:
         return first, last
 
     def curve_down(self) -> bool:
-        """Return whether some beta'K beta is below 0 by more than rounding."""
+        """Return whether some beta'K beta is below 0 by more than rounding.
+
+        K is then not positive semi-definite.
+        """
         beta = self.g.sum(axis=1)
         floor = -1e-8 * self.gram.diagonal.max() * np.abs(beta).sum(axis=1) ** 2
         return bool((np.einsum("pn,pn->p", beta, self.f) < floor).any())
@@ -236,7 +242,8 @@ def restore_sums(
 ) -> np.ndarray:
     """Return a point near g in each row's box with the given sum, as a start for SMO.
 
-    Entries at an end of their box stay there if the others can make up the sum.
+    Entries at an end of their box stay there if the others can make up the sum, so that
+    the start has the bounded variables of g.
     """
     g = snap_to_bounds(g, lo, hi)
     excess = g.sum(axis=-1) - total
@@ -344,18 +351,21 @@ class Gram:
         least: int,
         products: Products | None = None,
     ):
-        """`least` rows are held even if that takes more than `cache_mb`; `products` are
-        the `Products` of X, if there are any: for a path of fits, each of which
-        asks for `product` more than once, K is then held in double as well.
+        """Compute the kernel matrix if it fits into `cache_mb`.
+
+        At least `least` rows are held, even if that takes more memory. `products` are
+        the inner products of X, which a path of fits has computed. Each of its fits
+        calls `product` more than once, so that K is held in double as well.
         """
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
         rows = int(min(cache_mb * 1e6 / (4 * n), 3 * n))  # more would not be used
         self.full = rows >= n
-        products = products if self.full else None  # they are of tiles, not single rows
+        if not self.full:
+            products = None  # they are read by tiles, not by single rows
         self._values = on_itself(kernel, X, n_threads, products)
-        # first of all: it names a row that is too long. What a float cannot hold is
-        # refused with its tile
+        # The diagonal comes first, because its error names a row that is too long.
+        # Values beyond a float raise an error with their tile.
         with np.errstate(over="ignore"):
             self.diagonal = diagonal_of(kernel, X).astype(np.float32).astype(float)
         self.concurrent = self.full and self._values.concurrent
@@ -368,7 +378,7 @@ class Gram:
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
             small = n <= _MOST_IN_DOUBLE or products is not None
-            # that fits in `cache_mb` too
+            # K in double takes two more arrays of the size of K in single precision.
             self.room_for_double = small and rows >= 3 * n
             self.doubles = self.room_for_double and isinstance(kernel, kernels.RBF)
             if self.doubles and products is not None:
@@ -376,7 +386,7 @@ class Gram:
                 self.share_double()
             else:
                 self._values.triangle(self.K, mirror=True)
-            # as rounded as K, so that equal rows have a distance of exactly 0
+            # Rounded as K is, so that equal rows have a distance of exactly 0.
             self.diagonal = np.diagonal(self.K).astype(float)
         else:
             self.slot = np.full(n, -1, dtype=np.int32)
@@ -485,7 +495,7 @@ def gram_in_time(
     least: int,
     products: Products | None,
 ) -> Gram:
-    """Return a Gram with all rows of K cached, or with none if time is up before.
+    """Return the kernel matrix, without cached rows if there is no time for them.
 
     Without rows it suffices to judge the starting point of a fit.
     """

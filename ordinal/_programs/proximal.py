@@ -48,6 +48,7 @@ from .._input.types import Matrix
 from .._numerics.cholesky import Cholesky
 from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
+from .._rows.sums import Parts
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.features import Features
@@ -87,8 +88,8 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """Solution of a problem, with its objectives.
+class ProximalSolution:
+    """ProximalSolution of a problem, with its objectives.
 
     Attributes
     ----------
@@ -120,6 +121,7 @@ class Solution:
 
 
 def cold(m: int, losses: Losses, b: np.ndarray) -> Start:
+    """Return the start at w = 0, with sigma as large as the largest box."""
     return Start(np.zeros(m), b, losses.largest)
 
 
@@ -131,7 +133,7 @@ def solve(
     max_iter: int = 200,
     exact: bool = True,
     known: tuple[np.ndarray, np.ndarray] | None = None,
-) -> Solution:
+) -> ProximalSolution:
     """Minimise (P) to a relative duality gap.
 
     Parameters
@@ -154,11 +156,12 @@ def solve(
 
 
 def _relative(primal: float, dual: float) -> float:
+    """Return the duality gap relative to the primal objective."""
     return (primal - dual) / max(abs(primal), np.finfo(float).tiny)
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
+class _Iterate:
     """A point of (S), with its gradient."""
 
     w: np.ndarray
@@ -172,14 +175,17 @@ class _Place:
 
     @property
     def residual(self) -> float:
-        """Return the loss of the dual objective here."""
+        """Return what the dual objective loses because (S) is not at its minimum."""
         return float(0.5 * self.by_w @ self.by_w + np.abs(self.by_b).sum())
 
     def slope(self, dw: np.ndarray, db: np.ndarray) -> float:
+        """Return the derivative of (S) along a direction."""
         return float(self.by_w @ dw + self.by_b @ db)
 
 
 class _Solver:
+    """State of one call of `solve`: the point, the best values so far, the gap."""
+
     def __init__(
         self,
         sums: Sums,
@@ -200,11 +206,14 @@ class _Solver:
         # The best values so far, not those of the present point: the objective of (P)
         # need not fall from one minimum of (S) to the next.
         self.primal, self.dual = np.inf, 0.0  # t = 0 is always feasible
-        self.about = 0.0  # estimate of the dual value, whose sums may be infeasible
+        self.dual_estimate = (
+            0.0  # estimate of the dual value, whose sums may be infeasible
+        )
         self.steps, self.gap = 0, 1.0
         self.halved = 0, 1.0  # step at which the gap was last halved, and its value
 
-    def run(self) -> Solution:
+    def run(self) -> ProximalSolution:
+        """Take proximal steps until one of them ends the fit."""
         status = None
         try:
             with self.monitor.limited():
@@ -220,7 +229,7 @@ class _Solver:
         here = Start(self.w, self.b, self.sigma, self.nu, self.s)
         end = Start(self.w, self.b, self.sigma)
         objectives = self.primal, self.dual
-        return Solution(*self.best, *objectives, status, self.steps, end, here)
+        return ProximalSolution(*self.best, *objectives, status, self.steps, end, here)
 
     def proximal_step(self) -> Status | None:
         """Minimise (S) to the accuracy that the gap requires.
@@ -228,19 +237,19 @@ class _Solver:
         Unless the fit is over, g is set to the multipliers at the minimum.
         """
         before = self.steps
-        here = self.place(self.w, self.b)
+        here = self.evaluate(self.w, self.b)
         if not here.point.inside.all():  # (S) has no curvature in some threshold
-            here = self.place(
+            here = self.evaluate(
                 here.w, best_thresholds(self.sums.loss_slopes, self.losses, here.b)
             )
         status = self.judge()
         # The known point bounds (P) first, so that a converged fit takes no step.
         if status is None and self.known is not None:
             self.certify(here)
-            self.place(*self.known)
+            self.evaluate(*self.known)
             self.known, status = None, self.judge()
             if status is None:
-                here = self.place(here.w, here.b)
+                here = self.evaluate(here.w, here.b)
         # An inexact minimum of (S) suffices: its error must shrink with the gap, no
         # faster.
         while status is None and self.steps < before + _INNER:
@@ -256,7 +265,7 @@ class _Solver:
                 return Status.STALLED
             if self.gap <= _NEAR * self.tol:  # a better w may then suffice to converge
                 self.certify(here)
-            self.sums.take()
+            self.sums.accept()
             # The next proximal step scales the ties by the curvature that it finds.
             self.nu, self.s = here.nu, None
             self.sigma *= _growth(self.steps - before)
@@ -273,51 +282,53 @@ class _Solver:
         return self.steps > since + patience
 
     def judge(self) -> Status | None:
+        """Return the status with which the fit ends here, or None."""
         if self.gap <= self.tol:
             return Status.CONVERGED
         if self.steps >= self.max_iter:
             return Status.MAX_ITER
         return self.monitor.stop(self.steps, self.gap)
 
-    def place(self, w: np.ndarray, b: np.ndarray) -> _Place:
-        """Evaluate the sums at (w, b)."""
-        self.at = None
+    def evaluate(self, w: np.ndarray, b: np.ndarray) -> _Iterate:
+        """Evaluate (S) at (w, b), and update the best objectives."""
+        self.at = None  # in case the sums are interrupted
         q, point = self.losses, self.sums.at(w, b, self.sigma)
         self.at = w
         if self.s is None:
             # Ties as stiff as the thresholds themselves, whose curvature is sigma times
-            # what moves: neither then dominates the Hessian.
+            # the number of free multipliers: neither then dominates the Hessian.
             self.s = self.sigma * max(1.0, float(point.inside.mean()))
         nu = self.ties(b, self.s)
         by_b = point.sides.sum(axis=0) + q.price * b + np.diff(nu, prepend=0, append=0)
         value = 0.5 * w @ w + 0.5 * q.price @ b**2 + point.envelope
-        # The augmented Lagrangian of b_j <= b_(j+1), as of the boxes.
+        # The augmented Lagrangian of b_j <= b_(j+1), as that of the boxes.
         value += 0.5 * nu @ nu / self.s if q.ordered else 0.0
-        place = _Place(w, b, nu, self.s, point, w - point.back, by_b, float(value))
+        place = _Iterate(w, b, nu, self.s, point, w - point.back, by_b, float(value))
         self.observe(place)
         return place
 
     def ties(self, b: np.ndarray, s: float) -> np.ndarray:
-        """Return the weights nu after a step of b."""
+        """Return the multipliers nu of b_j <= b_(j+1) after a step to b, (T - 1,)."""
         if not self.losses.ordered:
             return self.nu
         return np.asarray(np.maximum(0.0, self.nu + s * (b[:-1] - b[1:])))
 
-    def newton(self, here: _Place, early: bool) -> _Place:
+    def newton(self, here: _Iterate, early: bool) -> _Iterate:
+        """Take a Newton step on (S), with a line search where the full step fails."""
         m = self.sums.m
         step = self.direction(here, early)
         dw, db = step[:m], step[m:]
         slope = here.slope(dw, db)
-        there = self.place(here.w + dw, here.b + db)
+        there = self.evaluate(here.w + dw, here.b + db)
         after = there.slope(dw, db)
         lower = there.value <= here.value + _ROUNDING * abs(here.value)
         # Most full steps pass: a line search costs a pass over the multipliers.
         if self.gap <= self.tol or (lower and abs(after) <= _FULL * abs(slope)):
             return there
         x = self.search(here, dw, db, slope, after)
-        return self.place(here.w + x * dw, here.b + x * db)
+        return self.evaluate(here.w + x * dw, here.b + x * db)
 
-    def direction(self, here: _Place, early: bool) -> np.ndarray:
+    def direction(self, here: _Iterate, early: bool) -> np.ndarray:
         """Return the Newton step, (m + T,)."""
         m, T, q = self.sums.m, self.losses.T, self.losses
         # A sample of the rows that move suffices for a direction far from the minimum,
@@ -343,7 +354,7 @@ class _Solver:
         return np.asarray(-factor.solve(gradient.reshape(m + T, 1))[:, 0])
 
     def search(
-        self, here: _Place, dw: np.ndarray, db: np.ndarray, slope: float, after: float
+        self, here: _Iterate, dw: np.ndarray, db: np.ndarray, slope: float, after: float
     ) -> float:
         """Return approximately the length at which the slope of (S) is zero.
 
@@ -361,7 +372,7 @@ class _Solver:
 
         return _root(slopes, slope, after)
 
-    def observe(self, place: _Place) -> None:
+    def observe(self, place: _Iterate) -> None:
         """Update the best objectives and their gap.
 
         Multipliers are made feasible, at the cost of a pass, only where the gap would
@@ -379,28 +390,30 @@ class _Solver:
         keep = shares(q, point.sides, place.nu)
         # `point.back` is that of multipliers before scaling: an estimate without a
         # pass.
-        self.about = max(self.about, dual_value(q, point, keep, point.back))
-        self.gap = _relative(self.primal, self.about)
+        estimate = dual_value(q, point, keep, point.back)
+        self.dual_estimate = max(self.dual_estimate, estimate)
+        self.gap = _relative(self.primal, self.dual_estimate)
         if self.gap <= self.tol:
             self.certify(place)
             self.gap = _relative(self.primal, self.dual)
 
-    def certify(self, place: _Place) -> None:
-        """Return a valid dual value."""
+    def certify(self, place: _Iterate) -> None:
+        """Update the dual value by feasible multipliers, which costs a pass."""
         q, point = self.losses, place.point
         keep = shares(q, point.sides, place.nu)
         back = self.sums.scaled_back(keep)
         self.dual = max(self.dual, dual_value(q, point, keep, back))
 
     def primal_at(self, w: np.ndarray, b: np.ndarray, loss: float) -> float:
+        """Return the value of (P), from the sum of its losses."""
         return float(0.5 * w @ w + 0.5 * self.losses.price @ b**2 + loss)
 
     def finish(self) -> None:
-        """Return the best thresholds for the best w, and a dual value."""
+        """Compute the best thresholds for the best w, and a dual value."""
         w, b = self.best
         # Thresholds need the scores of the best w, which the sums may have left.
         if self.gap > self.tol or w is not self.at:
-            self.certify(self.place(w, b))
+            self.certify(self.evaluate(w, b))
         b = best_thresholds(self.sums.loss_slopes, self.losses, b)
         primal = self.primal_at(w, b, self.sums.loss(b))
         if primal < self.primal:
@@ -410,7 +423,7 @@ class _Solver:
 def _in_order(b: np.ndarray) -> np.ndarray:
     """Return increasing thresholds near b.
 
-    Each is the mean of the largest one before it and the least one after it.
+    Each is the mean of the largest one up to it and the least one from it on.
     """
     rising, falling = np.maximum.accumulate(b), np.minimum.accumulate(b[::-1])[::-1]
     return np.asarray(0.5 * (rising + falling))
@@ -428,8 +441,8 @@ def _root(
 ) -> float:
     """Return approximately the zero of an increasing piecewise linear function.
 
-    `slope` < 0 and `after` are its values at 0 and 1. Several places are evaluated at a
-    time, because the rows may be far away.
+    `slope` < 0 and `after` are its values at 0 and 1. Several lengths are evaluated at
+    a time, because each call of `slopes` is a pass over the rows, perhaps at workers.
     """
     ends, values = np.array([0.0, 1.0]), np.array([slope, after])
     if after < 0:
@@ -494,7 +507,7 @@ def dual_value(
     return float(theta * linear - 0.5 * theta**2 * quadratic)
 
 
-class Values:
+class KernelValues:
     """`sums.Features` of rows whose kernel values V are computed on request."""
 
     def __init__(self, features: Features, X: Matrix):
@@ -502,33 +515,42 @@ class Values:
         self.n, self.m, self.costly = len(X), features.m, True
 
     def mixing(self, chunk: slice) -> None:
-        return None  # `Mixed` applies M to all rows
+        """Return None: `MixedSums` applies M to the sums over all rows."""
+        return
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
+        """Return the kernel values of some rows, in `room`."""
         some = take(self._X, rows)
         return self._features.values(some, room[: len(some)])
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the kernel values of some rows of a chunk to `out`."""
         return self._features.values(take(self._X, rows.start + places), out)
 
 
-class Mixed:
-    """`Sums` for z = V M from those for V."""
+class MixedSums(Sums):
+    """`Sums` for features z = V M, from the sums for the kernel values V.
+
+    Those that do not depend on the features are passed on as they are.
+    """
 
     def __init__(self, sums: Sums, M: np.ndarray):
         self._sums, self._M = sums, M
         self.n, self.m, self.n_threads = sums.n, M.shape[1], sums.n_threads
+        self.losses = sums.losses
 
-    @property
-    def losses(self) -> Losses:
-        return self._sums.losses
+    def _move_to(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+        self._sums._move_to(self._M @ w, b, sigma)
+
+    def _sum(self, request: str, *arguments: Any) -> Parts:
+        return self._sums._sum(request, *arguments)
+
+    def accept(self) -> None:
+        self._sums.accept()
 
     def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
         point = self._sums.at(self._M @ w, b, sigma)
         return replace(point, back=self._M.T @ point.back)
-
-    def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        return self._sums.slopes(lengths)
 
     def scaled_back(self, keep: np.ndarray) -> np.ndarray:
         return np.asarray(self._M.T @ self._sums.scaled_back(keep))
@@ -537,8 +559,7 @@ class Mixed:
         A, M, m = self._sums.curvature(share), self._M, self.m
         right = np.empty((m, m))
 
-        # Only the lower triangle is set (see `Sums.curvature`), but the product needs
-        # both.
+        # Only the lower triangle is set (see `Sums.curvature`); the product needs both.
         def mirror(tile: tuple[slice, slice]) -> None:
             I, J = tile
             if I == J:
@@ -564,51 +585,42 @@ class Mixed:
         A[m:, :m] = A[m:, :m] @ M
         return A
 
-    def take(self) -> None:
-        self._sums.take()
 
-    def loss(self, b: np.ndarray) -> float:
-        return self._sums.loss(b)
-
-    def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
-        return self._sums.loss_slopes(grid)
-
-
-def is_to_finish(found: Solution) -> bool:
-    """Return whether single precision has reached its limit."""
+def is_to_finish(found: ProximalSolution) -> bool:
+    """Return whether a solution in single precision goes on in double precision."""
     return found.status in (Status.CONVERGED, Status.STALLED)
 
 
 def look_ahead(
-    found: Sequence[Solution], double: Sequence[Any], features: Features
+    found: Sequence[ProximalSolution], double: Sequence[Any], features: Features
 ) -> None:
     """Take the first step of `finished` for several problems in one pass."""
-    starts, M = [of.here for of in found], features.mixing
+    starts, M = [solution.here for solution in found], features.mixing
     LocalSums.look_ahead(double, [(M @ s.w, s.b, s.sigma) for s in starts])
 
 
 def finished(
-    found: Solution,
+    found: ProximalSolution,
     double: Callable[[], Sums],
     features: Features,
     tol: float,
     monitor: Monitor,
     max_iter: int,
-) -> Solution:
+) -> ProximalSolution:
     """Certify a solution found in single precision, and refine it in double precision.
 
     Parameters
     ----------
-    found : Solution
+    found : ProximalSolution
         As `solve` returned it.
     double : callable
-        Makes the sums for `Values` of the same rows, with the same g.
+        Makes the sums for `KernelValues` of the same rows, with the same g.
     tol, monitor, max_iter : as those of `solve`
         max_iter counts the steps before this one, too.
     """
     if not is_to_finish(found):
         return found
-    precise = Mixed(double(), features.mixing)
+    precise = MixedSums(double(), features.mixing)
     later, left = monitor.after(found.n_iter), max_iter - found.n_iter
     # The best point may have been found before the last minimum.
     known = None if found.w is found.here.w else (found.w, found.b)

@@ -1,8 +1,8 @@
-"""All that the proximal solver asks of the rows: sums over them, as small arrays.
+"""Sums over the rows, through which the proximal solver sees them.
 
-`Sums` is the protocol. Whatever has as many numbers as there are rows (features,
-scores, multipliers) stays behind it, so that the rows may be in memory, in a file or at
-other machines. `LocalSums` answers it for rows of this process.
+`Sums` is the protocol; its results are small arrays. Arrays with an entry per row
+(features, scores, multipliers) stay behind it, so that the rows may be in memory, in a
+file or at workers. `LocalSums` implements it for rows of this process.
 
 Sums are taken over chunks of CHUNK rows, and the chunks' sums are added in pairs, pairs
 of pairs and so on (`pairwise`), whoever computes them: the bytes of a fit do not depend
@@ -12,9 +12,11 @@ the features, those of a block of `block_rows` rows at a time, and are added in 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -90,90 +92,26 @@ class BasisPoint:
 Nodes: TypeAlias = Generator[Node, None, None]
 
 
-class Sums(Protocol):
-    """Sums over rows that a solver requests.
+class FeatureRows(Protocol):
+    """Features of certain rows, read in blocks or by number."""
 
-    g is zero at first. In the docstrings "here" is the last point that was evaluated,
-    and "before" is the point evaluated before it.
-    """
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def m(self) -> int: ...
-
-    @property
-    def losses(self) -> Losses: ...
-
-    @property
-    def n_threads(self) -> int:
-        """Return the number of threads of this process that the solver may use."""
-        ...
-
-    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
-        """Evaluate the sums at a point."""
-        ...
-
-    def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the derivatives of the sum of envelopes at K lengths of a line, (K,).
-
-        The line leads from before (length 0) to here (length 1) and beyond; sigma is
-        that of here.
-        """
-        ...
-
-    def scaled_back(self, keep: np.ndarray) -> np.ndarray:
-        """Return `back` of here for sides of groups multiplied by (2, T), (m,)."""
-        ...
-
-    def curvature(self, share: float) -> np.ndarray:
-        """Return (m + T, m + T) the sum of (z_i, -e_j) (z_i, -e_j)' over the
-        multipliers that move here, where e_j is a unit vector: of a share of the rows,
-        scaled up. Only the lower triangle is meant.
-        """
-        ...
-
-    def take(self) -> None:
-        """Take the multipliers t of here as g."""
-        ...
-
-    def loss(self, b: np.ndarray) -> float:
-        """Return the sum of the losses for the scores of here and other thresholds."""
-        ...
-
-    def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
-        """Return (T, K) right slopes of the sums of the losses by each threshold, for
-        the scores of here, at thresholds (T, K) that increase.
-        """
-        ...
-
-
-class Features(Protocol):
-    """Rows of Z by their place."""
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def m(self) -> int: ...
-
-    @property
-    def costly(self) -> bool:
-        """Return whether features are computed at each use, which dominates."""
-        ...
+    n: int
+    m: int
+    costly: bool  # whether features are computed at each use, at a dominating cost
 
     def mixing(self, chunk: slice) -> np.ndarray | None:
-        """Return the (m, m) matrix M, or None for the unit matrix, with which the
-        features of the rows of a chunk are `block(rows)` M.
+        """Return the matrix M, (m, m), by which blocks of a chunk are to be multiplied.
+
+        The features are `block(rows)` M; None stands for the unit matrix.
         """
         ...
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
-        """Return (rows, m), not to be written to; several threads may ask at once.
+        """Return features or kernel values of some rows, (rows, m), read-only.
 
-        `room`, of as many rows of doubles or more, may be used for it: memory that is
-        new costs more to fetch than kernel values to compute.
+        The result may lie in `room`, an array of as many rows of doubles or more:
+        memory that is new costs more to fetch than kernel values to compute. Several
+        threads may call at once.
         """
         ...
 
@@ -182,8 +120,8 @@ class Features(Protocol):
         ...
 
 
-class Kept:
-    """Features that lie in memory, or some rows of them."""
+class CachedFeatures:
+    """Features in memory: all rows of an array, or the rows of these numbers."""
 
     def __init__(self, Z: np.ndarray, rows: np.ndarray | None = None):
         self._Z, self._rows = Z, rows
@@ -199,19 +137,21 @@ class Kept:
         return self._Z.take(self._rows[rows], axis=0)
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
-        of = rows.start + places
-        return taken(self._Z, of if self._rows is None else self._rows[of], out)
+        numbers = rows.start + places
+        if self._rows is not None:
+            numbers = self._rows[numbers]
+        return taken(self._Z, numbers, out)
 
 
-class Leading:
-    """The first m features of some rows: those on the first m rows of the basis."""
+class LeadingFeatures:
+    """First m features of rows, which are those on the first m rows of the basis."""
 
-    def __init__(self, Z: Features, m: int):
+    def __init__(self, Z: FeatureRows, m: int):
         self._Z, self.n, self.m, self.costly = Z, Z.n, m, Z.costly
 
     def mixing(self, chunk: slice) -> np.ndarray | None:
         M = self._Z.mixing(chunk)
-        # upper triangular: a feature is of the kernel values up to its own
+        # M is upper triangular: a feature depends on the kernel values up to its own.
         return None if M is None else M[: self.m, : self.m]
 
     def block(self, rows: slice, room: np.ndarray) -> np.ndarray:
@@ -226,60 +166,99 @@ class Leading:
 
 def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Copy some of these rows of Z to `out`."""
-    # The default mode "raise" buffers the whole output.
-    return Z.take(rows, axis=0, out=out, mode="clip")  # which needs no second copy
+    # The default mode "raise" would buffer the whole output.
+    return Z.take(rows, axis=0, out=out, mode="clip")
 
 
-def _times(back: np.ndarray, M: np.ndarray | None) -> np.ndarray:
+def _mixed(back: np.ndarray, M: np.ndarray | None) -> np.ndarray:
+    """Return sums of features from those of kernel values; M as in `mixing`."""
     return back if M is None else np.asarray(back @ M)
 
 
-class SumsByRequest:
-    """`Sums` from sums over all chunks, for which `_sum` asks by the name of a method
-    of `RowSums`.
+class Sums(ABC):
+    """Sums over rows that a solver requests.
+
+    g is zero at first. In the docstrings "here" is the last point that was evaluated,
+    and "before" is the point evaluated before it. Subclasses define how a point and a
+    request reach the rows.
+
+    Attributes
+    ----------
+    n, m : int
+        Numbers of rows and of features.
+    losses : Losses
+    n_threads : int
+        Number of threads of this process that the solver may use.
     """
 
+    n: int
+    m: int
     losses: Losses
     n_threads: int = 1
-    _by_side: np.ndarray | None = None  # (2 T, m), where `point` says so much
+    _by_side: np.ndarray | None = None  # (2 T, m) if `point` returns so many rows
 
-    def _go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _move_to(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+        """Move to a point, at which the next requests are answered."""
 
-    def _sum(self, question: str, *arguments: Any) -> Parts:
-        raise NotImplementedError
+    @abstractmethod
+    def _sum(self, request: str, *arguments: Any) -> Parts:
+        """Return the sum over all chunks of the method of `RowSums` of this name."""
+
+    @abstractmethod
+    def accept(self) -> None:
+        """Take the multipliers t of here as g."""
 
     def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
-        self._go(w, b, sigma)
+        """Evaluate the sums at a point."""
+        self._move_to(w, b, sigma)
         return self._arrived(*self._sum("point"))
 
     def _arrived(self, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
+        """Return the point of here from the sums of `RowSums.point`."""
         self._by_side = back if len(back) > 1 else None
         return BasisPoint.from_sums(sums, back.sum(axis=0))
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the derivatives of the sum of envelopes at K lengths of a line, (K,).
+
+        The line leads from before (length 0) to here (length 1) and beyond; sigma is
+        that of here.
+        """
         return self._sum("slopes", lengths)[0]
 
     def scaled_back(self, keep: np.ndarray) -> np.ndarray:
+        """Return `back` of here for sides of groups multiplied by (2, T), (m,)."""
         if self._by_side is None:
             return self._sum("scaled_back", keep)[0]
         return np.asarray(keep.ravel() @ self._by_side)
 
     def curvature(self, share: float) -> np.ndarray:
+        """Return the Hessian of the envelopes divided by sigma, (m + T, m + T).
+
+        It is the sum of (z_i, -e_j) (z_i, -e_j)' over the free multipliers here, where
+        e_j is a unit vector, for a random share of the rows and scaled up. Only the
+        lower triangle is set.
+        """
         return self._sum("curvature", share)[0] / share
 
     def loss(self, b: np.ndarray) -> float:
+        """Return the sum of the losses for the scores of here and other thresholds."""
         return float(self._sum("loss", b)[0][0])
 
     def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
+        """Return the right slopes of the losses by each threshold, (T, K).
+
+        They are for the scores of here, at thresholds (T, K) that increase.
+        """
         return np.cumsum(self._sum("jumps", grid)[0][:, :-1], axis=1)
 
 
-class _Moving(NamedTuple):
-    """Rows of a chunk with a multiplier that moves.
+class _FreeRows(NamedTuple):
+    """Rows of a chunk with a free multiplier, which changes with b.
 
-    `places` (k,) are those in the chunk; `inside`, (T, k) of 0 and 1, says which
-    multipliers move.
+    `places` (k,) are their places in the chunk; `inside` (T, k) is 1 for a free
+    multiplier and 0 for others.
     """
 
     chunk: slice
@@ -298,7 +277,7 @@ class RowSums:
 
     Parameters
     ----------
-    Z : Features
+    Z : FeatureRows
         In single or double precision, which is also that of multipliers and scores.
     rank : (n,) array of int32
     weight : (n,) array of float32
@@ -310,7 +289,7 @@ class RowSums:
 
     def __init__(
         self,
-        Z: Features,
+        Z: FeatureRows,
         rank: np.ndarray,
         weight: np.ndarray,
         losses: Losses,
@@ -335,7 +314,7 @@ class RowSums:
         self._w: np.ndarray | None = None  # w of here while its scores are missing
         self._mixed = np.empty(0)  # M w, where a chunk asks for it
 
-    def in_double(self, Z: Features) -> RowSums:
+    def in_double(self, Z: FeatureRows) -> RowSums:
         """Return the same rows with features in double precision, and the same g."""
         rank, weight, _ = self._rows
         new = RowSums(Z, rank, weight, self.losses, self.n_threads, np.float64)
@@ -344,7 +323,7 @@ class RowSums:
         new._g[:] = self._g
         return new
 
-    def go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+    def move_to(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
         """Move to a point; "here" becomes "before".
 
         Scores are computed when they are asked for.
@@ -360,7 +339,7 @@ class RowSums:
                 self._mixed = M @ w
                 break
 
-    def take(self) -> None:
+    def accept(self) -> None:
         """Take the multipliers t of here as g."""
         self._score()
 
@@ -375,8 +354,8 @@ class RowSums:
         """Yield the arguments of `BasisPoint.from_sums`, with several rows in `back`.
 
         `back` has one row, or one per side of a group where that saves a pass over
-        costly features. The same for other problems of these rows, which share the
-        features, follows.
+        costly features. The arguments for the problems `beside`, which are over the
+        same rows and share their features, follow.
         """
         every = self, *beside
 
@@ -389,7 +368,7 @@ class RowSums:
                     for rows, parts in zip(every, sums, strict=True):
                         rows._add_point(block, Z, M is not None, *parts)
             return tuple(
-                part for total, back in sums for part in (total, _times(back, M))
+                part for total, back in sums for part in (total, _mixed(back, M))
             )
 
         yield from self._by_chunk(of_chunk)
@@ -419,28 +398,26 @@ class RowSums:
                     t, _, _ = self._moved(rows, self._b)
                     t *= np.where(t > 0, keep[0][:, None], keep[1][:, None])
                     back += t.sum(axis=0) @ self._Z.block(rows, room)
-            return (_times(back, self._Z.mixing(chunk)),)
+            return (_mixed(back, self._Z.mixing(chunk)),)
 
         return self._by_chunk(of_chunk)
 
     def curvature(self, share: float) -> Nodes:
         self._score()
         out = np.zeros((self.m + self.losses.T,) * 2)
-        some: list[_Moving] = []
+        some: list[_FreeRows] = []
 
-        def of_chunk(chunk: slice) -> _Moving:
-            return self._moving(chunk, share)
-
+        find = partial(self._free_rows, share=share)
         chunks = strips(self.n, CHUNK)
         with self._scratch.lent() as root, Pool(self.n_threads, brief=True) as pool:
-            # Few rows of a chunk move: products of the rows of several chunks read and
-            # write the m^2 sums less often.
-            with closing(in_order(of_chunk, chunks, self.n_threads)) as found:
-                for moving in found:
-                    if sum(of.size for of in some) + moving.size > len(root):
+            # Few rows of a chunk are free: products of the rows of several chunks read
+            # and write the m^2 sums less often.
+            with closing(in_order(find, chunks, self.n_threads)) as found:
+                for free in found:
+                    if sum(rows.size for rows in some) + free.size > len(root):
                         self._add_curvature(some, root, out, pool)
                         some = []
-                    some.append(moving)
+                    some.append(free)
             self._add_curvature(some, root, out, pool)
         yield Node(0, 0, (out,))
 
@@ -514,7 +491,7 @@ class RowSums:
     def _moved(
         self, rows: slice, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return t, inside and sums of the kernel `point`."""
+        """Return t, inside (T, rows) and sums (T, 7) of the kernel `point`."""
         shape = self.losses.T, rows.stop - rows.start
         t, inside = np.empty(shape, self._dtype), np.empty(shape, self._dtype)
         sums = np.empty((self.losses.T, 7))
@@ -524,6 +501,7 @@ class RowSums:
         return t, inside, sums
 
     def _no_point(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums of `point` over no rows: those of the kernel, and `back`."""
         # 2 T rows instead of one spare `scaled_back` a pass that would make all
         # features again.
         sides = 2 * self.losses.T if self._Z.costly else 1
@@ -537,6 +515,10 @@ class RowSums:
         total: np.ndarray,
         back: np.ndarray,
     ) -> None:
+        """Add the sums of `point` over a block with features Z to `total` and `back`.
+
+        `mixed` says whether Z are kernel values.
+        """
         # The scores are made with the product by which `point` reads the features
         # anyway.
         if self._w is not None:
@@ -548,8 +530,8 @@ class RowSums:
         else:
             back += t.sum(axis=0) @ Z
 
-    def _moving(self, chunk: slice, share: float) -> _Moving:
-        """Return the moving rows of a chunk, or of a share of it."""
+    def _free_rows(self, chunk: slice, share: float) -> _FreeRows:
+        """Return the rows with a free multiplier of a chunk, or of a share of it."""
         places, inside = [], []
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)
@@ -560,18 +542,18 @@ class RowSums:
             active = np.flatnonzero(E.any(axis=0))
             places.append(rows.start - chunk.start + active)
             inside.append(E[:, active])
-        return _Moving(chunk, np.concatenate(places), np.concatenate(inside, axis=1))
+        return _FreeRows(chunk, np.concatenate(places), np.concatenate(inside, axis=1))
 
     def _add_curvature(
-        self, some: Sequence[_Moving], root: np.ndarray, out: np.ndarray, pool: Pool
+        self, some: Sequence[_FreeRows], root: np.ndarray, out: np.ndarray, pool: Pool
     ) -> None:
-        """Add the sums over the moving rows of some chunks to `out`, (m + T, m + T).
+        """Add the curvature of the free rows of some chunks to `out`, (m + T, m + T).
 
         `root` has room for the features of these rows.
         """
         m, T = self.m, self.losses.T
-        E = np.concatenate([moving.inside for moving in some], axis=1)
-        ends = np.cumsum([moving.size for moving in some])
+        E = np.concatenate([free.inside for free in some], axis=1)
+        ends = np.cumsum([free.size for free in some])
         root, weight = root[: E.shape[1]], np.sqrt(E.sum(axis=0))
 
         def gather(k: int) -> None:
@@ -587,7 +569,7 @@ class RowSums:
             if I == J:
                 out[m:, J] -= (E / weight) @ root[:, J]
 
-        pool.run(gather, [k for k, moving in enumerate(some) if moving.size])
+        pool.run(gather, [k for k, free in enumerate(some) if free.size])
         columns = list(strips(m, _WIDE if m > 2 * _WIDE else _NARROW))
         pool.run(
             multiply, [(I, J) for I in columns for J in columns if I.start >= J.start]
@@ -595,7 +577,7 @@ class RowSums:
         out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
 
 
-class LocalSums(SumsByRequest):
+class LocalSums(Sums):
     """`Sums` of rows of this process."""
 
     _ahead: BasisPoint | None = None
@@ -621,29 +603,29 @@ class LocalSums(SumsByRequest):
         The first call of `at` of each of them must then be for this place.
         """
         for sums, place in zip(several, places, strict=True):
-            sums._go(*place)
+            sums._move_to(*place)
         first, *others = (sums._rows for sums in several)
         with closing(first.point(*others)) as nodes:
             found = whole(merged(nodes))
         for k, sums in enumerate(several):
             sums._ahead = sums._arrived(*found[2 * k : 2 * k + 2])
 
-    def take(self) -> None:
-        self._rows.take()
+    def accept(self) -> None:
+        self._rows.accept()
 
-    def in_double(self, Z: Features) -> LocalSums:
+    def in_double(self, Z: FeatureRows) -> LocalSums:
         """Return the same rows with features in double precision, and the same g."""
         return LocalSums(self._rows.in_double(Z))
 
-    def _go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
-        self._rows.go(w, b, sigma)
+    def _move_to(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+        self._rows.move_to(w, b, sigma)
 
-    def _sum(self, question: str, *arguments: Any) -> Parts:
-        with closing(getattr(self._rows, question)(*arguments)) as nodes:
+    def _sum(self, request: str, *arguments: Any) -> Parts:
+        with closing(getattr(self._rows, request)(*arguments)) as nodes:
             return whole(merged(nodes))
 
 
 def _drawn(start: int, stop: int, share: float) -> np.ndarray:
     """Return a mask of a random share of the rows, drawn from their numbers alone."""
-    turned = np.arange(start, stop, dtype=np.uint64) * np.uint64(_GOLDEN)
-    return (turned & np.uint64(0xFFFFFFFF)) < share * 2.0**32
+    hashed = np.arange(start, stop, dtype=np.uint64) * np.uint64(_GOLDEN)
+    return (hashed & np.uint64(0xFFFFFFFF)) < share * 2.0**32

@@ -178,12 +178,12 @@ class Monitor:
             self._tell(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if not self._ended and (status := self._ask(n_iter, violation)) is not None:
             self._ended.append(status)
-        return self._ended[0] if self._ended else None
+        return self.ended
 
     @property
-    def ended(self) -> bool:
-        """Return whether `stop` ended a part of the fit."""
-        return bool(self._ended)
+    def ended(self) -> Status | None:
+        """Return the status with which `stop` ended a part of the fit, or None."""
+        return self._ended[0] if self._ended else None
 
     def late(self, by: float = 0.0) -> bool:
         """Return whether `max_time` is exceeded by `by` seconds, within a step."""

@@ -21,8 +21,7 @@ from .._programs.admm import Factor, LowRankFactor, NoFactor, exact_factor, solv
 from .._programs.driver import records, values
 from .._programs.family import Family, Fits, KernelOptions, Solved, Solver
 from .._programs.fit import WholeKernel
-from .._programs.losses import Losses
-from .._programs.on_basis import by_problem
+from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program, project
 from .._watch.convergence import Status
 from .._watch.monitor import OutOfTime
@@ -63,7 +62,7 @@ class Npsvor(Family[Parameters, NpsvorModel]):
         """Return the loss of a row of every rank, in every problem."""
         rank = np.arange(problem.n_classes)
         q = self._program(point, problem, rank, np.ones(rank.size))
-        return by_problem(q.lo, q.hi, q.pn, q.pp)
+        return losses_by_rank(q)
 
     def rank(self, problem: Problem) -> np.ndarray:
         """Return the ranks, of which every one has an entry in the losses."""

@@ -29,8 +29,7 @@ from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.family import Family, Solved
 from .._programs.fit import checked_cost, fit, path_function
-from .._programs.losses import Losses
-from .._programs.on_basis import by_problem
+from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program
 from .model import OpbeModel, model_of
 
@@ -100,7 +99,7 @@ class Opbe(Family[float, OpbeModel]):
         groups = _problems(problem)
         q = sum(of.ranks.size for of in groups)
         programs = [of.program(np.arange(q), np.full(q, point)) for of in groups]
-        return [of for p in programs for of in by_problem(p.lo, p.hi, p.pn, p.pp)]
+        return [losses for p in programs for losses in losses_by_rank(p)]
 
     def model(self, point: float, problem: Problem, solved: Solved) -> OpbeModel:
         """Return the model of one C, with its problems in the order of the ranks."""

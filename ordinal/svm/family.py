@@ -17,8 +17,7 @@ from .._input.sparse import read_only
 from .._input.types import AnyBasis
 from .._input.weights import absolute_cost, optional_cost
 from .._programs.family import Family, Solved
-from .._programs.losses import Losses
-from .._programs.on_basis import by_problem
+from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program
 from .._watch.convergence import Convergence
 from .model import Decomposition, SvmModel, SvrModel, sides
@@ -118,8 +117,8 @@ class Svm(Family[Parameters, Any]):
 
     def losses(self, point: Parameters, problem: Problem) -> list[Losses]:
         """Return the loss of a row of every rank, for every hyperplane."""
-        lo, hi, pn, pp = (of[:, None] for of in self._terms(point, problem))
-        return by_problem(lo, hi, pn, pp)
+        lo, hi, pn, pp = (a[:, None] for a in self._terms(point, problem))
+        return losses_by_rank(Program(lo, hi, pn, pp))
 
     def model(self, point: Parameters, problem: Problem, solved: Solved) -> Model:
         """Return the model of one point."""

@@ -17,8 +17,7 @@ from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._programs.driver import Solution
 from .._programs.family import Family, KernelOptions, Solved
 from .._programs.fit import WholeSolution
-from .._programs.losses import Losses
-from .._programs.on_basis import by_problem
+from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program, nearest_feasible
 from .._programs.proximal import Start, cold
 from .._watch.convergence import Convergence
@@ -173,7 +172,7 @@ class Svor(Family[float, SvorModel]):
         """Return the loss of a row of every rank."""
         every_rank = np.arange(np.count_nonzero(problem.present))
         q = weighted(self._unit(problem, every_rank), point)
-        return by_problem(q.lo, q.hi, q.pn, q.pp, q.coupled, q.price)
+        return losses_by_rank(q)
 
     def begin(
         self, start: SvorModel, program: Program, point: float, problem: Problem
