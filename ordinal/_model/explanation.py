@@ -126,8 +126,9 @@ def explain(
 def linear_terms(
     Z: np.ndarray | CSR, coef: np.ndarray, names: Sequence[str]
 ) -> Named | None:
-    """Return the terms of a linear score, one per column of Z, with mean 0; None for
-    sparse rows, whose terms would not be.
+    """Return the terms of a linear score, one per column of Z, with mean 0.
+
+    None stands for sparse rows, whose terms would be dense.
     """
     if not isinstance(Z, np.ndarray):
         return None
@@ -142,7 +143,7 @@ def _permutable(model: Any, X: Any) -> Frame:
             "X must be dense for permutation importance: explain some of its rows as "
             "an array, X[:1000].toarray()"
         )
-    while hasattr(model, "model"):
+    while hasattr(model, "model"):  # without preprocessing
         model = model.model
     if isinstance(getattr(model, "kernel", None), Precomputed):
         raise TypeError(
@@ -160,6 +161,7 @@ def _sorted(
     unit: str,
     contributions: np.ndarray | None = None,
 ) -> Explanation:
+    """Return an explanation with its features in the order of their importance."""
     order = np.argsort(-importance, kind="stable")
     return Explanation(
         method,
@@ -172,19 +174,18 @@ def _sorted(
 
 
 def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standard deviation of every column, and its standard error by the
-    delta method.
-    """
+    """Return standard deviations of columns, and their errors by the delta method."""
     n = max(len(values), 1)
     values = values - values.mean(axis=0)
-    unit = np.abs(values).max(axis=0, initial=0.0)  # powers of it may overflow
+    unit = np.abs(values).max(axis=0, initial=0.0)  # fourth powers may overflow
     unit[unit == 0] = 1.0
     values /= unit
     second, fourth = (values**2).mean(axis=0), (values**4).mean(axis=0)
     deviation = np.sqrt(second)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt(np.maximum(fourth - second**2, 0.0) / n) / (2 * deviation)
-    rounded = fourth - second**2 <= 1e-12 * fourth  # of two equally frequent values
+    # Two equally frequent values have the error 0, apart from rounding.
+    rounded = fourth - second**2 <= 1e-12 * fourth
     return unit * deviation, unit * np.where(rounded, 0.0, error)
 
 

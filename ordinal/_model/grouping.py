@@ -1,15 +1,15 @@
-"""Whole groups of rows, such as the visits of one patient, dealt out to folds.
+"""Folds and hold-out sets of whole groups of rows, such as the visits of one patient.
 
 With n_gk rows of rank k in group g and n_k in all, fold f is to have its share s_f of
 every rank:
 
     min  sum_fk (sum_{g in f} n_gk - s_f n_k)^2 / n_k,      every g in one f.        (B)
 
-Two folds and one rank already make this the partition problem, so that no fast method
-finds the optimum every time. For folds, groups are dealt out in random order, each to
-where it adds least to (B), and then exchanged, two of different folds or one for none,
-until no exchange lowers (B). Hold-outs, which are repeated, are drawn with less zeal,
-so that they differ and every group is held out now and then.
+With two folds and one rank this is the partition problem, which is NP-hard: the
+heuristic finds good folds, not always the best ones. For folds, groups are assigned in
+random order, each to the fold where it adds least to (B), and then exchanged, two of
+different folds or one for none, until no exchange lowers (B). Hold-out sets, which are
+repeated, are optimised less, so that they differ and hold out every group at times.
 """
 
 from __future__ import annotations  # numpy.random is slow to import

@@ -1,10 +1,10 @@
 """Probabilities of ranks from scores.
 
-A margin tells on which side of a threshold a row lies, but not with which probability.
-`CumulativeLink`, `SoftmaxLink` and `PartitionLink` learn that from hold-out scores:
-every fifth of the rows is scored by a fit on the other four (see `folds`), and the link
-is fitted to these scores by maximum likelihood. The targets are those of Platt,
-slightly different from 0 and 1, so that separable scores have a finite slope.
+Scores of a margin method are not probabilities. `CumulativeLink`, `SoftmaxLink` and
+`PartitionLink` map scores to probabilities, and are fitted to out-of-fold scores by
+maximum likelihood: each fifth of the rows is scored by a fit to the other four (see
+`folds`). The targets are those of Platt, slightly different from 0 and 1, so that
+separable scores have a finite slope.
 
 J. Platt, "Probabilistic outputs for support vector machines", in Advances in Large
 Margin Classifiers, MIT Press, 2000; H.-T. Lin, C.-J. Lin, R. C. Weng, Machine Learning
@@ -48,7 +48,7 @@ class CumulativeLink(Immutable):
     def __call__(self, score: np.ndarray) -> np.ndarray:
         """Return probabilities of the r ranks for scores, (n,); rows sum to 1."""
         # P(y > j) is computed beside P(y <= j), because differences near 1 lose digits.
-        with np.errstate(over="ignore"):  # which the limit makes good
+        with np.errstate(over="ignore"):  # the limit replaces infinite values
             steep = np.clip(self.slope * score[:, None], -_LARGEST, _LARGEST)
             z = self.offsets - steep
         below, above = _sigmoid(z), _sigmoid(-z)
@@ -116,7 +116,7 @@ class SoftmaxLink(Immutable):
         """Return probabilities of the r ranks for distances, (n, r); rows sum to 1."""
         has = np.isfinite(self.offsets)
         P = np.zeros(distance.shape)
-        with np.errstate(over="ignore"):  # which the limits make good
+        with np.errstate(over="ignore"):  # the limits replace infinite values
             steep = np.minimum(self.slope * distance[:, has], _LARGEST)
             z = np.clip(self.offsets[has] - steep, -_LARGEST, _LARGEST)
             P[:, has] = _softmax(z)
@@ -132,7 +132,7 @@ class SoftmaxLink(Immutable):
         N = count[present]
         own = rank[:, None] == present
         target = np.where(own, (N + 1) / (N + 2), 0.0)
-        # the remainder of Platt's target is divided equally among the other ranks
+        # The remainder of Platt's target is divided equally among the other ranks.
         rest = 1 - target.sum(axis=1, keepdims=True)
         target += np.where(own, 0.0, rest / max(1, present.size - 1))
         x = distance[:, present]
@@ -156,7 +156,8 @@ class SoftmaxLink(Immutable):
             H[1:, 1:] = np.diag(h.sum(axis=0)) - h.T @ mean
             H[0, 0] = (h * centred**2).sum()
             H[0, 1:] = H[1:, 0] = -(h * centred).sum(axis=0)
-            # a common shift of the offsets has no effect; their mean is kept at 0
+            # A common shift of the offsets has no effect. This term keeps their mean
+            # at 0, and H positive definite.
             H[1:, 1:] += weight.sum() / present.size
             return gradient, H
 
@@ -172,8 +173,8 @@ class PartitionLink(Immutable):
     """P(y > j | values) = 1 / (1 + exp(offsets[j] - slopes[j] value_j)) for each of the
     q ranks that have training rows but the last, made to fall with j.
 
-    Where these rise with j, they are replaced by the nearest numbers, by least squares,
-    that do not: neighbours that rise get their common mean until none does.
+    Where these probabilities rise with j, isotonic regression replaces them by the
+    nearest sequence that does not, in the sense of least squares.
 
     Attributes
     ----------
@@ -186,7 +187,7 @@ class PartitionLink(Immutable):
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return probabilities of the q ranks for values, (n, q - 1); rows sum to 1."""
-        with np.errstate(over="ignore"):  # which the limit makes good
+        with np.errstate(over="ignore"):  # the limit replaces infinite values
             steep = np.clip(self.slopes * values, -_LARGEST, _LARGEST)
             above = falling(_sigmoid(steep - self.offsets))
         edge = np.ones((len(values), 1))
@@ -219,7 +220,8 @@ def falling(values: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         return values
     some = values[rises]
     n, T = some.shape
-    # pools of adjacent columns; `last` is the number of the last pool of each row
+    # Pool-adjacent-violators for all rows at once: `mean`, `size` and `mass` of pools
+    # of adjacent columns; `last` is the number of the last pool of each row.
     mean, size = np.zeros((n, T)), np.zeros((n, T), int)
     weight = np.ones(T) if weight is None else weight
     mass = np.zeros((n, T))
@@ -281,7 +283,7 @@ def _newton(
 
 
 def _sigmoid(z: np.ndarray) -> np.ndarray:
-    with np.errstate(under="ignore"):  # 0 is what it tends to
+    with np.errstate(under="ignore"):  # the limit of exp is 0
         small = np.exp(-np.abs(z))
         return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
 

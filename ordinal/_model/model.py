@@ -174,8 +174,9 @@ class Model(Storable):
         write_report(self, path, X, y, title)
 
     def _score_terms(self, X: MatrixLike) -> Named | None:
-        """Return terms that add up to the score of each row but for a constant; None
-        for a score that is no such sum.
+        """Return terms whose sum is the score of each row up to a constant, (n, terms).
+
+        None stands for a score that is no such sum.
         """
         return None
 
@@ -332,9 +333,11 @@ def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
 
 
 def _short(value: Any) -> str:
+    """Return a value as one line of at most 70 characters."""
     text = " ".join(str(value).split())
     return text if len(text) <= 70 else f"{text[:67]}..."
 
 
 def _shown(items: Any) -> str:
+    """Return the first six items as text."""
     return enumerated(items, at_most=6)

@@ -1,4 +1,4 @@
-"""Predictions of rows that are read in chunks, and how they are written to a file."""
+"""Predictions of rows in chunks, and files of predictions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,11 @@ def predicted(
 
 
 def columns_of_effects(model: Any, effects: str = "new") -> tuple[str, ...]:
-    """Return the further columns of random effects: those with a slope, and groups."""
+    """Return the columns of random effects that are not features of a mixed model.
+
+    They are those with a random slope and those that name groups, as far as predictions
+    with these `effects` use them.
+    """
     random = getattr(model, "random", ())
     features = getattr(model, "feature_names", None) or ()
     names = [name for own in random for name in own.effects if effects != "average"]
@@ -75,7 +79,7 @@ def write_predicted(
 def write_csv(
     file: TextIO, model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
 ) -> None:
-    """Write a header, and a line for every row."""
+    """Write predictions as CSV: a header, and one line per row."""
     writer = csv.writer(file, lineterminator="\n")
     first = next(blocks)  # errors of the first rows come before any line
     writer.writerow(_names(model, first[1] is not None))
@@ -91,6 +95,7 @@ def write_csv(
 def _write_parquet(
     file: IO[bytes], model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
 ) -> None:
+    """Write predictions as Parquet, one row group per block."""
     pa: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
     writer = None
@@ -110,6 +115,7 @@ def _write_parquet(
 
 
 def _names(model: Any, proba: bool) -> list[str]:
+    """Return the names of the columns of a file of predictions."""
     of_ranks = [f"P({label})" for label in model.classes.tolist()] if proba else []
     return ["prediction", *of_ranks]
 
@@ -125,7 +131,7 @@ def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, N
                 yield _features(model, table, X, beside)
         return
     if not (has_blocks(X) or (isinstance(X, np.ndarray) and X.size)):
-        yield X  # at once, because it is in memory or has no rows
+        yield X  # in one block, because it is in memory or has no rows
         return
     with closing(raw_blocks(X if has_blocks(X) else Arrays(X))) as blocks:
         for block in blocks:
@@ -138,19 +144,19 @@ def _features(
     """Return the columns of a table for the model, with strings as categories."""
     features = getattr(model, "feature_names", None)
     wanted = features or source.features_of(table)
-    # Without a header, a table as wide as the features has nothing else in it. A
-    # wider one is taken for another of the training kind, with its target.
+    # A table without a header that is as wide as the features holds only these. A wider
+    # one is read like the training table, with a target.
     by_place = not table.has_header and len(table.names) == len(wanted)
     names = table.names if by_place else wanted
     learned = getattr(model, "preprocessor", model)
     categories = getattr(learned, "categories", None)
     if categories is None and not beside:
         return Frame.of_numbers(table.numbers(names), features)
-    words = {
+    textual = {
         name
         for name, labels in zip(names, categories or [None] * len(names), strict=True)
         if labels is not None and labels.dtype.kind == "U"
     }
-    words |= {name for name in beside if table.is_of_words(name)}
+    textual |= {name for name in beside if table.is_of_words(name)}
     names = (*names, *beside)
-    return replace(table.frame(names, words), names=features and (*features, *beside))
+    return replace(table.frame(names, textual), names=features and (*features, *beside))

@@ -1,4 +1,4 @@
-"""The way into a fit, written once: what every method checks, reads and prepares."""
+"""Preparation of a fit: arguments and rows that all methods check and read alike."""
 
 from __future__ import annotations  # numpy.random is slow to import
 
@@ -280,19 +280,20 @@ def gamma_scale(problem: Problem) -> float:
     level = mean.sum() / d
     between = ((mean - level) ** 2).sum() + absent * level**2
     total = float(var.sum() / d + between / d)  # variance of all entries
-    # for constant features, the variance is rounding error
+    # For constant features, the variance is rounding error.
     rounding = (4e-16 * problem.n_samples * float(np.abs(mean).max())) ** 2
     return 1 / (d * total) if total > max(rounding, _NO_SPREAD) else 1.0
 
 
 def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return weighted mean and variance of the columns, the same wherever rows are.
+    """Return weighted means and variances of the columns, (d,) each.
 
-    For sparse rows, they are those of the columns with entries.
+    They have the same bytes wherever the rows are. Of sparse rows in memory, only
+    columns with entries are included.
     """
     X, w = problem.X, problem.sample_weight
     if not isinstance(problem, ChunkedProblem):
-        squared_norms(X)  # bounds all sums of the caller
+        squared_norms(X)  # raises for rows that are too long for the sums below
         if isinstance(X, CSR):
             held = np.unique(X.indices)  # all columns could be too many for a vector
             return X.of_columns(held).mean_and_var(w / w.sum())
@@ -306,9 +307,9 @@ def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dense_moments(problem: Problem) -> Moments | None:
-    """Return the moments of the columns by the weights of samples; None if X is sparse.
+    """Return the moments of the columns by sample weights, or None if X is sparse.
 
-    Those of rows in chunks were measured in the first pass.
+    The first pass over rows in chunks has computed them.
     """
     if isinstance(problem, ChunkedProblem):
         return problem.moments

@@ -1,6 +1,6 @@
 """Models of preprocessed features: the argument `preprocess=` of all fits.
 
-A fit and its model know a preprocessor by the base classes that are defined here; the
+Fits and models depend on the base classes of preprocessors, which are defined here. The
 preprocessors themselves are in `ordinal.preprocessing`.
 """
 
@@ -41,7 +41,7 @@ from .storage import Storable
 
 
 class Preprocessor(Storable):
-    """Base of fitted preprocessors, which make features of the rows of a table.
+    """Base class of fitted preprocessors, which map rows of a table to features.
 
     Attributes
     ----------
@@ -74,9 +74,9 @@ class Preprocessor(Storable):
 
 
 class ColumnPreprocessor(Preprocessor):
-    """Base of numeric preprocessors without options.
+    """Base class of numeric preprocessors without options.
 
-    The class itself is passed to a fit. It can be fitted to rows in chunks, too.
+    The class itself is passed to a fit, which may also read its rows in chunks.
     """
 
     __slots__ = ()
@@ -93,7 +93,7 @@ class ColumnPreprocessor(Preprocessor):
 
 
 class PreprocessorOptions(Immutable):
-    """Base of the options of a preprocessor, which is fitted to a table."""
+    """Base class of the options of a preprocessor that is fitted to a table."""
 
     __slots__ = ()
 
@@ -181,8 +181,8 @@ class PreprocessedModel(Model):
         X : (n, d) data frame or array-like
             Raw features. For a fit that reads rows in chunks also a source of chunks or
             a numpy.memmap, whose statistics are computed in the first pass of the fit.
-        y : (n,) array-like, or None if X is a source of chunks preprocess :
-        TablePreprocessor, or Standardizer, default TablePreprocessor()
+        y : (n,) array-like, or None if X is a source of chunks
+        preprocess : TablePreprocessor or Standardizer, default TablePreprocessor()
             Rows that are read in chunks need Standardizer.
         sample_weight : (n,) array-like >= 0, optional
             Weights of the rows in both.
@@ -213,7 +213,8 @@ class PreprocessedModel(Model):
         return with_labels_like(cls(preprocessor, fit(Z, y, **options)), y)
 
     def __getattr__(self, name: str) -> Any:
-        # of what this class lacks; names with an underscore are the model's own
+        # Called for names that this class lacks. Private names are not looked up in the
+        # model.
         if name.startswith("_"):
             raise AttributeError(name)
         value = getattr(self.model, name)
@@ -306,9 +307,7 @@ def _fit_chunked(
     sample_weight: Any,
     options: dict[str, Any],
 ) -> tuple[ColumnPreprocessor, Any]:
-    """Return a preprocessor of the rows of a source, and a model of what it makes of
-    them.
-    """
+    """Return a preprocessor of the rows of a source, and a model of their features."""
     about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
     read = remote_problem if is_remote(X) else ChunkedProblem.from_source
     rows = read(X, y, sample_weight=sample_weight, **about)
@@ -377,7 +376,7 @@ M = TypeVar("M", covariant=True)
 
 
 class FitFunction(Protocol[P, M]):
-    """A `fit_*` function: its model or, with `preprocess`, that of raw features."""
+    """Type of a `fit_*` function: with `preprocess`, it returns a PreprocessedModel."""
 
     @overload
     def __call__(
@@ -393,9 +392,9 @@ class FitFunction(Protocol[P, M]):
 
 
 def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
-    """Decorate a `fit_*` function, whose own code is never given a `preprocess`.
+    """Add the parameter `preprocess` to a `fit_*` function.
 
-    An unknown argument is answered by the one that may have been meant.
+    The error for an unknown keyword argument suggests a similar one.
     """
     plain: Callable[..., M] = fit
 
@@ -413,8 +412,10 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
 def as_named(
     fit: Callable[..., Any], X: np.ndarray, names: tuple[str, ...] | None
 ) -> Any:
-    """Return features as a fit is given them: columns with names for those of this
-    package, and a plain array for a function of the caller's.
+    """Return features in the form in which they are passed to a fit.
+
+    Fits of this package receive columns with names, and functions of the caller a plain
+    array.
     """
     if names is None or method_of(unwrapped(fit)[0]) is None:
         return X

@@ -23,7 +23,7 @@ _LETTER = 6  # pixels of a letter or digit, at most, in the font size of that li
 def html_table(
     head: Sequence[Any], rows: Sequence[Sequence[Any]], caption: str = ""
 ) -> str:
-    """Return a table; the first column is aligned to the left, numbers to the right."""
+    """Return a table; its first column is aligned to the left, the others right."""
     lines = ['<table style="border-collapse:collapse">']
     if caption:
         lines.append(
@@ -90,7 +90,7 @@ def _cut(text: str, room: float) -> str:
 
 
 def _texts(places: np.ndarray, texts: Sequence[str], y: int) -> str:
-    """Return texts on a line, without those for which there is no room."""
+    """Return texts on a line at height y, without those that would overlap."""
     shown, end = [], -np.inf
     for x, text in zip(places.tolist(), texts, strict=False):
         half = _LETTER / 2 * len(text)
@@ -117,6 +117,7 @@ def html_bar(share: float) -> str:
 
 
 def _row(tag: str, cells: Sequence[Any]) -> str:
+    """Return a row of a table, with cells of this tag."""
     inner = "".join(
         f'<{tag} style="{_CELL}{"left" if j == 0 else "right"}">{escape(str(cell))}'
         f"</{tag}>"
@@ -140,22 +141,22 @@ class Table(dict[str, np.ndarray]):
         super().__init__({k: read_only(np.asarray(v)) for k, v in columns.items()})
 
     def __repr__(self) -> str:
-        words = [
-            aligned(
-                name,
-                [_number(v) if a.dtype.kind == "f" else str(v) for v in a],
-                left=a.dtype.kind == "U",
-            )
-            for name, a in self.items()
+        columns = [
+            aligned(name, cells, left=self[name].dtype.kind == "U")
+            for name, cells in self._cells().items()
         ]
-        return "\n".join(" ".join(line).rstrip() for line in zip(*words, strict=True))
+        lines = zip(*columns, strict=True)
+        return "\n".join(" ".join(line).rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        cells = [
-            [_number(v) if a.dtype.kind == "f" else str(v) for v in a]
-            for a in self.values()
-        ]
-        return html_table(list(self), list(zip(*cells, strict=True)))
+        return html_table(list(self), list(zip(*self._cells().values(), strict=True)))
+
+    def _cells(self) -> dict[str, list[str]]:
+        """Return the entries of every column as text."""
+        return {
+            name: [f"{v:.6g}" if a.dtype.kind == "f" else str(v) for v in a]
+            for name, a in self.items()
+        }
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame; raise ImportError without pandas."""
@@ -178,7 +179,8 @@ def coefficient_lines(
 ) -> Iterator[str]:
     """Yield lines of a table of coefficients as R prints them.
 
-    Thresholds have no p-value, because that they are 0 is nobody's hypothesis.
+    Without `p_value` the columns of the test are left out, as for thresholds: that one
+    of them is 0 is no hypothesis of interest.
     """
     columns = [
         aligned("", list(names), left=True),
@@ -194,8 +196,10 @@ def coefficient_lines(
 
 
 def decimals(values: np.ndarray, *shown: np.ndarray) -> list[str]:
-    """Return values with the decimals that give the smallest of the numbers shown four
-    significant digits, as R counts them, but at most eight decimals.
+    """Return values as text, with as many decimals as R would print.
+
+    The smallest of the numbers `shown` gets four significant digits, and at most eight
+    decimals.
     """
     sizes = np.abs(np.concatenate(shown))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
@@ -205,19 +209,17 @@ def decimals(values: np.ndarray, *shown: np.ndarray) -> list[str]:
 
 
 def shown_p(p: float) -> str:
+    """Return a p-value as R prints it."""
     return "<2e-16" if p < _LEAST_P else f"{p:.3g}"
 
 
 def stars(p: float) -> str:
+    """Return the mark of the significance of a p-value; `LEGEND` explains it."""
     return next((mark for level, mark in _STARS if p <= level), "")
 
 
-def _number(v: float) -> str:
-    return f"{v:.6g}"
-
-
 class Text(str):
-    """Text that displays itself as the value of an expression in a shell."""
+    """String whose `repr` is its text, so that shells and notebooks display it."""
 
     __slots__ = ()
 

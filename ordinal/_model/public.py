@@ -1,8 +1,8 @@
-"""The public names by the module that defines them, and their import on first use.
+"""Table of the public names by module, and their import on first use.
 
-`import ordinal` takes no longer than this table: a module is imported when one of its
-names is used, and all modules when somebody asks for every method. Type checkers find
-the same names in `ordinal/__init__.pyi`, which `tools/estimators.py` writes.
+`import ordinal` imports only this table: a module is imported when one of its names is
+used, and all modules when all methods are asked for. Type checkers find the same names
+in `ordinal/__init__.pyi`, which `tools/estimators.py` writes.
 """
 
 import os
@@ -10,7 +10,8 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-# A public module without names here is reached by its own name.
+# Names of a module with an empty tuple are reached through the module, as in
+# `ordinal.metrics.mae`.
 NAMES: dict[str, tuple[str, ...]] = {
     "_watch.convergence": (
         "CollinearColumnsWarning",
@@ -118,15 +119,15 @@ def import_all() -> None:
         import_module(f"{_PACKAGE}.{module}")
 
 
-_RECORDS = ".dist-info", ".egg-info"  # of what installers have put into a folder
+_RECORDS = ".dist-info", ".egg-info"  # folders by which installers record packages
 
 
 def warn_of_namesake(package: str) -> None:
-    """Warn the importer of a package if the folder that holds it has the record of a
-    distribution `ordinal` as well: files of one have then replaced files of the other.
+    """Warn the importer of a package if a distribution `ordinal` is installed as well.
 
-    Names are read and nothing is opened: 0.1 ms for a folder of 230 entries, where to
-    import `importlib.metadata` alone takes more than 10 ms.
+    Both are in the same folder, so that files of one have replaced files of the other.
+    Only the names in the folder are read, which takes 0.1 ms for 230 entries; importing
+    `importlib.metadata` alone would take more than 10 ms.
     """
     folder = os.path.dirname(package)
     try:

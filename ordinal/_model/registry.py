@@ -1,29 +1,29 @@
-"""The methods of this package, as each declares itself at the bottom of its module.
+"""Registry of methods, which each module of fits declares at its bottom.
 
     register(Method(
         fit_new, name="new", estimator="New", accepts={"sparse"},
         varying=("C",), fit_path=_fit_path,
     ))
 
-The command, the estimators, searches and the conformance suite read what is declared
-here, so that a method which has registered is known to all of them. `methods` imports
-the modules of all public names (see `public`), so that every method has registered.
+The command, the estimators of scikit-learn, searches and the conformance suite read the
+registry, so that all of them include every registered method. `methods` imports the
+modules of all public names (see `public`), and thus registers every method.
 
-A search fits a method at many points, which are mappings from argument to value. Where
-points differ in a few arguments only, such as C, a method may be able to fit them for
-less together than one by one: over one kernel matrix, each fit started from the last.
-Such a group of points is called a path, and a method that can do so gives a function:
+A search fits a method at many points, which are mappings from parameters to values. If
+points differ only in a few parameters, such as C, a method may fit them together faster
+than one by one: over one kernel matrix, each fit started from the last. Such a group of
+points is called a path, and such a method declares a function:
 
     fit_path(X, y, points, products, X_test, **options) -> (models, values)
 
     points      mappings that hold the `varying` arguments, in the order in which they
                 are best fitted
     products    the `Products` of X, or None
-    X_test      rows to judge, or None
+    X_test      rows to predict, or None
     options     all other arguments of `fit_new`
-    models      one a point, as `fit_new` returns
-    values      for each model its `decision_function` of X_test, or None where that was
-                not computed
+    models      one per point, as `fit_new` returns
+    values      per model its `decision_function` of X_test, or None if that was not
+                computed
 
 `fit_path` raises what `fit_new` raises; the search then fits the points one by one to
 find out which of them is at fault. A model that comes with values has `_labels(values)`
@@ -45,11 +45,11 @@ from .public import import_all
 Content = Literal["missing", "categories", "sparse"]
 Grid = Mapping[str, Sequence[Any]]
 
-# Of kernel methods on standardised features. These gammas bring the kernel down to 1/e
-# at distances from 10 to 1.
+# Grids of kernel methods on standardised features: the RBF kernels of these gammas have
+# the value 1/e at distances from 10 to 1.
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
-PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of a loss that is a mean
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # relative to the mean loss of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class Path:
     ) -> tuple[Any, Any]:
         """Return the models of the points, and their values at X_test or None.
 
-        What a point or the options lack has the default of the method.
+        Parameters that neither a point nor the options state have their defaults.
         """
         every = {**keyword_defaults(self.fit_one), **options}
-        every.pop("preprocess", None)  # which a search does for the whole path
+        every.pop("preprocess", None)  # a search preprocesses for the whole path
         own = {name: every.pop(name) for name in self.varying if name in every}
         full = [{**own, **point} for point in points]
         return self.function(X, y, full, products, X_test, **every)
@@ -195,8 +195,10 @@ def register(method: Method) -> None:
 
 
 def methods(every: bool = False) -> tuple[Method, ...]:
-    """Import all modules, and return the methods in the order of the names; without
-    `every` those only that any data set has all arguments for.
+    """Import all modules, and return the methods in the order of their names.
+
+    Methods with a parameter that depends on the data set (`Method.needs`) are included
+    only if `every`.
     """
     import_all()
     # Ctrl-C can cut an import short after a method has registered: it registers again
@@ -207,13 +209,14 @@ def methods(every: bool = False) -> tuple[Method, ...]:
 
 
 def method_of(fit: Callable[..., Any]) -> Method | None:
-    """Return the declaration of a function, which is no partial, or None."""
+    """Return the declaration of a `fit_*` function, or None for other functions."""
     return _METHODS.get(fit)
 
 
 def fits_by_name() -> dict[str, Callable[..., Any]]:
-    """Return the function of every method and variant by the name that the command has
-    for it; that of a variant is a partial, which holds the variant's arguments.
+    """Return the function of every method and variant by its name in the command.
+
+    The function of a variant is a `functools.partial` with the variant's arguments.
     """
     return {
         name: partial(method.fit, **fixed) if fixed else method.fit

@@ -55,14 +55,14 @@ def write_report(
     try:
         P = np.asarray(model.predict_proba(rows))
     except (AttributeError, NotImplementedError, TypeError, ValueError):
-        P = None  # a model without probabilities; those of bad rows failed above
+        P = None  # a model without probabilities: bad rows have raised above
     title = title or type(model).__name__
     parts = {
         "Data": _data(rows, rank, classes),
         "Errors": _errors(rank, predicted, P),
         "Confusion matrix": _confusion(rank, predicted, classes),
     }
-    # the rows of a table may be in the order of the labels
+    # Shuffled, because the rows of a table may be in the order of their labels.
     order = np.random.default_rng(0).permutation(rank.size)
     if P is not None:
         parts["Calibration"] = _calibration(rank, P)
@@ -70,7 +70,7 @@ def write_report(
     try:
         found = model.explain(take(rows, np.sort(order[:_EXPLAINED])))
         parts["Importance of the features"] = _importance(found)
-    except TypeError as error:  # of sparse rows, or of a kernel that was precomputed
+    except TypeError as error:  # sparse rows, or a precomputed kernel
         parts["Importance of the features"] = html_notes([str(error)])
     parts["Model"] = model._repr_html_()
     body = "".join(
@@ -113,6 +113,7 @@ def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
 
 
 def _errors(rank: np.ndarray, predicted: np.ndarray, P: np.ndarray | None) -> str:
+    """Return a table of metrics with their confidence intervals."""
     distance = abs(predicted - rank).astype(float)
     rows = [
         _mean("mean absolute error (ranks)", distance),
@@ -141,6 +142,7 @@ def _proportion(name: str, hits: np.ndarray) -> tuple[str, str, str]:
 
 
 def _confusion(rank: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> str:
+    """Return the confusion matrix as a table."""
     every = np.arange(classes.size)
     counts = metrics.confusion_matrix(rank, predicted, labels=every)
     head = ["true label", *classes.tolist()]

@@ -1,4 +1,4 @@
-"""Models as files that hold data only, and as pickles.
+"""Model files, which hold data only, and pickles of models.
 
 A model file is an archive (see below) of the model's arrays and of a node:
 
@@ -8,9 +8,7 @@ A model file is an archive (see below) of the model's arrays and of a node:
            {"status": value}
 
 Reading one runs no code from the file: a name is looked up among the classes known
-here, and every value is held against the declaration of its field (see `fields`).
-
-Archives of arrays with a header, which tell whether they are whole.
+here, and every value is checked against the annotation of its field (see `fields`).
 
 An archive is an .npz file, stored without compression, of plain .npy members. The first
 member, `header`, holds JSON in ASCII bytes:
@@ -19,8 +17,8 @@ member, `header`, holds JSON in ASCII bytes:
 
 The checksum is blake2b, of 16 bytes, of the JSON of `model` as Python writes it, and
 then, in the order of their names, of each array's name, dtype and shape and of its
-entries in C order and little endian. It finds what went wrong on the way, on a disk or
-in a transfer; whoever changes a file on purpose can compute it anew.
+entries in C order and little endian. It detects damage on a disk or in a transfer, but
+not changes on purpose, after which the checksum can be computed anew.
 """
 
 import dataclasses
@@ -46,15 +44,15 @@ from ..kernels.functions import NAMED
 from .links import CumulativeLink, PartitionLink, SoftmaxLink
 from .public import import_all
 
-ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
+ARRAY_KINDS = "biufU"  # kinds without pickles: booleans, numbers, strings
 _FORMAT, _VERSION = "ordinal-model", 3
 _MARK = b'{"format": "ordinal-model"'
 _MARK_ENDS = 1024  # bytes from the beginning within which the mark ends
-_CHUNK = 1 << 24  # bytes between two chances for Ctrl-C
+_CHUNK = 1 << 24  # bytes of one call, between which Ctrl-C is handled
 
 
 class DamagedError(ValueError):
-    """The file begins as an archive of ours does, but is not whole."""
+    """Error of a file that begins as a model file, but is damaged."""
 
 
 def checksum(node: Any, arrays: Mapping[str, np.ndarray]) -> str:
@@ -107,6 +105,7 @@ def read_archive(file: IO[bytes]) -> tuple[Any, dict[str, np.ndarray]]:
 
 
 def _check_header(header: Any) -> None:
+    """Raise ValueError unless a header has this format and version."""
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise ValueError(f"its header does not name the format {shown(_FORMAT)}")
     version = header.get("version")
@@ -143,11 +142,12 @@ def _read_members(file: IO[bytes]) -> dict[str, np.ndarray]:
 
 
 def _read_array(stream: IO[bytes], size: int, name: str) -> np.ndarray:
-    """Return the array of an .npy member of so many bytes, whatever size it claims
-    itself.
+    """Return the array of an .npy member of `size` bytes.
+
+    ValueError unless its header states the same size, so that no more memory is taken.
     """
     version = np.lib.format.read_magic(stream)
-    if version != (1, 0):  # the later ones serve structured types
+    if version != (1, 0):  # later versions are for structured types
         raise ValueError(f"member {shown(name)} is of .npy version {version}")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.kind not in ARRAY_KINDS or dtype.itemsize == 0:
@@ -164,7 +164,7 @@ def _read_array(stream: IO[bytes], size: int, name: str) -> np.ndarray:
         if not got:
             raise ValueError(f"member {shown(name)} ends early")
         filled += got
-    if stream.read(1):  # which compares the archive's own checksum, too
+    if stream.read(1):  # reading to the end also checks the CRC-32 of the archive
         raise ValueError(f"member {shown(name)} does not end")
     a = np.asarray(a, dtype.newbyteorder("="), order="C")
     if a.dtype.kind == "U":
@@ -187,7 +187,7 @@ _FORMER = {"Convergence": {"sample", "basis"}}
 
 
 class Storable(Immutable):
-    """Base of what can be saved: frozen dataclasses with slots.
+    """Base class of objects that can be saved: frozen dataclasses with slots.
 
     A field may hold an array of numbers, booleans or strings, a CSR, a number, a
     string, a bool, None, a `Convergence`, a kernel of `ordinal.kernels`, another of
@@ -206,14 +206,14 @@ class Storable(Immutable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # dataclass(frozen=True, slots=True) would shadow __getstate__ of a base, and
-        # arrays forget in a pickle that they were read-only
+        # unpickled arrays are writable until `_rebuild` has seen them.
         return _rebuild, (type(self), field_values(self))
 
     def _check(self) -> None:
         """Raise ValueError if the fields contradict each other."""
 
     def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write this to a file that `ordinal.load` reads.
+        """Write this object to a file that `ordinal.load` reads.
 
         The file holds no code and no pickle, and the same values give the same bytes.
         It appears whole or not at all, under exactly the name given.
@@ -252,7 +252,7 @@ def read_file(path: str | os.PathLike[str] | IO[bytes]) -> Storable:
         except MemoryError:
             raise
         except Exception as error:
-            # zipfile, json and numpy raise a dozen types over a file made to break them
+            # zipfile, json and numpy raise a dozen types for a malicious file.
             damaged = isinstance(error, DamagedError)
             what = "a damaged" if damaged else "not an"
             reason = str(error) or type(error).__name__
@@ -262,7 +262,7 @@ def read_file(path: str | os.PathLike[str] | IO[bytes]) -> Storable:
 
 
 def _content(path: Any) -> IO[bytes]:
-    """Return the content of a regular file, or what is left of an open one."""
+    """Return the content of a regular file, or the rest of an open one."""
     if not isinstance(path, str | os.PathLike) and hasattr(path, "read"):
         content = path.read()
         if not isinstance(content, bytes | bytearray):
@@ -273,7 +273,7 @@ def _content(path: Any) -> IO[bytes]:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a regular file; of anything else the end might never come."""
+    """Open a regular file; reading anything else might never end."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # open() refuses a folder
@@ -292,7 +292,7 @@ def _rebuild(cls: type[Storable], fields: dict[str, Any]) -> Storable:
 
 
 def _frozen_within(value: Any) -> Any:
-    """Return the value with read-only arrays; models and CSR see to their own."""
+    """Return the value with read-only arrays; models and CSR do this by themselves."""
     if isinstance(value, np.ndarray):
         return read_only(value)
     if isinstance(
@@ -311,23 +311,23 @@ def _frozen_within(value: Any) -> Any:
 
 
 def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
-    """Return the node of a value.
+    """Return the node of a value, and add its arrays to `arrays`.
 
-    Its arrays are collected under names that say where.
+    `where` is the path of the value in the model, and the name of its array.
     """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS:
-        # whatever the fit or the caller had: the same values give the same bytes
+        # The same values give the same bytes, whatever their order in memory was.
         arrays[where] = np.asarray(value, value.dtype.newbyteorder("<"), order="C")
         return {"array": where}
     if type(value) in (list, tuple):
         nodes = [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
         return nodes if type(value) is list else {"tuple": nodes}
     if type(value) is dict and all(isinstance(key, str) for key in value):
-        # a member of the archive can have the key for a name only if that is plain
+        # A key that is no identifier may not be a valid name of a member.
         places = [
             key if key.isascii() and key.isidentifier() else i
             for i, key in enumerate(value)
@@ -409,19 +409,23 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
 
 
 def _later_fields(cls: Any) -> dict[str, Any]:
-    """Return the defaults of fields that are given by keyword alone. A file holds such
-    a field only if it differs, so that files without it can be read.
+    """Return the defaults of keyword-only fields.
+
+    These were added after files had been written. A file holds such a field only if it
+    differs from its default, so that files without it can be read.
     """
     return {f.name: f.default for f in dataclasses.fields(cls) if f.kw_only}
 
 
 def _is_base(cls: Any) -> bool:
+    """Return whether a class is a base class of models, without fields of its own."""
     return issubclass(cls, Storable) and all(f.kw_only for f in dataclasses.fields(cls))
 
 
 def _known_class(name: str) -> type | None:
+    """Return the class of this name that a file may hold, or None."""
     known = _RECORDS.get(name) or NAMED.get(name) or _KINDS.get(name)
-    if known is None:  # perhaps of a module that nobody has used yet
+    if known is None:  # its module may not have been imported yet
         import_all()
         known = _KINDS.get(name)
     return known

@@ -58,7 +58,10 @@ class KernelModel(Model):
         return Named(self.feature_names or default_names(self.n_features), values)
 
     def _check_values(self) -> None:
-        """Raise ValueError if the fields, good each for itself, make no model."""
+        """Raise ValueError if fields contradict each other.
+
+        Each field by itself has been checked by its annotation.
+        """
 
     def _check(self) -> None:
         if not isinstance(self.kernel, tuple(NAMED.values())):  # links are callable too
@@ -78,7 +81,7 @@ def support_rows(kernel: Kernel, X: Matrix, rows: np.ndarray) -> Matrix:
 
 
 def read_only_matrix(support: Matrix) -> Matrix:
-    """Return rows that no one may write to."""
+    """Return the rows as a read-only matrix."""
     return support if isinstance(support, CSR) else read_only(support)
 
 
@@ -101,8 +104,9 @@ def decisions(
 ) -> Sequence[np.ndarray | None]:
     """Return each model's `decision_function` of `X_test`, or None without `X_test`.
 
-    The models are of one kernel, and their support rows the rows `used` of X, so that
-    k(X_test, X) serves them all; or, where these are None, the same for all of them.
+    The models have one kernel, so that kernel values are computed once for all of them.
+    `used` are the numbers of their support rows in X, or None for models on a basis,
+    which all have the same support.
     """
     if X_test is None or isinstance(models[0].kernel, Precomputed):
         return [None] * len(models)
@@ -125,14 +129,15 @@ def decisions(
 
 
 def finite_scores(scores: np.ndarray) -> np.ndarray:
-    """Return the scores of rows, (n,) or (n, p), if all are finite; else ValueError."""
+    """Return the scores of rows, (n,) or (n, p); ValueError unless all are finite."""
     check_entries("scores of the rows of X", scores, np.isfinite(scores), "be finite")
     return scores
 
 
 def check_support(support: Matrix, kernel: Kernel, n_features: int) -> None:
-    """Raise ValueError unless these are support rows as `support_rows` makes them, for
-    a kernel of so many features.
+    """Raise ValueError unless these are support rows as `support_rows` makes them.
+
+    The kernel must have as many relevances as there are features, if it has any.
     """
     if isinstance(kernel, Precomputed):
         if (
@@ -157,8 +162,9 @@ def check_support(support: Matrix, kernel: Kernel, n_features: int) -> None:
 
 
 class Hyperplanes(KernelModel):
-    """Base of kernel models with one value per hyperplane, whose probabilities come
-    from a link. A subclass says in `_linked` what the link takes of these values.
+    """Base class of kernel models with one value per hyperplane and a link.
+
+    `_linked` of a subclass makes the input of the link from these values.
     """
 
     __slots__ = ()
@@ -171,7 +177,7 @@ class Hyperplanes(KernelModel):
         def _linked(self, f: np.ndarray) -> np.ndarray: ...
 
     def link_input(self, X: MatrixLike, like: "Hyperplanes") -> np.ndarray:
-        """Return the input of a link, for that of any model."""
+        """Return the input of a link, which is in the same units for all models."""
         return self._linked(self.decision_function(X))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:

@@ -34,11 +34,12 @@ def decide(P: np.ndarray, rule: str, cost: np.ndarray | None = None) -> np.ndarr
 def cost_of_rule(
     rule: str, rules: tuple[str, ...], cost: Any, own: np.ndarray | None, r: int
 ) -> np.ndarray | None:
-    """Return the cost matrix that a rule among `rules` uses, None if it uses none: the
-    caller's, else the model's own, else |j - k|.
+    """Return the cost matrix of a rule, (r, r), or None for a rule without costs.
 
-    Raises ValueError for an unknown rule, or a cost that nothing asks for, or that is
-    not one of r ranks.
+    It is the caller's `cost`, otherwise the model's `own`, otherwise |j - k|.
+
+    Raises ValueError if the rule is none of `rules`, or for a cost that the rule does
+    not use or that is not a cost matrix of r ranks.
     """
     check_choice("rule", rule, rules)
     if rule != "cost":
@@ -60,10 +61,9 @@ def by_probabilities(
     cost: Any,
     **options: Any,
 ) -> np.ndarray:
-    """Return labels by one of the `rules`, all of them on the model's probabilities,
-    for which `predict_proba` takes the options.
+    """Return labels by one of the `rules` on the model's probabilities.
 
-    Raises ValueError as `cost_of_rule`.
+    The options are those of `predict_proba`. Raises ValueError as `cost_of_rule`.
     """
     table = cost_of_rule(rule, rules, cost, None, model.classes.size)
     P = model.predict_proba(X, **options)
@@ -73,10 +73,10 @@ def by_probabilities(
 def predicted(
     model: Any, X: MatrixLike, rule: str, plain: str, cost: Any
 ) -> np.ndarray:
-    """Return labels by the model's `plain` rule on its decision function, or by one on
-    its probabilities.
+    """Return labels by a rule on the decision function or on the probabilities.
 
-    Raises ValueError as `cost_of_rule`, or for probabilities that the model lacks.
+    `plain` is the name of the model's rule on its decision function. Raises ValueError
+    as `cost_of_rule`, and for a rule on probabilities if the model has none.
     """
     rules = plain, "mode", "median", "cost"
     own = getattr(model, "cost", None)
@@ -144,8 +144,10 @@ class Scored(Thresholds):
         )
 
     def link_input(self, X: MatrixLike, like: "Scored") -> np.ndarray:
-        """Return scores for the link of another model, moved by what its thresholds lie
-        higher than these: only the distance to them means the same in both.
+        """Return the scores of rows for the link of the model `like`, (n,).
+
+        They are shifted by the mean difference of the thresholds of the two models,
+        because only distances from the thresholds are comparable between them.
         """
         if not isinstance(like, Scored) or like.classes.size != self.classes.size:
             raise TypeError(
@@ -219,8 +221,9 @@ class Scored(Thresholds):
         return predicted(self, X, rule, "threshold", cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
-        """`predict` of rows with the scores f, by the thresholds."""
-        # in disorder, too, a rank between equal thresholds is never predicted
+        """Return the labels of rows with the scores f, by the thresholds."""
+        # A rank between equal thresholds is never predicted, also if they are not in
+        # order: of equal adjacent thresholds only the last one counts.
         b = self.thresholds
         last = np.flatnonzero(np.append(b[1:] != b[:-1], True))
         reached = np.searchsorted(np.sort(b[last]), f, side="right")
@@ -229,7 +232,7 @@ class Scored(Thresholds):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ThresholdModel(Thresholds, KernelModel):
-    """Base of the kernel models with thresholds."""
+    """Base class of kernel models with thresholds."""
 
     coef: Annotated[np.ndarray, Array("f8", "m"), FINITE]
     thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS]
@@ -274,7 +277,10 @@ class ScoreModel(Scored, ThresholdModel):
 
 
 def warn_of_shortfalls(model: Scored, name: str) -> None:
-    """Warn of what the model of the function `name` falls short of."""
+    """Warn if a model has not converged, or if its thresholds are out of order.
+
+    `name` is that of the `fit_*` function.
+    """
     model.convergence.warn_unless_converged(name)
     warn_of_disorder(model.disorder, name)
 
@@ -286,7 +292,10 @@ def in_order(model: Any) -> bool:
 
 
 def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
-    """Return numbers, (n, r), of which the predicted rank has the largest."""
+    """Return one number per rank, (n, r), that is largest for the predicted rank.
+
+    `rule` is a rule of `model.predict`, or None for its default.
+    """
     own = inspect.signature(model.predict).parameters["rule"].default
     rule = own if rule is None else rule
     check_choice("rule", rule, dict.fromkeys((own, "mode", "median", "cost")))
@@ -300,7 +309,8 @@ def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
         return np.asarray(model.predict_proba(X, proba="share"))
     if rule == "scan":
         least = np.minimum.accumulate(model.decision_function(X), axis=1)
-        return _sums(0.5 * np.tanh(0.5 * least))  # of log odds
+        # tanh(z / 2) / 2 is the probability of log odds z, less 1/2
+        return _sums(0.5 * np.tanh(0.5 * least))
     P = np.asarray(model.predict_proba(X))
     if rule == "mode":
         return P
@@ -311,10 +321,10 @@ def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
 
 
 def summed_steps(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Return (D) of `ordinal.sklearn` for scores (n,).
+    """Return (D) of `ordinal.sklearn` for scores (n,): one number per rank, (n, r).
 
-    Ranks without rows beyond the others have -inf, not to be predicted; their
-    thresholds are infinite.
+    Ranks beyond infinite thresholds, which had no training rows, have -inf, so that
+    they are never predicted.
     """
     b = thresholds[np.isfinite(thresholds)]
     below = int(np.count_nonzero(thresholds == -np.inf))
@@ -324,5 +334,5 @@ def summed_steps(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 def _sums(steps: np.ndarray) -> np.ndarray:
-    """Return (n, r) sums of the steps below each rank, from (n, r - 1) steps."""
+    """Return the sums of the steps below each rank, (n, r), from (n, r - 1) steps."""
     return np.cumsum(np.insert(steps, 0, 0.0, axis=1), axis=1)
