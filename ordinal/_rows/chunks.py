@@ -37,7 +37,10 @@ def is_sparse(X: InProcess) -> bool:
 
 
 def in_room(n: int, room: float) -> int:
-    """Return how many of the first of n rows to cache: all, or whole chunks."""
+    """Return the number of rows to cache, the first of n: all, or whole chunks.
+
+    `room` is the number of rows for which there is memory.
+    """
     return n if room >= n else int(room) // CHUNK * CHUNK
 
 
@@ -78,13 +81,11 @@ def summed(X: InProcess, call: Callable[[Chunk], Parts], n_threads: int = 1) -> 
 def each(
     X: InProcess, call: Callable[[Chunk], None], n_threads: int = 1, start: int = 0
 ) -> None:
-    """Call a function of every chunk for its effect."""
-
-    def nothing_of(chunk: Chunk) -> Parts:
-        call(chunk)
-        return ()
-
-    with closing(by_chunk(X, nothing_of, n_threads, start)) as done:
+    """Call a function of every chunk for its side effect."""
+    with (
+        closing(chunks(X, start)) as given,
+        closing(in_order(call, given, n_threads)) as done,
+    ):
         for _ in done:
             pass
 
@@ -104,22 +105,16 @@ def chunked_moments(problem: ChunkedProblem) -> Moments:
     """Return the moments of dense columns, by the weights of the rows."""
     if problem.moments is not None and problem.weight is problem.sample_weight:
         return problem.moments
-    found: Moments | None = None
-    if isinstance(problem.X, RemoteRows):
-        found = problem.X.moments_by_weight()
-        if found is None:
-            raise TypeError(
-                "X must be dense where it is a dask collection, unless a model on "
-                "a basis is fitted: pass basis=, or dense chunks"
-            )
-        return found
-    with closing(chunks(problem.X)) as given:
-        for rows, part in given:
-            assert isinstance(part, np.ndarray)
-            more = Moments.from_rows(part, problem.weight[rows])
-            found = found.joined(more) if found is not None else more
-    assert found is not None  # there are rows of positive weight
-    return found
+    X = problem.X
+    remote = isinstance(X, RemoteRows)
+    found = X.moments_by_weight() if remote else X.moments(problem.weight)
+    if found is None:
+        raise TypeError(
+            "X must be dense where it is a dask collection, unless a model on "
+            "a basis is fitted: pass basis=, or dense chunks"
+        )
+    moments: Moments = found
+    return moments
 
 
 def sparse_moments(
@@ -152,9 +147,9 @@ def sparse_moments(
 
 
 def unit_of(largest: np.ndarray) -> np.ndarray:
-    """Return a power of two for each column, from its largest absolute value.
+    """Return a power of two per column, from its largest absolute value.
 
-    Squares of the quotients neither overflow nor underflow.
+    Divided by it, entries have squares that neither overflow nor underflow.
     """
     moderate = (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
     near = np.ldexp(1.0, np.frexp(largest)[1] - 1)
@@ -171,10 +166,10 @@ def column_units(X: Matrix) -> np.ndarray:
 
 
 class RowState(Protocol):
-    """State of all rows that answers requests, the methods of the state, by sums."""
+    """State beside the rows, whose methods are called by name and return sums."""
 
     def sum(self, name: str, *arguments: Any) -> Parts:
-        """Return the sum over all chunks of what a method yields."""
+        """Return the sum over all chunks of the results that a method yields."""
         ...
 
     def map(self, name: str, *arguments: Any) -> list[Parts]:
@@ -226,7 +221,7 @@ def with_state(
     return LocalState(make(X, rank, weight, room, n_threads))
 
 
-_LARGE = 1 << 26  # bytes of an array of which no copy in double precision is made
+_LARGE = 1 << 26  # bytes of an array in single precision that is read in place
 
 
 def is_chunked(X: Any) -> bool:
@@ -350,8 +345,9 @@ def read_in_chunks(X: Any, given: Mapping[str, tuple[Any, bool]]) -> bool:
 
 
 def categories_of(X: Any, categorical: Sequence[str | int]) -> Categories:
-    """Return the labels of each column as `column_categories`; nothing for rows that
-    are read in chunks, which hold only numbers.
+    """Return the categories of each column as `column_categories`.
+
+    For rows in chunks, which contain numbers only, the result is empty.
     """
     return () if is_chunked(X) else column_categories(X, categorical)
 

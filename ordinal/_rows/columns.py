@@ -1,7 +1,8 @@
-"""Columns of rows wherever these are: products, blocks, sums, centres and spreads.
+"""Operations on rows in memory, rows in chunks and rows at workers alike.
 
-Each function takes rows in memory, rows that are read again at every pass, or rows at
-workers, so that its caller need not ask where they are.
+They are products, blocks of columns, sums over chunks, and centres and spreads of
+columns. Callers do not distinguish where the rows are, except by `is_in_memory` and
+`has_near_rows` where costs differ.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from .sums import Parts
 
 AnyRows: TypeAlias = InProcess | RemoteRows
 
-_ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
-_ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
-_LEAST = 1e-300  # of a spread: coefficients are divided by it
+_ENTRIES = 2**17  # entries of a temporary array, so that it stays in the cache
+_ROUNDING = 1e-12  # relative rounding error of a mean, also of very many rows
+_LEAST = 1e-300  # least spread of a column, by which coefficients are divided
 
 
 def is_in_memory(X: Any) -> bool:
@@ -46,20 +47,26 @@ def is_in_memory(X: Any) -> bool:
 
 
 def has_near_rows(X: Any) -> bool:
-    """Return whether a single row takes no message to a worker."""
+    """Return whether single rows can be read without a message to a worker."""
     return not isinstance(X, RemoteRows)
 
 
 def check_here(X: Any, name: str) -> None:
-    """Raise ValueError for a vector beside rows at workers, who do not have it."""
+    """Raise ValueError if a vector of this name is given beside rows at workers.
+
+    Workers hold the features, labels and weights of their rows only.
+    """
     if isinstance(X, RemoteRows):
         raise ValueError(f"{name} must be None where X is a collection of dask")
 
 
 def ranked_among_present(problem: Problem) -> Any:
-    """Return the rows, whose ranks are numbered among those that are present."""
+    """Return the rows of a problem, where workers number the ranks among present ones.
+
+    Rows in this process are returned as they are: their ranks are beside them.
+    """
     X: Any = problem.X
-    # Workers read labels as ranks of all classes.
+    # Without these codes, workers would use ranks among all classes.
     return X.with_codes(problem.among_present) if isinstance(X, RemoteRows) else X
 
 
@@ -71,8 +78,8 @@ def every_row(X: AnyRows, step: int) -> Matrix:
 
 
 def range_of(X: AnyRows, rows: slice) -> Matrix:
-    """Return the rows of a slice, as copies where these are at workers."""
-    if isinstance(X, RemoteRows):  # few of them
+    """Return the rows of a slice; workers send copies of theirs."""
+    if isinstance(X, RemoteRows):  # by number, because callers ask for few rows
         return X.take(np.arange(rows.start, rows.stop))
     return X[rows] if isinstance(X, LocalRows) else take(X, rows)
 
@@ -83,8 +90,9 @@ def rows_of(X: AnyRows, numbers: np.ndarray) -> Matrix:
 
 
 def row_strips(X: AnyRows, width: int) -> Iterator[slice]:
-    """Yield slices that cover all rows, of so many or, where these are read in chunks,
-    no more than are held.
+    """Yield slices of at most `width` rows that cover all rows.
+
+    Slices of rows in chunks are no longer than a chunk.
     """
     if not isinstance(X, Rows):
         yield from strips(X.shape[0], width)
@@ -102,26 +110,27 @@ def sum_of_chunks(
 ) -> Parts:
     """Return the sum over all chunks of call(X, *beside).
 
-    `beside` holds the ranks, the weights, and other vectors of the rows; workers use
-    the ranks and weights that they have.
+    `beside` are the ranks, the weights, and other vectors with an entry per row, which
+    are cut like the rows. Workers use their own ranks and weights instead.
     """
     if isinstance(X, RemoteRows):
         return X.sum(call)
-    return summed(X, lambda chunk: call(chunk[1], *_of(beside, chunk[0])), n_threads)
+    return summed(X, lambda chunk: call(chunk[1], *_at(beside, chunk[0])), n_threads)
 
 
 def stack_of_chunks(
     X: AnyRows, call: Callable[..., np.ndarray], beside: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Return call(X, *beside) of all chunks, one below the other."""
+    """Return call(X, *beside) of all chunks, stacked along a new first axis."""
     if isinstance(X, RemoteRows):
         return X.stack(call)
     # Closed even if `call` raises, because a source may hold an open file.
     with closing(chunks(X)) as given:
-        return np.stack([call(part, *_of(beside, rows)) for rows, part in given])
+        return np.stack([call(part, *_at(beside, rows)) for rows, part in given])
 
 
-def _of(beside: Sequence[np.ndarray], rows: slice) -> list[np.ndarray]:
+def _at(beside: Sequence[np.ndarray], rows: slice) -> list[np.ndarray]:
+    """Return the entries of vectors at some rows."""
     return [vector[rows] for vector in beside]
 
 
@@ -153,20 +162,22 @@ def block(X: AnyRows, rows: slice, columns: np.ndarray) -> np.ndarray:
     part = X.rows(rows)
     made = np.zeros((len(part), columns.size))
     row = np.repeat(np.arange(len(part)), np.diff(part.indptr))
-    # A table of places finds each entry's column in O(1), without sorting.
+    # A table of places finds the column of each entry in O(1), without sorting.
     places = np.full(X.shape[1], -1)
     places[columns] = np.arange(columns.size)
     place = places[part.indices]
-    made[row[place >= 0], place[place >= 0]] = part.data[place >= 0]
+    wanted = place >= 0
+    made[row[wanted], place[wanted]] = part.data[wanted]
     return made
 
 
 def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and spreads of the columns.
+    """Return the centres and spreads of columns, (d,) each: means and deviations.
 
-    Of a sparse X, whose zeros must stay, the centres are 0. A column that is constant
-    to rounding has the value of a row for its centre, so that nothing is left of it,
-    and the spread 1, or what counts as rounding if that is more.
+    `share` are the weights of the rows divided by their sum. The centres of a sparse X
+    are 0, because its zeros must stay zeros. If a column is constant up to rounding,
+    its centre is the value in a row, so that centred entries are exactly 0, and its
+    spread is 1, or the rounding error of its mean if that is larger.
     """
     unit = column_units(X)
     if isinstance(X, CSR):
@@ -178,11 +189,11 @@ def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         square: np.ndarray = np.bincount(X.indices, part, minlength=X.shape[1])
     else:
         mean, square = share @ X, np.zeros(X.shape[1])
-        # A row of the largest weight, as one of weight 0 may differ from the others.
+        # The row of the largest weight: a row of weight 0 may differ from the others.
         value = X[np.argmax(share)]
         for few in strips(len(X), max(1, _ENTRIES // max(1, X.shape[1]))):
-            # Two passes: the difference of E x^2 and (E x)^2 loses all digits of far
-            # columns.
+            # A second pass over the centred entries: E x^2 - (E x)^2 would lose all
+            # digits of a column far from 0.
             Z = (X[few] - mean) / unit
             square += share[few] @ (Z * Z)
     return _varying(mean, np.sqrt(square) * unit, value)
@@ -208,7 +219,10 @@ def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
 def _varying(
     mean: np.ndarray, spread: np.ndarray, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and spreads, of what is constant those that `moments` says."""
+    """Return centres and spreads as `moments` does, from means and deviations.
+
+    `value` are the centres of constant columns.
+    """
     size = np.abs(mean)
     varies = spread > np.maximum(_ROUNDING * size, _LEAST)
     spread = np.where(varies, spread, np.maximum(1.0, _ROUNDING * size))
@@ -218,7 +232,10 @@ def _varying(
 def sparse_means(
     X: InProcess, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return means and variances of sparse columns in units, and the units."""
+    """Return means and variances of sparse columns in units, and the units.
+
+    The unit of a column is that of `column_units`.
+    """
     if isinstance(X, LocalRows):
         return sparse_moments(X, weight)
     assert isinstance(X, CSR)

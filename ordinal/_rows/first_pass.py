@@ -51,7 +51,7 @@ class ChunkedProblem(Problem):
     @property
     def present(self) -> np.ndarray:
         mass = np.zeros(self.n_classes)
-        # bincount copies its arguments, and is therefore given some rows at a time
+        # By chunks, because bincount copies its arguments.
         for start in range(0, self.rank.size, CHUNK):
             rows = slice(start, start + CHUNK)
             mass += np.bincount(self.rank[rows], self.weight[rows], mass.size)
@@ -207,6 +207,7 @@ class _Ranker:
         self.number: dict[Any, int] = {}
 
     def ranks(self, y: Any, n: int) -> np.ndarray:
+        """Return the numbers of the n labels of a block."""
         if self.classes is None and not self.number:
             classes = declared_categories(y)
             self.classes = None if classes is None else _declared(classes)
@@ -232,6 +233,7 @@ class _Ranker:
 
 
 def _declared(classes: Any) -> np.ndarray:
+    """Return declared classes in rank order, without labels to check."""
     return classes_in_rank_order(np.empty(0), classes)
 
 

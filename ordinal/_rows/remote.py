@@ -54,7 +54,7 @@ def is_remote(X: Any) -> bool:
 
 
 class RemoteRows(Rows):
-    """Features of n rows, in blocks that workers of dask hold.
+    """Features of n rows in blocks at the workers of a dask cluster.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class RemoteRows(Rows):
         return self._chunks.sum("sums", call)
 
     def stack(self, call: Callable[..., np.ndarray]) -> np.ndarray:
-        """Return call(X, rank, weight) of all chunks, one below the other."""
+        """Return call(X, rank, weight) of all chunks, stacked along a new axis."""
         return np.concatenate([a for (a,) in self._chunks.map("stack", call)])
 
     def matvec(self, v: np.ndarray) -> np.ndarray:
@@ -139,6 +139,7 @@ class RemoteRows(Rows):
 
     @property
     def _chunks(self) -> RemoteState:
+        """Return the state that calls functions of the chunks of the blocks."""
         if self._chunk_state is None:
             self._chunk_state = self.with_state(_Chunks)
         return self._chunk_state
@@ -155,17 +156,11 @@ class RemoteRows(Rows):
         # In increasing order, each block is asked once, for a range of the numbers.
         order = np.argsort(numbers, kind="stable")
         wanted = np.asarray(numbers)[order]
-        ends = np.cumsum(self.sizes)
-        starts = np.searchsorted(wanted, ends - self.sizes)
-        stops = np.searchsorted(wanted, ends)
         picked = [
             # pure=False: dask would hash the arguments, and share answers between
             # calls.
-            self.client.submit(_pick, block, wanted[a:b] - (end - size), pure=False)
-            for block, size, end, a, b in zip(
-                self.blocks, self.sizes, ends, starts, stops, strict=True
-            )
-            if a < b
+            self.client.submit(_pick, self.blocks[k], wanted[mine] - first, pure=False)
+            for k, first, mine in self._by_block(wanted)
         ]
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
@@ -176,15 +171,11 @@ class RemoteRows(Rows):
         self, numbers: np.ndarray, share: np.ndarray | None = None
     ) -> RemoteRows:
         """Return rows by number, increasing, which stay at their workers."""
-        ends = np.cumsum(self.sizes)
-        starts = np.searchsorted(numbers, ends - self.sizes)
-        stops = np.searchsorted(numbers, ends)
-        blocks = []
-        held = np.flatnonzero(starts < stops)
-        for k in held.tolist():
-            mine = slice(starts[k], stops[k])
+        blocks, sizes = [], []
+        for k, first, mine in self._by_block(numbers):
             mask = np.zeros(self.sizes[k], bool)
-            mask[numbers[mine] - (ends[k] - self.sizes[k])] = True
+            mask[numbers[mine] - first] = True
+            sizes.append(mine.stop - mine.start)
             part = None if share is None else share[mine]
             # Shares of 1 are the usual case and need not be sent.
             if part is not None and (part == 1).all():
@@ -195,8 +186,20 @@ class RemoteRows(Rows):
                     _subset, self.blocks[k], np.packbits(mask), part, pure=False
                 )
             )
-        sizes, rank = (stops - starts)[held], read_only(self.rank[numbers])
-        return self._with(blocks=blocks, sizes=sizes, rank=rank)
+        rank = read_only(self.rank[numbers])
+        return self._with(blocks=blocks, sizes=np.array(sizes, int), rank=rank)
+
+    def _by_block(self, numbers: np.ndarray) -> Iterator[tuple[int, int, slice]]:
+        """Yield each block that has some of these rows, whose numbers increase.
+
+        The values are the number of the block, the number of its first row, and the
+        slice of `numbers` that lies in it.
+        """
+        ends = np.cumsum(self.sizes)
+        firsts = ends - self.sizes
+        starts, stops = np.searchsorted(numbers, [firsts, ends])
+        for k in np.flatnonzero(starts < stops).tolist():
+            yield k, int(firsts[k]), slice(int(starts[k]), int(stops[k]))
 
     def transformed(self, transform: Callable[[Any], np.ndarray]) -> RemoteRows:
         """Return rows of transformed features, which workers hold beside the others."""
@@ -220,6 +223,7 @@ class RemoteRows(Rows):
         return self._moments(self._labels)
 
     def _moments(self, labels: _LabelReader | None) -> Moments | None:
+        """Return the moments by sample weights, or by the weights that labels add."""
         of_blocks = self.client.gather(
             self.client.map(_moments, self.blocks, labels=labels, pure=False)
         )
@@ -233,6 +237,7 @@ class RemoteRows(Rows):
         return np.concatenate(self.client.gather(parts))
 
     def _with(self, **changes: Any) -> RemoteRows:
+        """Return the rows with some arguments of the constructor changed."""
         arguments: dict[str, Any] = {
             "client": self.client,
             "blocks": self.blocks,
@@ -339,6 +344,7 @@ def _map_blocks(
 
 
 def _client() -> Any:
+    """Return the present client of dask; ValueError without one."""
     try:
         return import_module("distributed").get_client()
     except ValueError:
@@ -465,11 +471,12 @@ class _Chunks:
         return in_order(of_chunk, strips(self.n, CHUNK), self._n_threads)
 
     def stack(self, call: Callable[..., np.ndarray]) -> Parts:
-        """Return call(X, rank, weight) of the chunks, one below the other."""
+        """Return call(X, rank, weight) of the chunks, stacked along a new axis."""
         chunks = strips(self.n, CHUNK)
         return (np.stack([call(*self._arguments(rows)) for rows in chunks]),)
 
     def _arguments(self, rows: slice) -> tuple[Matrix, np.ndarray, np.ndarray]:
+        """Return the features, ranks and weights of a chunk."""
         _, rank, weight = self._rows
         return self._chunk(rows), rank[rows], weight[rows]
 
@@ -501,7 +508,7 @@ class _Summary(NamedTuple):
 
 
 def _summary(block: Block, ranked: bool) -> _Summary | Exception:
-    """Validate a block; if `ranked`, the labels have an order of their own."""
+    """Validate a block; if `ranked`, its labels must have an order by themselves."""
     try:
         X, labels = read_features(block.X), read_labels(block.y, "y")
         n = X.shape[0]
@@ -510,34 +517,39 @@ def _summary(block: Block, ranked: bool) -> _Summary | Exception:
         weight = np.ones(n) if block.weight is None else row_weights(block.weight, n)
     except (ValueError, TypeError) as error:
         return error
-    moments = None if isinstance(X, CSR) else _of_chunks(X, weight)
+    moments = None if isinstance(X, CSR) else _moments_of_chunks(X, weight)
     return _Summary(X.shape[1], np.unique(labels), moments)
 
 
-def _of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
+def _moments_of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
+    """Return the moments of each chunk, None for one without weight."""
     chunks = (slice(start, start + CHUNK) for start in range(0, len(X), CHUNK))
     return [Moments.from_rows(X[rows], weight[rows]) for rows in chunks]
 
 
 def _moments(block: Block, labels: _LabelReader | None) -> list[Moments | None] | None:
+    """Return the moments of the chunks of a block, or None if it is sparse."""
     X = read_features(block.X)
     if isinstance(X, CSR):
         return None
     if labels is not None:
-        return _of_chunks(X, labels(block).weight)
+        return _moments_of_chunks(X, labels(block).weight)
     weight = np.ones(len(X)) if block.weight is None else np.asarray(block.weight)
-    return _of_chunks(X, weight)
+    return _moments_of_chunks(X, weight)
 
 
 def _transformed(block: Block, transform: Callable[[Any], np.ndarray]) -> Block:
+    """Return a block of transformed features."""
     return block._replace(X=transform(read_features(block.X)))
 
 
 def _map(block: Block, call: Callable[[Any], np.ndarray]) -> np.ndarray:
+    """Return the result of a function of the features of a block."""
     return call(read_features(block.X))
 
 
 def _called(block: Block, call: Callable[[Block], Any]) -> Any:
+    """Return the result of a function of a block, or its error."""
     try:
         return call(block)
     except (ValueError, TypeError) as error:
@@ -545,6 +557,7 @@ def _called(block: Block, call: Callable[[Block], Any]) -> Any:
 
 
 def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:
+    """Return the ranks of the labels of a block."""
     try:
         rank = ranks_of(read_labels(block.y, "y"), classes)
     except (ValueError, TypeError) as error:
@@ -554,6 +567,7 @@ def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:
 
 
 def _weights(block: Block) -> np.ndarray:
+    """Return the weights of the rows of a block."""
     return row_weights(block.weight, block.X.shape[0])
 
 
@@ -568,4 +582,5 @@ def _subset(block: Block, packed: np.ndarray, share: np.ndarray | None) -> Block
 
 
 def _pick(block: Block, numbers: np.ndarray) -> Matrix:
+    """Return the features of some rows of a block."""
     return read_features(take(block.X, numbers))

@@ -117,6 +117,7 @@ class LocalRows(Rows):
         return stacked(parts)
 
     def _chunk(self, k: int) -> Matrix:
+        """Return chunk k of the present pass, or of a new one."""
         with self._lock:
             if k not in self._chunks:
                 self._advance(k)
@@ -133,7 +134,7 @@ class LocalRows(Rows):
                 self._chunks.pop(self._next - self.held, None)
                 self._next += 1
             if self._next * self.size >= len(self):
-                # reading on raises if the source has more rows than in the first pass
+                # Reading on raises if the source has more rows than in the first pass.
                 next(self._pass, None)
                 self._pass = None
         except BaseException:
@@ -141,6 +142,7 @@ class LocalRows(Rows):
             raise
 
     def _end(self) -> None:
+        """End the present pass, and release its chunks."""
         if self._pass is not None:
             self._pass.close()
         self._pass, self._next = None, 0

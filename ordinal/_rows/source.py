@@ -43,20 +43,20 @@ class Checksums:
     Parameters
     ----------
     first : Checksums, optional
-        Those of the first pass, with which these are compared.
+        Checksums of the first pass, with which these are compared.
     start : int
-        The number of the first row, which begins a span.
+        Number of the first row, which begins a span.
 
     Attributes
     ----------
     stop : int
-        The number of the row to be read next.
+        Number of the row to be read next.
     sums : list of int
-        Of a first pass: one per span that has ended.
+        In a first pass, one checksum per span that has ended.
     missing : (d,) array of bool, or None
-        Of a first pass: the columns that lack values; None where none does.
+        In a first pass, the columns with missing values; None if there are none.
     unlike : range, or None
-        The first span whose rows are others than in the first pass.
+        Rows of the first span that differ from the first pass.
     """
 
     def __init__(self, first: Checksums | None = None, start: int = 0):
@@ -74,7 +74,7 @@ class Checksums:
             # blocks.
             size = min(self._begin + SPAN - self.stop, n - done)
             place, end = self.stop - self._begin, done + size
-            # the first rows of the span, and the next one behind them that is sampled
+            # The first rows of the span, and then the next row that is sampled.
             head = min(done + max(_HEAD - place, 0), end)
             after = done + max(_HEAD - place, (_HEAD - place) % _STEP)
             for rows in (slice(done, head), slice(after, end, _STEP)):
@@ -85,8 +85,9 @@ class Checksums:
                 self.end_span()
 
     def add_missing(self, X: np.ndarray) -> int | None:
-        """Learn which columns lack values, and return one that lacked none before the
-        end of the first pass.
+        """Record the columns with missing values.
+
+        In a later pass, return a column that had none in the first pass, if any.
         """
         if not np.isnan(X.min()):  # one comparison per entry, which is cheap
             return None
@@ -106,7 +107,8 @@ class Checksums:
         first = self._first
         if first is None:
             self.sums.append(self._sum)
-        # of an incomplete span the number of rows is wrong, which is reported elsewhere
+        # An incomplete span is not compared: the number of rows has then changed, which
+        # `LocalRows.chunks` reports.
         elif (
             self.stop == min(self._begin + SPAN, first.stop)
             and self._sum != first.sums[self._begin // SPAN]
@@ -117,16 +119,16 @@ class Checksums:
 
 
 def _continued(total: int, X: Matrix, rows: slice, place: int) -> int:
-    """Return the CRC-32 of some rows, continued from that of those before.
+    """Return the CRC-32 of some rows of X, continued from `total`.
 
-    `place` is that of row 0 in its span.
+    `place` is the position of row 0 of X in the span.
     """
     if isinstance(X, np.ndarray):
         # zlib's CRC-32 takes any buffer, without the interpreter's lock.
         return crc32(np.ascontiguousarray(X[rows]).data, total)
     some = X.rows(rows)
     row = np.repeat(place + np.arange(X.shape[0])[rows], np.diff(some.indptr))
-    # as triples, so that rows without entries count
+    # As triples with the number of the row, so that rows without entries count.
     return crc32(np.column_stack([row, some.indices, some.data]).data, total)
 
 
@@ -134,7 +136,7 @@ CHUNK = 8192  # rows: 1.3 MB of 20 columns
 
 
 class Block(NamedTuple):
-    """Some rows: as a source yields them, or validated, with ranks for labels."""
+    """Some rows, as a source yields them or validated, with ranks instead of labels."""
 
     X: Any
     y: Any = None
@@ -175,7 +177,7 @@ def _sliced(rows: slice, a: Any) -> Any:
     view = a[rows]
     # A copy: the pages of the view are given back below, before it is used.
     part = np.array(view)
-    # releasing the pages of a copy-on-write map would lose what was written to it
+    # Releasing the pages of a copy-on-write map would lose changes to it.
     if a.mode != "c" and view.flags.c_contiguous and hasattr(mmap, "MADV_DONTNEED"):
         file = a._mmap  # type: ignore[attr-defined]
         first = view.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
@@ -188,7 +190,7 @@ def _mapping(X: Any) -> tuple[Any, ...] | None:
     """Return the arguments of `_mapped` for an array of a file, otherwise None."""
     if not isinstance(X, np.memmap) or X.filename is None:
         return None
-    # another process would not see what was written to a copy-on-write map
+    # Another process would not see changes to a copy-on-write map.
     if X.mode == "c" or not X.flags.c_contiguous:
         return None
     file = X._mmap  # type: ignore[attr-defined]
@@ -198,6 +200,7 @@ def _mapping(X: Any) -> tuple[Any, ...] | None:
 
 
 def _mapped(path: str, dtype: Any, offset: int, shape: tuple[int, ...]) -> Arrays:
+    """Return a mapped file as a source, when it is unpickled."""
     return Arrays(np.memmap(path, dtype, "r", offset, shape))
 
 
@@ -267,8 +270,8 @@ class Reader:
                             )
                         weighted = block.weight is not None
                     X = self._transformed(X)
-                # Outside of `in_block`: errors of whoever uses the block are not the
-                # block's.
+                # Outside of `in_block`, which must not name the block in errors of the
+                # code that uses it.
                 yield block._replace(X=X)
                 start += X.shape[0]
         if start == 0:
@@ -319,6 +322,7 @@ class Reader:
         return read
 
     def _transformed(self, X: Matrix) -> Matrix:
+        """Apply the transformation, if there is one."""
         return X if self.transform is None else self.transform(X)
 
     @property
@@ -404,7 +408,7 @@ class SubsetReader(Reader):
                 to = int(np.searchsorted(self._numbers, stop))
                 if to > done:
                     X = take(block.X, self._numbers[done:to] - start)
-                    yield Block(X if self.transform is None else self.transform(X))
+                    yield Block(self._transformed(X))
                 start, done = stop, to
         if start != self._n:
             raise changed_count(self.source, self._n, start)
@@ -415,10 +419,11 @@ class SubsetReader(Reader):
 
     def take(self, numbers: np.ndarray) -> Matrix | None:
         X = self._whole.take(self._numbers[numbers])
-        return X if X is None or self.transform is None else self.transform(X)
+        return X if X is None else self._transformed(X)
 
 
 def _changed_rows(what: str) -> ValueError:
+    """Return the error for rows that differ from those of the first pass."""
     return ValueError(
         f"{what}: every pass must give the same rows in the same order; shuffle or "
         "change them before the fit, or from a seed that each pass sets anew"
@@ -426,6 +431,7 @@ def _changed_rows(what: str) -> ValueError:
 
 
 def changed_count(source: Any, n: int, seen: int) -> ValueError:
+    """Return the error for another number of rows than the n of the first pass."""
     return ValueError(
         f"{shown(source)} gave {n} rows in the first pass and "
         f"{'more' if seen > n else seen} in a later one"
@@ -433,7 +439,10 @@ def changed_count(source: Any, n: int, seen: int) -> ValueError:
 
 
 def raw_blocks(source: Any) -> Generator[Block, None, None]:
-    """Yield the blocks of a source as they are; TypeError if one is no block."""
+    """Yield the blocks of a source without validation of their contents.
+
+    TypeError if one is not X, (X, y) or (X, y, weight).
+    """
     blocks = iter(source.blocks())
     try:
         for number, given in enumerate(blocks):
@@ -471,6 +480,7 @@ def in_block(number: int, start: int) -> Iterator[None]:
 
 
 def _labelled(block: Block, ranks: Callable[[Any, int], np.ndarray], n: int) -> Block:
+    """Return a block of n rows with ranks instead of labels, and checked weights."""
     if block.y is None:
         raise ValueError("a fit needs blocks (X, y) or (X, y, weight), got X alone")
     weight = None if block.weight is None else row_weights(block.weight, n)
@@ -478,6 +488,7 @@ def _labelled(block: Block, ranks: Callable[[Any, int], np.ndarray], n: int) -> 
 
 
 def _rows(block: Block, rows: slice) -> Block:
+    """Return some rows of a block."""
     if (rows.start, rows.stop) == (0, block.X.shape[0]):
         return block
     y, weight = (None if part is None else part[rows] for part in block[1:])
@@ -485,6 +496,7 @@ def _rows(block: Block, rows: slice) -> Block:
 
 
 def _joined(held: Sequence[Block]) -> Block:
+    """Return one block of the rows of several."""
     y, weight = (
         None if parts[0] is None else np.concatenate(parts)
         for parts in ([b.y for b in held], [b.weight for b in held])

@@ -1,14 +1,14 @@
 """Requests to rows that the workers of a cluster hold.
 
-A worker holds some blocks of the rows and, per block, a state: an object that a method
-makes of the block, such as the features of its rows. All workers receive the same
+A worker holds some blocks of the rows and, per block, a state: an object that a fit
+makes from the block, such as the features of its rows. All workers receive the same
 request: the name of a method of the state, and its arguments. The sums of blocks are
-added in the tree of `sums`, so that a sum has the same bytes whoever holds which
-blocks.
+added in the tree of `sums`, so that the bytes of a sum do not depend on which worker
+holds which blocks.
 
-A state may change by events. A request carries the events since the previous one. The
-part of a worker that was lost is made anew from blocks that dask computes again; it
-answers how many events it has applied, and is sent those that it lacks.
+A state changes by events, and a request carries the events since the previous one. If a
+worker is lost, its part is recreated from blocks that dask computes again. The new part
+replies how many events it has applied, and receives those that it lacks.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class WorkerPart:
         self._states: list[Any] = []
         for block in blocks:
             self._states.append(read(block, room, n_threads))
-            # The first blocks of a worker take the room for cached features, then the
-            # next.
+            # The first blocks of a worker use the room for cached features, and leave
+            # the rest to the next ones.
             room = max(0, room - self._states[-1].n)
         self._rows: list[Any] = list(self._states)
 
@@ -128,8 +128,8 @@ class WorkerPart:
             # The part was recreated, or missed a request whose answer was lost.
             if self._applied not in (request.known, request.applied):
                 return NeedsReplay(self._applied)
-            # An answer that was lost on its way is asked for again: its events are not
-            # applied twice.
+            # If the answer to a request was lost, the same request comes again: its
+            # events are not applied twice.
             if self._applied < request.applied:
                 for event in request.events:
                     self._apply(event)
@@ -327,6 +327,7 @@ class DaskTransport:
             return None
 
     def _answer(self, k: int, future: Any) -> Any:
+        """Wait for an answer; if its part is lost, begin a new part in its place."""
         while future is not None:
             try:
                 # With a timeout, because a wait in dask does not see Ctrl-C or a time
@@ -342,6 +343,7 @@ class DaskTransport:
 
 
 def _identity(read: StateReader) -> StateReader:
+    """Return the argument: by this call, workers share one copy of it."""
     return read
 
 
