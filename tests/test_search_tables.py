@@ -345,7 +345,7 @@ def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
     ("fit", "options", "error", "message"),
     [
         (
-            ordinal.fit_svorim, {}, ValueError,
+            ordinal.fit_svorim, {"standardize": True}, ValueError,
             "X holds categories in 'colour', 'size' and missing values in 'alcohol', "
             "'colour', and standardising takes finite numbers alone: pass preprocess=",
         ),
@@ -369,6 +369,30 @@ def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
 def test_an_error_says_which_column_needs_what(fit, options, error, message):
     with pytest.raises(error, match=f"^{message}"):
         select(fit, FRAME, Y, search=TAU, **options)
+
+
+@pytest.mark.parametrize("fit", ["svorim", ordinal.fit_pom, words_or_numbers])
+def test_a_raw_table_is_preprocessed_by_default(fit):
+    """As `compare` does, and with the same model as if it had been asked for."""
+    space = TAU if fit is words_or_numbers else {"tol": [1e-2]}
+    options = {"search": space, "cv": 2}
+    found = select(fit, FRAME, Y, **options)
+    asked = select(fit, FRAME, Y, preprocess=TablePreprocessor(), **options)
+    assert_array_equal(found.scores, asked.scores)
+    coded = found.preprocessor.transform(FRAME)
+    assert_array_equal(coded, asked.preprocessor.transform(FRAME))
+    assert found.preprocessor.feature_names == tuple(FRAME.columns)
+
+
+def test_numbers_are_only_standardised_by_default():
+    numbers = FRAME[["acid"]]
+    assert not numbers.isna().any(axis=None)
+    found = select("svorim", numbers, Y, search={"C": [1.0]}, cv=2)
+    assert isinstance(found.preprocessor, Standardizer)
+    model = ordinal.cross_conformal(ordinal.fit_svorim, FRAME, Y, 0.8, cv=2, C=1.0)
+    assert model.model.preprocessor.feature_names == tuple(FRAME.columns)
+    tested = nested("svorim", FRAME, Y, search={"C": [1.0]}, outer=1, cv=2)
+    assert not tested.failures
 
 
 def test_columns_that_nothing_takes_are_named():

@@ -30,6 +30,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
@@ -515,6 +516,17 @@ def test_scorers_of_probabilities_take_probabilities(name):
     value = getattr(metrics, name)(y, estimator.predict_proba(X), labels=[0, 1, 2])
     assert scorer(name)(estimator, X, y) == -value
     assert cross_val_score(estimator, X, y, scoring=scorer(name), cv=3).shape == (3,)
+
+
+@pytest.mark.parametrize("wrap", [lambda e: e, make_pipeline], ids=["alone", "last"])
+def test_scorers_of_probabilities_say_how_an_estimator_has_them(wrap):
+    X, y = sample(30, 3)
+    message = r"^rps needs predict_proba, which this SVORIM does not have: pass probab"
+    with pytest.raises(AttributeError, match=message):
+        scorer("rps")(wrap(SVORIM()).fit(X, y), X, y)
+    message = r"^log_loss needs predict_proba, which this LinearSVC does not have: choo"
+    with pytest.raises(AttributeError, match=message):
+        scorer("log_loss")(wrap(LinearSVC()).fit(X, y), X, y)
 
 
 def test_scorers_say_what_they_are():

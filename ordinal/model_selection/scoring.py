@@ -92,22 +92,21 @@ class Scorer:
         classes: np.ndarray,
         weight: np.ndarray | None,
     ) -> float:
-        """Return the score of a model on rows X, whose decision function gave `values`
-        if they are not None.
+        """Return the score of a model on rows X.
+
+        `values` are those of its decision function at X, or None if they are not known.
         """
-        if self.needs_proba:
-            told = (
-                map_rows(model.predict_proba, X)
-                if values is None
-                else model._proba(values)
-            )
-            told = in_rank_order(told, model, classes)
-        elif values is None:
-            told = map_rows(model.predict, X)
+        if values is not None:
+            predicted = (model._proba if self.needs_proba else model._labels)(values)
+        elif self.needs_proba:
+            _check_probabilities(model, self.name)
+            predicted = map_rows(model.predict_proba, X)
         else:
-            told = model._labels(values)
+            predicted = map_rows(model.predict, X)
+        if self.needs_proba:
+            predicted = in_rank_order(predicted, model, classes)
         known = {"labels": classes, "sample_weight": weight} if self.weighs else {}
-        score = self.call(y, told, **known)
+        score = self.call(y, predicted, **known)
         try:
             return float(score)
         except (TypeError, ValueError, OverflowError):
@@ -127,6 +126,21 @@ def scorers_of(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"scoring must name different metrics, got {listed(names)}")
     return scorers
+
+
+def _check_probabilities(model: Any, metric: str) -> None:
+    """Raise AttributeError for a model without `predict_proba`."""
+    if hasattr(model, "predict_proba"):
+        return
+    while (held := _held(model)) is not None:
+        model = held
+    remedy = "choose a metric of labels"
+    if hasattr(model, "probability"):  # a parameter of estimators of this package
+        remedy = f"pass probability=True to it, or {remedy}"
+    raise AttributeError(
+        f"{metric} needs predict_proba, which this {type(model).__name__} does not "
+        f"have: {remedy}"
+    )
 
 
 def classes_of(model: Any, y: Any = None) -> np.ndarray:

@@ -313,12 +313,11 @@ def select(
         command, such as "svorim" or "gpor-ep".
     X : (n, d) array-like or data frame, or sparse matrix with standardize=False
         Raw features. The model finds the columns of a data frame by their names.
-        Categories and missing values need a method that accepts them, such as
-        `fit_xofm`, or `preprocess`; otherwise an error names the columns. With the
-        option `basis` or a linear kernel, X may also be a source of chunks
-        (`ordinal.data`) or a numpy.memmap, which every fit and every score reads again;
-        or, without executor and store, a dask array or data frame, whose rows remain at
-        the workers.
+        Methods such as `fit_xofm` accept categories and missing values; for others, see
+        `preprocess`. With the option `basis` or a linear kernel, X may also be a source
+        of chunks (`ordinal.data`) or a numpy.memmap, which every fit and every score
+        reads again; or, without executor and store, a dask array or data frame, whose
+        rows remain at the workers.
     y : (n,) array-like, or None if X is a source of chunks
         Labels as for the `fit_*` functions.
     search : dict, Grid, CoarseToFine, UniformDesign, or an object with their `stages`
@@ -357,13 +356,16 @@ def select(
         a fit for `probability` do not take groups into account.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing instead of `standardize`. A TablePreprocessor encodes categories,
-        imputes missing values and standardises. The `fit_*` functions have the same
+        imputes missing values and standardises. It is the default, as in `compare`, if
+        X holds categories or missing values that the method, or standardising, does not
+        accept. The `fit_*` functions have the same
         parameter: `fit(X, y, preprocess=..., **params)` is the refitted model, where
         the class Standardizer corresponds to standardize=True. Arguments of the fit
         that name columns, such as `monotone`, refer to its output columns,
         `feature_names_out`.
     standardize : bool, optional
-        Whether to scale features to mean 0 and standard deviation 1. Default: True,
+        Whether to scale features to mean 0 and standard deviation 1. If it is given,
+        categories and missing values that are not accepted are an error. Default: True,
         except for methods that do not depend on the scale of features, such as
         `fit_xofm`, whose explanations are in the units of the table.
     refit : bool or "one_se", default True

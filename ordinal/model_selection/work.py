@@ -39,7 +39,7 @@ from .._model.preprocessed import (
     fit_to_chunks,
     preprocess_for,
 )
-from .._model.registry import Content, method_of, path_of, unwrapped
+from .._model.registry import Content, Method, method_of, path_of, unwrapped
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import RemoteRows, is_remote, remote_problem
@@ -88,19 +88,23 @@ def read_table(
     fit: Callable[..., Any],
     given: Mapping[str, Any],
     preprocess: Preprocess | None,
-) -> tuple[np.ndarray | CSR | Frame, tuple[str, ...] | None]:
-    """Return the table of a search, and its names. NaN is what is missing.
+    by_default: bool,
+) -> tuple[np.ndarray | CSR | Frame, tuple[str, ...] | None, Preprocess | None]:
+    """Return the table of a search, its names, and the preprocessor.
+
+    Missing values are NaN. If `preprocess` is a default that does not accept what the
+    table holds, a TablePreprocessor takes its place, as in `compare`.
 
     Raises
     ------
     ValueError, TypeError
-        If it cannot be read, or holds what the fit, or what comes before it, does not
-        take; the message names the columns.
+        If the table cannot be read, or holds what the fit, or a preprocessor that was
+        asked for, does not accept; the message names the columns.
     """
     if is_sparse(X):
         if preprocess is not None:
             raise TypeError(_FILLED)
-        return read_features(X), None
+        return read_features(X), None, None
     columns = given.get("categorical", ())
     if isinstance(preprocess, TablePreprocessor):
         columns = (*preprocess.categorical, *preprocess.order)
@@ -111,31 +115,34 @@ def read_table(
         accepts, taker = frozenset(), "standardising"
     elif preprocess is None and method is not None:
         accepts, taker = method.accepts_with(given), f"fit_{method.name}"
-    _check_content(table, accepts, taker)
+    refused = _refused_content(table, accepts)
+    if refused and by_default:
+        preprocess, accepts = preprocess_for(fit, TablePreprocessor()), _ANYTHING
+    elif refused:
+        raise ValueError(
+            f"X holds {refused}, and {taker} takes finite numbers alone: "
+            "pass preprocess=ordinal.preprocessing.TablePreprocessor()"
+        )
     # a function of the caller's is given a plain array wherever that will do
     has_use = "categories" in accepts and (preprocess is not None or method is not None)
-    return (table if has_use or not table.is_of_numbers else table.values), table.names
+    values = table if has_use or not table.is_of_numbers else table.values
+    return values, table.names, preprocess
 
 
-def _check_content(table: Frame, accepts: Set[Content], taker: str) -> None:
-    """Raise ValueError that names the columns of words and of gaps, if any are refused,
-    and says what helps.
+def _refused_content(table: Frame, accepts: Set[Content]) -> str:
+    """Return the columns with categories or missing values that are not accepted, such
+    as "categories in 'a' and missing values in 'b'"; an empty string if there are none.
     """
     names = table.shown_names
     content: dict[Content, list[bool]] = {
         "categories": [labels is not None for labels in table.labels],
         "missing": np.isnan(table.values).any(axis=0).tolist(),
     }
-    found = [
+    return " and ".join(
         f"{what.replace('missing', 'missing values')} in {enumerated(where)}"
         for what, held in content.items()
         if (where := list(compress(names, held))) and what not in accepts
-    ]
-    if found:
-        raise ValueError(
-            f"X holds {' and '.join(found)}, and {taker} takes finite numbers alone: "
-            "pass preprocess=ordinal.preprocessing.TablePreprocessor()"
-        )
+    )
 
 
 def read_rows(
@@ -144,10 +151,16 @@ def read_rows(
     fit: Callable[..., Any],
     given: Mapping[str, Any],
     preprocess: Preprocess | None,
+    by_default: bool,
     classes: Any,
     sample_weight: Any,
-) -> tuple[Problem, np.ndarray | CSR | Frame | Rows, tuple[str, ...] | None]:
-    """Return the rows of a search: their labels and weights, the table, and its names.
+) -> tuple[
+    Problem,
+    np.ndarray | CSR | Frame | Rows,
+    tuple[str, ...] | None,
+    Preprocess | None,
+]:
+    """Return labels and weights of a search, then what `read_table` returns.
 
     A source of blocks is read once here, and again by every fit; so is a memmap that
     the fits read so. The rows of dask stay where they are.
@@ -166,9 +179,9 @@ def read_rows(
     )
     remote = is_remote(X)
     if not (mapped or remote or has_blocks(X)):
-        table, names = read_table(X, fit, given, preprocess)
-        values = table.values if isinstance(table, Frame) else table
-        return Problem.from_arrays(values, y, missing=True, **labels), table, names
+        read = read_table(X, fit, given, preprocess, by_default)
+        values = read[0].values if isinstance(read[0], Frame) else read[0]
+        return Problem.from_arrays(values, y, missing=True, **labels), *read
     if method is None:
         raise TypeError(
             "X comes in chunks, which only the methods of this package read: pass "
@@ -179,11 +192,11 @@ def read_rows(
             "preprocess must be None where X is read in chunks: standardize scales "
             "its features"
         )
-    read = remote_problem if remote else ChunkedProblem.from_source
-    problem = read(X, y, **labels)
+    read_chunks = remote_problem if remote else ChunkedProblem.from_source
+    problem = read_chunks(X, y, **labels)
     if preprocess is Standardizer and problem.moments is None:
         raise TypeError(_FILLED)
-    return problem, problem.X, problem.feature_names
+    return problem, problem.X, problem.feature_names, preprocess
 
 
 def has_no_weights(problem: ChunkedProblem) -> bool:
@@ -272,6 +285,8 @@ class Work:
 
     Properties
     ----------
+    method : Method or None
+        The declaration of `fit`, or None for a function of the caller.
     parameters : mapping
         The arguments of `fit`, which may be a partial.
     given : dict
@@ -325,7 +340,10 @@ class Work:
         how = chosen_preprocess(fit, standardize, preprocess)
         given = {**unwrapped(fit)[1], **options}
         # Read once for all folds and points: fits then get parts of checked arrays.
-        problem, table, names = read_rows(X, y, fit, given, how, classes, sample_weight)
+        by_default = standardize is None and preprocess is None
+        problem, table, names, how = read_rows(
+            X, y, fit, given, how, by_default, classes, sample_weight
+        )
         chunked = problem if isinstance(problem, ChunkedProblem) else None
         weighted = sample_weight is not None
         if chunked is not None:
@@ -349,16 +367,7 @@ class Work:
     def _check(self, weighted: bool) -> None:
         """Raise TypeError or ValueError for arguments that no fit could have."""
         self.check_arguments([*self.options, *["sample_weight"] * weighted])
-        method = method_of(unwrapped(self.fit)[0])
-        for name in () if method is None else sorted(method.by_row):
-            if self.given.get(name) is not None:
-                remedy = f"leave {name} out"
-                if name == "groups" and method.grouped_folds:
-                    remedy = "pass groups to the search instead"
-                raise TypeError(
-                    f"{name} has one entry per row, which a search does not divide "
-                    f"between folds: {remedy}"
-                )
+        self._check_by_row()
         # Its state would depend on the order in which tasks run.
         if isinstance(self.given.get("rng"), np.random.Generator):
             raise TypeError(
@@ -370,6 +379,24 @@ class Work:
                 "kernel must not be 'precomputed', because a search divides and "
                 "scales features: pass features and the name of a kernel"
             )
+
+    def _check_by_row(self) -> None:
+        """Raise TypeError for arguments with one entry per row."""
+        if self.method is None:
+            return
+        for name in sorted(self.method.by_row):
+            if self.given.get(name) is not None:
+                remedy = f"leave {name} out"
+                if name == "groups" and self.method.grouped_folds:
+                    remedy = "pass groups to the search instead"
+                raise TypeError(
+                    f"{name} has one entry per row, which a search does not divide "
+                    f"between folds: {remedy}"
+                )
+
+    @property
+    def method(self) -> Method | None:
+        return method_of(unwrapped(self.fit)[0])
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -399,7 +426,7 @@ class Work:
         A sample of few rows needs no basis: the whole kernel matrix then costs less,
         and tells points apart as well.
         """
-        method, basis = method_of(unwrapped(self.fit)[0]), self.given.get("basis")
+        method, basis = self.method, self.given.get("basis")
         if method is None or self.chunked is not None:
             return {}
         if not isinstance(basis, int) or n > method.rows_per_basis_row * basis:
@@ -413,7 +440,7 @@ class Work:
         try:
             self.check_arguments(point)
         except TypeError as error:
-            method = method_of(unwrapped(self.fit)[0])
+            method = self.method
             if method is None or not method.grid:
                 raise
             grid = ", ".join(f"{k}={[*v]}" for k, v in method.grid.items())
@@ -577,7 +604,7 @@ class Work:
 
     def _has_folds(self, point: Point) -> bool:
         """Return whether the fit of a point has folds that take groups."""
-        method = method_of(unwrapped(self.fit)[0])
+        method = self.method
         return method is not None and method.groups_folds({**self.given, **point})
 
     def _without_links(self) -> dict[str, bool]:
