@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn import config_context
@@ -113,6 +113,8 @@ def test_groups_of_one_row_make_folds_as_even_as_those_without(labels, k):
         assert max(tested) - min(tested) <= 1
 
 
+# every group is large for the share
+@example((np.tile([0, 1], 45), np.repeat([0, 1, 2], 30)), 0.05, 0)
 @given(grouped_labels(), st.floats(0.05, 0.9), st.integers(0, 9))
 def test_holdouts_keep_groups_whole_and_every_rank_in_training(case, share, seed):
     y, group = case

@@ -572,6 +572,16 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(link, threshold
 
 
 @may_cross
+@pytest.mark.parametrize("threshold", ["symmetric", "equidistant"])
+def test_a_descent_starts_where_no_offset_makes_thresholds_cross(threshold):
+    X, y, _, _ = drawn(5)
+    offset = np.outer(np.arange(80) % 2, [0.0, 0.0, 6.0])
+    model = fit_pom(X, y, offset=offset, threshold=threshold)
+    assert model.convergence.converged
+    assert np.diff(model.thresholds)[1] > 6
+
+
+@may_cross
 def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
     pd = pytest.importorskip("pandas")
     X, y, _, _ = drawn(6)

@@ -14,6 +14,7 @@ from internals import Likelihood
 from numpy.testing import assert_allclose
 from oracles import slope
 from pom_data import SETS
+from test_pom import crossing
 
 import ordinal
 from ordinal import plot
@@ -73,6 +74,17 @@ def test_residuals_are_what_their_definitions_say(link):
     score = model.residuals(kind="score")
     assert_allclose(score, by_offset[np.arange(120), MADE.y], atol=1e-7)
     assert_allclose((MADE.weight * score) @ MADE.X, 0, atol=1e-6)
+
+
+def test_residuals_where_thresholds_cross_are_those_of_the_sorted_probabilities():
+    X, y = crossing()
+    with pytest.warns(ordinal.DisorderedThresholdsWarning):
+        model = ordinal.fit_pom(X, y, nominal=[0])
+    P = model.predict_proba(X)
+    for rank in range(4):
+        expected = P[:, :rank].sum(axis=1) - P[:, rank + 1 :].sum(axis=1)
+        found = model.residuals(X, np.full(150, rank))
+        assert_allclose(found, expected, atol=1e-12)
 
 
 def test_score_residuals_of_the_logit_link_are_the_probability_residuals():
