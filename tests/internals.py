@@ -5,6 +5,8 @@ and kernels are tested by themselves, too; the names that more than one file nee
 that are imported here, so that a module of the package moves by a change of one line.
 """
 
+# ruff: noqa: F401  (the names are for other files)
+
 from ordinal._cumulative import likelihood
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import Likelihood
@@ -46,63 +48,3 @@ from ordinal.kernels import tiles
 from ordinal.kernels.basis_rows import drawn, stratified
 from ordinal.kernels.features import ColumnFeatures, RowFeatures, row_features
 from ordinal.networks import training
-
-__all__ = [
-    "CHUNK",
-    "CSR",
-    "LINKS",
-    "Arrays",
-    "ChunkedProblem",
-    "ColumnFeatures",
-    "CumulativeLink",
-    "Design",
-    "Frame",
-    "Gram",
-    "Layout",
-    "Likelihood",
-    "Line",
-    "Moments",
-    "Monitor",
-    "OutOfTime",
-    "Points",
-    "Problem",
-    "Program",
-    "RowFeatures",
-    "RowsOnBasis",
-    "RowwiseLikelihood",
-    "_parts",
-    "at_work",
-    "basis_of_fits",
-    "check_cancelled",
-    "checksum",
-    "cholesky",
-    "chunks",
-    "drawn",
-    "driver",
-    "ended_by",
-    "falling",
-    "fold_shares",
-    "folds",
-    "least_rows",
-    "likelihood",
-    "method_of",
-    "methods",
-    "normal_margin",
-    "on_basis",
-    "pairwise",
-    "path_of",
-    "pivoted_cholesky",
-    "read_features",
-    "read_frame",
-    "read_labels",
-    "read_table",
-    "readers",
-    "row_features",
-    "solve",
-    "source",
-    "stratified",
-    "structure_of",
-    "tiles",
-    "training",
-    "values_of",
-]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 REFERENCE = json.loads(
     (Path(__file__).parent / "data" / "pom_reference.json").read_text()
@@ -63,6 +64,20 @@ def housing():
     }
     X = np.column_stack(columns).astype(float)
     return Set(X, row % 3, terms, np.array(freq.split(), float), np.zeros(72))
+
+
+def housing_table():
+    """Return the features of `housing` as its users have them: categories."""
+    levels = {
+        "Infl": ["Low", "Medium", "High"],
+        "Type": ["Tower", "Apartment", "Atrium", "Terrace"],
+        "Cont": ["Low", "High"],
+    }
+    row = np.arange(72)
+    place = {"Infl": row // 3 % 3, "Type": row // 9 % 4, "Cont": row // 36}
+    return pd.DataFrame(
+        {k: pd.Categorical.from_codes(place[k], words) for k, words in levels.items()}
+    )
 
 
 def made():

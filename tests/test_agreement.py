@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from pom_data import SETS
@@ -14,9 +13,7 @@ from ordinal.metrics import (
     c_index,
     confidence_interval,
     gamma,
-    gm,
     kappa,
-    ms,
     somers_d,
 )
 
@@ -117,37 +114,6 @@ def test_weights_are_frequencies_and_scores_are_ranked(case, metric):
         moved = confidence_interval(a, np.exp(s), metric, sample_weight=w)
         assert once == within(named, abs=1e-9, nan_ok=True)
         assert once == within(moved, abs=1e-9, nan_ok=True)
-
-
-def test_c_index_of_two_ranks_is_the_area_under_the_roc_curve():
-    rng = np.random.default_rng(0)
-    y, score = rng.integers(0, 2, 50), rng.integers(0, 9, 50)
-    assert c_index(y, score) == within(sklearn.metrics.roc_auc_score(y, score))
-
-
-@pytest.mark.parametrize("metric", ["kappa", *PAIRS])
-def test_the_error_is_that_of_the_jackknife(metric):
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, 4, 400)
-    p = np.clip(y + rng.integers(-1, 2, 400), 0, 3)
-    left_out = [
-        confidence_interval(np.delete(y, i), np.delete(p, i), metric).estimate
-        for i in range(400)
-    ]
-    jackknife = math.sqrt(399 / 400 * np.square(left_out - np.mean(left_out)).sum())
-    found = confidence_interval(y, p, metric)
-    assert found.standard_error == within(jackknife, rel=0.01)
-
-
-def test_sensitivities_agree_with_scikit_learn():
-    rng = np.random.default_rng(2)
-    y, p = rng.integers(0, 4, (2, 60))
-    w = rng.integers(1, 4, 60)
-    recall = sklearn.metrics.recall_score(y, p, average=None, sample_weight=w)
-    assert gm(y, p, sample_weight=w) == within(np.prod(recall) ** (1 / recall.size))
-    assert ms(y, p, sample_weight=w) == within(recall.min())
-    assert gm([1, 2, 3], [1, 2, 2]) == ms([1, 2, 3], [1, 2, 2]) == 0
-    assert gm([1, 3], [1, 3], labels=[1, 2, 3]) == 1  # of the classes that occur
 
 
 def test_what_has_no_value_or_no_width():

@@ -22,7 +22,6 @@ from ordinal._solvers import _cumulative
 from ordinal.boosting import Trees
 from ordinal.boosting.forest import DEEPEST
 from ordinal.boosting.growing import BoostingOptions, Score
-from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 LINKS = _cumulative.LINKS
@@ -177,17 +176,6 @@ def test_the_certificate_is_the_loss():
     model = ordinal.fit_boosting(X, y, n_rounds=20)
     P = model.predict_proba(X)[np.arange(100), y]
     assert_allclose(model.convergence.primal, -np.log(P).mean(), rtol=1e-10)
-
-
-def test_mirrored_links_and_ranks_give_mirrored_models():
-    X, y = sample(150, 4, noise=1.0)
-    for link, mirror in [("cloglog", "loglog"), ("cauchit", "cauchit")]:
-        a = ordinal.fit_boosting(X, y, n_rounds=20, link=link, **PLAIN)
-        b = ordinal.fit_boosting(X, 3 - y, n_rounds=20, link=mirror, **PLAIN)
-        assert_allclose(
-            a.decision_function(X), -b.decision_function(X), rtol=1e-5, atol=1e-6
-        )
-        assert_allclose(a.thresholds, -b.thresholds[::-1], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("structure", ["score", "scores"])
@@ -355,24 +343,6 @@ def test_a_path_reads_the_trees_once(structure, monkeypatch):
     assert models[0].trees.words.size > 0
 
 
-def test_select_chooses_between_one_score_and_several():
-    """Ranks that do not lie along one direction."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (300, 2))
-    y = np.where(X[:, 0] > 0, 2 * (X[:, 1] > 0), 1)
-    search = Grid(structure=["score", "scores"], n_rounds=[30])
-    found = select(ordinal.fit_boosting, X, y, search=search, cv=3, scoring="rps")
-    assert found.params["structure"] == "scores"
-    assert found.predict(X).shape == (300,)
-
-
-def test_two_features_that_count_only_together_are_found_by_default():
-    X = np.random.default_rng(0).uniform(-1, 1, (600, 2))
-    y = 1 + (X[:, 0] * X[:, 1] > 0)
-    model = ordinal.fit_boosting(X[:400], y[:400], n_rounds=60)
-    assert np.mean(model.predict(X[400:]) == y[400:]) > 0.9
-
-
 def test_rows_that_every_split_leaves_alone_make_a_constant():
     X, y = np.ones((30, 2)), np.arange(30) % 3
     model = ordinal.fit_boosting(X, y)
@@ -456,30 +426,6 @@ def test_contributions_are_those_of_lightgbm():
         assert_allclose(base, expected[0, -1], rtol=1e-9)
     total = base + values.sum(axis=1)
     assert_allclose(total, trees.scores(rows, 0, len(trees), 1), rtol=1e-9, atol=1e-9)
-
-
-def test_features_that_act_alike_share_alike():
-    """x1 and x2 > 1/2 on all four corners: (x1, x2) and (x2, x1) mirror each other."""
-    trees = Trees(
-        first=np.array([0, 3]),
-        feature=np.array([0, 1, 1], np.int32),
-        threshold=np.full(3, 0.5),
-        missing_left=np.zeros(3, bool),
-        category_set=np.full(3, -1, np.int32),
-        left=np.array([1, -1, -3], np.int32),
-        right=np.array([2, -2, -4], np.int32),
-        gain=np.ones(3),
-        node_rows=np.array([4, 2, 2]),
-        value=np.array([0.0, 0.0, 0.0, 4.0]),
-        leaf_rows=np.ones(4, np.int64),
-        set_start=np.zeros(1, np.int64),
-        words=np.zeros(0, np.uint32),
-    )
-    trees._check()
-    base, values = trees.contributions(np.array([[1.0, 1.0], [1.0, 0.0]]), 0, 1, 1)
-    assert base == 1.0
-    # by hand: orders 1-2 and 2-1 of (1, 1): 1 to 2 to 4
-    assert_allclose(values, [[1.5, 1.5], [0.5, -1.5]])
 
 
 def test_a_model_explains_itself_by_its_contributions():

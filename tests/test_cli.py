@@ -19,6 +19,7 @@ import pandas
 import pytest
 from internals import Line, methods
 from numpy.testing import assert_array_equal
+from processes import Terminal
 from registry import TYPICAL
 
 import ordinal
@@ -412,10 +413,6 @@ def test_a_picture_that_cannot_be_is_found_before_the_work(
 
 
 def test_a_terminal_is_told_how_far_the_work_is(monkeypatch, capsys, data, tmp_path):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     monkeypatch.setattr(Line, "EVERY", 0.0)
     argv = [data, "--methods", "svorim", "--splits", "2", "--seed", "1"]
     for more in ([], ["--tune"]):

@@ -688,27 +688,6 @@ def test_cauchit_whose_curvature_may_be_negative():
     assert_allclose(finer.loglik, exact.loglik, rtol=1e-6)
 
 
-def test_rotated_effects_are_the_same_model():
-    x, y, group = slopes()
-    table = pd.DataFrame({"x": x[:, 0], "one": 1.0, "g": group, "y": y})
-    table["up"], table["down"] = 1 + table["x"], 1 - 0.5 * table["x"]
-    formulas = "(1 + x | g)", "(0 + x + one | g)", "(0 + up + down | g)"
-    fits = [ordinal.fit_clmm(f"y ~ x + {right}", table) for right in formulas]
-    for other in fits[1:]:
-        assert_allclose(other.loglik, fits[0].loglik, rtol=1e-10)
-        assert_allclose(other.parameters, fits[0].parameters, atol=1e-5)
-    A = np.array([[1, 1], [1, -0.5]]).T  # (1, x) as a function of (up, down)
-    covariance = A @ fits[2].random[0].covariance @ A.T
-    assert_allclose(covariance, fits[0].random[0].covariance, rtol=1e-4)
-
-
-def test_reversed_ranks_mirror_the_model():
-    mirrored = ordinal.fit_clmm(JUDGE, WINE.assign(rating=6 - WINE["rating"]))
-    assert_allclose(mirrored.coef, -MODEL.coef, atol=1e-6)
-    assert_allclose(mirrored.deviations["sd"], MODEL.deviations["sd"], rtol=1e-6)
-    assert_allclose(mirrored.ranef()["mode"], -MODEL.ranef()["mode"], atol=1e-6)
-
-
 def test_fits_end_at_their_limits(capsys):
     with pytest.warns(ordinal.ConvergenceWarning, match="max_time"):
         model = ordinal.fit_clmm(JUDGE, WINE, max_time=1e-9)

@@ -56,164 +56,132 @@ def coding(**changes):
     return lambda m: {"coding": replace(m.coding, **changes)}
 
 
-def link(**changes):
-    return lambda m: {"link": replace(m.link, **changes)}
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("pom", lambda m: {"column_names": ("a",)}, "column_names must name the 3 col"),
+# name of the model: the changes of fields, and what the refusal says
+CONTRADICTIONS = {
+    "pom": [
+        (lambda m: {"column_names": ("a",)}, "column_names must name the 3 col"),
+        (lambda m: {"location": m.location + 1}, "location must number columns, 0"),
+        (lambda m: {"location": 0 * m.location}, "location must number a column on"),
         (
-            "pom",
-            lambda m: {"location": m.location + 1},
-            "location must number columns, 0",
-        ),
-        (
-            "pom",
-            lambda m: {"location": 0 * m.location},
-            "location must number a column on",
-        ),
-        (
-            "pom",
             lambda m: {"observed": m.classes == 0},
             "alpha must have a parameter for each",
         ),
         (
-            "pom",
             lambda m: {"thresholds": -m.thresholds},
             "thresholds must not fall without nominal effects",
         ),
         (
-            "pom",
             lambda m: {"thresholds": m.thresholds + 1},
             "thresholds must be those that alpha and observed make",
         ),
+        (lambda m: {"covariance": np.eye(9)}, "covariance must have 5 rows"),
+    ],
+    "nominal": [
         (
-            "nominal",
             lambda m: {"thresholds": m.thresholds + np.array([0, np.inf])},
             "thresholds must be those that alpha and observed make",
         ),
-        ("pom", lambda m: {"covariance": np.eye(9)}, "covariance must have 5 rows"),
+    ],
+    "words": [
+        (lambda m: variables(m, 0, reference=1), "reference must number a level"),
         (
-            "words",
-            lambda m: variables(m, 0, reference=1),
-            "reference must number a level",
-        ),
-        (
-            "words",
             lambda m: variables(m, 1, source="age + 1"),
             "must be a column, not an expression",
         ),
+        (lambda m: variables(m, 0, source=7), "source of 'age' must be a column"),
+        (lambda m: variables(m, 0, source="old + 1"), "source of 'age' must be a"),
+        (coding(n_features=3), "feature_names must name the columns that are read"),
+        # names for so many columns would fill the memory
         (
-            "words",
-            lambda m: variables(m, 0, source=7),
-            "source of 'age' must be a column",
-        ),
-        (
-            "words",
-            lambda m: variables(m, 0, source="old + 1"),
-            "source of 'age' must be a",
-        ),
-        (
-            "words",
-            coding(n_features=3),
-            "feature_names must name the columns that are read",
-        ),
-        (
-            "words",  # names for so many columns would fill the memory
             coding(feature_names=None, n_features=10**13),
             "coding must read the n_features columns",
         ),
-        ("words", coding(terms=((2,),)), "terms must number variables"),
-        ("words", coding(terms=((0, 0),)), "terms must consist of one or more"),
-        ("words", coding(terms=((),)), "terms must consist of one or more"),
-        ("words", coding(offsets=(1,)), "offsets must be numeric"),
-        ("path", lambda m: {"models": (), "lambdas": NONE}, "a path needs a model"),
+        (coding(terms=((2,),)), "terms must number variables"),
+        (coding(terms=((0, 0),)), "terms must consist of one or more"),
+        (coding(terms=((),)), "terms must consist of one or more"),
+        (coding(offsets=(1,)), "offsets must be numeric"),
+    ],
+    "path": [
+        (lambda m: {"models": (), "lambdas": NONE}, "a path needs a model"),
+        (lambda m: {"lambdas": m.lambdas[::-1].copy()}, "lambdas must not rise"),
         (
-            "path",
-            lambda m: {"lambdas": m.lambdas[::-1].copy()},
-            "lambdas must not rise",
-        ),
-        (
-            "path",
             lambda m: {"models": (*m.models[:2], made("nominal"))},
             "must have the same c",
         ),
+    ],
+    "svorim": [
         (
-            "svorim",
             lambda m: {
                 "kernel": LinearARD(np.ones(3)),
                 "support": CSR.from_any(csr_array(m.support), "X"),
             },
             "a LinearARD kernel takes no CSR support",
         ),
-        ("gpor", lambda m: {"thresholds": -m.thresholds}, "thresholds must not fall"),
-        ("gpor", lambda m: {"noise": 0.0}, "GporModel.noise must be positive"),
-        ("gpor", lambda m: {"noise": np.inf}, "GporModel.noise must be finite"),
+    ],
+    "gpor": [
+        (lambda m: {"thresholds": -m.thresholds}, "thresholds must not fall"),
+        (lambda m: {"noise": 0.0}, "GporModel.noise must be positive"),
+        (lambda m: {"noise": np.inf}, "GporModel.noise must be finite"),
         (
-            "gpor",
             lambda m: {"kernel": LinearARD(np.ones(2))},
             "the kernel must have 3 relevances",
         ),
+    ],
+    "svc": [
+        (lambda m: {"present": m.classes == 0}, "two or more ranks must be present"),
+        (lambda m: {"present": m.classes > 0}, "the hyperplanes of 2 ranks"),
+    ],
+    "cssvc": [
+        (lambda m: {"cost": -np.ones((3, 3))}, "cost must"),
+    ],
+    "opbe": [
+        (lambda m: {"cuts": np.zeros((3, 3))}, "cuts must have two columns"),
+    ],
+    "elmor": [
+        (lambda m: {"observed": m.classes > 0}, "one rank more than there are out"),
+    ],
+    "cnnor": [
+        (lambda m: {"observed": m.classes > 0}, "one rank more than there are pai"),
+    ],
+    "ofmhs": [
+        (lambda m: {"pairs": np.triu(m.pairs) + np.eye(3)}, "pairs must be symmet"),
+    ],
+    "xofm": [
         (
-            "svc",
-            lambda m: {"present": m.classes == 0},
-            "two or more ranks must be present",
-        ),
-        ("svc", lambda m: {"present": m.classes > 0}, "the hyperplanes of 2 ranks"),
-        ("cssvc", lambda m: {"cost": -np.ones((3, 3))}, "cost must"),
-        ("opbe", lambda m: {"cuts": np.zeros((3, 3))}, "cuts must have two columns"),
-        (
-            "elmor",
-            lambda m: {"observed": m.classes > 0},
-            "one rank more than there are out",
-        ),
-        (
-            "cnnor",
-            lambda m: {"observed": m.classes > 0},
-            "one rank more than there are pai",
-        ),
-        (
-            "ofmhs",
-            lambda m: {"pairs": np.triu(m.pairs) + np.eye(3)},
-            "pairs must be symmet",
-        ),
-        (
-            "xofm",
             lambda m: {
                 "node_mass": m.node_mass[:-1],
                 "node_between": m.node_between[:-1],
             },
             "node_mass must have one entry per node",
         ),
-        ("conformal", lambda m: {"ranks": m.ranks + 3}, "scores must not be empty"),
+    ],
+    "conformal": [
+        (lambda m: {"ranks": m.ranks + 3}, "scores must not be empty"),
         (
-            "conformal",
             lambda m: {"fold_models": (replace(m.model, classes=m.classes + 1),)},
             "the models of the folds must have the same classes",
         ),
+    ],
+    "selection": [
+        (lambda m: {"best": 2}, "best and one_se must number points, and splits"),
+    ],
+    "table": [
+        (lambda m: {"fill": m.fill + 9}, "fill must number a category of a one-ho"),
         (
-            "selection",
-            lambda m: {"best": 2},
-            "best and one_se must number points, and splits",
-        ),
-        (
-            "table",
-            lambda m: {"fill": m.fill + 9},
-            "fill must number a category of a one-ho",
-        ),
-        (
-            "table",
             lambda m: {"fill": np.array([0, np.nan]), "indicator": m.fill < 9},
             "indicator is for columns with values",
         ),
         (
-            "table",
             lambda m: {"standardizer": Standardizer(np.zeros(9), np.ones(9))},
             "standardizer must be of the columns that",
         ),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [(name, *case) for name, cases in CONTRADICTIONS.items() for case in cases],
 )
 def test_they_are_refused(name, change, message, tmp_path):
     model = made(name)

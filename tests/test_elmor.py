@@ -117,12 +117,6 @@ def test_at_a_given_ridge_weights_of_any_size_are_shares():
     assert_allclose(f[2], f[1], atol=1e-9)
 
 
-def test_a_large_ridge_leaves_the_mean_of_the_codes():
-    model = ordinal.fit_elmor(X60, Y60, ridge=1e12, sample_weight=WEIGHT)
-    mean = np.average(codes(Y60), axis=0, weights=WEIGHT)
-    assert_allclose(model.decision_function(X60), np.tile(mean, (60, 1)), atol=1e-8)
-
-
 def test_ranks_are_those_of_the_nearest_code():
     model = ordinal.fit_elmor(X60, Y60, n_hidden=20)
     o = model.decision_function(X60)

@@ -393,40 +393,6 @@ def fit(X, y, **options):
     return fit_gpor(X, y, **{"n_threads": 1, "tol": 1e-4, **options})
 
 
-@few
-@given(gpor_cases(), st.sampled_from(INFERENCES), st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_matter_at_given_hyperparameters(
-    case, inference, random
-):
-    assume(positive(case))
-    order = list(range(len(case.y)))
-    random.shuffle(order)
-    other = case._replace(X=case.X[order], y=case.y[order], weight=case.weight[order])
-    a, b = infer(case, inference), infer(other, inference)
-    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-8, atol=1e-8)
-    assert_allclose(a.predict_proba(case.X), b.predict_proba(case.X), atol=1e-6)
-
-
-@few
-@given(gpor_cases(), st.sampled_from([*INFERENCES, "bound"]))
-def test_reversed_ranks_have_mirrored_thresholds(case, name):
-    assume(positive(case))
-    inference = "ep" if name == "bound" else name
-    options = {"objective": "bound"} if name == "bound" else {}
-    b = -case.thresholds[::-1]
-    mirrored = case._replace(y=case.r - 1 - case.y, thresholds=b)
-    here, there = (
-        infer(case, inference, **options),
-        infer(mirrored, inference, **options),
-    )
-    assert_allclose(here.log_evidence, there.log_evidence, rtol=1e-8, atol=1e-8)
-    assert_allclose(
-        here.coef, -there.coef, rtol=1e-5, atol=1e-5 * np.abs(here.coef).max()
-    )
-    P, Q = here.predict_proba(case.X), there.predict_proba(case.X)
-    assert_allclose(P, Q[:, ::-1], atol=1e-6)
-
-
 @every_inference
 def test_a_row_of_weight_zero_is_left_out_of_a_precomputed_kernel(inference):
     X, y = sample(30, 3)
@@ -442,6 +408,8 @@ def test_a_row_of_weight_zero_is_left_out_of_a_precomputed_kernel(inference):
     Q = b.predict_proba(K[:, has], diagonal=np.ones(30))
     assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-9)
     assert_allclose(P, Q, atol=1e-6)
+    own = a.score_samples(K, y, diagonal=np.ones(30))
+    assert_allclose(own, np.log(P[np.arange(30), y]), rtol=1e-9)
 
 
 def test_ep_refuses_fractional_weights():
@@ -475,27 +443,6 @@ def test_the_scale_of_the_kernel_does_not_matter(inference, basis):
     f, g = a.predict_latent(K, diagonal=one), b.predict_latent(4 * K, diagonal=4 * one)
     assert_allclose(g[0], 2 * f[0], atol=1e-6)
     assert_allclose(g[1], 4 * f[1], rtol=1e-6)
-
-
-@every_inference
-def test_a_precomputed_kernel_is_the_kernel(inference):
-    X, y = sample(30, 3)
-    T = np.random.default_rng(5).normal(size=(9, 3))
-    kernel = kernels.RBF(0.2)
-    a = fit(X, y, kernel=kernel, inference=inference)
-    b = fit(kernel(X, X), y, inference=inference, **PRECOMPUTED)
-    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-9)
-    k = kernel(T, X)
-    got = b.predict_latent(k, diagonal=np.ones(9))
-    for ours, theirs in zip(got, a.predict_latent(T), strict=True):
-        assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
-    labels = y[:9]
-    assert_allclose(
-        b.score_samples(k, labels, diagonal=np.ones(9)),
-        a.score_samples(T, labels),
-        atol=1e-5,
-    )
-    assert_array_equal(b.predict(k, diagonal=np.ones(9)), a.predict(T))
 
 
 def test_the_diagonal_of_a_precomputed_kernel_is_checked():
@@ -601,17 +548,6 @@ def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
     of_rows = fit_gpor(X, y, basis=X[:3], **options)
     of_numbers = fit_gpor(X, y, basis=[0, 1, 2], **options)
     assert_array_equal(of_rows.coef, of_numbers.coef)
-
-
-@every_inference
-def test_all_rows_of_ones_own_are_the_whole_kernel(inference):
-    """FITC of all rows is exact, whatever it is called."""
-    X, y = sample(40, 3)
-    start = {"gamma": 0.5, "noise": 0.4}
-    options = {"inference": inference, "optimize": False, "start": start}
-    a, b = (fit_gpor(X, y, basis=basis, **options) for basis in (None, X))
-    assert_allclose(b.log_evidence, a.log_evidence, rtol=1e-6)
-    assert_allclose(b.predict_proba(X), a.predict_proba(X), atol=1e-5)
 
 
 @pytest.mark.slow
@@ -978,17 +914,9 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ),
         ({"optimize": 1}, "^optimize must be True or False, got 1"),
         ({"n_restarts": -1}, "^n_restarts must be an integer >= 0, got -1"),
-        ({"n_restarts": 1.0}, "^n_restarts must be an integer >= 0, got 1.0"),
         ({"basis": 0}, "^basis must be a positive integer, got 0"),
-        ({"basis": "all"}, "^basis as a word must be one of 'auto', got 'all'"),
-        ({"basis": ("first", 3)}, r"^basis\[0\] must be one of"),
         ({"basis": [[0.0] * 9]}, r"^basis must have .* 9, and X has"),
         ({"basis": 2.5}, r"^basis as a share must be in \(0, 1\], got 2.5"),
-        (
-            {"kernel": "cubic"},
-            "^kernel must be one of 'rbf', 'ard', 'linear', 'ard_linear', 'precomputed"
-            "', got 'cubic'",
-        ),
         ({"kernel": "polynomial"}, "^kernel must be one of 'rbf', 'ard'.*'polynomial'"),
         ({"prior": "strong"}, "^prior must be 'weak', a mapping or None, got 'strong'"),
         ({"prior": {"b": (1, 1)}}, "^prior names 'b', which the model does not learn"),
@@ -1047,10 +975,6 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
             r"^start\['thresholds'\] must increase, got \[nan, 1.0\]",
         ),
         (
-            {"start": {"thresholds": [0.0, np.inf]}},
-            r"^start\['thresholds'\] must increase",
-        ),
-        (
             {"start": {"thresholds": [0.0, 0.5, 1.0]}, "classes": [0, 1, 9, 2]},
             r"^start\['thresholds'\] must be equal on both sides of a rank without "
             r"rows, got \[0.0, 0.5, 1.0\]",
@@ -1062,10 +986,6 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         (
             {"kernel": lambda A, B: np.zeros((len(A), len(B)))},
             r"^k\(x, x\) must be positive on average, got 0",
-        ),
-        (
-            {"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)},
-            "^kernel values must be finite",
         ),
     ],
 )

@@ -125,25 +125,6 @@ def test_many_ranks_are_solved_exactly():
     assert model.convergence.n_iter < 200
 
 
-def test_two_ranks_are_fishers_discriminant():
-    y = (Y > 1).astype(int)
-    model = fit_kdlor(X, y, kernel="linear", ridge=0.01)
-    S, (low, high) = scatter(X, y, np.ones(60), 0.01)
-    w = 0.5 * np.linalg.solve(S, high - low)
-    assert_allclose(model.decision_function(X), X @ w, rtol=1e-9)
-    moved = w @ S @ w * np.log(y.mean() / (1 - y.mean())) / (w @ (high - low))
-    assert_allclose(model.thresholds, [w @ (low + high) / 2 - moved], rtol=1e-9)
-    assert_allclose(model.rho, w @ (high - low), rtol=1e-9)
-
-
-def test_the_unit_of_the_score_is_C():
-    one, four = (fit_kdlor(X, Y, C=C) for C in (1.0, 4.0))
-    assert_array_equal(4 * one.coef, four.coef)
-    assert_array_equal(4 * one.thresholds, four.thresholds)
-    assert 4 * one.rho == four.rho
-    assert_array_equal(4 * one.dual, four.dual)
-
-
 @pytest.mark.parametrize("change", [lambda K: 8 * K, lambda K: K + 3])
 def test_neither_a_factor_of_the_kernel_nor_a_constant_matters(change):
     K = KERNEL(X, X)

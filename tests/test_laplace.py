@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from oracles import kernel_matrix, laplace_posterior, normal_log_mass, probit_terms
-from scipy import optimize
+from oracles import kernel_matrix, laplace_posterior, probit_terms
 from strategies import gpor_cases, likelihood, sample
 
 from ordinal import kernels
@@ -93,24 +92,6 @@ def test_a_separable_set_has_a_mode_at_any_noise(noise, r, kernel, start):
     assert got.violation <= 1e-8 + rounding
 
 
-@pytest.mark.parametrize("y", [0, 1, 2])
-@pytest.mark.parametrize("weight", [0.3, 1.0, 5.0])
-def test_one_row(y, weight):
-    """A minimum in one variable."""
-    k, b, v = 1.7, np.array([-0.4, 0.9]), 0.25
-    edges = np.array([-np.inf, *b, np.inf])
-
-    def S(f):
-        z = (edges[y : y + 2] - f) / np.sqrt(v)
-        return f**2 / (2 * k) - weight * normal_log_mass(*z)
-
-    found = optimize.minimize_scalar(S, bounds=(-9, 9), options={"xatol": 1e-10})
-    W = weight * probit_terms(found.x, y, b, v)[2]
-    got = laplace(Dense(np.array([[k]])), likelihood([y], b, v, [weight]), None)
-    assert_allclose(k * got.a, [found.x], atol=1e-7)
-    assert_allclose(got.objective, -found.fun - 0.5 * np.log1p(k * W), rtol=1e-7)
-
-
 @given(
     gpor_cases(decades=0.7, kernel=["rbf"], distinct=True), st.integers(0, 2**32 - 1)
 )
@@ -135,16 +116,6 @@ def test_a_change_of_the_covariance_changes_the_evidence_as_said(case, seed):
     expected = (-25 * v[0] + 48 * v[1] - 36 * v[2] + 16 * v[3] - 3 * v[4]) / (12 * h)
     size = np.abs(M).sum() * np.abs(step).max()
     assert abs(np.vdot(M, step) - expected) <= 1e-7 * size + 1e-12 * abs(v[0]) / h
-
-
-def test_a_search_that_is_cut_short_says_so(monkeypatch):
-    X, y = sample(30, 3)
-    like = likelihood(y, [-0.5, 0.5], 1e-4)
-    monkeypatch.setattr(module, "_MAX_ITER", 1)
-    got = laplace(Dense(kernels.RBF(0.3)(X, X)), like, None)
-    assert not got.converged
-    assert got.n_iter == 1
-    assert got.violation > 1e-6
 
 
 def test_a_noise_of_zero_is_not_taken_for_a_mode():

@@ -101,34 +101,6 @@ def test_mord_fits_the_same(fact):
     assert_allclose(found, fact["found"], atol=1e-5)
 
 
-def test_lit_does_not_predict_ranks_whose_thresholds_meet():
-    X, y, _, weight, _ = SETS["housing"]
-    model = ordinal.fit_lit(X, y, sample_weight=weight)
-    assert model.thresholds[0] == model.thresholds[1]
-    assert set(model.predict(X)) == {0, 2}
-    model = ordinal.fit_lat(X, y, sample_weight=weight)
-    assert model.thresholds[0] < model.thresholds[1]
-
-
-def test_of_two_ranks_all_three_are_logistic_regression():
-    X, y = sample(80, 2)
-    lit, lat = (fit(X, y, l2=0.01) for fit in FITS.values())
-    pom = ordinal.fit_pom(X, y, l2=0.01)
-    for model in (lat, pom):
-        assert_allclose(model.coef, lit.coef, rtol=1e-6)
-        assert_allclose(model.thresholds, lit.thresholds, rtol=1e-6, atol=1e-9)
-
-
-def test_the_loss_of_lit_is_that_of_pom_less_what_keeps_thresholds_apart():
-    X, y = sample(60, 4)
-    pom = ordinal.fit_pom(X, y, l2=0.01)
-    used, s = terms("lit", y, 3)
-    loss = thresholded_loss(pom.coef, pom.thresholds, X, used, s, 0.0)
-    b = np.concatenate([[-np.inf], pom.thresholds, [np.inf]])
-    apart = np.log1p(-np.exp(b[y] - b[y + 1])).mean()
-    assert_allclose(loss - apart, -pom.loglik / 60, rtol=1e-12)
-
-
 def test_a_rank_without_rows_is_the_limit_of_one_with_few():
     X, y = sample(60, 4)
     few = np.where(y == 1, 1e-9, 1.0)

@@ -9,7 +9,6 @@ from internals import Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import sparse
-from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 from strategies import sample
 
@@ -18,7 +17,6 @@ from ordinal import ConvergenceWarning, Status
 from ordinal._solvers import _hidden_layer
 from ordinal.networks import layers, training
 from ordinal.networks.layers import Cumulative, OrderedCodes, log_odds, random_layer
-from ordinal.networks.models import falling
 from ordinal.networks.training import Network, Objective, Training
 
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
@@ -153,30 +151,6 @@ def test_probabilities_are_those_of_the_loss(name):
     assert_allclose(model.predict_proba(X)[ordered], P[ordered], atol=1e-12)
 
 
-# Closed forms and symmetries
-
-
-@every_fit
-def test_a_hidden_layer_without_weights_leaves_the_shares_of_the_ranks(name):
-    fit, options = FITS[name]
-    X, y = sample(60, 4)
-    weight = weighted(60)
-    model = fit(X, y, sample_weight=weight, l2=1e4, tol=1e-8, **options)
-    share = np.bincount(y, weight) / weight.sum()
-    assert_allclose(model.predict_proba(X), np.tile(share, (60, 1)), atol=1e-6)
-    # with codes apart, least squares has the same minimum as the likelihood
-    assert np.abs(model.hidden_weights).max() < 1e-6
-
-
-def test_both_methods_are_one_where_there_are_two_ranks():
-    X, y = sample(60, 2, noise=1.0)
-    a, b = (fit(X, y, n_hidden=4, l2=0.01, tol=1e-8) for fit in
-            (ordinal.fit_nnor, ordinal.fit_nnpom))  # fmt: skip
-    assert a.convergence.primal == pytest.approx(b.convergence.primal, rel=1e-12)
-    log_odds_of_upper = b.decision_function(X) - b.thresholds[0]
-    assert_allclose(a.decision_function(X)[:, 0], log_odds_of_upper, atol=1e-5)
-
-
 @pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_nnpom])
 def test_ranks_that_no_line_tells_apart_are_learned(fit):
     X, y = rings()
@@ -187,15 +161,6 @@ def test_ranks_that_no_line_tells_apart_are_learned(fit):
 
 
 # Outputs that are out of order
-
-
-def test_the_nearest_falling_sequence():
-    A = np.random.default_rng(0).uniform(size=(200, 7))
-    expected = [isotonic_regression(row, increasing=False).x for row in A]
-    assert_allclose(falling(A), expected, atol=1e-13)
-    assert (np.diff(falling(A), axis=1) <= 0).all()
-    ordered = np.sort(A)[:, ::-1]
-    assert_allclose(falling(ordered), ordered, atol=1e-13)
 
 
 @pytest.mark.parametrize("far", [0.0, 40.0, 190.0])
@@ -402,13 +367,3 @@ def test_outputs_that_do_not_fit_the_ranks_are_refused(tmp_path):
     bad = replace(model, observed=np.array([True, True, False, True]))
     with pytest.raises(ValueError, match="observed must name one rank more"):
         bad.save(tmp_path / "bad")
-
-
-def test_noisy_ranks_of_unequal_size_are_told_better_than_by_a_constant():
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((2000, 19))
-    score = 0.6 * X[:, 0] + 0.3 * X[:, 1] + rng.logistic(0, 0.6, 2000)
-    y = np.digitize(score, np.quantile(score, [0.06, 0.18, 0.42, 0.8]))
-    predicted = ordinal.fit_nnpom(X[:1000], y[:1000]).predict(X[1000:])
-    constant = min(np.abs(y[1000:] - k).mean() for k in range(5))
-    assert np.abs(y[1000:] - predicted).mean() < constant

@@ -231,23 +231,6 @@ def test_a_cost_is_looked_up_by_true_rank_and_hyperplane():
     assert not np.isclose(by_rank(alone).dual[0], by_rank(same).dual[0])
 
 
-@given(cases())
-def test_ranks_that_are_absent_are_never_predicted(case):
-    classes = np.arange(2 * case.r + 1)  # the even ones have no rows
-    options = {"cost": None, "normalize": True}
-    y = 2 * case.y + 1
-    model = fit(case._replace(y=y), **{**options, "classes": classes})
-    plain = fit(case, **options)
-    f = model.decision_function(case.X)
-    assert f.shape == (len(y), classes.size)
-    assert np.all(f[:, ::2] == np.inf)
-    assert_array_equal(f[:, 1::2], plain.decision_function(case.X))
-    assert_array_equal(model.predict(case.X), 2 * plain.predict(case.X) + 1)
-    c = by_rank(model)
-    for values in (c.n_iter, c.violation, c.primal, c.dual, model.coef.T):
-        assert not values[::2].any()
-
-
 def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
     model = fit_npsvor([[-1.0], [1.0]], [0, 1], kernel="linear")
     model = dataclasses.replace(
@@ -395,15 +378,6 @@ def test_the_polish_starts_from_admm():
     assert by_rank(warm).n_iter.sum() < 0.7 * by_rank(cold).n_iter.sum()
     rough = fit_npsvor(X, y, **ADMM_TIGHT)
     assert_allclose(warm.decision_function(X), rough.decision_function(X), atol=2e-3)
-
-
-@pytest.mark.parametrize("rho", [0.1, 1.0, 10.0])
-def test_tight_admm_reaches_the_optimum_for_any_rho(rho):
-    X, y = sample(40, 3)
-    smo = by_rank(fit_npsvor(X, y, tol=1e-9))
-    c = by_rank(fit_npsvor(X, y, rho=rho, **ADMM_TIGHT))
-    assert_allclose(c.dual, smo.dual, rtol=1e-5)
-    assert_allclose(c.gap, 0, atol=1e-3)
 
 
 def test_admm_has_the_papers_defaults():

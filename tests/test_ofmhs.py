@@ -228,21 +228,6 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
     assert_array_equal(q.parts[inside], 0)
 
 
-@given(seeds)
-def test_one_pair_of_an_isotropic_quadratic_is_shrunk_in_closed_form(seed):
-    rng = np.random.default_rng(seed)
-    slope, h = rng.standard_normal(3), rng.uniform(0.5, 2)
-    first, second = np.array([0], np.int32), np.array([1], np.int32)
-    own, parts = np.zeros(2), np.zeros((1, 3))
-    price = rng.uniform(0.1, 2)
-    _pair_descent.descend(
-        h * np.eye(3), first, second, 1e9, price, 0.0, 2, slope.copy(), own, parts
-    )
-    size = np.linalg.norm(slope)
-    assert_allclose(parts[0], -max(0, 1 - price / size) * slope / h, atol=1e-14)
-    assert not own.any()
-
-
 def test_the_kernel_refuses_what_does_not_fit():
     H, one = np.eye(3), np.zeros(1, np.int32)
     rest = 1.0, 1.0, 0.0, 1, np.zeros(3)

@@ -93,16 +93,6 @@ def test_probabilities_are_the_product_of_the_opinions():
     assert_allclose(wide.predict_proba(X), P, atol=1e-9)
 
 
-def test_two_ranks_have_one_opinion_twice():
-    y = (Y > 1).astype(int)
-    model = fit_opbe(X, y)
-    z = model.decision_function(X)
-    assert_allclose(z[:, 0], z[:, 1], atol=1e-6)
-    p = 1 / (1 + np.exp(model.cuts[1, 0] - z[:, 1]))
-    expected = p**2 / (p**2 + (1 - p) ** 2)
-    assert_allclose(model.predict_proba(X)[:, 1], expected, atol=1e-6)
-
-
 def test_thresholds_that_are_one_leave_no_room_for_here():
     model = fit_opbe(X, Y)
     cuts = model.cuts.copy()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from internals import Gram, Monitor, Points, driver, least_rows, solve
@@ -329,29 +329,6 @@ def test_a_step_limit_is_kept_and_leaves_a_certified_point(data, p, steps):
     assert_certified(p, s, max(s.violation, 1e-6))
 
 
-@given(programs(max_T=1, kinds=["separate"]))
-def test_one_group_beside_an_empty_one_is_the_same_problem(p):
-    """One group has loops of its own in the kernel; with another one it has none."""
-    assume(p.terms.lo.any() and p.terms.hi.any())  # else it has no multiplier
-    both = [np.concatenate([a, np.zeros_like(a)]) for a in p.terms[:4]]
-    beside = Program(p.K, Terms(*both))
-    s, other = solved(p), solved(beside)
-    gaps = bound_on_gap(p, s) + bound_on_gap(beside, other)
-    assert_allclose(value(p, s), value(beside, other), atol=gaps + rounding(p, s)[2])
-
-
-@given(programs(kinds=["separate"]))
-def test_ordered_thresholds_need_no_coupling(p):
-    s = solved(p)
-    coupled = p.changed(coupled=True)
-    c = solved(coupled)
-    atol = bound_on_gap(p, s) + bound_on_gap(p, c) + rounding(p, s)[2]
-    # the coupled sums are free to be 0, so that its optimum is the lower one
-    assert value(coupled, c) <= value(p, s) + atol
-    if np.all(np.maximum.accumulate(s.low)[:-1] <= s.up[1:]):
-        assert_allclose(value(coupled, c), value(p, s), atol=atol)
-
-
 # Larger ones, of several blocks
 
 
@@ -445,20 +422,6 @@ def test_f_follows_every_change_of_g(kind, n, monkeypatch):
     monkeypatch.setattr(Points, "judge", spy)
     solved(p, tol=1e-3, n_threads=2)
     assert seen[0].any()  # from 0 to there by blocks and Newton steps alone
-
-
-@every_kind
-def test_rows_written_twice(kind):
-    p = ranks(kind, n=100)
-    twice = np.repeat(np.arange(100), 2)
-    lo, hi, pn, pp = (a[:, twice] for a in p.terms[:4])
-    doubled = p.changed(lo=lo / 2, hi=hi / 2, pn=pn, pp=pp)
-    doubled = doubled._replace(K=p.K[np.ix_(twice, twice)])
-    a, b = solved(p), solved(doubled)
-    assert b.status is Status.CONVERGED
-    assert_certified(doubled, b, 1e-6)
-    atol = bound_on_gap(p, a) + bound_on_gap(doubled, b) + rounding(p, a)[2]
-    assert_allclose(value(p, a), value(doubled, b), atol=atol)
 
 
 # Newton steps
@@ -655,26 +618,6 @@ def test_a_threshold_without_rows_changes_nothing(kind, at):
 
 
 # How it ends
-
-
-@every_kind
-def test_the_callback_stops_it(kind):
-    p = ranks(kind)
-    seen = []
-    # a tolerance that nothing reaches: the first call comes before the end
-    s = solved(p, tol=1e-30, callback=lambda state: seen.append(state) or True)
-    assert s.status is Status.STOPPED
-    assert len(seen) == 1
-    assert 0 < seen[0].n_iter == s.n_iter
-    assert_certified(p, s, s.violation)
-
-
-@every_kind
-def test_time_stops_it(kind):
-    p = ranks(kind)
-    s = solved(p, tol=1e-30, max_time=1e-9)
-    assert s.status is Status.MAX_TIME
-    assert_certified(p, s, s.violation)
 
 
 @every_kind

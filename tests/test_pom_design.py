@@ -18,7 +18,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from internals import Design, Monitor, Problem, read_frame
 from numpy.testing import assert_allclose, assert_array_equal
-from pom_data import housing, thousand_ranks, wine
+from pom_data import housing, housing_table, thousand_ranks, wine
 from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_array
 
@@ -31,24 +31,13 @@ from ordinal.linear.contrasts import Coding
 from ordinal.linear.expressions import columns_of, evaluate
 from ordinal.linear.training import parse_formula
 
-LEVELS = {
-    "Infl": ["Low", "Medium", "High"],
-    "Type": ["Tower", "Apartment", "Atrium", "Terrace"],
-    "Cont": ["Low", "High"],
-}
-
 
 def houses():
     """MASS::housing as its users have it: categories in their order, and words."""
-    row, freq = np.arange(72), housing().weight
-    place = {"Infl": row // 3 % 3, "Type": row // 9 % 4, "Cont": row // 36}
-    frame = {
-        name: pd.Categorical(np.array(levels)[place[name]], levels)
-        for name, levels in LEVELS.items()
-    }
-    sat = np.array(["Low", "Medium", "High"])
-    frame["Sat"] = pd.Categorical(sat[row % 3], sat, ordered=True)
-    return pd.DataFrame(frame | {"Freq": freq, "t": place["Type"] + 1.0})
+    frame, words = housing_table(), ["Low", "Medium", "High"]
+    satisfaction = pd.Categorical.from_codes(housing().y, words, ordered=True)
+    kind = frame["Type"].cat.codes + 1.0
+    return frame.assign(Sat=satisfaction, Freq=housing().weight, t=kind)
 
 
 def named(model):
@@ -68,7 +57,10 @@ def frames():
         "words": words,
         "polars words": pl.DataFrame(words.to_dict("list")),
         "polars enum": pl.DataFrame(
-            {c: pl.Series(words[c], dtype=pl.Enum(LEVELS[c])) for c in words}
+            {
+                c: pl.Series(words[c], dtype=pl.Enum(frame[c].cat.categories))
+                for c in words
+            }
         ),
         "pyarrow": pa.table(words.to_dict("list")),
         "pyarrow dictionary": pa.table(
@@ -81,7 +73,7 @@ def frames():
 def test_categories_get_the_contrasts_of_polr(kind):
     """Estimates of MASS::polr on housing, whose factors have these levels first."""
     table, data = frames()[kind], houses()
-    first = {name: levels[0] for name, levels in LEVELS.items()}
+    first = {name: data[name].cat.categories[0] for name in housing_table()}
     model = ordinal.fit_pom(
         table, data["Sat"], sample_weight=data["Freq"], reference=first
     )

@@ -13,7 +13,7 @@ import scipy.stats
 from internals import normal_margin
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import cumulative_edges, cumulative_loglik, cumulative_terms, slope, slopes
-from pom_data import SETS, spread_without_bounds
+from pom_data import SETS, housing_table, spread_without_bounds
 
 import ordinal
 from ordinal._numerics.tails import normal_cdf, normal_quantile, normal_two_sided
@@ -118,21 +118,6 @@ def test_the_sandwich_of_housing_is_that_of_R():
          0.174837971226, 0.179149779612, 0.224618044761, 0.119991987099],
         rtol=1e-6,
     )  # fmt: skip
-
-
-def test_weights_are_frequencies_in_every_covariance():
-    rows = np.repeat(np.arange(120), MADE.weight.astype(int))
-    group = np.arange(120) // 5
-    for options in ({}, {"robust": True}, {"cluster": group}):
-        written_out = options | (
-            {"cluster": group[rows]} if "cluster" in options else {}
-        )
-        weighted = fitted(MADE, **options)
-        repeated = ordinal.fit_pom(
-            MADE.X[rows], MADE.y[rows], offset=MADE.offset[rows], tol=1e-8,
-            **written_out,
-        )  # fmt: skip
-        assert_allclose(repeated.covariance, weighted.covariance, rtol=1e-6, atol=1e-9)
 
 
 def test_rows_of_weight_0_make_no_cluster():
@@ -684,24 +669,6 @@ def test_refusals_name_what_was_asked_for():
 
 
 # Tables with categories, and formulas
-
-
-def housing_table():
-    """The housing data as R has them."""
-    pandas = pytest.importorskip("pandas")
-    levels = {
-        "Infl": ["Low", "Medium", "High"],
-        "Type": ["Tower", "Apartment", "Atrium", "Terrace"],
-        "Cont": ["Low", "High"],
-    }
-    columns, first = {}, 0
-    for name, words in levels.items():
-        own = HOUSING.X[:, first : first + len(words) - 1]
-        first += len(words) - 1
-        place = own @ np.arange(1, len(words))
-        words = pandas.Categorical.from_codes(place.astype(int), words)
-        columns[name] = words
-    return pandas.DataFrame(columns)
 
 
 def test_effects_of_categories_are_between_levels():

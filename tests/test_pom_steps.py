@@ -11,23 +11,13 @@ import pytest
 import scipy.stats
 from internals import normal_margin
 from numpy.testing import assert_allclose
-from pom_data import SETS
+from pom_data import SETS, housing_table
 
 import ordinal
 from ordinal._numerics.tails import largest_quantile, range_tail
 
 HOUSING, MADE = SETS["housing"], SETS["made"]
-LEVELS = {
-    "Infl": ["Low", "Medium", "High"],
-    "Type": ["Tower", "Apartment", "Atrium", "Terrace"],
-    "Cont": ["Low", "High"],
-}
-CELL = np.arange(72)
-PLACE = {"Infl": CELL // 3 % 3, "Type": CELL // 9 % 4, "Cont": CELL // 36}
-TABLE = pd.DataFrame(
-    {k: pd.Categorical.from_codes(PLACE[k], LEVELS[k]) for k in LEVELS}
-    | {"Sat": HOUSING.y, "Freq": HOUSING.weight}
-)
+TABLE = housing_table().assign(Sat=HOUSING.y, Freq=HOUSING.weight)
 
 
 def housing(right, **options):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from internals import CumulativeLink, Monitor, Problem, driver, fold_shares, folds
+from internals import CumulativeLink, Problem, driver, fold_shares, folds
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import optimize, sparse
@@ -113,15 +113,6 @@ def test_cumulative_probabilities_keep_their_digits_in_both_tails(case, scores):
     rtol = 1e-15 * (2 + ends) / -np.expm1(a - b)
     P, exact = P[:, has], np.exp(log_P)
     assert np.all(np.abs(P - exact) <= rtol * exact + 1e-300)
-
-
-@given(cumulative_links(), st.lists(far, min_size=2, max_size=9))
-def test_cumulative_probabilities_fall_as_the_score_rises(case, scores):
-    link, _ = case
-    below = np.cumsum(link(np.sort(scores)), axis=1)
-    assert np.all(np.diff(below, axis=0) <= 1e-15 * below.shape[1])
-    expected = expit(link.offsets - link.slope * np.sort(scores)[:, None])
-    assert_allclose(below[:, :-1], expected, atol=1e-15 * below.shape[1])
 
 
 @given(
@@ -270,21 +261,6 @@ def test_a_link_minimises_its_loss(softmax, data):
         assert slope >= -objective.slack(p)[0] - 1e-5 * (1 + case.weight.sum())
 
 
-@given(scored())
-def test_events_are_as_probable_as_they_are_frequent(case):
-    """The mean probability of y <= j is the mean target; the offsets increase."""
-    link = case.fit(CumulativeLink)
-    offsets = link.offsets[case.present[:-1]]
-    assert np.all(np.diff(offsets) > 0)
-    assume(link.slope > 0)
-    below = np.cumsum(link(case.score), axis=1)[:, case.present[:-1]]
-    W = case.weight.sum()
-    objective = Objective(case)
-    slack = objective.slack(objective.parameters(link))[1:] / W
-    mean = case.weight @ below / W
-    assert np.all(np.abs(mean - case.weight @ targets(case) / W) <= slack)
-
-
 def test_a_fit_is_not_upset_by_rows_of_little_weight():
     """They are many and far away, but the link is of the others."""
     score = np.r_[np.linspace(-0.1, 0.1, 200), 20 + np.linspace(-0.1, 0.1, 40)]
@@ -292,54 +268,6 @@ def test_a_fit_is_not_upset_by_rows_of_little_weight():
     weight = np.r_[np.full(200, 1e-6), np.ones(40)]
     case = Scored(score, rank, weight, 3)
     assert_allclose(case.fit(CumulativeLink)(score[200:]).mean(axis=0)[2], 0.5)
-
-
-@kinds
-@given(data=st.data())
-def test_ranks_without_weight_have_no_probability(softmax, data):
-    case = data.draw(scored(softmax))
-    P = case.fit(LINKS[softmax])(case.score)
-    absent = np.setdiff1d(np.arange(case.r), case.present)
-    assert_array_equal(P[:, absent], 0)
-    assert np.all(P[case.weight > 0][:, case.present].max(axis=0) > 0)
-
-
-def as_good(objective, a, b):
-    """Two links that both minimise it, as far as Newton's method goes."""
-    p, q = (objective.parameters(link) for link in (a, b))
-    if (p[0] > 0) != (q[0] > 0):  # where a slope is 0 but for rounding
-        return max(p[0], q[0]) <= 1e-5
-    values = objective(p), objective(q)
-    return abs(values[0] - values[1]) <= 4e-12 * (1 + values[0])
-
-
-@kinds
-@given(data=st.data())
-def test_the_unit_of_the_scores_does_not_matter(softmax, data):
-    case = data.draw(scored(softmax))
-    link = case.fit(LINKS[softmax])
-    scaled = case._replace(score=case.score / 4).fit(LINKS[softmax])
-    assert scaled.slope == 4 * link.slope  # division by 4 does not round
-    assert_array_equal(scaled.offsets, link.offsets)
-    sd = case.score.std()
-    shifted = case._replace(score=case.score + 3 * sd).fit(LINKS[softmax])
-    if softmax:
-        same = shifted
-    else:
-        same = CumulativeLink(shifted.slope, shifted.offsets - shifted.slope * 3 * sd)
-    assert as_good(Objective(case, softmax), link, same)
-
-
-@kinds
-@given(data=st.data())
-def test_scores_that_say_the_contrary_are_not_used(softmax, data):
-    case = data.draw(scored(softmax))
-    centre = case.present.mean()
-    if softmax:
-        score = -np.abs(case.rank[:, None] - np.arange(case.r, dtype=float))
-    else:
-        score = centre - case.rank
-    assert case._replace(score=score).fit(LINKS[softmax]).slope == 0
 
 
 @kinds
@@ -391,13 +319,6 @@ def test_rules_by_brute_force(P, data):
         assert median == min(k for k in range(r) if sum(row[: k + 1]) >= 0.5)
         expected = [sum(row[j] * cost[j, k] for j in range(r)) for k in range(r)]
         assert cheapest == min(k for k in range(r) if expected[k] == min(expected))
-
-
-@given(probabilities())
-def test_rules_of_the_usual_costs(P):
-    absolute = np.abs(np.subtract.outer(range(P.shape[1]), range(P.shape[1]))) * 1.0
-    assert_array_equal(decide(P, "cost", absolute), decide(P, "median"))
-    assert_array_equal(decide(P, "cost", np.minimum(absolute, 1)), decide(P, "mode"))
 
 
 RULES = "mode", "median", "cost"
@@ -663,8 +584,6 @@ TIGHT = {
     "admm": {"e_abs": 1e-8, "e_rel": 1e-8, "max_iter": 20_000},
 }
 every_fit = pytest.mark.parametrize("name", FITS)
-every_tight_fit = pytest.mark.parametrize("name", [n for n in TIGHT if n in FITS])
-every_svor = pytest.mark.parametrize("name", SVOR)
 
 
 @functools.cache
@@ -684,20 +603,6 @@ def test_probabilities_are_those_of_the_link(name):
     f = model.decision_function(X)
     P = model.predict_proba(X)
     assert_array_equal(P, model.link(f if name in SVOR else np.abs(f)))
-
-
-@every_svor
-def test_predictions_do_not_fall_as_the_score_rises(name):
-    model, X = fitted(name), new_rows()
-    f = model.decision_function(X)
-    X, f = X[np.argsort(f)], np.sort(f)
-    for rule in ("threshold", "mode", "median"):
-        ranks = model.predict(X, rule=rule)
-        assert np.all(np.diff(ranks) >= 0)
-        assert set(ranks) == {10, 11, 12, 13}
-    # the median counts the thresholds of the link
-    counted = np.searchsorted(model.link.offsets / model.link.slope, f)
-    assert_array_equal(model.predict(X, rule="median"), 10 + counted)
 
 
 @pytest.mark.parametrize("name", [*FITS, "tlssvor"])
@@ -751,21 +656,6 @@ def test_probabilities_are_calibrated(name):
     actual = np.bincount(y_new, minlength=4) / y_new.size
     error = np.sqrt(actual * (1 - actual) * (1 / y.size + 1 / y_new.size))
     assert np.all(np.abs(P.mean(axis=0) - actual) <= 3 * error)
-
-
-@pytest.mark.slow
-@every_tight_fit
-def test_rows_in_another_order_and_written_twice_do_not_matter(name):
-    X, y = sample(60, 4, noise=1.0)
-    rng = np.random.default_rng(1)
-    weight, order = rng.integers(0, 4, 60), rng.permutation(60)
-    options = {"gamma": 0.3, "probability": True, "rng": 5, **TIGHT[name]}
-    many = np.repeat(np.arange(60), weight)
-    P = FITS[name](X[many], y[many], **options).predict_proba(X)
-    weighted = FITS[name](X, y, sample_weight=weight, **options)
-    assert_allclose(weighted.predict_proba(X), P, atol=1e-6)
-    shuffled = FITS[name](X[order], y[order], sample_weight=weight[order], **options)
-    assert_allclose(shuffled.predict_proba(X), P, atol=1e-6)
 
 
 @every_fit
@@ -823,19 +713,6 @@ def test_a_fold_cut_short_says_so(name, monkeypatch):
     assert len(reached) == N_FOLDS
     monkeypatch.undo()
     assert_short_of(model, name, Status.MAX_ITER, X, y)
-
-
-@pytest.mark.parametrize("name", [*SVOR, "admm"])
-def test_a_fit_stopped_in_the_folds_says_so(name, monkeypatch):
-    reached = counted_folds(name, monkeypatch)
-    monkeypatch.setattr(Monitor, "SLICE", 1e-9)  # the callback sees every block
-    X, y = sample(300, 3, noise=1.0)
-    with pytest.warns(ConvergenceWarning, match="stopped"):
-        model = FITS[name](
-            X, y, probability=True, callback=lambda state: len(reached) >= 2
-        )
-    monkeypatch.undo()
-    assert_short_of(model, name, Status.STOPPED, X, y)
 
 
 @every_fit

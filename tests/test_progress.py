@@ -7,15 +7,11 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from internals import Line, Monitor, OutOfTime, check_cancelled
+from processes import Terminal
 from registry import METHODS, every_method
 from strategies import sample
 
 from ordinal._watch.progress import duration
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.fixture

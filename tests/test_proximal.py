@@ -380,33 +380,6 @@ def test_a_general_solver_agrees(seed):
         assert found.primal - found.dual <= 1e-8 * abs(found.primal) + 1e-300
 
 
-def overlap(a, b):
-    """Return whether two fits agree on where one optimum is."""
-    slack = 1e-12 * abs(a.primal)
-    return a.dual <= b.primal + slack and b.dual <= a.primal + slack
-
-
-@pytest.mark.parametrize("method", SVOR)
-def test_symmetries(method):
-    Z, y = made(200, m=15)
-    losses, rng = svor_losses(method, 4, 3.0), np.random.default_rng(0)
-    one = fit(sums_of(Z, y, losses), 1e-6)
-
-    order = rng.permutation(len(y))
-    assert overlap(one, fit(sums_of(Z[order], y[order], losses), 1e-6))
-
-    back = fit(sums_of(Z, (3 - y).astype(np.int32), losses), 1e-6)
-    assert overlap(one, back)
-    # strong convexity: |w - w*|^2 / 2 is at most the gap
-    radius = sum(np.sqrt(2 * (a.primal - a.dual)) for a in (one, back))
-    assert np.linalg.norm(one.w + back.w) <= radius
-
-    weight = rng.integers(1, 3, len(y))
-    twice = np.repeat(np.arange(len(y)), weight)
-    weighted = fit(sums_of(Z, y, losses, weight.astype(float)), 1e-6)
-    assert overlap(weighted, fit(sums_of(Z[twice], y[twice], losses), 1e-6))
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", ["free", "ordered", "priced"])
 def test_weak_duality(kind, seed):

@@ -30,7 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Line, path_of
 from numpy.testing import assert_allclose, assert_array_equal
-from processes import printed
+from processes import Terminal, printed
 from strategies import at_most, sample
 
 import ordinal
@@ -1328,11 +1328,6 @@ def test_points_without_a_score_on_a_sample_go_on():
 
 
 # Progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def told(stream, monkeypatch):

@@ -37,7 +37,6 @@ KINDS = {
     "wide svr": (fit_svr, {"epsilon": 0.7, "thresholds": "fitted"}),
 }
 some_kinds = pytest.mark.parametrize("kind", ["pairs", "svmop", "wide svr"])
-with_cost = pytest.mark.parametrize("kind", ["cssvc", "svmop"])
 
 
 def problems_of(kind, ranks):
@@ -129,36 +128,6 @@ def test_every_problem_has_its_certificate(kind, case):
     assert len(every) == len(parts)
 
 
-@given(kind=st.sampled_from(["cssvc", "svmop"]), case=cases())
-def test_weights_by_distance_keep_the_sum_of_each_side(kind, case):
-    for lo, hi, *_ in boxes(kind, case):
-        for end, rows in ((-lo, lo < 0), (hi, hi > 0)):
-            assert_allclose(end.sum(), case.C * case.weight[rows].sum(), rtol=1e-12)
-
-
-@with_cost
-def test_only_the_ratios_of_a_cost_matter(kind):
-    X, y = sample(60, 4)
-    distance = distances(4)
-    fit = KINDS[kind][0]
-    f = [
-        fit(X, y, C=3.0, cost=cost, tol=1e-8).decision_function(X)
-        for cost in (None, distance, 7 * distance, distance**2)
-    ]
-    assert_array_equal(f[0], f[1])
-    assert_allclose(f[2], f[0], atol=1e-6)
-    assert np.abs(f[3] - f[0]).max() > 0.01
-
-
-def test_two_ranks_are_one_machine():
-    """Whatever the decomposition, weights and distances: all are 1."""
-    X, y = sample(60, 2)
-    expected = fit_svc(X, y, C=3.0, tol=1e-8).decision_function(X)
-    for fit, options in list(KINDS.values())[:4]:
-        f = fit(X, y, C=3.0, tol=1e-8, **options).decision_function(X)
-        assert_allclose(f[:, -1:], expected, atol=1e-6)
-
-
 # LIBSVM
 
 
@@ -192,33 +161,6 @@ def test_pairs_take_rows_in_any_order():
     duals = [np.sum(model.convergence.dual) for model in (some, given)]
     assert_allclose(*duals, atol=gaps)
     assert_allclose(given.decision_function(K), some.decision_function(X), atol=0.05)
-
-
-def test_dual_objectives_are_those_of_libsvm():
-    X, y = sample(120, 3, seed=2)
-    model = fit_svc(X, y, C=10.0, gamma=0.5, tol=1e-6)
-    one = fit_svc(X, y, C=10.0, gamma=0.5, tol=1e-6, decomposition=ALL)
-    K = kernels.RBF(0.5)
-
-    def dual(rows, upper):
-        theirs = SVC(C=10.0, gamma=0.5, tol=1e-6).fit(X[rows], upper)
-        a, S = theirs.dual_coef_[0], theirs.support_vectors_
-        return np.abs(a).sum() - 0.5 * a @ K(S, S) @ a
-
-    every = np.ones(120, bool)
-    for parts, sides in (
-        (
-            model.convergence.parts,
-            [
-                ((y == a) | (y == b), y == b)
-                for a, b in itertools.combinations(range(3), 2)
-            ],
-        ),
-        (one.convergence.parts, [(every, y == k) for k in range(3)]),
-    ):
-        for part, (rows, upper) in zip(parts, sides, strict=True):
-            other = dual(rows, upper[rows])
-            assert_allclose(part.dual, other, atol=part.gap + 1e-5 * other)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.8])
@@ -330,27 +272,6 @@ def test_a_link_of_partitions_is_one_of_each_and_falls():
     assert 0.5 < falls.mean() < 1
     assert_allclose(above[falls], alone[falls], atol=1e-12)
     assert_allclose(above, falling(alone), atol=1e-12)
-
-
-# Symmetry
-
-
-def test_reversed_ranks_mirror_a_regression():
-    X, y = sample(60, 4)
-    a, b = (fit_svr(X, sign * y, C=3.0, tol=1e-8) for sign in (1, -1))
-    f, g = (model.decision_function(X) for model in (a, b))
-    assert_allclose(f, 3 - g, atol=1e-6)
-    assert_array_equal(a.thresholds, [0.5, 1.5, 2.5])
-    assert_array_equal(a.predict(X), -b.predict(X))
-
-
-@pytest.mark.parametrize("kind", ["all", "cssvc"])
-def test_reversed_ranks_reverse_the_machines(kind):
-    X, y = sample(60, 4)
-    fit, options = KINDS[kind]
-    a, b = (fit(X, sign * y, C=3.0, tol=1e-8, **options) for sign in (1, -1))
-    f = a.decision_function(X)
-    assert_allclose(f, b.decision_function(X)[:, ::-1], atol=1e-6)
 
 
 # Cuts

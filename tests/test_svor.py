@@ -394,24 +394,6 @@ def test_svorim_with_the_cost_of_neighbours_is_shashua_and_levin(case):
     assert solution(a) == solution(b)
 
 
-@given(svor_cases())
-def test_constraints_that_are_not_active_change_nothing(case):
-    free = fit(case._replace(method="shashua_levin"))
-    held = case.held[:-1]
-    # by more than the thresholds may be off
-    assume(np.all(np.diff(free.thresholds[held]) > 2 * resolution(case)))
-    tied = fit(case._replace(method="svorex"))
-    assert_same_optimum(free, tied, case.X)
-
-
-@given(svor_cases())
-def test_constraints_cost_and_never_gain(case):
-    free, tied = (
-        fit(case._replace(method=m)).convergence for m in ("shashua_levin", "svorex")
-    )
-    assert tied.primal >= free.dual - 1e-9 * (1 + abs(free.dual))
-
-
 # Costs that are not symmetric tell which index is the true rank
 SKEW = np.array([[0, 1, 5], [0.5, 0, 0.7], [4, 3, 0]])
 
@@ -433,25 +415,6 @@ def test_a_cost_is_looked_up_by_true_rank_and_threshold(method):
 
 
 # Ranks without rows
-
-
-@given(svor_cases(cost=lambda r: st.none()))
-def test_ranks_that_are_absent_are_never_predicted(case):
-    classes = np.arange(2 * case.r + 1)  # the even ones have no rows
-    tol = resolution(case)
-    model = fit(case._replace(y=2 * case.y + 1), tol=tol, classes=classes)
-    b = model.thresholds
-    assert (b[0], b[-1]) == (-np.inf, np.inf)
-    assert_array_equal(b[1:-1:2], b[2:-1:2])
-    assert not model.dual[:, 0::2].any()
-    assert set(model.predict(case.X).tolist()) <= set(2 * case.held + 1)
-    if case.method == "redsvm":  # its thresholds have a price apart from the scale
-        return
-    scale = 2.0 if case.method == "svorim" else 1.0  # as |j - k| says
-    plain = fit(case, tol=tol, cost=scale * case.full_cost)
-    assert_array_equal(b[1:-1:2], plain.thresholds)
-    assert_array_equal(model.dual[:, 1:-1:2], plain.dual)
-    assert_array_equal(model.predict(case.X), 2 * plain.predict(case.X) + 1)
 
 
 @every_method
