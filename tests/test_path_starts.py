@@ -1,17 +1,15 @@
 """Starts of the points of a path: feasible, and no worse than the last ended."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from internals import Gram, Monitor, Points, least_rows, path_of, solve
+from internals import Gram, Monitor, Points, Problem, least_rows, path_of, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
 from ordinal import kernels
 from ordinal._programs.program import extrapolated, nearest_feasible
-from ordinal.svor.family import program_of
+from ordinal.svor.family import Svor
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"
 
@@ -30,13 +28,11 @@ def solved(method, C):
     X, y = sample(90, 4, noise=1.0)
     y = np.where((y == 2) & (np.arange(90) % 4 > 0), 3, y)  # few: thresholds meet
     weight = 1 + np.arange(90) % 3 / 2
-    unit = program_of(method, None, y, np.arange(4))
-    programs = [
-        replace(unit, lo=c * weight * unit.lo, hi=c * weight * unit.hi) for c in C
-    ]
+    problem = Problem.from_arrays(X, y, sample_weight=weight)
+    programs = [Svor(method).programs(c, problem)[0] for c in C]
     gram = Gram(kernels.RBF(0.3), X, 1.0, 1, least_rows(3))
     s = solve(
-        gram, programs[0], np.zeros_like(unit.lo), tol=1e-6, max_iter=10**6,
+        gram, programs[0], np.zeros_like(programs[0].lo), tol=1e-6, max_iter=10**6,
         n_threads=1, monitor=Monitor("test", 1e-6),
     )  # fmt: skip
     return programs, gram, s, kernels.RBF(0.3)(X, X)

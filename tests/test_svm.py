@@ -25,7 +25,7 @@ from strategies import cases, cost_matrices, sample
 from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
 from ordinal._model.links import PartitionLink
 from ordinal.kernels.tiles import diagonal_of
-from ordinal.svm.family import best_thresholds
+from ordinal.svm.family import cheapest_thresholds
 
 PAIRS, ALL = "one_vs_one", "one_vs_all"
 KINDS = {
@@ -297,7 +297,7 @@ def cost_at(cuts, f, rank, weight, cost):
 @given(scored())
 def test_no_other_cuts_cost_less(drawn):
     f, rank, weight, cost = drawn
-    cuts = best_thresholds(f, rank, weight, cost)
+    cuts = cheapest_thresholds(f, rank, weight, cost)
     assert cuts.shape == (len(cost) - 1,)
     assert np.isfinite(cuts).all()
     assert (np.diff(cuts) >= 0).all()
@@ -312,15 +312,15 @@ def test_no_other_cuts_cost_less(drawn):
 def test_cuts_lie_in_the_middle_and_half_a_unit_beyond():
     cost = distances(4)
     f, ones = np.array([0.0, 1.0, 3.0, 7.0]), np.ones(4)
-    cuts = best_thresholds(f, np.array([0, 0, 1, 2]), ones, cost)
+    cuts = cheapest_thresholds(f, np.array([0, 0, 1, 2]), ones, cost)
     assert_array_equal(cuts, [2.0, 5.0, 7.5])
-    assert_array_equal(best_thresholds(f, np.full(4, 3), ones, cost), [-0.5] * 3)
+    assert_array_equal(cheapest_thresholds(f, np.full(4, 3), ones, cost), [-0.5] * 3)
     # two rows in the wrong order: one of them is wrong beyond all scores on either side
     assert_array_equal(
-        best_thresholds(f[:2], np.array([1, 0]), ones[:2], cost[:2, :2]), -0.5
+        cheapest_thresholds(f[:2], np.array([1, 0]), ones[:2], cost[:2, :2]), -0.5
     )
     near = np.array([1.0, np.nextafter(1.0, 2)])
-    found = best_thresholds(near, np.array([0, 1]), np.ones(2), cost[:2, :2])
+    found = cheapest_thresholds(near, np.array([0, 1]), np.ones(2), cost[:2, :2])
     assert_array_equal(found, near[1:])
 
 
@@ -337,7 +337,7 @@ def test_fitted_thresholds_err_least_in_the_training_rows(options):
     errors = [np.abs(m.predict(X) - y) @ weight for m in (model, rounded)]
     assert errors[0] < errors[1]
     distance = distances(5)
-    cuts = best_thresholds(f, y, weight, distance)
+    cuts = cheapest_thresholds(f, y, weight, distance)
     assert_allclose(model.thresholds, cuts, atol=1e-9)
     dear = 9 * np.triu(distance) + np.tril(distance)
     model = fit_svr(X, y, thresholds="fitted", cost=dear, **given)

@@ -329,19 +329,7 @@ def fit(
     **arguments: Unpack[Arguments],
 ) -> M:
     """Return the model of one point."""
-    task = _prepared(family, X, y, **arguments)
-    problem = task.problem
-    with task.monitor, closing(problem):
-        solver = task.solver(point)
-        model = solver.fit(problem, point, arguments.get("start"))
-
-        def fit_fold(part: Problem, rows: np.ndarray) -> list[M]:
-            start = model if task.family.folds_start else None
-            return [solver.restricted_to(part, rows).fit(part, point, start)]
-
-        (model,) = calibrate([model], problem, task.shares, fit_fold, task.monitor)
-        task.monitor.conclude(model.convergence)
-    task.family.warn(model)
+    (model,), _ = fit_path(family, X, y, [point], **arguments)
     return model
 
 

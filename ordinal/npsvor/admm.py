@@ -1,6 +1,4 @@
-"""Programs of NPSVOR, one per rank over the same rows, and the paper's ADMM, which
-solves them on a factor of the kernel matrix.
-"""
+"""Programs of NPSVOR, one per rank over the same rows, and the solver by ADMM."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from .._programs.program import Program, project
 from .._watch.convergence import Status
 from .._watch.monitor import OutOfTime
 from ..kernels.tiles import Products
-from .model import NpsvorModel, of_present
+from .model import NpsvorModel, model_of
 
 
 class Parameters(NamedTuple):
@@ -39,7 +37,7 @@ class Parameters(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Npsvor(Family[Parameters, NpsvorModel]):
-    """NPSVOR for a `function`; solved by SMO or on a basis."""
+    """NPSVOR for the fit named `function`, solved by SMO or on a basis."""
 
     function: str
     cost: Any
@@ -70,7 +68,7 @@ class Npsvor(Family[Parameters, NpsvorModel]):
 
     def model(self, point: Parameters, problem: Problem, solved: Solved) -> NpsvorModel:
         """Return the model of one point."""
-        return of_present(
+        return model_of(
             problem,
             solved.options.kernel,
             solved.support,
@@ -120,12 +118,12 @@ class NpsvorAdmm(Npsvor):
         problem: Problem,
         start: Any,  # noqa: ANN401  (no start is taken)
     ) -> BasisChoice | None:
-        """Return None: a basis is one of the factor, and the program stays whole."""
+        """Return None: a basis applies to the factor, and the programs use all rows."""
         return None
 
     def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Check the cost and the basis; a float is a part of the trace of K."""
-        # dataclass(slots=True) makes a second class, which super() does not know
+        # With slots, dataclass makes a second class, which super() does not know.
         checked = super(NpsvorAdmm, self).prepared(problem, basis)
         if basis is None:
             return checked
@@ -204,10 +202,10 @@ class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
     def path(
         self, points: Sequence[Parameters]
     ) -> list[tuple[NpsvorModel, np.ndarray | None]]:
-        """Return what `fit` returns for every point, by products that they share."""
+        """Return the results of `fit` for all points, which share every product."""
         problem = self._problem
         family, options = self.family, self.options
-        # the residuals by their tolerances, which are its unit
+        # The violation of ADMM is the ratio of a residual to its allowance.
         monitor = options.monitor.to_tol(1.0)
         programs = [family.programs(point, problem)[0] for point in points]
         factor = self._factor()
@@ -223,15 +221,17 @@ class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
         )
         n_ranks = len(programs[0].lo)
         own = [slice(i, i + n_ranks) for i in range(0, len(out.g), n_ranks)]
-        # the model is ADMM's g, whose sum is 0; the certificate's lower end is at the
-        # nearest point that also keeps to the box
+        # The coefficients are ADMM's g, whose sum is 0 but which may leave the box. The
+        # dual objective is that of the nearest feasible point.
         inside = [
             project(out.g[point, None], program.lo, program.hi)
             for program, point in zip(programs, own, strict=True)
         ]
         if family.polish and not monitor.late():
-            if monitor.max_time is None:  # the factor will not be asked again
-                factor = NoFactor()  # its memory is as large as that of the rows of K
+            if monitor.max_time is None:
+                # Without a time limit the polish succeeds, and the factor is not needed
+                # any more. Free its memory, as large as that of the rows of K.
+                factor = NoFactor()
             try:
                 with monitor.stage("polish"):
                     return self._polished(points, inside)
@@ -252,7 +252,7 @@ class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
                 monitor, status, ratio <= 1, out.n_iter[point], ratio, primal, dual
             )
             models.append(
-                of_present(
+                model_of(
                     problem,
                     options.kernel,
                     support,
@@ -267,9 +267,9 @@ class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
         return [(model, rows) for model in models]
 
     def _factor(self) -> Factor | NoFactor:
-        """Return a factor of K + rho I, or none where time is up."""
+        """Return a factor of K + rho I, or `NoFactor` if time is up."""
         family, options = self.family, self.options
-        # far below what the residuals can see
+        # Errors of the factor far below the allowances of the residuals.
         tolerances = filter(None, (family.e_abs, family.e_rel))
         allowed = 1e-4 * family.rho * min(tolerances, default=0.0)
         try:

@@ -140,7 +140,7 @@ class NpsvorModel(Hyperplanes):
         return predicted(self, X, rule, "nearest", cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
-        """`predict` of rows at the distances f, by the nearest hyperplane."""
+        """Return the labels of rows at the distances f, by the nearest hyperplane."""
         return np.asarray(self.classes[np.abs(f).argmin(axis=1)])
 
     def _check_values(self) -> None:
@@ -150,7 +150,7 @@ class NpsvorModel(Hyperplanes):
             raise ValueError("the link must know the ranks that have hyperplanes")
 
 
-def of_present(
+def model_of(
     problem: Problem,
     kernel: Kernel,
     support: Matrix,
@@ -162,12 +162,14 @@ def of_present(
     normalize: bool,
     cost: np.ndarray | None,
 ) -> NpsvorModel:
-    """Return a model of the hyperplanes of the ranks that have training rows: (m, p),
-    (p,) and the squares of their |w_k|.
+    """Return a model from the hyperplanes of the p ranks with training rows.
+
+    `coef` is (m, p); `intercept` and `squared`, the squares of |w_k|, are (p,).
     """
     present = problem.present
 
     def by_class(values: np.ndarray, absent: float) -> np.ndarray:
+        """Return one value per class, with `absent` for classes without rows."""
         out = np.full((*values.shape[:-1], problem.n_classes), absent)
         out[..., present] = values
         return read_only(out)

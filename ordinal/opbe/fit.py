@@ -71,12 +71,12 @@ class RankProblems(NamedTuple):
 def problems_of(q: int) -> list[RankProblems]:
     """Return the problems of the two ranks at the ends, and of the q - 2 others."""
     rank, inner = np.arange(q), np.arange(1, q - 1)
-    cut = np.array([0, q - 2])  # the last rank below the threshold
-    ends = RankProblems(np.array([0, q - 1]), (rank > cut[:, None])[:, None])
+    last_below = np.array([0, q - 2])  # the last rank below the only threshold
+    ends = RankProblems(np.array([0, q - 1]), (rank > last_below[:, None])[:, None])
     if not inner.size:
         return [ends]
-    cuts = np.stack([inner - 1, inner], axis=1)
-    return [ends, RankProblems(inner, rank > cuts[:, :, None])]
+    last_below = np.stack([inner - 1, inner], axis=1)
+    return [ends, RankProblems(inner, rank > last_below[:, :, None])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from .._model.threshold_model import by_probabilities, decide
 from .._watch.convergence import Convergence, of_ranks
 
 Rule: TypeAlias = Literal["mode", "median", "cost"]
-_WIDTH = 4.0  # between the two thresholds, at least, where probabilities are taken
-_NARROW = 1e-6  # thresholds that are as good as one
-_LARGEST = 1e100  # distance from a threshold that counts
+_WIDTH = 4.0  # least distance of the two thresholds; narrower ones are scaled to it
+_NARROW = 1e-6  # least distance of the two thresholds before scaling
+_LARGEST = 1e100  # largest distance from a threshold; larger ones are clipped
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,7 +116,7 @@ class OpbeModel(KernelModel):
         present = self._present
         q = present.size
         log = np.zeros((len(f), q))
-        with np.errstate(under="ignore"):  # 0 is the probability of what is far away
+        with np.errstate(under="ignore"):  # small probabilities underflow to 0
             for k, rank in enumerate(present):
                 before, here, after = _log_classes(f[:, rank], *self.cuts[rank])
                 log[:, :k] += (before - np.log(max(k, 1)))[:, None]
@@ -156,7 +156,7 @@ class OpbeModel(KernelModel):
         return by_probabilities(self, X, rule, rules, cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
-        """`predict` of rows with the projections f."""
+        """Return the labels of rows with the projections f, by the mode."""
         return np.asarray(self.classes[decide(self._proba(f), "mode")])
 
     def _check_values(self) -> None:
@@ -184,10 +184,10 @@ def _log_classes(
         none = np.full(z.size, -np.inf)
         return (none, below, above) if b == -np.inf else (below, above, none)
     width = max(c - b, _NARROW)
-    with np.errstate(over="ignore"):  # which the limits make good
+    with np.errstate(over="ignore"):  # clipped below
         z = (z - 0.5 * (b + c)) * max(1.0, _WIDTH / width)
     z, half = np.clip(z, -_LARGEST, _LARGEST), 0.5 * max(width, _WIDTH)
-    # 1 - P(before) - P(after) without a difference of numbers that are nearly 1
+    # log(1 - P(before) - P(after)), without cancellation where their sum is nearly 1
     here = np.log1p(-np.exp(-2 * half)) - np.logaddexp(0, z - half)
     here -= np.logaddexp(0, -z - half)
     return -np.logaddexp(0, z + half), here, -np.logaddexp(0, half - z)
@@ -202,8 +202,9 @@ def model_of(
     thresholds: np.ndarray,
     parts: Sequence[Convergence],
 ) -> OpbeModel:
-    """Return a model of the projections of the ranks that have training rows, (m, q),
-    and their thresholds, (q, 2).
+    """Return a model from the projections of the q ranks with training rows.
+
+    `coef` is (m, q), and `thresholds` (q, 2).
     """
     present, r = problem.present, problem.n_classes
     all_coef = np.zeros((len(coef), r))

@@ -1,8 +1,8 @@
 """The programs of support vector machines for ranks, and their models.
 
-Arrays of ranks have one entry for each of the q ranks with training rows. A problem has
-the side -1, 0 or +1 of each rank, 0 for those that it leaves out, and the width of the
-box of a row of weight 1 for C = 1.
+Arrays by rank have one entry for each of the q ranks with training rows. A problem is
+given by the side -1 or +1 of each rank, or 0 for ranks that it leaves out, and by the
+width of the box of a row of weight 1 for C = 1.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from .._watch.convergence import Convergence
 from .model import Decomposition, SvmModel, SvrModel, sides
 
 
-def best_thresholds(
+def cheapest_thresholds(
     f: np.ndarray, rank: np.ndarray, weight: np.ndarray, cost: np.ndarray
 ) -> np.ndarray:
-    """Return thresholds (q - 1,), in order, at which the cost of the rows is least.
+    """Return increasing thresholds (q - 1,) that minimise the cost of the rows.
 
-    With the rows by their scores, rank k is predicted from one place to the next. Of
-    the first p scores, and ranks up to k, the least cost is
+    In the order of their scores, adjacent rows are predicted to have the same or the
+    next rank. Dynamic programming finds the best partition: the least cost of the first
+    p scores with the ranks up to k is
 
         least_k(p) = min { least_{k-1}(s) + cost of predicting k from s to p : s <= p }
 
-    which takes O(n q) after the rows are sorted. Of several optima it is that whose
-    higher thresholds are lowest. A threshold between two scores is in their middle, one
-    beyond all of them half a unit away.
+    This takes O(n q) after the rows are sorted. Of several optima, the one with the
+    lowest higher thresholds is returned. A threshold lies in the middle between two
+    scores, or half a unit beyond all of them.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def best_thresholds(
     values, place = np.unique(f[some], return_inverse=True)
     q = len(cost)
     held = np.bincount(place * q + rank[some], weight[some], values.size * q)
-    # [p, k] the cost of predicting k for the first p scores
+    # prefix[p, k] is the cost of predicting k for the first p scores.
     prefix = np.zeros((values.size + 1, q))
     np.cumsum(held.reshape(-1, q) @ cost, axis=0, out=prefix[1:])
     least, began = prefix[:, 0], []
@@ -59,15 +60,16 @@ def best_thresholds(
         new = np.append(True, before[1:] < lowest[:-1])
         began.append(np.maximum.accumulate(np.where(new, np.arange(before.size), 0)))
         least = lowest + prefix[:, k]
-    cut, cuts = values.size, []
-    for start in reversed(began):
-        cut = int(start[cut])
-        cuts.append(cut)
+    # Follow the optimal starts back from the highest rank.
+    start, starts = values.size, []
+    for best_start in reversed(began):
+        start = int(best_start[start])
+        starts.append(start)
     ends = np.concatenate([[values[0] - 1], values, [values[-1] + 1]])
-    at = np.array(cuts[::-1], dtype=int)
+    at = np.array(starts[::-1], dtype=int)
     below, above = ends[at], ends[at + 1]
     middle = below + 0.5 * (above - below)
-    # neighbouring floats have none
+    # The middle of two neighbouring floats rounds to one of them: take the upper one.
     return np.asarray(np.where(middle > below, middle, above))
 
 
@@ -173,9 +175,10 @@ class Svm(Family[Parameters, Any]):
     def _factors(
         self, problem: Problem, present: np.ndarray, side: np.ndarray
     ) -> np.ndarray:
-        """Return factors of the widths by the distance from the other side, (P, q).
+        """Return factors (P, q) by which the widths of the boxes are multiplied.
 
-        They leave the sum of the weights of these rows as it is.
+        They grow with the cost of predicting the other side. The sum of the weights of
+        the rows on either side remains the same.
         """
         cost = self.cost
         if cost is None:
@@ -194,9 +197,9 @@ class Svm(Family[Parameters, Any]):
 def _keeping_sums(
     distance: np.ndarray, some: np.ndarray, total: np.ndarray
 ) -> np.ndarray:
-    """Return the distances, (P, q), of `some` ranks and 0 for the others.
+    """Return scaled distances, (P, q), for `some` of the ranks, and 0 for the others.
 
-    They are scaled so that the sum of the weights `total` of those ranks stays.
+    In each problem, the scale keeps the sum of the weights `total`, (q,), of these.
     """
     inside = np.where(some, distance, 0.0)
     return np.asarray(inside * ((some @ total) / (inside @ total))[:, None])
@@ -211,5 +214,5 @@ def _thresholds(
         return around_ranks(0.5 * (present[1:] + present[:-1]), present, r)
     cost = absolute_cost(r) if cost is None else cost
     cost = cost[np.ix_(present, present)]
-    b = best_thresholds(f, problem.rank_among_present, problem.weight, cost)
+    b = cheapest_thresholds(f, problem.rank_among_present, problem.weight, cost)
     return around_ranks(b, present, r)

@@ -657,12 +657,6 @@ def fit_svmop(
     return model
 
 
-_FITS: dict[SvmMethod, Callable[..., Any]] = {
-    "svc": fit_svc,
-    "svr": fit_svr,
-    "cssvc": fit_cssvc,
-    "svmop": fit_svmop,
-}
 _DECOMPOSITIONS: dict[SvmMethod, Decomposition | None] = {
     "svr": None,
     "cssvc": "one_vs_all",
@@ -690,22 +684,21 @@ def _parameters(C: float, epsilon: float = 0.0) -> Parameters:
     return Parameters(check_factor("C", C), check_factor_or_zero("epsilon", epsilon))
 
 
-_ESTIMATORS: dict[SvmMethod, str] = {
-    "svc": "OrdinalSVC",
-    "svr": "OrdinalSVR",
-    "cssvc": "CSSVC",
-    "svmop": "SVMOP",
+_ESTIMATORS: dict[SvmMethod, tuple[Callable[..., Any], str]] = {
+    "svc": (fit_svc, "OrdinalSVC"),
+    "svr": (fit_svr, "OrdinalSVR"),
+    "cssvc": (fit_cssvc, "CSSVC"),
+    "svmop": (fit_svmop, "SVMOP"),
 }
-for _method, _function in _FITS.items():
+_VARIANTS = {"svc": {"svc": {}, "svc-1va": {"decomposition": "one_vs_all"}}}
+for _method, (_function, _estimator) in _ESTIMATORS.items():
     register(
         Method(
             _function,
             name=_method,
-            estimator=_ESTIMATORS[_method],
+            estimator=_estimator,
             accepts={"sparse"},
-            variants={"svc": {}, "svc-1va": {"decomposition": "one_vs_all"}}
-            if _method == "svc"
-            else {},
+            variants=_VARIANTS.get(_method, {}),
             grid={"C": COSTS, "gamma": GAMMAS},
             varying=_VARYING if _method == "svr" else ("C",),
             fit_path=path_function(partial(_family, _method), _parameters),

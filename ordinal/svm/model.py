@@ -216,7 +216,7 @@ class SvmModel(Hyperplanes):
         return predicted(self, X, rule, "largest", cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
-        """`predict` of rows with the values f, by the largest number."""
+        """Return the labels of rows with the values f, by the largest rank value."""
         return np.asarray(self.classes[self.rank_values(f).argmax(axis=1)])
 
     def _check_values(self) -> None:

@@ -1,4 +1,4 @@
-"""Support vector ordinal regression: one direction, a threshold between any two ranks.
+"""Support vector ordinal regression: one direction, a threshold between adjacent ranks.
 
 With s_ij = +1 where y_i > j and -1 elsewhere, f_i = <w, phi(x_i)>, and a weight C_ij of
 row i at threshold j,
@@ -16,29 +16,32 @@ row of weight v_i:
     SVOREX          the same, with b_1 <= ... <= b_{r-1} as constraints of (P); the sums
                     of (D) are then mu_j - mu_{j+1} with mu >= 0
     REDSVM          |k - j|, with 1/2 sum_j b_j^2 added to (P); in (D) the sums are
-                    then free at a price of 1/2 sum_j (sum_i s_ij a_ij)^2. With a cost
-                    of one's own it is SVM-EBC
+                    then free at a price of 1/2 sum_j (sum_i s_ij a_ij)^2. With the
+                    caller's cost it is SVM-EBC
 
-Where the rows of the cost are convex, as those of |k - j| are, the thresholds come out
-in order without being told to; with others, as with Shashua-Levin's, they may not. The
-thresholds of a model minimise (P) for its f exactly, so that this holds to the last
-bit (SVOREX: they are the middle of (17)). The value of (P) less that of (D) is the
-duality gap, and with the violation v of `_programs/program.py` (KKT)
+If the rows of the cost are convex, as those of |k - j| are, the optimal thresholds are
+in order without a constraint; for other costs, such as that of Shashua-Levin, they may
+be out of order. The thresholds of a model minimise (P) for its f exactly, so that this
+holds without rounding errors (for SVOREX they are the middle of (17)). The value of (P)
+less that of (D) is the duality gap, and with the violation v of `_programs/program.py`
+(KKT)
 
     gap <= v / 2 * sum_ij C_ij  [+ (r - 1) v^2 / 8 for REDSVM]                     (GAP)
 
-A rank without rows has its two thresholds in one, with both their weights and prices.
+The two thresholds of a rank without rows are one, with the sum of their weights and of
+their prices.
 
 W. Chu, S. S. Keerthi, "Support vector ordinal regression", Neural Computation
 19(3):792-815, 2007: (11)-(12), (17)-(19), (24)-(25), Lemma 1, Appendix A. A. Shashua,
 A. Levin, NIPS 15, 2003. L. Li, H.-T. Lin, "Ordinal regression by extended binary
-classification", NIPS 19, 2007. Lemma 1 is said to hold for any costs; its proof needs
-the weight of a threshold not to fall with the distance from the rank: convex rows.
+classification", NIPS 19, 2007. Lemma 1 is stated for any costs, but its proof requires
+that the weight of a threshold does not fall with the distance from the rank, that is,
+convex rows.
 
 The modules of this package:
 
     fit     the functions that users call
-    family  the model, and what tells the four methods apart: programs, losses, starts
+    family  the model, and the programs, losses and starts of the four methods
 """
 
 from .family import SvorModel

@@ -70,62 +70,8 @@ class SvorModel(ScoreModel):
         optional_cost(self.cost, self.classes.size)
 
 
-def check_start(start: Any, problem: Problem, kernel: Kernel, needs_dual: bool) -> None:  # noqa: ANN401  (checked here)
-    """Raise TypeError or ValueError unless a fit to the problem can begin at it."""
-    if not isinstance(start, SvorModel):
-        raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
-    if needs_dual and start.dual is None:
-        raise ValueError(
-            "start must be a model of the whole kernel, whose dual variables are "
-            "known, got a model on a basis"
-        )
-    if not np.array_equal(start.classes, problem.classes):
-        raise ValueError(
-            f"start must have the classes of the data, {listed(problem.classes)}, "
-            f"got {listed(start.classes)}"
-        )
-    by_number = isinstance(kernel, Precomputed)
-    if isinstance(start.kernel, Precomputed) != by_number:
-        raise ValueError(
-            "start and the fit must both have a precomputed kernel, or neither"
-        )
-    if isinstance(start.support, CSR) != isinstance(problem.X, CSR) and not by_number:
-        raise ValueError("start and X must both be dense or both be CSR")
-    names = {start.feature_names, problem.feature_names}
-    if None not in names and len(names) > 1:
-        raise ValueError("start and X must have the same columns in the same order")
-    if not by_number and start.n_features != problem.n_features:
-        raise ValueError(
-            f"start has {start.n_features} features, X has {problem.n_features}"
-        )
-
-
-def start_from(
-    start: SvorModel, problem: Problem, program: Program, C: float
-) -> np.ndarray:
-    """Return a feasible dual point near that of a model with rows among X."""
-    present = np.flatnonzero(problem.present)
-    assert start.dual is not None
-    # Boxes are in proportion to C: scaled duals stay inside theirs, bounds on bounds.
-    old = np.add.reduceat(start.dual, present[:-1], axis=1) * (C / start.C)
-    where: dict[bytes | int, list[int]] = {}
-    for i, key in enumerate(_keys(problem.X, start.support)):
-        # Rows are found by their bytes in O(n), whatever their order in the new data.
-        where.setdefault(key, []).append(i)
-    g = np.zeros_like(program.lo)
-    for values, key in zip(old, _keys(start.support, start.support), strict=True):
-        # of equal rows, one whose rank gives the duals these signs
-        for i in where.get(key, ()):
-            lo, hi = program.lo[0, :, i], program.hi[0, :, i]
-            if not ((values < 0) & (lo == 0) | (values > 0) & (hi == 0)).any():
-                g[0, :, i] = values
-                where[key].remove(i)
-                break
-    return nearest_feasible(g, program)
-
-
 def _keys(X: Matrix, support: np.ndarray | CSR) -> list[Any]:
-    """Return the key of each row: its number for a precomputed kernel, or its bytes."""
+    """Return a key per row: its number for a precomputed kernel, or its bytes."""
     if not isinstance(support, CSR) and support.ndim == 1:
         return support.tolist() if X is support else list(range(len(X)))
     if isinstance(X, CSR):
@@ -138,7 +84,7 @@ def _keys(X: Matrix, support: np.ndarray | CSR) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Svor(Family[float, SvorModel]):
-    """A method of the family with the cost that it was given; a point is its C."""
+    """A method of the family with the caller's cost; a point is its C."""
 
     method: SvorMethod
     cost: Any = None
@@ -161,7 +107,35 @@ class Svor(Family[float, SvorModel]):
         on_basis: bool,
     ) -> None:
         """Raise TypeError or ValueError unless a fit can begin at this model."""
-        check_start(start, problem, kernel, needs_dual=not on_basis)
+        if not isinstance(start, SvorModel):
+            raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
+        if not on_basis and start.dual is None:
+            raise ValueError(
+                "start must be a model of the whole kernel, whose dual variables are "
+                "known, got a model on a basis"
+            )
+        if not np.array_equal(start.classes, problem.classes):
+            raise ValueError(
+                f"start must have the classes of the data, {listed(problem.classes)}, "
+                f"got {listed(start.classes)}"
+            )
+        by_number = isinstance(kernel, Precomputed)
+        if isinstance(start.kernel, Precomputed) != by_number:
+            raise ValueError(
+                "start and the fit must both have a precomputed kernel, or neither"
+            )
+        if (
+            isinstance(start.support, CSR) != isinstance(problem.X, CSR)
+            and not by_number
+        ):
+            raise ValueError("start and X must both be dense or both be CSR")
+        names = {start.feature_names, problem.feature_names}
+        if None not in names and len(names) > 1:
+            raise ValueError("start and X must have the same columns in the same order")
+        if not by_number and start.n_features != problem.n_features:
+            raise ValueError(
+                f"start has {start.n_features} features, X has {problem.n_features}"
+            )
 
     def programs(self, point: float, problem: Problem) -> list[Program]:
         """Return (D) with a group for each threshold between ranks that have rows."""
@@ -177,8 +151,28 @@ class Svor(Family[float, SvorModel]):
     def begin(
         self, start: SvorModel, program: Program, point: float, problem: Problem
     ) -> np.ndarray:
-        """Return feasible multipliers near those of a model of another C."""
-        return start_from(start, problem, program, point)
+        """Return feasible multipliers near those of a model, (1, T, n).
+
+        The model has rows in common with X, and may have another C.
+        """
+        present = np.flatnonzero(problem.present)
+        assert start.dual is not None
+        # Boxes are in proportion to C: scaled duals stay inside, or at their bounds.
+        old = np.add.reduceat(start.dual, present[:-1], axis=1) * (point / start.C)
+        where: dict[bytes | int, list[int]] = {}
+        for i, key in enumerate(_keys(problem.X, start.support)):
+            # Rows are found by their bytes in O(n), in whatever order they are in X.
+            where.setdefault(key, []).append(i)
+        g = np.zeros_like(program.lo)
+        for values, key in zip(old, _keys(start.support, start.support), strict=True):
+            # Of equal rows, take one whose rank allows the signs of these duals.
+            for i in where.get(key, ()):
+                lo, hi = program.lo[0, :, i], program.hi[0, :, i]
+                if not ((values < 0) & (lo == 0) | (values > 0) & (hi == 0)).any():
+                    g[0, :, i] = values
+                    where[key].remove(i)
+                    break
+        return nearest_feasible(g, program)
 
     def begin_on_basis(
         self,
@@ -187,7 +181,11 @@ class Svor(Family[float, SvorModel]):
         problem: Problem,
         features: Features,
     ) -> list[Start]:
-        """Return the scores of a model, or 0 and thresholds by the sizes of ranks."""
+        """Return a start with the scores and thresholds of a model.
+
+        Without a model, the scores are 0 and the thresholds follow from the sizes of
+        the ranks.
+        """
         share = np.bincount(problem.rank_among_present, problem.weight)
         above = np.cumsum(share[::-1])[-2::-1]
         # Thresholds at the log odds of the ranks: the score 0 is then right on average.
@@ -197,7 +195,7 @@ class Svor(Family[float, SvorModel]):
         b = start.thresholds[np.flatnonzero(problem.present)[:-1]]
         # A rank that the old data lacked has an infinite threshold.
         b = np.where(np.isfinite(b), b, begin.b)
-        if isinstance(start.kernel, Precomputed):  # whose rows may have other numbers
+        if isinstance(start.kernel, Precomputed):  # its rows may have other numbers
             return [replace(begin, b=b)]
         scores = start.decision_function(features.support)
         return [replace(begin, w=features.interpolating(scores), b=b)]
@@ -209,10 +207,10 @@ class Svor(Family[float, SvorModel]):
         if isinstance(solved, WholeSolution):
             unit = self._unit(problem, problem.rank_among_present)
             (s,), unit = solved.solutions, weighted(unit, problem.weight)
-            b = best_thresholds(unit, point, s)
+            b = exact_thresholds(unit, point, s)
             convergence = _record(unit, point, s, b, solved.options)
-            # by columns, which are summed one after the other: those of absent ranks,
-            # all 0, then change no bit of `coef`
+            # In column order, in which numpy sums column by column: the columns of
+            # absent ranks, which are 0, then do not change the rounding of `coef`.
             dual = np.zeros((solved.rows.size, r - 1), order="F")
             dual[:, present[:-1]] = s.g[0][:, solved.rows].T
             coef = dual.sum(axis=1)
@@ -235,39 +233,33 @@ class Svor(Family[float, SvorModel]):
         )
 
     def warn(self, model: SvorModel) -> None:
-        """Warn of a fit that fell short, and of thresholds out of order."""
+        """Warn if the fit has not converged or thresholds are out of order."""
         warn_of_shortfalls(model, self.name)
 
     def _unit(self, problem: Problem, rank: np.ndarray) -> Program:
-        """Return (D) for C = 1 and rows of these ranks with weight 1."""
-        present = np.flatnonzero(problem.present)
-        return program_of(self.method, self.cost, rank, present)
+        """Return (D) for C = 1 and rows of weight 1.
 
-
-def program_of(
-    method: SvorMethod, cost: np.ndarray | None, rank: np.ndarray, present: np.ndarray
-) -> Program:
-    """Return (D) with boxes for weight 1 and a group for each threshold between the
-    ranks `present`, which have rows; `rank` holds positions among these.
-    """
-    cost = _default_cost(method, present[-1] + 1) if cost is None else cost
-    # A threshold weighs as much as the cost grows by passing it.
-    step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
-    above = rank > np.arange(present.size - 1)[:, None]
-    width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
-    return Program(
-        lo=np.where(above, 0.0, -width)[None],
-        hi=np.where(above, width, 0.0)[None],
-        pn=slope,
-        pp=slope,
-        coupled=method == "svorex",
-        price=np.diff(present).astype(float) if method == "redsvm" else None,
-    )
-
-
-def _default_cost(method: SvorMethod, r: int) -> np.ndarray:
-    absolute = method in ("svorim", "redsvm")
-    return absolute_cost(r) if absolute else np.minimum(absolute_cost(r), 1)
+        There is one group per threshold between ranks with training rows; `rank` are
+        the ranks of the rows, numbered among these.
+        """
+        present, cost = np.flatnonzero(problem.present), self.cost
+        if cost is None:
+            cost = absolute_cost(problem.n_classes)
+            if self.method not in ("svorim", "redsvm"):
+                cost = np.minimum(cost, 1)
+        # The weight of a threshold is the growth of the cost from one rank to the next.
+        step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
+        above = rank > np.arange(present.size - 1)[:, None]
+        width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
+        priced = self.method == "redsvm"
+        return Program(
+            lo=np.where(above, 0.0, -width)[None],
+            hi=np.where(above, width, 0.0)[None],
+            pn=slope,
+            pp=slope,
+            coupled=self.method == "svorex",
+            price=np.diff(present).astype(float) if priced else None,
+        )
 
 
 def weighted(unit: Program, weight: np.ndarray | float) -> Program:
@@ -275,11 +267,12 @@ def weighted(unit: Program, weight: np.ndarray | float) -> Program:
     return replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
 
 
-def best_thresholds(unit: Program, C: float, s: Solution) -> np.ndarray:
-    """Return b, (T,), that minimises (P) for the scores f; the middle of an interval.
+def exact_thresholds(unit: Program, C: float, s: Solution) -> np.ndarray:
+    """Return the b, (T,), that minimises (P) for the scores f of a solution.
 
-    The slope of (P) by b_j is price_j b_j + C times the widths of all f_i + slope_ij <=
-    b_j, less C times the widths of the rows below the threshold.
+    Of an interval of minimisers it is the middle. The slope of (P) by b_j is price_j
+    b_j + C times the widths of all f_i + slope_ij <= b_j, less C times the widths of
+    the rows below the threshold. Rows are sorted, unlike in `losses.best_thresholds`.
     """
     if unit.coupled:
         return np.asarray(s.b[0])
@@ -299,7 +292,7 @@ def best_thresholds(unit: Program, C: float, s: Solution) -> np.ndarray:
         return np.asarray(0.5 * (v[every, first] + v[every, last]))
     end = np.full((len(v), 1), np.inf)
     v, through = np.hstack([v, end]), np.hstack([sums, end])
-    # the slope is >= 0 right of v[k], but not right of v[k - 1]
+    # The slope is >= 0 right of v[k], but not right of v[k - 1].
     k = (unit.price[:, None] * v + C * through >= C * below[:, None]).argmax(axis=1)
     left_of = np.hstack([np.zeros((len(v), 1)), sums])[every, k]
     return np.asarray(np.minimum(C * (below - left_of) / unit.price, v[every, k]))
