@@ -1,4 +1,4 @@
-"""Tables of files that are larger than memory: some megabytes of rows at a time."""
+"""Chunks of tables in files that are larger than memory."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from .table import (
     unreadable,
 )
 
-PIECE = 1 << 23  # bytes of text; its numbers take about as many
-ROWS = 1 << 16  # of a Parquet file
+PIECE = 1 << 23  # bytes of text per chunk; its numbers take about as many
+ROWS = 1 << 16  # rows of a Parquet file per chunk
 
 
 def table_pieces(
@@ -39,15 +39,15 @@ def table_pieces(
     decimal: str = ".",
     columns: Sequence[str] | None = None,
 ) -> Generator[Table, None, None]:
-    """Yield the tables of `read_table` for some rows at a time.
+    """Yield the table of a file in chunks of rows, each read as by `read_table`.
 
-    Whether the first line of text is a header is said by the first of them. Standard
-    input, and Parquet without pyarrow, come as one.
+    The first chunk determines whether the first line of text is a header. Standard
+    input, and Parquet without pyarrow, are read in one chunk.
 
     Parameters
     ----------
     columns : sequence of str, optional
-        The columns that are asked for; a Parquet file is read no further than these.
+        Columns that are needed; other columns of a Parquet file are not read.
     """
     layout = layout_of(path, separator, decimal)
     if path == STDIN:
@@ -55,7 +55,7 @@ def table_pieces(
         return
     with open(path, "rb") as file:
         is_gzip = file.peek(2).startswith(GZIP)
-        # closing `file` ends the stream of gzip, which holds nothing else
+        # The stream of gzip holds nothing that closing `file` does not release.
         text: Any = gzip.open(file) if is_gzip else file  # noqa: SIM115
         with unreadable(path):
             start = text.read(len(PARQUET))
@@ -70,19 +70,20 @@ def table_pieces(
 def _text_pieces(
     path: str, file: IO[bytes], held: bytes, layout: Layout
 ) -> Generator[Table, None, None]:
+    """Yield chunks of a file of text, whose first bytes `held` have been read."""
     above: Above | None = None
     lines, more = 0, True
     while more:
         with unreadable(path):
             read = file.read(PIECE)
-        held, more = held + read, len(read) == PIECE  # a small file is one piece
+        held, more = held + read, len(read) == PIECE  # a small file is one chunk
         if not lines:
             held = held.removeprefix(codecs.BOM_UTF8)
         end = end_of_rows(held) if more else len(held)
         if above is None and more and held[:end].strip(b"\r\n").count(b"\n") < 1:
-            continue  # what is the header is seen by the rows below it
+            continue  # a header is recognised by the rows below it
         piece, held = held[:end], held[end:]
-        # without rows it is read for what is wrong with it
+        # A file without rows is read as well, for its error message.
         if piece.strip(b"\r\n") or not (more or above):
             table = text_table(path, piece, layout, above)
             yield table
@@ -105,6 +106,7 @@ def end_of_rows(text: bytes) -> int:
 def _parquet_pieces(
     path: str, columns: Sequence[str] | None, layout: Layout
 ) -> Generator[Table, None, None]:
+    """Yield chunks of a Parquet file."""
     start = 0
     for batch in parquet_batches(path, ROWS, columns):
         table = parquet_table(path, batch, layout, start)
@@ -116,8 +118,7 @@ def _parquet_pieces(
 
 @dataclass(frozen=True, slots=True)
 class TableBlocks(Immutable):
-    """The rows of a file as a source of blocks: features by name, labels and weights
-    of columns of the same file.
+    """Rows of a file as a source of blocks, with labels and weights in its columns.
 
     Attributes
     ----------
@@ -142,9 +143,7 @@ class TableBlocks(Immutable):
     def tables(
         self, columns: Sequence[str] | None = None
     ) -> Generator[Table, None, None]:
-        """Return the file in pieces, read no further than these columns where it can
-        be.
-        """
+        """Yield the chunks of the file; other columns may be left out."""
         return table_pieces(
             self.path, separator=self.separator, decimal=self.decimal, columns=columns
         )
@@ -155,7 +154,7 @@ class TableBlocks(Immutable):
             return self.features
         others = {self.target, self.weight, *self.drop}
         for name in others - {None}:
-            table.column(str(name))  # so that a misspelt one is not taken for a feature
+            table.column(str(name))  # raises if there is no such column
         names = tuple(name for name in table.names if name not in others)
         if not names:
             raise ValueError(
@@ -165,7 +164,7 @@ class TableBlocks(Immutable):
         return names
 
     def blocks(self) -> Generator[tuple[Any, ...], None, None]:
-        """Yield (X,), (X, y) or (X, y, weight) of some rows at a time."""
+        """Yield (X,), (X, y) or (X, y, weight), chunk by chunk."""
         asked = None
         if self.features is not None:
             others = (self.target, self.weight)
@@ -184,4 +183,5 @@ class TableBlocks(Immutable):
                 yield (X, y, *self._weights(table))
 
     def _weights(self, table: Table) -> list[np.ndarray]:
+        """Return the weights of a chunk, if there is a column of weights."""
         return [] if self.weight is None else [table.numbers([self.weight])[:, 0]]

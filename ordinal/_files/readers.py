@@ -1,9 +1,9 @@
-"""Cells of text, what a column of them says, and optional libraries that read them.
+"""Cells of text and their values, and optional libraries that read them faster.
 
-None of the libraries is needed. They are given regular CSV text alone, in which all of
-them read the same cells, and return what `parse` would: a column is numeric if every
-cell is a number or missing. Doubtful cells are left as text, about which `parse`
-decides; irregular text is not given to a library at all.
+None of the libraries is required. They read only regular CSV text, on which all of them
+agree, and with the same result as `parse`: a column is numeric if every cell is a
+number or missing. Doubtful cells are left as text, and then read like those of `parse`.
+Irregular text is always read by `parse`.
 """
 
 import csv
@@ -22,11 +22,11 @@ import numpy as np
 
 from .._input.columns import feature_names, frame_columns
 
-# In lower case, what stands for a value that is missing.
+# Cells that stand for a missing value, in lower case.
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
 _TRUTH = {"true": 1.0, "false": 0.0, **dict.fromkeys(MISSING, np.nan)}
 
-Column: TypeAlias = np.ndarray | list[str]  # (n,) float64, NaN for a gap; or words
+Column: TypeAlias = np.ndarray | list[str]  # (n,) float64 with NaN; or strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,17 @@ class Layout:
 
 
 class Cells(NamedTuple):
-    """Every cell of a file without surrounding blanks, and the line on which each row
-    ends.
-    """
+    """Cells of a file without surrounding blanks, and the last line of each row."""
 
     rows: list[list[str]]
     lines: list[int]
 
 
 def parse(text: str, layout: Layout) -> Cells:
-    """Blank lines are skipped; csv.Error if quotes do not match."""
+    """Return the cells of CSV text; blank lines are skipped.
+
+    Raises csv.Error if quotes do not match.
+    """
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, strict=True, delimiter=layout.separator)
     read = [(row, reader.line_num) for row in reader if row]
@@ -56,12 +57,14 @@ def parse(text: str, layout: Layout) -> Cells:
 
 
 def is_gap(cell: str) -> bool:
+    """Return whether a cell stands for a missing value."""
     return cell.lower() in MISSING
 
 
 def column_of(cells: list[str], layout: Layout) -> Column:
-    """Return numbers if every cell is one or missing, 1 and 0 if every cell is true,
-    false or missing, and else the cells as they are.
+    """Return the cells of a column as numbers if possible, otherwise as they are.
+
+    All cells must be numbers or missing, or all true (1), false (0) or missing.
     """
     values = as_numbers(cells, layout)
     if values is None and all(cell.lower() in _TRUTH for cell in cells):
@@ -70,10 +73,11 @@ def column_of(cells: list[str], layout: Layout) -> Column:
 
 
 def as_numbers(cells: Sequence[str], layout: Layout) -> np.ndarray | None:
-    """Return (n,) float64 with NaN for gaps, or None if another cell is no finite
-    number.
+    """Return cells as numbers, (n,) float64 with NaN for missing values.
+
+    None if any other cell is no finite number.
     """
-    # float() takes 1_000 for a number; in a table it is a code or a slip
+    # float() accepts 1_000, which in a table is a code or a mistake.
     foreign = "_" if layout.decimal == "." else "_."
     if any(mark in cell for mark in foreign for cell in cells):
         return None
@@ -98,14 +102,14 @@ def as_numbers(cells: Sequence[str], layout: Layout) -> np.ndarray | None:
 
 _Reader: TypeAlias = Callable[..., Any]
 
-WORTH = 1_000_000  # bytes of a table; below, a library is not worth its import
+WORTH = 1_000_000  # bytes of a table from which importing a library pays
 
 
 def csv_reader(data: bytes, layout: Layout) -> Callable[..., list[Column]] | None:
-    """Return a function of (rows, layout) for rows of this UTF-8 text, which gives
-    their columns;
+    """Return a function that reads the columns of rows of this UTF-8 text.
 
-    None if no library is there or the text is not regular.
+    Its arguments are the rows and the layout. None if no library is installed, or if
+    the text is short or not regular.
     """
     read = _installed(CSV_READERS)
     if read is None or len(data) < WORTH or not _is_regular(data, layout):
@@ -121,7 +125,7 @@ def csv_reader(data: bytes, layout: Layout) -> Callable[..., list[Column]] | Non
 
 
 def read_parquet(path: str, data: bytes) -> dict[str, Any]:
-    """Return the columns of a Parquet file by name, each of the library's own kind."""
+    """Return the columns of a Parquet file by name, in the type of the library."""
     read = _installed(PARQUET_READERS)
     if read is None:
         raise ValueError(
@@ -130,7 +134,7 @@ def read_parquet(path: str, data: bytes) -> dict[str, Any]:
         )
     try:
         frame = read(io.BytesIO(data))
-    except Exception as error:  # each library has classes of its own
+    except Exception as error:  # each library has its own classes of errors
         raise _unreadable(path, error) from error
     return dict(zip(feature_names(frame) or (), frame_columns(frame), strict=True))
 
@@ -138,9 +142,10 @@ def read_parquet(path: str, data: bytes) -> dict[str, Any]:
 def parquet_batches(
     path: str, rows: int, columns: Sequence[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Return the columns, all or these, of so many rows at a time.
+    """Yield columns of a Parquet file for `rows` rows at a time.
 
-    Of all where pyarrow is not installed.
+    All columns are read unless `columns` names some. Without pyarrow, all rows are
+    yielded at once, with all columns.
     """
     if not find_spec("pyarrow"):
         yield read_parquet(path, Path(path).read_bytes())
@@ -157,11 +162,12 @@ def parquet_batches(
                 yield dict(zip(names, frame_columns(frame), strict=True))
     except OSError:
         raise
-    except Exception as error:  # each library has classes of its own
+    except Exception as error:  # each library has its own classes of errors
         raise _unreadable(path, error) from error
 
 
 def _unreadable(path: str, error: Exception) -> ValueError:
+    """Return the error for a file that a library could not read."""
     return ValueError(f"{path} is not a readable table: {error}")
 
 
@@ -198,10 +204,12 @@ def _is_regular(data: bytes, layout: Layout) -> bool:
 
 
 def _stripped(cells: list[str]) -> list[str]:
+    """Return cells without surrounding blanks."""
     return [cell.strip() for cell in cells]
 
 
 def _with_polars(data: bytes, layout: Layout) -> list[Column]:
+    """Return the columns of regular text, read by polars."""
     pl: Any = import_module("polars")
     text = pl.read_csv(
         data, has_header=False, separator=layout.separator, infer_schema_length=0
@@ -209,7 +217,7 @@ def _with_polars(data: bytes, layout: Layout) -> list[Column]:
 
     def as_float(cells: Any) -> Any:
         if layout.decimal != ".":
-            # a point within is no number then, and no text that could be one
+            # A cell with a point is then no number; "_" makes the cast fail.
             cells = cells.str.replace_all(".", "_", literal=True)
             cells = cells.str.replace_all(layout.decimal, ".", literal=True)
         return cells.cast(pl.Float64, strict=False)
@@ -234,6 +242,7 @@ def _with_polars(data: bytes, layout: Layout) -> list[Column]:
 
 
 def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
+    """Return the columns of regular text, read by pyarrow."""
     pa: Any = import_module("pyarrow")
     arrow: Any = import_module("pyarrow.csv")
     pc: Any = import_module("pyarrow.compute")
@@ -254,7 +263,7 @@ def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
             cells = pc.replace_substring(cells, layout.decimal, ".")
         try:
             values = pc.cast(cells, pa.float64())
-        except pa.ArrowInvalid:  # of a word
+        except pa.ArrowInvalid:  # a cell that is no number
             return None
         return values if pc.all(pc.is_finite(values), min_count=0).as_py() else None
 
@@ -273,9 +282,10 @@ def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
 
 
 def _with_pandas(data: bytes, layout: Layout) -> list[Column]:
+    """Return the columns of regular text, read by pandas."""
     pd: Any = import_module("pandas")
     options: dict[str, Any] = {"header": None, "sep": layout.separator}
-    # exact digits, which are the default in later versions and deprecated there
+    # Exact digits are the default in later versions, where the option is deprecated.
     if "float_precision" in inspect.signature(pd.read_csv).parameters:
         options["float_precision"] = "round_trip"
     if layout.decimal == "." or b"." not in data:  # else 1.5 could be read as a number
@@ -290,7 +300,7 @@ def _with_pandas(data: bytes, layout: Layout) -> list[Column]:
             for name, column in frame.items()
             if not (column.dtype.kind in "iuf" and np.isfinite(column).all())
         ]
-        if words:  # again, as numbers and truth values among them are no text now
+        if words:  # read again as text, because pandas has converted some cells
             options["dtype"] = str
             text = pd.read_csv(
                 io.BytesIO(data), na_filter=False, usecols=words, **options

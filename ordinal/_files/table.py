@@ -1,4 +1,4 @@
-"""Read a table of a file or of standard input, and say where it is wrong."""
+"""Tables of files or standard input, with errors that name the line or row."""
 
 import codecs
 import csv
@@ -34,12 +34,12 @@ from .readers import (
 
 STDIN = "-"
 
-SEPARATORS = {".": ",", ",": ";"}  # by the decimal mark, as R and spreadsheets have it
+SEPARATORS = {".": ",", ",": ";"}  # by decimal mark, as in R and spreadsheets
 
-# Codes beside gaps are 1.0, 2.0, ... where pandas has written them.
+# pandas writes integers of a column with missing values as 1.0, 2.0, ...
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # at the start, whatever the file is called
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of files, whatever their names
 
 
 class Source(Protocol):
@@ -54,9 +54,9 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The columns of a file, each as numbers with NaN for what is missing, or as words.
+    """Columns of a file, each as numbers with NaN for missing values, or as strings.
 
-    A file without a header has the names x1..xd and, for its last column, y.
+    Without a header, the columns have the names x1..xd and, for the last one, y.
     """
 
     path: str
@@ -85,8 +85,10 @@ class Table:
         return self.source.words(self._number(name))
 
     def numbers(self, names: Sequence[str], missing: bool = False) -> np.ndarray:
-        """Return (n, len(names)) float64, all finite or, where `missing` may be, NaN;
-        ValueError names the first bad cell.
+        """Return columns as numbers, (n, len(names)) float64.
+
+        Missing values are NaN if `missing`. ValueError names the first other cell that
+        is no finite number.
         """
         X = np.empty((len(self), len(names)))
         for k, name in enumerate(names):
@@ -101,9 +103,10 @@ class Table:
         return X
 
     def frame(self, names: Sequence[str], words: Container[str]) -> Frame:
-        """Return columns as a fit takes them: those of `words` as categories in the
-        order of the alphabet, others as numbers, with gaps or not; ValueError names a
-        cell of these that is neither.
+        """Return columns as a frame for a fit.
+
+        Columns in `words` become categories in alphabetical order. The others become
+        numbers with missing values; ValueError names a cell that is neither.
         """
         values = np.empty((len(self), len(names)))
         labels: list[np.ndarray | None] = []
@@ -123,9 +126,10 @@ class Table:
         return Frame(values, tuple(names), tuple(labels), tuple(kinds))
 
     def labels(self, name: str, words: bool | None = None) -> np.ndarray:
-        """Return (n,) int64 if all cells are whole numbers, else float64, else str.
+        """Return labels, (n,): int64 if all cells are whole numbers, float64, or str.
 
-        Of another piece of the table it is known whether they are words.
+        `words` says whether they are strings, as in the first chunk of the table; by
+        default this chunk decides.
         """
         if self.is_of_words(name) if words is None else words:
             cells = self.words(name)
@@ -156,7 +160,7 @@ class Table:
 
 
 class _Text:
-    """A table that is text, whose cells are read when they are asked for."""
+    """Source of a table of text, whose cells are parsed at the first use."""
 
     def __init__(self, path: str, data: bytes, layout: Layout, above: int):
         self.path, self.data, self.layout = path, data, layout
@@ -184,14 +188,14 @@ class _Text:
 
 
 class _Frame:
-    """A table of a Parquet file; its rows have numbers and no lines."""
+    """Source of a table of a Parquet file, whose rows have numbers but no lines."""
 
     def __init__(self, columns: Sequence[Any], start: int):
         self.columns, self.start = columns, start
 
     def words(self, column: int) -> list[str]:
         values = as_array(self.columns[column], "a column")
-        if values.dtype.kind in "mM":  # dates, of which tolist makes whole numbers
+        if values.dtype.kind in "mM":  # tolist would turn dates into integers
             values = np.where(np.isnat(values), "", _dates(values))
         return ["" if is_missing(v) else str(v).strip() for v in values.tolist()]
 
@@ -200,7 +204,7 @@ class _Frame:
 
 
 def _dates(values: np.ndarray) -> np.ndarray:
-    """Return dates and times as CSV has them: days alone where all are at midnight."""
+    """Return dates and times as text, and dates alone if all times are midnight."""
     if values.dtype.kind == "M":
         days = values.astype("M8[D]")
         known = ~np.isnat(values)
@@ -215,11 +219,11 @@ def _dates(values: np.ndarray) -> np.ndarray:
 def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -> Table:
     """Read a table: text in UTF-8, gzipped or not, or Parquet.
 
-    The first line of text is the header if none of its cells is a number, or if one
+    The first line of text is the header if none of its cells is a number, or if a cell
     that is no number (and not missing) has a number below it in the last line. Blank
-    lines are skipped. A column whose cells are all numbers or missing is one of
-    numbers, as is one whose cells are all true, false or missing (1 and 0), any other
-    one of words. The text columns of Parquet are read in the same way.
+    lines are skipped. A column is numeric if all its cells are numbers or missing, or
+    all true, false or missing (1 and 0); any other column holds strings. Text columns
+    of Parquet are read in the same way.
 
     Parameters
     ----------
@@ -249,14 +253,14 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """Properties of a table that were read from the chunks before.
+    """Properties of a table that are known from its earlier chunks.
 
     Attributes
     ----------
     names : tuple of str
     has_header : bool
     lines : int
-        How many lines of the file they have.
+        Number of lines in these chunks.
     """
 
     names: tuple[str, ...]
@@ -267,19 +271,20 @@ class Above:
 def text_table(
     path: str, data: bytes, layout: Layout, above: Above | None = None
 ) -> Table:
-    """Return the table of a text in UTF-8, or of a piece of whole lines of one."""
+    """Return the table of text in UTF-8, or of a chunk of whole lines of it."""
     text = _Text(path, data, layout, above.lines if above else 0)
-    if not data.isascii():  # which is found out faster
+    if not data.isascii():  # a faster test that most files pass
         with unreadable(path):
             data.decode("utf-8")
     read = csv_reader(data, layout)
     if read is None:
         ends, lines = text.cells.rows, text.lines
     else:
-        first = data[: data.index(b"\n")]  # slices, as the whole is not to be copied
+        # Only the first and the last line are parsed here; no copy of all text is made.
+        first = data[: data.index(b"\n")]
         last = data[data.rindex(b"\n", 0, len(data) - 1) + 1 :]
         ends = parse((first + b"\n" + last).decode("utf-8"), layout).rows
-        lines = [text.above + 1] * len(ends)  # the last is as wide as the first
+        lines = [text.above + 1] * len(ends)  # regular text has rows of one width
     _check_width(path, ends, lines, above)
     if above is None:
         text.has_header = _starts_with_header(ends, layout)
@@ -298,7 +303,7 @@ def text_table(
 def parquet_table(
     path: str, columns: Mapping[str, Any], layout: Layout, start: int = 0
 ) -> Table:
-    """Return the table of columns of a Parquet file, from this row of the file on."""
+    """Return the table of columns of a Parquet file, from its row `start` on."""
     source = _Frame(list(columns.values()), start)
     read = tuple(
         numbers_of(column, name)
@@ -310,6 +315,7 @@ def parquet_table(
 
 
 def layout_of(path: str, separator: str | None, decimal: str) -> Layout:
+    """Return the checked layout of a file, with the separator that its name implies."""
     check_choice("decimal", decimal, SEPARATORS)
     if separator is None:
         is_tsv = path.removesuffix(".gz").endswith(".tsv")
@@ -335,6 +341,7 @@ def _content(path: str) -> tuple[str, bytes]:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
+    """Raise errors about damaged or invalid text as ValueErrors that name the file."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeError, csv.Error) as error:
@@ -342,6 +349,7 @@ def unreadable(path: str) -> Iterator[None]:
 
 
 def _holds_numbers(column: Any) -> bool:
+    """Return whether a column of Parquet holds numbers and missing values only."""
     a = as_array(column, "a column")
     return a.dtype.kind in "biuf" or (
         a.dtype.kind == "O"
@@ -366,10 +374,12 @@ def _check_width(
 
 
 def _default_names(width: int) -> tuple[str, ...]:
+    """Return the names of the columns of a table without a header."""
     return (*default_names(width - 1), "y")
 
 
 def _header(path: str, rows: list[list[str]]) -> tuple[str, ...]:
+    """Return the names in the first row; ValueError if one is empty or repeated."""
     names = tuple(rows[0])
     for j, name in enumerate(names):
         if not name:
@@ -382,10 +392,11 @@ def _header(path: str, rows: list[list[str]]) -> tuple[str, ...]:
 
 
 def _starts_with_header(rows: list[list[str]], layout: Layout) -> bool:
+    """Return whether the first row is a header, judged by itself and the last row."""
     first, last = ([_reads_as_float(c, layout) for c in rows[i]] for i in (0, -1))
     if not any(first):
         return True
-    # A word above a word, or a gap in a line of numbers, is data.
+    # A string above a string, or a missing value in a line of numbers, is data.
     return any(
         below and not (number or is_gap(cell))
         for cell, number, below in zip(rows[0], first, last, strict=True)
@@ -393,6 +404,7 @@ def _starts_with_header(rows: list[list[str]], layout: Layout) -> bool:
 
 
 def _reads_as_float(cell: str, layout: Layout) -> bool:
+    """Return whether a cell is a number."""
     try:
         float(cell.replace(layout.decimal, "."))
     except ValueError:

@@ -1,10 +1,10 @@
-"""Writes files: a regular file whole or not at all, and nothing else is ever replaced.
+"""Atomic writing of files: a regular file is replaced as a whole or not at all.
 
-What a name stands for decides. A regular file, or a name that is free, gets its content
-at once, when all of it has been written beside it. A pipe, a character device such as a
-terminal or /dev/null, and one of the descriptors of this process, such as /dev/stdout,
-are streams: they are sent the content. Anything else is refused. A symbolic link is
-followed, so that it stays one. An open binary file is a stream as well.
+The content of a regular file, or of a new one, is written to a temporary file beside
+it, which then takes its name. A pipe, a character device such as a terminal or
+/dev/null, and a descriptor of this process, such as /dev/stdout, are streams, to which
+the content is written at the end. An open binary file is a stream as well. Any other
+kind of path is an error. A symbolic link is followed, and remains a link.
 """
 
 import errno
@@ -19,20 +19,20 @@ from typing import IO, Any
 
 from .._input.checks import as_path, shown
 
-_CHUNK = 1 << 20  # bytes sent to a stream between two chances for Ctrl-C
+_CHUNK = 1 << 20  # bytes of one write to a stream; Ctrl-C is handled in between
 _FOLDERS_OF_DESCRIPTORS = ("/dev/fd", "/proc/{}/fd")  # {} is the process
 
 
 @contextmanager
 def writing(path: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
-    """Open a file that is written whole or not at all.
+    """Open a file that is written as a whole at the end of the context, or not at all.
 
-    After an error in the body, and before its end, the path is as it was. Raises
-    OSError if it cannot be written to, TypeError for an open file of text.
+    Until then, and after an error, the path is unchanged. Raises OSError if it cannot
+    be written to, and TypeError for an open text file.
     """
     if not isinstance(path, str | os.PathLike) and hasattr(path, "write"):
         try:
-            path.write(b"")  # before the work: it may be one of text, or closed
+            path.write(b"")  # raises at once for a text file or a closed file
         except TypeError:
             raise not_binary(path, "wb") from None
         content = io.BytesIO()
@@ -59,7 +59,7 @@ def writing(path: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def not_binary(file: Any, mode: str) -> TypeError:
-    """Return the error for an open file of text, or what is none at all."""
+    """Return the error for an argument that is no path and no binary file."""
     return TypeError(
         "path must be a path or a file that is open in binary mode, such as "
         f"open(name, {shown(mode)}), got {shown(file)}"
@@ -67,23 +67,19 @@ def not_binary(file: Any, mode: str) -> TypeError:
 
 
 def _opened(mode: int | None, path: str, flags: int) -> int:
-    """Open a new file, at no moment more accessible than `mode`."""
+    """Open a new file with no more permissions than `mode` at any moment."""
     return os.open(path, flags, 0o666 if mode is None else mode & 0o777)
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
-    """Raise OSError for a path that is seen not to be writable, before the work whose
-    result is to be written there.
-    """
+    """Raise OSError for a path that cannot be written to, before long computations."""
     _target(path)
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int | None:
-    """Return the descriptor of this process for which a path such as /dev/stdout
-    stands.
-    """
+    """Return the descriptor that a path such as /dev/stdout stands for, or None."""
     folders = [folder.format(os.getpid()) for folder in _FOLDERS_OF_DESCRIPTORS]
-    for _ in range(40):  # links, as many as the system follows
+    for _ in range(40):  # the system follows 40 links at most
         folder, name = os.path.split(path)
         if os.path.realpath(folder) in folders and name.isdecimal():
             return int(name)
@@ -126,8 +122,10 @@ def _target(path: Any) -> tuple[Path, bool]:
 
 
 def _send(content: memoryview, target: Path) -> None:
-    """Write to a stream, to a descriptor where it is: a file opened anew by its name
-    would be written from its beginning.
+    """Write to a stream.
+
+    A descriptor is duplicated: opened by its name, a redirected file would be written
+    from its beginning.
     """
     number = descriptor_of(target)
     with open(target if number is None else os.dup(number), "wb", buffering=0) as file:
@@ -135,7 +133,8 @@ def _send(content: memoryview, target: Path) -> None:
 
 
 def _write_all(content: memoryview, file: Any) -> None:
+    """Write everything to an open file, in chunks."""
     for start in range(0, len(content), _CHUNK):
         chunk = content[start : start + _CHUNK]
-        while chunk:  # a stream may take a part
+        while chunk:  # a stream may accept a part only
             chunk = chunk[file.write(chunk) or 0 :]

@@ -1,4 +1,4 @@
-"""`basis=`: the rows that carry a model of low rank."""
+"""Validation of the argument `basis=`: the basis rows, or the way to choose them."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class BasisChoice:
 
 
 def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> BasisChoice:
-    """Return the checked `basis` of a fit to n rows of d columns, which may be many.
+    """Return the checked `basis` of a fit to n rows of d columns.
 
-    A float is a share of the trace of the kernel matrix, or of the rows. Any other
-    value raises ValueError or TypeError.
+    A float is a share of the trace of the kernel matrix or, if `share_of` is given, a
+    share of so many rows. Raises ValueError or TypeError for an invalid value.
     """
     if isinstance(basis, str):
         check_choice("basis as a word", basis, ("auto",))
@@ -72,20 +72,22 @@ def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> Basi
 
 
 def _copied(rows: Matrix) -> Matrix:
+    """Return a copy of rows."""
     return rows.rows(slice(None)) if isinstance(rows, CSR) else rows.copy()
 
 
 def _has_two_dimensions(basis: Any) -> bool:
+    """Return whether a `basis` is a matrix of rows."""
     if not hasattr(basis, "ndim"):
         basis = as_array(basis, "basis")
     return bool(basis.ndim == 2)
 
 
 def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
-    """Return a checked `basis` for n rows: a count, a share in (0, 1], or the
-    increasing numbers of rows, (m,).
+    """Return a checked `basis` for n rows.
 
-    Any other value raises ValueError.
+    It is a count, a share in (0, 1], or the increasing numbers of rows, (m,). Raises
+    ValueError for any other value.
     """
     if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
         rule = "a count, a share of the rows or a vector of row numbers"
@@ -96,10 +98,12 @@ def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
 
 
 def _share(basis: Any) -> float:
+    """Return a share in (0, 1]."""
     return check_real("basis as a share", basis, lambda v: 0 < v <= 1, "in (0, 1]")
 
 
 def _row_numbers(basis: Any, n: int, rule: str) -> np.ndarray:
+    """Return distinct row numbers below n, increasing; `rule` is for the message."""
     rows = as_array(basis, "basis")
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
         raise ValueError(f"basis must be {rule}, got {shown(basis)}")

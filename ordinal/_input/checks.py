@@ -1,6 +1,8 @@
-"""Arguments that are numbers, choices, flags or generators: a bad one is a ValueError,
-whatever its type, that names the argument, the rule and the value. An unknown
-keyword is a TypeError that suggests the one that may have been meant.
+"""Validation of arguments that are numbers, choices, flags or random generators.
+
+An invalid argument raises a ValueError, also for a wrong type, that names the argument,
+the rule and the value. An unknown keyword argument raises a TypeError that suggests a
+similar one.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -20,16 +22,18 @@ _LARGEST = float(np.finfo(np.float64).max)
 LEAST, MOST = 1e-50, 1e50  # bounds of a factor, so that products of three are finite
 _WIDTH, _LIST_WIDTH = 80, 240  # most characters of a value and of a list in a message
 
-# Types that Python and numpy count among the integers, but that are not numbers here.
+# Types that are integers for Python and numpy, but not numbers here.
 NO_NUMBERS = (bool, np.timedelta64)
 
 
 def check_positive(name: str, value: Any) -> float:
+    """Return the value as a float if it is positive and finite."""
     rule = "a positive finite number"
     return check_real(name, value, lambda v: 0 < v < math.inf, rule)
 
 
 def check_nonnegative(name: str, value: Any) -> float:
+    """Return the value as a float if it is finite and >= 0."""
     rule = "a finite number >= 0"
     return check_real(name, value, lambda v: 0 <= v < math.inf, rule)
 
@@ -43,17 +47,19 @@ def check_factor(name: str, value: Any, most: float = MOST) -> float:
 
 
 def check_factor_or_zero(name: str, value: Any) -> float:
+    """Return the value as a float if it is 0 or as `check_factor` requires."""
     return check_nonnegative(name, value) and check_factor(name, value)
 
 
 def check_share(name: str, value: Any) -> float:
+    """Return the value as a float if it is between 0 and 1."""
     return check_real(name, value, lambda v: 0 < v < 1, "a number between 0 and 1")
 
 
 def check_real(
     name: str, value: Any, holds: Callable[[float], bool], rule: str
 ) -> float:
-    """Return the value as a float if a rule holds for it, which it must not for NaN."""
+    """Return the value as a float if `holds` is true for it, but not for NaN."""
     number = as_real(value)
     if not holds(number):
         raise _broken(name, value, rule)
@@ -63,9 +69,7 @@ def check_real(
 def check_range(
     name: str, value: Any, check: Callable[[str, Any], float]
 ) -> tuple[float, float]:
-    """Return a pair (low, high), low < high, of numbers that pass a check of this
-    module.
-    """
+    """Return a pair (low, high), low < high, of numbers that each pass `check`."""
     if not isinstance(value, Sequence | np.ndarray) or len(value) != 2:
         raise _broken(name, value, "two numbers, (low, high)")
     low, high = (check(f"{name}[{i}]", end) for i, end in enumerate(value))
@@ -75,11 +79,13 @@ def check_range(
 
 
 def check_finite(name: str, value: Any) -> float:
+    """Return the value as a float if it is finite."""
     return check_real(name, value, math.isfinite, "a finite number")
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
-    # below what a kernel's counter can hold
+    """Return the value as an int if it is an integer >= `least`."""
+    # Kernels count in 64 bits.
     if not (_is_whole(value) and least <= value < 2**63):
         rule = "a positive integer" if least == 1 else f"an integer >= {least}"
         raise _broken(name, value, rule)
@@ -87,12 +93,14 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 
 def check_flag(name: str, value: Any) -> bool:
+    """Return the value as a bool if it is one."""
     if not isinstance(value, bool | np.bool_):
         raise _broken(name, value, "True or False")
     return bool(value)
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
+    """Raise ValueError unless the value is one of the allowed ones."""
     allowed = list(allowed)
     if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(map(repr, allowed))
@@ -175,7 +183,8 @@ def as_real_array(
 ) -> np.ndarray:
     """Return a new array of doubles, of the shape if one is given.
 
-    `of` says whose it is. What lies beyond the largest double is infinite.
+    `of` is appended to the message about a wrong shape. Numbers beyond the largest
+    double become infinite.
     """
     a = as_array(values, name)
     if a.dtype.kind == "O":
@@ -255,10 +264,12 @@ def enumerated(labels: Iterable[Any], at_most: int = 10) -> str:
 
 
 def _broken(name: str, value: Any, rule: str) -> ValueError:
+    """Return the error for a value that breaks a rule."""
     return ValueError(f"{name} must be {rule}, got {shown(value)}")
 
 
 def _is_whole(value: Any) -> bool:
+    """Return whether a value is an integer, but no boolean or time."""
     return isinstance(value, numbers.Integral) and not isinstance(value, NO_NUMBERS)
 
 
@@ -288,7 +299,7 @@ _OURS = {
 _INSTEAD = {
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
     "dask as X for several; `select` and `nested` take executor=",
-    # of a path; every function that fits one model has it
+    # Fits of a path lack it; every function that fits one model has it.
     "preprocess": "fit a Standardizer or a TablePreprocessor to X, and pass its "
     "transform(X)",
 }
@@ -296,8 +307,9 @@ _SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
 
 
 def with_suggestions(function: Function) -> Function:
-    """Decorate a function so that its TypeError for an unknown keyword argument says
-    which one may have been meant. Signature, docstring and type stay the same.
+    """Make the TypeError of a function for unknown keyword arguments suggest a name.
+
+    Signature, docstring and type of the function stay the same.
     """
     known = signature(function).parameters
     assert all(p.kind is not Parameter.VAR_KEYWORD for p in known.values())

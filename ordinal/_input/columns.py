@@ -1,8 +1,8 @@
-"""Tables column by column: their names, and what stands in them as numbers.
+"""Columns of tables: their names, and their values as numbers.
 
-A data frame is anything with `columns` that gives one of them by `X[name]`, as pandas,
-polars and pyarrow do, none of which is imported. An array of objects is read in the
-same way, its columns by number.
+A data frame is any object with `columns`, each of which `X[name]` returns, as in
+pandas, polars and pyarrow, none of which is imported. An array of objects is read in
+the same way, with columns by number.
 """
 
 import datetime
@@ -31,10 +31,11 @@ from .sparse import is_sparse, read_only
 Categories = tuple[np.ndarray | None, ...]  # per column; None for numbers
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
-_MAX_WORDS = 20  # strings up to which their number may exceed half of the rows
+_MAX_STRINGS = 20  # distinct strings that may exceed half of the rows
 
 
 def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame; TypeError for a lazy one."""
     if hasattr(type(X), "collect"):  # a lazy frame has no columns before a query
         raise TypeError(
             f"X must hold its rows, got a lazy {type(X).__name__}: pass X.collect()"
@@ -62,7 +63,8 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
 
 def _keys(X: Any) -> Iterable[Any]:
     """Return the keys of the columns of a data frame."""
-    # `columns` of pyarrow are their values; pandas may have a column "column_names"
+    # In pyarrow, `columns` are values. The attribute is looked up in the class, because
+    # a data frame of pandas may have a column called "column_names".
     by_name = hasattr(type(X), "column_names")
     keys: Iterable[Any] = X.column_names if by_name else X.columns
     return keys
@@ -169,16 +171,13 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
     categories: list[np.ndarray | None] = []
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         declared = categories_of(column)
-        is_category = j in chosen or declared is not None or _holds_words(column)
+        is_category = j in chosen or declared is not None or _holds_strings(column)
         categories.append(_categories(column, declared, name) if is_category else None)
     return tuple(categories)
 
 
 def check_categorical(categorical: Any) -> tuple[str | int, ...]:
-    """Return the columns that the caller declares categorical, as a list.
-
-    Raises ValueError unless they are given as a sequence.
-    """
+    """Return the argument `categorical` as a tuple; ValueError unless a sequence."""
     if not can_be_listed(categorical):
         raise ValueError(
             "categorical must be a sequence of columns by name or number, got "
@@ -194,7 +193,7 @@ def check_words(where: str, words: Sequence[str], remedy: str) -> None:
     that are not missing.
     """
     distinct = len(set(words))
-    if distinct > max(_MAX_WORDS, len(words) / 2):
+    if distinct > max(_MAX_STRINGS, len(words) / 2):
         raise ValueError(
             f"{where}: {distinct} different strings in {len(words)} rows, such as "
             f"{shown(words[0])}; {remedy}"
@@ -204,13 +203,14 @@ def check_words(where: str, words: Sequence[str], remedy: str) -> None:
 def _check_columns(
     names: Sequence[str], columns: Sequence[Any], kept: Collection[str | int]
 ) -> None:
-    """Check the strings in the columns of a training table that are not `kept`.
+    """Raise ValueError for columns of a training table whose strings identify rows.
 
-    Values of a categorical type are categories because the caller has said so.
+    Columns that are `kept` or of a categorical type are not checked: the caller has
+    declared them categorical.
     """
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         known = j in kept or name in kept or categories_of(column) is not None
-        if not known and _holds_words(column):
+        if not known and _holds_strings(column):
             check_words(
                 f"column {shown(name)} of X",
                 [value for value in _values(column) if not is_missing(value)],
@@ -242,7 +242,7 @@ def read_frame(
     if isinstance(X, Frame) and (wanted is None or wanted == X.names):
         return X
     names, columns = _named_columns(X, wanted, empty)
-    if wanted is not None and not names:  # the formula "y ~ 1" has no columns
+    if wanted is not None and not names:  # as for the formula "y ~ 1"
         return Frame(np.empty((len(X), 0)), (), (), ())
     check_shape((len(columns[0]), len(columns)), empty=empty)
     if kept is not None:
@@ -285,7 +285,7 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
     if isinstance(column, Column):
         return column.values, column.labels, column.kind
     declared = categories_of(column)
-    if declared is None and not _holds_words(column):
+    if declared is None and not _holds_strings(column):
         values = numbers_of(column, f"column {shown(name)} of X")
         finite = ~np.isinf(values)
         check_entries(f"column {shown(name)} of X", values, finite, "be finite or NaN")
@@ -344,10 +344,10 @@ def check_shape(
         )
 
 
-def _holds_words(column: Any) -> bool:
-    """Return whether a column holds strings, and nothing else but missing values."""
+def _holds_strings(column: Any) -> bool:
+    """Return whether a column holds strings only, apart from missing values."""
     if isinstance(column, Column):
-        return False  # by its dtype
+        return False  # its kind says whether it is categorical
     a = as_array(column, "a column")
     if a.dtype.kind not in "OT":
         # In an array of text, numeric columns are text, too.
@@ -360,6 +360,7 @@ def _holds_words(column: Any) -> bool:
 
 
 def _values(column: Any) -> list[Any]:
+    """Return the values of a column as Python objects."""
     values: list[Any] = as_array(column, "a column").tolist()
     return values
 
@@ -380,6 +381,7 @@ def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
 
 
 def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
+    """Return positions of the values among labels, (n,); NaN for all other values."""
     if isinstance(column, Column):
         return column.places(labels)
     code = {label: float(k) for k, label in enumerate(labels.tolist())}
@@ -411,7 +413,7 @@ def read_table(X: Any, names: Sequence[str] | None, n_features: int) -> Frame:
         If X lacks a column, has another width, or is sparse.
     """
     frame = read_frame(X, names, empty=True)
-    if n_features or names is None:  # a formula without columns has neither
+    if n_features or names is None:  # a formula may have no columns at all
         check_shape(frame.shape, n_features, empty=True)
     return frame
 
@@ -450,19 +452,20 @@ def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
         values = a.tolist()
         for row, value in enumerate(values):
             if not (is_missing(value) or isinstance(value, _NUMBERS)):
-                raise _no_number(name, value, row, of_table and _holds_words(column))
+                raise _no_number(name, value, row, of_table and _holds_strings(column))
         a = np.array([np.nan if is_missing(v) else to_double(v) for v in values])
     if a.dtype.kind not in "biuf" or a.ndim != 1:
         times = a.dtype.kind in "mM"
         value = (a[0] if times else a.tolist()[0]) if a.size else a
-        raise _no_number(name, value, 0, of_table and _holds_words(column))
-    with np.errstate(over="ignore"):  # of long doubles, refused with what is infinite
+        raise _no_number(name, value, 0, of_table and _holds_strings(column))
+    with np.errstate(over="ignore"):  # long doubles may overflow; callers check that
         return a.astype(np.float64)
 
 
-def _no_number(name: str, value: Any, row: int, words: bool) -> TypeError:
+def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
+    """Return the error for a value that is no number, with a remedy if one is known."""
     needs = ""
-    if words:
+    if of_strings:
         needs = "; words need ordinal.preprocessing.TablePreprocessor"
     elif isinstance(value, (*_TIMES, np.datetime64, np.timedelta64)):
         needs = "; make numbers of dates, such as the days since one, or the month"

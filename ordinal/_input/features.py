@@ -1,4 +1,4 @@
-"""Whatever holds rows of features becomes a matrix that a solver can trust."""
+"""Validation of features: arrays, data frames and sparse matrices become matrices."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -127,6 +127,7 @@ def read_rows_of(X: Any, feature_names: tuple[str, ...] | None) -> Frame | CSR:
 
 
 def _frame_of_numbers(X: Any, dtype: np.dtype[Any]) -> Frame:
+    """Return the frame of a matrix that has this dtype."""
     values = cast(np.ndarray, read_features(X, missing=True))
     return Frame.of_numbers(values, None, number_kind(dtype))
 

@@ -1,11 +1,11 @@
-"""Rules of the fields of records, declared beside the field and checked on loading.
+"""Rules for the fields of records, declared in annotations and checked on loading.
 
     coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
 
-An annotation says the type; what stands with it says the dtype, the shape and the rules
-of the values. Sizes have names. Within one object equal names are equal sizes, and
-"r-1" is one less than "r", so that arrays which do not belong together are found. A
-record that is annotated with `SHARED` has the sizes of the object that holds it.
+An annotation has the type, and as metadata the dtype, shape and rules of the values.
+Sizes have names. Within one object, equal names are equal sizes, and "r-1" is one less
+than "r", so that arrays that do not fit together are detected. A record annotated with
+`SHARED` shares the names of sizes with the object that holds it.
 """
 
 import dataclasses
@@ -55,6 +55,7 @@ class Rule(NamedTuple):
 
 
 def _is_threshold_like(a: np.ndarray) -> bool:
+    """Return whether an array is finite apart from infinite thresholds at its ends."""
     inner = np.flatnonzero(np.isfinite(a))
     if not inner.size:
         return False
@@ -79,7 +80,7 @@ THRESHOLDS = Rule(
 
 
 def finite_or(absent: float) -> Rule:
-    """Return the rule of one number per rank, which is `absent` for absent ranks."""
+    """Return the rule for one number per rank, which is `absent` for absent ranks."""
 
     def holds(a: np.ndarray) -> bool:
         known = np.isfinite(a)
@@ -110,6 +111,7 @@ def check_fields(cls: type, values: Mapping[str, Any]) -> None:
 
 
 def _check_fields(cls: type, values: Mapping[str, Any], sizes: _Sizes) -> None:
+    """Check values as `check_fields` does, given sizes that are known already."""
     hints = _hints(cls)
     for name, value in values.items():
         _check(value, hints[name], f"{cls.__name__}.{name}", sizes)
@@ -128,8 +130,8 @@ def _check(value: Any, hint: Any, where: str, sizes: _Sizes) -> None:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         _check(value, args[0], where, sizes)
-        for said in hint.__metadata__:
-            _hold(value, said, where, sizes)
+        for declared in hint.__metadata__:
+            _check_metadata(value, declared, where, sizes)
     elif origin is dict:
         for key, item in value.items():
             _check(item, args[1], f"{where}[{shown(key)}]", sizes)
@@ -172,28 +174,29 @@ def _is_of(value: Any, hint: Any) -> bool:
     )
 
 
-def _hold(value: Any, said: Any, where: str, sizes: _Sizes) -> None:
+def _check_metadata(value: Any, declared: Any, where: str, sizes: _Sizes) -> None:
     """Check dtype, shape and rules of a value that has the right type."""
-    if isinstance(said, Array):
-        _hold_array(value, said, where, sizes)
-    elif isinstance(said, Length):
-        _note(said.size, len(value), f"{where} has {len(value)} items", sizes)
-    elif isinstance(said, Size):
-        _note(said.size, value, f"{where} is {value}", sizes)
-    elif isinstance(said, Rule):
-        if not np.all(said.holds(np.asarray(value))):
+    if isinstance(declared, Array):
+        _check_array(value, declared, where, sizes)
+    elif isinstance(declared, Length):
+        _note(declared.size, len(value), f"{where} has {len(value)} items", sizes)
+    elif isinstance(declared, Size):
+        _note(declared.size, value, f"{where} is {value}", sizes)
+    elif isinstance(declared, Rule):
+        if not np.all(declared.holds(np.asarray(value))):
             got = f", got {shown(value)}" if isinstance(value, int | float) else ""
-            raise ValueError(f"{where} must {said.says}{got}")
-    elif said is SHARED:
+            raise ValueError(f"{where} must {declared.says}{got}")
+    elif declared is SHARED:
         _check_fields(type(value), field_values(value), sizes)
 
 
-def _hold_array(a: np.ndarray, said: Array, where: str, sizes: _Sizes) -> None:
-    by_kind = said.dtype.isalpha()
-    if (a.dtype.kind not in said.dtype) if by_kind else (a.dtype != said.dtype):
-        wanted = "a kind in " * by_kind + repr(said.dtype)
+def _check_array(a: np.ndarray, declared: Array, where: str, sizes: _Sizes) -> None:
+    """Check the dtype and the shape of an array."""
+    by_kind = declared.dtype.isalpha()
+    if (a.dtype.kind not in declared.dtype) if by_kind else (a.dtype != declared.dtype):
+        wanted = "a kind in " * by_kind + repr(declared.dtype)
         raise ValueError(f"{where} must have dtype {wanted}, got {a.dtype}")
-    names = said.shape.split()
+    names = declared.shape.split()
     if a.ndim != len(names):
         raise ValueError(
             f"{where} must have the shape ({', '.join(names)}), got {a.shape}"

@@ -1,9 +1,9 @@
-"""A table as one record: what a search keeps of a data frame, and sends to workers.
+"""Tables as arrays of numbers, independent of the library of the caller's data frame.
 
-Frames of pandas or polars are read once into a `Frame`. It is data alone, so that it
-can be sent to another process, told apart by its bytes and cut into rows, and it is
-asked for its columns as a data frame is, so that every fit and preprocessor reads it as
-they would have read the table of the caller.
+Data frames of pandas or polars are read once into a `Frame`, which consists of arrays:
+it can be sent to other processes, compared by its bytes and indexed by rows. Its
+columns are accessed as in a data frame, so that fits and preprocessors read it like the
+caller's table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .types import Index
 
 Kind = Literal["number", "whole", "truth", "category", "ordered"]
 _DTYPES = {"whole": np.int64, "truth": np.bool_}
-_LARGEST_WHOLE = 2.0**53  # up to which a double holds every whole number
+_LARGEST_WHOLE = 2.0**53  # doubles represent all integers up to it
 
 
 def number_kind(dtype: np.dtype[Any]) -> Kind:
@@ -122,8 +122,8 @@ class Frame:
     ) -> Frame:
         """Return a copy with other values in column j: numbers, or places among labels.
 
-        Numbers are kept as they are. The dtype that the column stood for is forgotten,
-        because a whole one would truncate what lies between two whole numbers.
+        A column of numbers becomes one of the kind "number", because an integer dtype
+        would truncate values between two integers.
         """
         changed, kinds, every = self.values.copy(), list(self.kinds), list(self.labels)
         changed[:, j], every[j] = values, labels
@@ -163,7 +163,7 @@ class Column:
         return made if dtype is None else made.astype(dtype)
 
     def labels_present(self) -> np.ndarray:
-        """Return its distinct values, in the order of the labels or increasing."""
+        """Return the distinct values, in the order of the labels or increasing."""
         present = np.unique(self.values[~np.isnan(self.values)])
         if self.labels is not None:
             return read_only(self.labels[present.astype(np.intp)])

@@ -1,4 +1,4 @@
-"""Labels of any kind, and the ranks that they stand for."""
+"""Validation of labels, and their ranks."""
 
 import math
 from typing import Any
@@ -42,6 +42,7 @@ def is_ordered(dtype: Any) -> bool:
 
 
 def _is_polars_categorical(dtype: Any) -> bool:
+    """Return whether a dtype is the Categorical of polars, which has no order."""
     return type(dtype).__name__ == "Categorical" and not hasattr(dtype, "ordered")
 
 
@@ -51,7 +52,8 @@ def read_labels(values: Any, name: str) -> np.ndarray:
     if a.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}")
     if a.dtype.kind in "UT" and not isinstance(values, np.ndarray):
-        a = np.array(values, dtype=object)  # numpy has turned [1, "a"] into strings
+        # numpy turns a list such as [1, "a"] into strings: read its values instead.
+        a = np.array(values, dtype=object)
     if a.dtype.kind in "OT":
         labels = a.tolist()
         lacking = [row for row, label in enumerate(labels) if is_missing(label)]
@@ -112,7 +114,7 @@ def ranks_of(
     y: np.ndarray, classes: np.ndarray, name: str = "y", argument: str = "classes"
 ) -> np.ndarray:
     """Return the position of every label among the classes, (n,) int32."""
-    # Python's own equality: exact between int64, uint64 and float64, and "1" != 1
+    # Equality as in Python: exact between int64, uint64 and float64, and "1" != 1.
     position = {label: k for k, label in enumerate(classes.tolist())}
     values, inverse = np.unique(y, return_inverse=True)
     of_value = [position.get(label, -1) for label in values.tolist()]

@@ -80,7 +80,7 @@ def read_distances(
             f"y_true and y_pred hold {least} and {most}, whose distances are too "
             "large to be summed: pass labels= to count ranks instead"
         )
-    # of integers differences are exact modulo 2^64
+    # Differences of integers are exact modulo 2^64.
     known = known.astype(np.float64 if known.dtype.kind == "f" else np.uint64)
     distance = known[np.maximum(a, p)] - known[np.minimum(a, p)]
     return distance.astype(np.float64), a, weight
@@ -97,7 +97,7 @@ def read_probabilities(
     of = f" for the rows of y_true and labels={listed(labels)}"
     P = as_real_array(proba, "proba", (a.size, labels.size), of)
     check_entries("proba", P, P >= 0, "be >= 0")
-    with np.errstate(over="ignore"):  # which is no sum of 1 either
+    with np.errstate(over="ignore"):  # an infinite sum raises an error below
         total = P.sum(axis=1)
     check_entries("rows of proba", total, abs(total - 1) <= 1e-3, "sum to 1")
     return a, P, weight

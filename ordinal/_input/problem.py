@@ -1,4 +1,4 @@
-"""Training data as a solver can trust it: features, ranks, classes and weights."""
+"""Validated training data: features, ranks, classes and weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HALF = np.finfo(np.float64).max / 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Validated training data: what a solver may assume without looking.
+    """Validated training data, which solvers need not check again.
 
     Attributes
     ----------
@@ -47,9 +47,7 @@ class Problem:
     feature_names: tuple[str, ...] | None = None
 
     def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
-        """Return the problem of the rows of these numbers; `share` multiplies their
-        weights.
-        """
+        """Return the problem of rows by number; `share` multiplies their weights."""
         left = 1.0 if share is None else share
         return replace(
             self,
@@ -140,7 +138,7 @@ class Problem:
             )
 
     def check_spans(self) -> None:
-        """Raise ValueError for a column whose range no double holds."""
+        """Raise ValueError for a column whose range exceeds the largest double."""
         X = self.X
         values = X.data if isinstance(X, CSR) else X
         if values.min(initial=0.0) > -_HALF and values.max(initial=0.0) < _HALF:
@@ -188,7 +186,7 @@ class Problem:
 
     @property
     def among_present(self) -> np.ndarray:
-        """Return the place of every class among those that are present, (r,)."""
+        """Return the position of every class among those that are present, (r,)."""
         present = self.present
         below = np.cumsum(present) - present
         last = np.count_nonzero(present) - 1
@@ -196,10 +194,10 @@ class Problem:
 
 
 def around_ranks(inner: np.ndarray, present: np.ndarray, r: int) -> np.ndarray:
-    """Return the r - 1 thresholds of all ranks from those between the ranks that are
-    present.
+    """Return the r - 1 thresholds of all ranks from those between present ranks.
 
-    -inf and +inf where no rank lies beyond; equal on both sides of an absent rank.
+    Thresholds beyond all present ranks are -inf or +inf, and those on the two sides of
+    an absent rank are equal.
     """
     out = np.full(r - 1, np.inf)
     out[: present[0]] = -np.inf

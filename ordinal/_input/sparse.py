@@ -1,6 +1,6 @@
-"""The little of a sparse matrix that the solvers need, so scipy stays optional.
+"""Sparse matrices in CSR form, so that scipy stays optional.
 
-Its matrices are immutable, as all records of this package: the base class is here.
+They are immutable like all records of this package, whose base class is here as well.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from .checks import shown
 
 
 class Immutable:
-    """Base of the frozen dataclasses with slots that users hold.
+    """Base class of frozen dataclasses with slots, with errors that say what to do.
 
-    The `__setattr__` that `dataclass` writes calls `super()` with the class before it
-    had slots, so that setting an unknown attribute ends in a TypeError about `super`.
+    The `__setattr__` that `dataclass` generates refers to the class before it had
+    slots, so that setting an unknown attribute would end in a TypeError about `super`.
     """
 
     __slots__ = ()
@@ -42,6 +42,7 @@ def _refuse_to_delete(self: Any, name: str) -> NoReturn:
 
 
 def _refuse(verb: str, made: Any, name: str) -> NoReturn:
+    """Raise FrozenInstanceError, with the way to make a changed copy."""
     if any(name == field.name for field in dataclasses.fields(made)):
         remedy = f"dataclasses.replace(..., {name}=...) returns a changed copy"
     else:
@@ -66,6 +67,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def _has_parts(X: Any) -> bool:
+    """Return whether X has the attributes of a CSR matrix."""
     return all(hasattr(X, part) for part in ("indptr", "indices", "data", "shape"))
 
 
@@ -76,7 +78,7 @@ class CSR(Immutable):
 
     Build one with `from_any`, which validates; the constructor trusts its arguments.
     The arrays are read-only views, so a matrix made by `from_any` may share memory
-    with its source. `rows` always copies: what a model keeps comes from there.
+    with its source. `rows` always copies, and models keep matrices made by it.
 
     Attributes
     ----------
@@ -129,7 +131,7 @@ class CSR(Immutable):
                 f"{nnz}, and {name} has {min(indices.size, data.size)}"
             )
         indptr = np.require(indptr, np.int64, ["C", "A"])
-        # scipy allows room for more entries behind the last row
+        # Matrices of scipy may have unused room behind the entries of the last row.
         indices, data = indices[:nnz], data[:nnz]
         bad = np.flatnonzero((indices < 0) | (indices >= d))
         if bad.size:
@@ -186,7 +188,10 @@ class CSR(Immutable):
         return sums.astype(np.float64)  # without entries numpy counts in integers
 
     def of_columns(self, held: np.ndarray) -> CSR:
-        """Return the matrix of some columns, increasing, which have all its entries."""
+        """Return the matrix of the columns `held`, which contain all entries.
+
+        The numbers of the columns increase.
+        """
         indices = np.searchsorted(held, self.indices).astype(np.int32)
         return CSR(self.data, indices, self.indptr, (len(self), max(1, held.size)))
 
@@ -199,7 +204,7 @@ class CSR(Immutable):
         w = weight[_row_of_entry(self.indptr)]
         mean = np.bincount(self.indices, w * self.data, minlength=d) / total
         held = w * (self.data - mean[self.indices]) ** 2
-        # rounding may leave a tiny negative weight where no entry is absent
+        # Rounding may leave a tiny negative weight where no entry is absent.
         absent = np.maximum(total - np.bincount(self.indices, w, minlength=d), 0)
         var = np.bincount(self.indices, held, minlength=d) + absent * mean**2
         return mean, var / total

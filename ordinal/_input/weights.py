@@ -16,7 +16,7 @@ from .checks import (
 )
 from .sparse import read_only
 
-_RATIO = 1e15  # beyond it, sums in double lose the lighter rows
+_RATIO = 1e15  # largest ratio of weights: sums in double lose lighter rows
 
 
 def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
@@ -49,7 +49,7 @@ def check_spread(name: str, weight: np.ndarray) -> None:
     The weights are >= 0, and one or more are positive. Their sum must lie between 1e-50
     and 1e50, and positive weights must not differ by more than a factor of 1e15.
     """
-    with np.errstate(over="ignore"):  # an infinite sum is refused
+    with np.errstate(over="ignore"):  # an infinite sum raises an error below
         total = weight.sum()
     if not LEAST <= total <= MOST:
         raise ValueError(
@@ -133,7 +133,7 @@ def check_cost(cost: Any, n_classes: int) -> np.ndarray:
 
 
 def optional_cost(cost: Any, n_classes: int) -> np.ndarray | None:
-    """Return what `check_cost` returns, or None without a cost."""
+    """Return the cost matrix as `check_cost` does, or None without a cost."""
     return None if cost is None else check_cost(cost, n_classes)
 
 
@@ -144,6 +144,7 @@ def absolute_cost(n_classes: int) -> np.ndarray:
 
 
 def _every_row(holds: np.ndarray, rule: str) -> None:
+    """Raise ValueError for the first row of a cost matrix that breaks a rule."""
     bad = np.flatnonzero(~holds.all(axis=1))
     if bad.size:
         raise ValueError(f"every row of cost {rule}; row {bad[0]} breaks this")

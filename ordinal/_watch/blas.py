@@ -1,13 +1,13 @@
 """One thread of numpy's BLAS while a fit runs.
 
-The threads of a BLAS wait for each other in loops that never give the processor away.
-A product of small matrices, of which a fit has thousands, then takes a hundred times as
-long as soon as another process wants a processor. Large products are shared by threads
-of ours, which wait without a processor (`_numerics/pool.py`), so that a fit needs no
-thread of the BLAS; and its last bits do not depend on how many of those there are.
+The threads of a BLAS wait for each other in busy loops. A product of small matrices, of
+which a fit has thousands, then takes a hundred times as long as soon as another process
+needs a processor. Large products are instead shared by threads of this package, which
+wait without using a processor (`_numerics/pool.py`). A fit thus needs no threads of the
+BLAS, and its last bits do not depend on their number.
 
-A BLAS whose number of threads cannot be set is left alone: Accelerate, whose threads
-wait as ours do, and any that exports none of the names below.
+A BLAS whose number of threads cannot be set is left as it is: Accelerate, whose threads
+wait without using a processor, and any that exports none of the names below.
 """
 
 import os
@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-# names of functions that get and set the number, in the order of the search
+# Names of functions that get and set the number, in the order of the search.
 _NAMES = [
     *(
         (f"{prefix}_get_num_threads{suffix}", f"{prefix}_set_num_threads{suffix}")
@@ -35,6 +35,8 @@ _NAMES = [
 
 
 class _Threads(NamedTuple):
+    """Functions of a BLAS that get and set its number of threads."""
+
     get: Callable[[], int]
     set: Callable[[int], Any]
 
@@ -46,7 +48,7 @@ def _threads() -> _Threads | None:
         import ctypes
     except ImportError:  # WebAssembly
         return None
-    # except on Windows, the search includes the libraries linked to a library
+    # Except on Windows, symbols are also found in the libraries linked to a library.
     linked = [np.linalg._umath_linalg.__file__]
     bundled = (Path(np.__file__).parents[1] / "numpy.libs").glob("*openblas*")
     for path in [*linked, *map(str, bundled)]:
@@ -66,6 +68,7 @@ _before: list[int] = []  # the number to restore, while the present number is on
 
 
 def _after_fork() -> None:
+    """Replace the lock in a child process, where a thread that held it is missing."""
     global _lock
     _lock = threading.Lock()
 

@@ -58,8 +58,10 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def _entered() -> tuple[FrameType, int]:
-    """Return the frame of the function of this package that a caller outside called,
-    and its stack level, which is 1 for the caller of this function.
+    """Return the outermost frame of this package, and its stack level.
+
+    It belongs to the function that a caller outside has called. The level of the caller
+    of this function is 1.
     """
     frame, level = sys._getframe(1), 1
     while (up := frame.f_back) is not None and _is_own(up):
@@ -68,6 +70,7 @@ def _entered() -> tuple[FrameType, int]:
 
 
 def _is_own(frame: FrameType) -> bool:
+    """Return whether a frame belongs to this package."""
     return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
@@ -110,9 +113,9 @@ def warn_of_separation(columns: Sequence[str], solver: str, remedy: str) -> None
 
 
 def filter_held(action: Literal["ignore", "always"]) -> None:
-    """Return a filter for warnings whose facts are also attributes of the models.
+    """Set the filter of warnings whose content is also an attribute of the models.
 
-    Searches and the command need not repeat them.
+    Searches and the command report these attributes, and ignore the warnings.
     """
     for category in (
         ConvergenceWarning,
@@ -193,9 +196,7 @@ class Convergence(Immutable):
 
     @classmethod
     def of_parts(cls, parts: Sequence["Convergence"]) -> "Convergence":
-        """Return the record of a fit that solved several problems, all to one
-        tolerance.
-        """
+        """Return the record of a fit that solved several problems to one tolerance."""
         several = isinstance(parts, Sequence) and len(parts) > 0
         if not several or not all(isinstance(part, Convergence) for part in parts):
             raise TypeError(f"parts must be records of fits, got {shown(parts)}")
@@ -261,10 +262,10 @@ class Convergence(Immutable):
 
 
 def of_ranks(parts: Sequence[Convergence], present: Iterable[bool]) -> Convergence:
-    """Return the record of a fit that solved a problem for each rank `present`, which
-    has training rows.
+    """Return the record of a fit that solved one problem per rank with training rows.
 
-    One without has converged, to nothing.
+    `present` says which ranks these are. A rank without training rows has a record of
+    zeros that has converged.
     """
     nothing = replace(
         parts[0], status=Status.CONVERGED, n_iter=0, violation=0.0, primal=0.0, dual=0.0
@@ -274,7 +275,5 @@ def of_ranks(parts: Sequence[Convergence], present: Iterable[bool]) -> Convergen
 
 
 def worse(whole: Convergence, fold: Convergence) -> Convergence:
-    """Return the record of a fit that also needed one of a fold: its own, unless the
-    fold alone fell short.
-    """
+    """Return the record of a fold if only the fold has not converged, else `whole`."""
     return fold if whole.converged and not fold.converged else whole

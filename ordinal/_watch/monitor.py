@@ -39,7 +39,7 @@ def never() -> bool:
 
 
 def _nothing() -> None:
-    """Report nothing, for a silent fit."""
+    """Do nothing: a silent fit has no progress line."""
 
 
 _watch = threading.local()
@@ -70,7 +70,7 @@ def check_cancelled() -> None:
 
     Computations that may take seconds call it between their blocks.
     """
-    getattr(_watch, "tell", _nothing)()
+    getattr(_watch, "report", _nothing)()
     if current()():
         raise OutOfTime
 
@@ -117,8 +117,9 @@ class Monitor:
         self._blas = OneThread()
 
     def __enter__(self) -> Self:
-        self._around = getattr(_watch, "tell", _nothing)  # of an enclosing fit, if any
-        _watch.tell = _nothing if self._line is None else self._tell
+        # An enclosing fit, if any, reports again when this one has ended.
+        self._around = getattr(_watch, "report", _nothing)
+        _watch.report = _nothing if self._line is None else self._report
         self._small.__enter__()
         self._blas.__enter__()
         return self
@@ -126,7 +127,7 @@ class Monitor:
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self._blas.__exit__(None, None, None)
         self._small.__exit__(None, None, None)
-        _watch.tell = self._around
+        _watch.report = self._around
         if self._line is not None:
             ended = ", ".join(self._end) if kind is None else kind.__name__
             self._line.close(f"{self._begun()}: {ended}")
@@ -175,7 +176,7 @@ class Monitor:
         """
         n_iter += self._before
         if self._line is not None and self._line.due():
-            self._tell(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
+            self._report(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if not self._ended and (status := self._ask(n_iter, violation)) is not None:
             self._ended.append(status)
         return self.ended
@@ -236,16 +237,18 @@ class Monitor:
         """Write the end of the fit to the progress line."""
         self._end[:] = [str(convergence)]
 
-    def _tell(self, *progress: str) -> None:
+    def _report(self, *progress: str) -> None:
+        """Show the present stages on the progress line, if it is due."""
         if self._line is not None and self._line.due():
-            told = self._begun(), ", ".join(self._stages), *progress
-            self._line.show(": ".join(part for part in told if part))
+            parts = self._begun(), ", ".join(self._stages), *progress
+            self._line.show(": ".join(part for part in parts if part))
 
     def _begun(self) -> str:
         """Return the beginning of a line, which a narrow terminal still shows."""
         return f"{self.method}, {self.seconds:.1f} s"
 
     def _ask(self, n_iter: int, violation: float) -> Status | None:
+        """Return the status if the callback or the time limit ends the fit now."""
         seconds = self.seconds
         if self.callback is not None:
             state = State(self.method, int(n_iter), float(violation), self.tol, seconds)

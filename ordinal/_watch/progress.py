@@ -1,5 +1,5 @@
-"""One line that tells how far something is: rewritten in place on a terminal, beside a
-bar of tqdm in a notebook, and now and then where neither is, as in a file.
+"""Progress lines: rewritten in place on a terminal, beside a bar of tqdm in a notebook,
+and one line every few seconds elsewhere, as in a file.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .._input.checks import check_flag
 class Line:
     """Progress line, written to `stream` or to the present sys.stderr.
 
-    A text that comes too soon after another one is dropped, unless `close` shows it.
-    Nothing is looked up or written before the first text.
+    A text is dropped if the last one is too recent, except in `close`. The kind of the
+    stream is determined when the first text is due.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Line:
             self._stream.flush()
 
     def close(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """Show the last text for good; a patient line needs to have shown one."""
+        """Leave a last text on the line, unless a patient line has shown none."""
         if self._patient and not (self._opened and self._in_place):
             return
         if not self._opened:
@@ -85,6 +85,7 @@ class Line:
             self._stream.flush()
 
     def _open(self) -> None:
+        """Determine where texts are shown: in place, with a bar, or line by line."""
         self._opened = True
         notebook = in_notebook()
         terminal = self._stream is not None and self._stream.isatty()
@@ -97,6 +98,7 @@ class Line:
             self._bar = tqdm(bar_format="{bar}{desc}", leave=True)
 
     def _write(self, text: str, done: int, total: int | None) -> None:
+        """Write a text where `_open` has determined."""
         self._last = time.perf_counter()
         if self._bar is not None:
             if total != self._bar.total:
@@ -141,7 +143,7 @@ class Progress:
 
     def __init__(self, line: Line | None):
         self._line = line
-        self._done = self._known = 0  # fits done; those of them found in the store
+        self._done = self._stored = 0  # fits done; those of them found in the store
         self.total = 0
         self.best = ""
 
@@ -157,20 +159,21 @@ class Progress:
     def add(self, fits: int, stored: bool) -> None:
         """Count fits that are done, in this run or by an earlier one."""
         self._done += fits
-        self._known += fits * stored
+        self._stored += fits * stored
         if self._line is not None and self._line.due():
-            total, here = max(self.total, self._done), self._done - self._known
+            total, here = max(self.total, self._done), self._done - self._stored
             left = (total - self._done) * self._line.seconds / max(1, here)
             time = f"{duration(left)} left" if here else ""
-            self._line.show(self._told(total, time), self._done, total)
+            self._line.show(self._text(total, time), self._done, total)
 
     def close(self) -> None:
         """Leave the last text on the line."""
         if self._line is not None:
             time = f"{duration(self._line.seconds)} in all"
-            self._line.close(self._told(self._done, time), self._done, self._done)
+            self._line.close(self._text(self._done, time), self._done, self._done)
             self._line = None
 
-    def _told(self, total: int, time: str) -> str:
+    def _text(self, total: int, time: str) -> str:
+        """Return the text of the line."""
         parts = f"{self._done}/{total} fits", self.best, time
         return "  ".join(part for part in parts if part)
