@@ -29,7 +29,7 @@ from ordinal._cumulative.collinear import dependencies
 from ordinal._cumulative.separation import certificate, judged, moves
 from ordinal.linear.contrasts import Coding
 from ordinal.linear.expressions import columns_of, evaluate
-from ordinal.linear.training import parse_formula
+from ordinal.linear.formulas import parse_formula
 
 
 def houses():

@@ -8,13 +8,13 @@ With ranks y_i in 0..r-1, weights w_i of sum W, and a distribution function F,
     min  -(1/W) sum_i w_i log(F(eta_i,y_i) - F(eta_i,y_i - 1))
          + l1 |beta|_1 + l2/2 |beta|^2                                               (P)
 
-With F the logistic function this is the proportional odds model, POM: odds of y <= j
-change by the factor exp(-beta) with a unit of x, for all j alike. The columns n have a
-slope at each threshold ("nominal" effects: partial proportional odds), those of z
-change the spread of the latent variable ("scale" effects). For logit, probit, cloglog
-and loglog log(F(a) - F(b)) is concave in (a, b), so that (P) is convex where there are
-no scale effects, and its minimum the only one; for cauchit, and with scale effects, it
-may be a local one.
+With F the logistic function this is the proportional odds model, POM: one unit more of
+x changes the odds of y <= j by the factor exp(-beta), the same one for all j. The
+columns n have one slope per threshold ("nominal" effects: partial proportional odds).
+The columns z change the spread of the latent variable ("scale" effects). For logit,
+probit, cloglog and loglog, log(F(a) - F(b)) is concave in (a, b). (P) is then convex if
+there are no scale effects, and its minimum is the only one. For cauchit, and with scale
+effects, the minimum may be a local one.
 
 P. McCullagh, "Regression models for ordinal data", JRSS B 42:109-142, 1980, (2.1) to
 (6.1). B. Peterson, F. E. Harrell, "Partial proportional odds models for ordinal
@@ -23,25 +23,25 @@ log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R packa
 
 The modules of this package:
 
-    fit                    the functions that users call
-    training               formulas; training rows, categories, missing values
-    prepared               checked arguments and the design of a fit
-    expressions            arithmetic in formulas
-    contrasts              columns of categories as numbers
-    splines, monotone      smooth terms; increments of one sign
-    estimates              fields and remembered rows of what `fit_pom` returns
-    model                  what `fit_pom` and `fit_pom_path` return
-    inference, sandwich    standard errors and tests
-    odds, profile          tests of proportional odds; profiles
-    margins                average probabilities and marginal effects
+    fit                     the functions `fit_pom` and `fit_pom_path`
+    formulas, training      formulas; training rows and their missing values
+    prepared                checked arguments and the design of a fit
+    expressions             arithmetic in formulas
+    contrasts               coding of tables as numeric columns
+    splines, monotone       smooth terms; monotone effects
+    estimates               fields of the models, their predictors and training rows
+    model                   the models of `fit_pom` and `fit_pom_path`
+    inference, sandwich     standard errors, tests and tables; covariances
+    odds, profile           tests of proportional odds; profile likelihoods
+    margins                 average probabilities and marginal effects
     residuals, diagnostics  residuals, goodness of fit, influence of rows
-    ratio_loss, ratio      stopping ratio and adjacent categories models
-    log_gamma, flexible    the log-gamma link with an estimated shape
+    ratio_loss, ratio       stopping ratio and adjacent categories models
+    log_gamma, flexible     the log-gamma link with an estimated shape
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
-    mixed_profile          its search, and profiles of its parameters
-    mixed_margins          averages and marginal effects with random effects
-    random_terms           random effects in formulas and arrays
-    steps, comparisons     fits of some of the terms; tests of terms and of models
+    mixed_profile           its search, and profile likelihoods
+    mixed_margins           averages and marginal effects with random effects
+    random_terms            random effects in formulas and arrays
+    steps, comparisons      fits of some of the terms; tests of terms and of models
 """
 
 from .comparisons import LikelihoodRatio, Steps, anova, lr_test

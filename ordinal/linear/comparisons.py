@@ -1,5 +1,5 @@
-"""Tests and choices of terms, contrasts of levels, and likelihood ratio tests of nested
-models.
+"""Tests and stepwise selection of terms, contrasts of levels, and likelihood ratio
+tests of nested models.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._cumulative.fitting import likelihood_of
 from .._input.checks import check_choice, check_share, listed, shown
 from .._input.types import MatrixLike
 from .._model.printing import Table, html_record
@@ -27,8 +26,14 @@ from .._numerics.tails import (
 )
 from .._watch.convergence import ConvergenceWarning, warn
 from .diagnostics import Diagnostics
-from .estimates import check_likelihood, covariance_for, refit, remembered
-from .inference import Wald
+from .estimates import (
+    check_likelihood,
+    covariance_for,
+    refit_design,
+    remembered,
+    table_of_rows,
+)
+from .inference import Wald, tests_table
 from .steps import Criterion, Direction, TermFits, check_observed, search, single_terms
 
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]
@@ -50,7 +55,7 @@ class Steps(NamedTuple):
 
 
 class Comparisons(Diagnostics):
-    """Tests and choices of the terms of a cumulative model."""
+    """Tests and stepwise selection of the terms of a cumulative model."""
 
     __slots__ = ()
 
@@ -95,10 +100,10 @@ class Comparisons(Diagnostics):
         """
         check_choice("criterion", criterion, get_args(Criterion))
         check_observed(self, "drop1")
-        of = TermFits(self, "drop1")
-        start = of.start()
-        others = [of.without(start, [t]) for t in of.droppable(start.terms)]
-        return single_terms(of, start, others, criterion)
+        fits = TermFits(self, "drop1")
+        start = fits.start()
+        others = [fits.without(start, [t]) for t in fits.droppable(start.terms)]
+        return single_terms(fits, start, others, criterion)
 
     def add1(self, base: Sequence[str], *, criterion: Criterion = "aic") -> Table:
         """Test every term of this model by adding it to a smaller one.
@@ -136,10 +141,10 @@ class Comparisons(Diagnostics):
         """
         check_choice("criterion", criterion, get_args(Criterion))
         check_observed(self, "add1")
-        of = TermFits(self, "add1")
-        start = of.base(base, "base")
-        others = [of.with_term(start, t) for t in of.addable(start.terms)]
-        return single_terms(of, start, others, criterion)
+        fits = TermFits(self, "add1")
+        start = fits.base(base, "base")
+        others = [fits.with_term(start, t) for t in fits.addable(start.terms)]
+        return single_terms(fits, start, others, criterion)
 
     def step(
         self,
@@ -195,14 +200,14 @@ class Comparisons(Diagnostics):
         check_choice("direction", direction, get_args(Direction))
         check_choice("criterion", criterion, get_args(Criterion))
         check_observed(self, "step")
-        of = TermFits(self, "step")
-        kept = {*of.base(keep, "keep").terms}
-        if start is None:
-            here = of.base(keep, "keep") if direction == "forward" else of.start()
+        fits = TermFits(self, "step")
+        smallest = fits.base(keep, "keep")
+        if start is not None:
+            first = fits.base([*start, *keep], "start")
         else:
-            here = of.base([*start, *keep], "start")
-        end, table = search(of, here, kept, direction, criterion)
-        return Steps(of.model_of(end), table)
+            first = smallest if direction == "forward" else fits.start()
+        end, table = search(fits, first, {*smallest.terms}, direction, criterion)
+        return Steps(fits.model_of(end), table)
 
     def scale_test(self) -> Table:
         """Test whether each term changes the spread of the latent variable.
@@ -232,22 +237,21 @@ class Comparisons(Diagnostics):
         """
         covariance_for(self, "scale_test")
         fit = remembered(self, "scale_test")
-        loss, D = fit.loss, fit.loss.design
-        least, kept = loss.at(fit.x).value, D.split(fit.x)
-        found: dict[str, tuple[float, int]] = {}
+        D, least = fit.loss.design, fit.loss.at(fit.x).value
+        *others, own = D.split(fit.x)
+        names, chi2, dof = [], [], []
         for name, columns in self._features().items():
             scale = np.union1d(D.scale, columns)
-            if (dof := scale.size - D.scale.size) == 0:
+            if scale.size == D.scale.size:
                 continue
             zeta = np.zeros(scale.size)
-            zeta[np.isin(scale, D.scale)] = kept[3]
-            larger = replace(D, scale=scale)
-            x = np.concatenate([*(part.ravel() for part in kept[:3]), zeta])
-            end = refit(
-                likelihood_of(larger, loss.link, 0.0, loss.n_threads), x, "scale_test"
-            )
-            found[name] = max(0.0, 2 * D.total * (least - end.point.value)), dof
-        return _tests(found)
+            zeta[np.isin(scale, D.scale)] = own
+            x = np.concatenate([*(part.ravel() for part in others), zeta])
+            end = refit_design(fit, replace(D, scale=scale), x, "scale_test")
+            names.append(name)
+            chi2.append(max(0.0, 2 * D.total * (least - end.point.value)))
+            dof.append(scale.size - D.scale.size)
+        return tests_table(names, chi2, dof)
 
     def wald_test(self) -> Table:
         """Test the coefficients of each term jointly, by their covariance.
@@ -272,11 +276,10 @@ class Comparisons(Diagnostics):
         x2   2.42323   1 0.119548
         """
         b, V = self._location("wald_test")
-        found = {}
-        for name, columns in self._features().items():
-            own = np.flatnonzero(np.isin(self.location, columns))
-            found[name] = _wald(b[own], V[np.ix_(own, own)]), own.size
-        return _tests(found)
+        terms = self._features()
+        places = [np.isin(self.location, columns) for columns in terms.values()]
+        chi2 = [_wald(b[own], V[np.ix_(own, own)]) for own in places]
+        return tests_table(terms, chi2, [int(own.sum()) for own in places])
 
     def equality_test(self, names: Sequence[str]) -> Table:
         """Test whether some coefficients are equal (Wald's test).
@@ -320,7 +323,8 @@ class Comparisons(Diagnostics):
         C = np.zeros((len(own) - 1, b.size))
         C[:, own[0]] = 1
         C[np.arange(len(own) - 1), own[1:]] = -1
-        return _tests({" = ".join(names): (_wald(C @ b, C @ V @ C.T), len(C))})
+        chi2 = _wald(C @ b, C @ V @ C.T)
+        return tests_table([" = ".join(names)], [chi2], [len(C)])
 
     def contrasts(
         self, feature: str, *, adjust: Adjust = "tukey", level: float = 0.95
@@ -520,7 +524,9 @@ class Comparisons(Diagnostics):
         return self.coef, V[own, own]
 
     def _levels(self, feature: str) -> tuple[np.ndarray, int, dict[int, int]]:
-        """Return labels, the number of the reference, and places of coefficients."""
+        """Return the labels of a categorical term, the number of its reference level,
+        and the places in `coef` of the other levels by number.
+        """
         coding = self.coding
         terms = [] if coding is None else list(coding.columns_of_terms)
         if coding is None or feature not in terms:
@@ -551,36 +557,30 @@ class Comparisons(Diagnostics):
         return variable.labels, variable.reference, at
 
 
-def _tests(found: dict[str, tuple[float, int]]) -> Table:
-    """Return statistics and degrees of freedom by name, with their p-values."""
-    return Table(
-        {
-            "name": np.array(list(found), dtype=str),
-            "chi2": np.array([chi2 for chi2, _ in found.values()]),
-            "dof": np.array([dof for _, dof in found.values()], dtype=np.int64),
-            "p_value": np.array([chi2_tail(*test) for test in found.values()]),
-        }
-    )
-
-
 def _wald(b: np.ndarray, V: np.ndarray) -> float:
+    """Return the Wald statistic of b = 0, given its covariance V."""
     return float(b @ np.linalg.solve(V, b))
 
 
 def _adjusted(
     z: np.ndarray, k: int, adjust: Adjust, level: float
 ) -> tuple[np.ndarray, float]:
-    """Return adjusted p-values, and the half width of intervals in errors."""
+    """Adjust the p-values of all pairs of k levels for multiple comparisons.
+
+    Returns them, and the half width of the intervals in standard errors.
+    """
     m, p = z.size, normal_two_sided(z)
     if adjust == "none":
         return p, normal_margin(level)
     if adjust == "tukey":
+        # The range is of single variables, whose differences have variance 2.
         root = 2**0.5
         tails = [range_tail(root * abs(v), k) for v in z.tolist()]
         return np.array(tails), range_quantile(level, k) / root
     margin = normal_margin(1 - (1 - level) / m)
     if adjust == "bonferroni":
         return np.minimum(1.0, m * p), margin
+    # Holm: the smallest p-value is multiplied by m, the next one by m - 1, and so on.
     order = np.argsort(p)
     stepped = np.maximum.accumulate((m - np.arange(m)) * p[order])
     out = np.empty(m)
@@ -588,7 +588,7 @@ def _adjusted(
     return out, margin
 
 
-_LEAST_FALL = -1e-6  # of twice the log likelihood: rounding of two fits
+_ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
 
 
 class LikelihoodRatio(NamedTuple):
@@ -667,7 +667,7 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     _check_nested(smaller, larger)
     dof = larger.dof - smaller.dof
     chi2 = 2 * (larger.loglik - smaller.loglik)
-    if chi2 < _LEAST_FALL:
+    if chi2 < -_ROUNDING:
         warn(
             f"lr_test: the log likelihood of the larger model is {-chi2 / 2:.3g} "
             "below that of the smaller one: either the models are not nested or a "
@@ -737,24 +737,18 @@ def anova(*models: Any) -> Table:
     known = [models[k] for k in order]
     tests = [lr_test(a, b) for a, b in pairwise(known)]
     nothing = LikelihoodRatio(math.nan, 0, math.nan)
-    chi2, dof, p_value = zip(nothing, *tests, strict=True)
-    return Table(
-        {
-            "model": np.array(order) + 1,
-            "parameters": np.array([m.dof for m in known]),
-            "loglik": np.array([m.loglik for m in known]),
-            "aic": np.array([m.aic for m in known]),
-            "chi2": np.array(chi2),
-            "dof": np.array(dof),
-            "p_value": np.array(p_value),
-        }
+    names = "model", "parameters", "loglik", "aic", "chi2", "dof", "p_value"
+    return table_of_rows(
+        names,
+        [
+            (k + 1, model.dof, model.loglik, model.aic, *test)
+            for k, model, test in zip(order, known, [nothing, *tests], strict=True)
+        ],
     )
 
 
 def _check_nested(smaller: Wald, larger: Wald) -> None:
-    """Raise ValueError where the fields of the models show that the smaller one is no
-    case of the larger.
-    """
+    """Raise ValueError if fields of the models show that they are not nested."""
     ranks = [m.classes[m.observed] for m in (smaller, larger)]
     if not np.array_equal(*ranks):
         raise ValueError(
@@ -772,22 +766,21 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
             f"smaller and larger must have the same family, got {shown(families[0])} "
             f"and {shown(families[1])}"
         )
-    contained = "probit", "cloglog", "loglog"  # by the log-gamma link
-    flexible = larger.link == "log-gamma" and smaller.link in contained
-    if smaller.link != larger.link and not flexible:
+    contained = "probit", "cloglog", "loglog"  # special cases of the log-gamma link
+    is_contained = larger.link == "log-gamma" and smaller.link in contained
+    if smaller.link != larger.link and not is_contained:
         raise ValueError(
             "smaller and larger must have the same link, got "
             f"{shown(smaller.link)} and {shown(larger.link)}"
         )
-    freedom = "equidistant", "symmetric", "flexible"
-    if smaller.dof > larger.dof and freedom.index(larger.threshold) <= freedom.index(
-        smaller.threshold
-    ):
+    restricted_first = "equidistant", "symmetric", "flexible"
+    freedom = [restricted_first.index(m.threshold) for m in (smaller, larger)]
+    if smaller.dof > larger.dof and freedom[0] >= freedom[1]:
         raise ValueError(
             f"smaller has {smaller.dof} parameters and larger {larger.dof}: swap them, "
             "as in lr_test(smaller, larger)"
         )
-    if freedom.index(smaller.threshold) > freedom.index(larger.threshold):
+    if freedom[0] > freedom[1]:
         raise ValueError(
             f"smaller must be nested in larger, but it has {smaller.threshold} "
             f"thresholds and larger {larger.threshold} ones"

@@ -1,16 +1,16 @@
-"""Tables become columns of numbers, and do so again at prediction.
+"""Coding of tables as numeric columns, in a fit and again at prediction.
 
-A table's columns, or arithmetic of them, are the variables; a term is a product of
-variables, and gives the columns
+Variables are columns of the table, or arithmetic of them. A term is a product of
+variables, and its columns are all the products
 
     prod_k z_k,    z_k the numbers of variable k, or one of its indicators.
 
-A category has one indicator per level but for its reference (treatment contrasts), if
-the model has the term without it as well; otherwise one per level. The thresholds are
-the intercepts, so that the empty term always is in the model. This is R's rule, and it
-gives R's columns: `a * b` contrasts alone, `a + a:x` a slope of x for every level of
-`a`. Levels of the first variable vary fastest. An ordered category gets treatment
-contrasts as well, where R takes polynomials of its places.
+A categorical variable has an indicator for every level but the reference (treatment
+contrasts) if the model also contains the term without this variable, and otherwise for
+every level. The thresholds are the intercepts, so the model always contains the empty
+term. This is R's rule and gives R's columns: `a * b` has contrasts only, `a + a:x` a
+slope of x for every level of `a`. Levels of the first variable vary fastest. Ordered
+categories get treatment contrasts as well, where R uses polynomials of their ranks.
 """
 
 from __future__ import annotations
@@ -39,36 +39,53 @@ _Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
 
 
 class FormulaFactor(NamedTuple):
-    """A variable as a formula names it, before the table is known."""
-
-    name: str
-    source: str | None  # arithmetic of columns; None for the column itself
-    columns: tuple[str, ...]  # that it reads
-    is_category: bool = False  # whatever the column holds
-    reference: Any = None  # level; None for the one that the caller or the order names
-    contrasts: Contrasts = "treatment"
-    smooth: tuple[Kind, str] | None = None  # kind, and its options as text
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variable(Storable):
-    """One factor of the terms of a model.
+    """Variable of a formula, before the levels and knots are read from a table.
 
     Attributes
     ----------
     name : str
-        As the names of coefficients have it.
-    source : int or str
-        The column of the table, by number, or arithmetic of columns.
-    labels : array or None
-        Levels of a category in their order; None for numbers.
-    reference : int
-        The level, by number, of which contrasts have no indicator; 0 for numbers.
+        Name in those of coefficients.
+    source : str or None
+        Arithmetic of columns; None for a column itself.
+    columns : tuple of str
+        The columns that are read.
+    is_category : bool
+        Whether a numeric column is treated as categorical, too.
+    reference : object
+        Reference level of `C(x, Treatment(level))`; None for the default.
     contrasts : {"treatment", "fused", "monotone"}
-        Of a category: levels against the reference, or each against the one before, in
-        which case "monotone" demands coefficients of one sign.
+    smooth : (kind, options) or None
+        Spline or polynomial; the options are the text of a dict, as factors are hashed.
+    """
+
+    name: str
+    source: str | None
+    columns: tuple[str, ...]
+    is_category: bool = False
+    reference: Any = None
+    contrasts: Contrasts = "treatment"
+    smooth: tuple[Kind, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable(Storable):
+    """Variable of the terms of a model.
+
+    Attributes
+    ----------
+    name : str
+        Name in those of coefficients.
+    source : int or str
+        Number of a column of the table, or arithmetic of columns.
+    labels : array or None
+        Levels of a categorical variable in their order; None for a numeric one.
+    reference : int
+        Number of the reference level, which has no indicator; 0 for numbers.
+    contrasts : {"treatment", "fused", "monotone"}
+        Comparison of each level with the reference ("treatment") or with the previous
+        level. "monotone" constrains the coefficients to one sign.
     basis : Basis or None
-        Columns that are made of the numbers.
+        Spline or polynomial that expands the numbers to columns.
     """
 
     name: str
@@ -110,9 +127,10 @@ class Variable(Storable):
         return [k for k in range(size) if full or k != self.reference]
 
     def columns(self, values: np.ndarray, full: bool) -> list[np.ndarray]:
-        """Return the columns of numbers, or of the levels of categories.
+        """Expand values, (n,), to the columns of the variable.
 
-        ValueError if a basis is infinite at a number.
+        `full` asks for an indicator per level, the reference included. Raises
+        ValueError if a spline is infinite at a value.
         """
         if self.basis is not None:
             far = self.basis.first_beyond(values)
@@ -126,8 +144,8 @@ class Variable(Storable):
                 )
             with np.errstate(all="ignore"):  # reported below
                 made = self.basis.transform(values)
-            if not np.isfinite(made).all():
-                row = int(np.argmin(np.isfinite(made).all(axis=1)))
+            if not (finite := np.isfinite(made).all(axis=1)).all():
+                row = int(finite.argmin())
                 raise ValueError(
                     f"{shown(self.name)} is infinite at {values[row]:g} in row {row}"
                 )
@@ -146,16 +164,16 @@ class Coding(Storable):
     Attributes
     ----------
     formula : str or None
-        As the caller wrote it; None where every column of the table is a term.
+        Formula of the caller; None if every column of the table is a term.
     feature_names : tuple of (d,) str, or None
-        Columns that are read, and found by name; None for columns that go by position.
+        Names by which columns are found; None if they are found by position.
     n_features : int
-        How many columns are read, d.
+        Number of columns of the table, d.
     variables : tuple of Variable
     terms : tuple of tuples of int
         Numbers of the variables of each term.
     offsets : tuple of int
-        Variables, of numbers, whose sum is a known part of the score.
+        Numbers of the numeric variables whose sum is the offset.
 
     Examples
     --------
@@ -179,9 +197,8 @@ class Coding(Storable):
     def of_columns(
         cls, frame: Frame, reference: Mapping[str, Any] | None = None
     ) -> Coding:
-        """Return a term for every column of training rows; errors as `of_terms`."""
-        names = frame.shown_names
-        terms = [(FormulaFactor(name, None, (name,)),) for name in names]
+        """Make a term of every column of the training rows; errors as `of_terms`."""
+        terms = [(FormulaFactor(name, None, (name,)),) for name in frame.shown_names]
         return cls.of_terms(None, frame, terms, (), reference)
 
     @classmethod
@@ -193,21 +210,21 @@ class Coding(Storable):
         offsets: Sequence[FormulaFactor] = (),
         reference: Mapping[str, Any] | None = None,
     ) -> Coding:
-        """Return the terms of a formula, with the levels that these training rows have.
+        """Make the terms of a formula, with the levels and knots of training rows.
 
         Raises
         ------
         ValueError, TypeError
-            If `reference` is no mapping from columns of categories to levels that rows
-            have; if a category is asked for arithmetic; if two columns would have one
-            name.
+            If `reference` is no mapping from categorical columns to their levels, if
+            arithmetic uses a categorical column, or if two columns of the design would
+            have one name.
         """
         chosen = _check_reference(reference, frame.shown_names)
         factors = tuple(dict.fromkeys(chain(*terms, offsets)))
-        made = [_variable(factor, frame, chosen) for factor in factors]
+        variables = tuple(_variable(factor, frame, chosen) for factor in factors)
         coded = {
             factor.columns[0]
-            for factor, variable in zip(factors, made, strict=True)
+            for factor, variable in zip(factors, variables, strict=True)
             if variable.labels is not None
         }
         for name in chosen:
@@ -220,7 +237,7 @@ class Coding(Storable):
             formula=formula,
             feature_names=frame.names,
             n_features=frame.shape[1],
-            variables=tuple(made),
+            variables=variables,
             terms=tuple(tuple(number[f] for f in term) for term in terms),
             offsets=tuple(number[f] for f in offsets),
         )
@@ -229,12 +246,12 @@ class Coding(Storable):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """(D,) names of the columns of the design, such as "Infl[High]:size"."""
+        """Names of the columns of the design, (D,), such as "Infl[High]:size"."""
         return tuple(chain(*(names for _, names in self._named_terms())))
 
     @property
     def columns_of_terms(self) -> dict[str, range]:
-        """The columns of each term, by the name of the term, such as "Infl:size"."""
+        """Columns of the design by the name of their term, such as "Infl:size"."""
         found: dict[str, range] = {}
         end = 0
         for term, names in self._named_terms():
@@ -243,7 +260,7 @@ class Coding(Storable):
 
     @property
     def categories(self) -> tuple[np.ndarray | None, ...]:
-        """(d,) levels of the columns of categories of the table, None for numbers."""
+        """Levels of each column of the table, (d,); None for a numeric one."""
         labels: list[np.ndarray | None] = [None] * self.n_features
         for variable in self.variables:
             if isinstance(variable.source, int) and variable.labels is not None:
@@ -252,14 +269,14 @@ class Coding(Storable):
 
     @property
     def monotone(self) -> dict[str, tuple[Variable, range]]:
-        """The monotone terms, their variables and their columns."""
+        """Variables and columns of the monotone terms, by name."""
         terms = zip(self.columns_of_terms.items(), self.terms, strict=True)
         every = {name: (self.variables[of[0]], at) for (name, at), of in terms}
-        return {k: found for k, found in every.items() if found[0].contrasts[0] == "m"}
+        return {k: v for k, v in every.items() if v[0].contrasts == "monotone"}
 
     @property
     def columns_read(self) -> list[int]:
-        """Columns of the table that terms or offsets are made of, by number."""
+        """Numbers of the columns of the table that terms and offsets read."""
         names = self.feature_names or default_names(self.n_features)
         read: set[int] = set()
         for k in {*chain(*self.terms, self.offsets)}:
@@ -271,9 +288,7 @@ class Coding(Storable):
         return sorted(read)
 
     def reference_of(self, column: int) -> int:
-        """Return the level, by number, that others of a column of categories are held
-        against.
-        """
+        """Return the number of the reference level of a categorical column."""
         return next(
             v.reference
             for v in self.variables
@@ -281,12 +296,13 @@ class Coding(Storable):
         )
 
     def read(self, X: MatrixLike) -> Frame:
-        """Return the columns of a table that this reads.
+        """Return the columns of a table that the coding reads.
 
         Raises
         ------
         ValueError, TypeError
-            If X lacks a column, has another width or lacks values, or is sparse.
+            If X is sparse, lacks a column, has another number of columns or has missing
+            values.
         """
         warn_of_unnamed(X, self.feature_names)
         frame = read_table(X, self.feature_names, self.n_features)
@@ -301,13 +317,13 @@ class Coding(Storable):
         return frame
 
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """Return (n, D) float64, C-contiguous: the design of the rows of a table.
+        """Return the design of the rows of a table, (n, D) float64, C-contiguous.
 
         Raises
         ------
         ValueError, TypeError
-            As `read`; and if X holds a level that no training row has, anything but
-            numbers in a column of these, or what makes arithmetic infinite. The message
+            As `read`; also if X holds a level that no training row has, strings in a
+            numeric column, or numbers for which arithmetic is infinite. The message
             names the column.
         """
         frame = self.read(X)
@@ -319,9 +335,10 @@ class Coding(Storable):
         return made
 
     def offset(self, X: MatrixLike, more: ArrayLike | None = None) -> np.ndarray | None:
-        """Sum of the offsets of the formula and of others, (n,), or (n, T) where these
-        differ by threshold, None where there are none; errors as `transform` and
-        `read_offset`.
+        """Return the sum of the formula's offsets and of `more`, or None without any.
+
+        Its shape is (n,), or (n, T) if `more` differs by threshold. Errors are those of
+        `transform` and `read_offset`.
         """
         frame = self.read(X)
         known = [_numbers(self.variables[k], frame) for k in self.offsets]
@@ -334,11 +351,12 @@ class Coding(Storable):
     def _of(
         self, term: tuple[int, ...], values: dict[int, np.ndarray]
     ) -> Iterator[np.ndarray]:
-        """Return the columns of a term."""
-        parts: list[list[np.ndarray]] = []
-        for k, full in zip(term, self._full(term), strict=True):
-            parts.append(self.variables[k].columns(values[k], full))
-        # the last of itertools' product varies fastest, and here the first variable
+        """Yield the columns of a term, given the values of its variables."""
+        parts = [
+            self.variables[k].columns(values[k], full)
+            for k, full in zip(term, self._full(term), strict=True)
+        ]
+        # The first variable varies fastest, but in `product` the last one does.
         for factors in product(*reversed(parts)):
             column = factors[-1].astype(np.float64)
             for factor in factors[-2::-1]:
@@ -346,11 +364,12 @@ class Coding(Storable):
             yield column
 
     def _full(self, term: tuple[int, ...]) -> list[bool]:
-        """Return which variables of a term have an indicator for every level."""
+        """Return for each variable of a term whether every level has an indicator."""
         known = {frozenset[int](), *map(frozenset, self.terms)}
         return [frozenset(term) - {k} not in known for k in term]
 
     def _named_terms(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the name of each term, and the names of its columns."""
         for term in self.terms:
             parts = [
                 self.variables[k].shown_columns(full)
@@ -360,8 +379,9 @@ class Coding(Storable):
             yield ":".join(self.variables[k].name for k in term), names
 
     def _is_default_name(self, name: str) -> bool:
-        """Return whether default names have this one, without making them: a forged
-        number of features would fill the memory.
+        """Return whether a name is one of x1..xd.
+
+        They are not made, because d may be any number in a forged model file.
         """
         number = name[1:]
         return (
@@ -393,8 +413,8 @@ class Coding(Storable):
         if any(self.variables[k].labels is not None for k in self.offsets):
             raise ValueError("offsets must be numeric variables")
         for term in self.terms:
-            alone = len(term) == 1
-            if not alone and any(self.variables[k].contrasts[0] == "m" for k in term):
+            kinds = {self.variables[k].contrasts for k in term}
+            if len(term) > 1 and "monotone" in kinds:
                 raise ValueError("a monotone effect has no interactions: use fused()")
         check_distinct(self.column_names)
 
@@ -402,7 +422,7 @@ class Coding(Storable):
 def _check_reference(
     reference: Mapping[str, Any] | None, names: tuple[str, ...]
 ) -> Mapping[str, Any]:
-    """Return the caller's reference levels by the name of the column."""
+    """Return the reference levels that the caller chose, by the name of the column."""
     if reference is None:
         return {}
     if not isinstance(reference, Mapping):
@@ -419,7 +439,10 @@ def _check_reference(
 def _variable(
     factor: FormulaFactor, frame: Frame, chosen: Mapping[str, Any]
 ) -> Variable:
-    """Return a factor of a formula, with the levels that the rows of a table have."""
+    """Return the variable of a formula, with levels or knots from the training rows.
+
+    `chosen` holds the caller's reference levels by column.
+    """
     names, name = frame.shown_names, factor.columns[0]
     if factor.source is not None or factor.smooth is not None:
         for name in factor.columns:
@@ -451,6 +474,7 @@ def _variable(
 
 
 def _place(level: Any, labels: np.ndarray, argument: str) -> int:
+    """Return the number of a reference level, which an argument names."""
     known: list[Any] = labels.tolist()
     if level not in known:
         raise ValueError(
@@ -461,6 +485,7 @@ def _place(level: Any, labels: np.ndarray, argument: str) -> int:
 
 
 def _numbers(variable: Variable, frame: Frame) -> np.ndarray:
+    """Return the values of a variable, (n,): numbers, or places among its labels."""
     if isinstance(variable.source, int):
         return coded_column(frame, variable.source, variable.labels)
     names = frame.shown_names

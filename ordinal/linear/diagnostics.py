@@ -25,11 +25,11 @@ from .residuals import (
     read_rows,
     residuals_of,
 )
-from .sandwich import Middle, covariance_of
+from .sandwich import covariance_of
 
 
 class GoodnessAndInfluence(Wald):
-    """Goodness of fit, and influence of rows."""
+    """Goodness of fit and influence of rows, for all models of rows with ranks."""
 
     __slots__ = ()
 
@@ -119,9 +119,9 @@ class GoodnessAndInfluence(Wald):
         """
         covariance_for(self, "influence")
         fit = remembered(self, "influence")
-        middle = Middle("observed", None)
-        V = covariance_of(fit.loss, fit.loss.at(fit.x), middle)
-        assert V is not None  # as there is one of the model
+        # The step is one of the likelihood, also if the model has a sandwich.
+        V = covariance_of(fit.loss, fit.loss.at(fit.x))
+        assert V is not None  # because the model has a covariance
         rows = read_rows(self, "influence")
         parts_of = partial(self._row_parts, rows)
         found = influence_of(self, rows.rank.size, V, parts_of)
@@ -132,7 +132,7 @@ class GoodnessAndInfluence(Wald):
         return probabilities_of(self, rows)
 
     def _row_parts(self, rows: RankedRows, part: slice) -> RowParts:
-        """Return the slopes and curvatures of some rows for `influence`."""
+        """Return the derivatives of some rows' log-likelihoods for `influence`."""
         return ends_parts(self, rows, part)
 
 

@@ -1,11 +1,11 @@
 """Fields of a fitted cumulative model, its predictors, and its training rows.
 
-The rows are remembered while the model lives, for profiles and refits. They lie in a
-slot that is no field of the model, so that neither files nor pickles hold the rows, and
-equality and copies know nothing of them.
-
+A model refers to its training rows, for profiles and refits. The reference is a slot
+that is no field of the dataclass, so files, pickles and copies do not contain the rows,
+and comparisons of models ignore them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -21,6 +21,7 @@ from .._cumulative.design import (
     structure_of,
     threshold_parameter_names,
 )
+from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
 from .._cumulative.rowwise import ChunkedLikelihood, likelihood_in_memory
@@ -40,30 +41,31 @@ from .._input.frame import Frame
 from .._input.problem import around_ranks
 from .._input.sparse import CSR, read_only
 from .._model.model import Model
+from .._model.printing import Table
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, names_between
 from .._numerics.rows import matvec
-from .._watch.convergence import Convergence
+from .._watch.convergence import Convergence, ConvergenceWarning, Status, warn
 from .._watch.monitor import Monitor
 from .contrasts import Coding
 from .sandwich import CovarianceType
 
 TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood
 _MAX_ITER = 200
-_SAME_LOSS = 1e-8  # of the loss, relative to it, by which the rows are known again
+_SAME_LOSS = 1e-8  # relative change of the loss by which changed rows are noticed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitMemory:
-    """The loss of a fit and its minimum.
+    """Loss of a fit, with the training rows, and its minimum.
 
     Attributes
     ----------
     loss : Likelihood
     x : (p,) array
-        The minimum, in the parameters of the loss.
+        The minimum, in the units of the loss.
     frame : Frame or None
-        The table that a coding has made the columns of, if one has.
+        The training table, if a coding has made the columns from one.
     """
 
     loss: Likelihood
@@ -72,24 +74,24 @@ class FitMemory:
 
 
 class ModelWithRows(Model):
-    """A model that knows its training rows until it is saved or copied."""
+    """Model that refers to its training rows until it is saved or copied."""
 
     __slots__ = ("remembered",)
 
 
 def remember(model: ModelWithRows, fit: object) -> None:
-    """Give a model that was just made the rows it was made of."""
-    object.__setattr__(model, "remembered", fit)  # it is frozen otherwise
+    """Set the training rows of a new model, which is read-only otherwise."""
+    object.__setattr__(model, "remembered", fit)
 
 
 def remembered(model: Any, asked: str) -> FitMemory:
-    """Return the training rows of a model, as they were.
+    """Return the training rows of a model; messages name the method `asked`.
 
     Raises
     ------
     ValueError
-        The model came from a file, a pickle or a copy; its rows were read in chunks; or
-        they were changed.
+        If the model comes from a file, a pickle or a copy, if its rows were read in
+        chunks, or if they have been changed since the fit.
     """
     found: FitMemory | None = getattr(model, "remembered", None)
     if hasattr(model, "random"):  # its loss is of another kind
@@ -114,8 +116,24 @@ def remembered(model: Any, asked: str) -> FitMemory:
 
 
 def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
-    """Return the minimum of a loss near another one, from x."""
+    """Minimise a loss from a point near the minimum, for the method `asked`."""
     return minimize(loss, x, _MAX_ITER, Monitor(asked, TOL))
+
+
+def refit_design(fit: FitMemory, design: Design, x: np.ndarray, asked: str) -> Minimum:
+    """Fit another design of the same rows, with the link of a fit, from x."""
+    loss = likelihood_of(design, fit.loss.link, 0.0, fit.loss.n_threads)
+    return refit(loss, x, asked)
+
+
+def warn_unless_optimal(found: Minimum, asked: str, which: str) -> None:
+    """Warn if a fit that a method makes has stopped before its optimum."""
+    if found.status is not Status.CONVERGED:
+        warn(
+            f"{asked}: {which} ended with status {found.status.value}, "
+            f"{found.violation:.1e} standard errors from its optimum",
+            ConvergenceWarning,
+        )
 
 
 def fields_of_design(
@@ -127,9 +145,9 @@ def fields_of_design(
     ----------
     design : Design
     observed : (r,) bool array
-        Which ranks have training rows.
+        Whether each rank has training rows.
     x : (p,) array
-        In the units of the design.
+        Parameters in the units of the design.
     in_order : bool
         Whether thresholds must not cross, as in cumulative models.
     """
@@ -139,7 +157,7 @@ def fields_of_design(
     crossings = np.zeros(observed.size - 1, dtype=np.int64)
     if in_order:
         crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
-        # with nominal effects or offsets by threshold, order is that at the rows
+        # With nominal effects or offsets by threshold, the order differs by row.
         if not (design.nominal.size or design.is_shifted):
             inner = np.maximum.accumulate(inner)
     return {
@@ -157,8 +175,10 @@ def fields_of_design(
 
 
 def null_loglik(loss: Likelihood) -> float:
-    """Log likelihood of the model without features: the same thresholds, offset and
-    link. Free thresholds without an offset give the ranks their shares.
+    """Return the log-likelihood of a fit without features.
+
+    Thresholds, offset and link are the same. Free thresholds without an offset give the
+    ranks their shares as probabilities, which takes no fit.
     """
     D = loss.design
     if D.offset is None and D.J.shape[1] == D.T:
@@ -180,14 +200,14 @@ def null_loglik(loss: Likelihood) -> float:
     return -D.total * refit(without, without.start(), "null_loglik").point.value
 
 
-_ROUNDING = 1e-9  # thresholds made from alpha by another processor differ by less
+_ROUNDING = 1e-9  # differences between processors in thresholds computed from alpha
 
 
-# Types of fields are no text here (`annotations` of `__future__`): the classes made of
-# this one would look their names up in other modules.
+# This module does not import `annotations` from `__future__`: they would be strings,
+# whose names would be looked up in the modules of the subclasses.
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Estimates(Thresholds, ModelWithRows):
-    """The fields of a `PomModel`, which says what they are, and their names."""
+    """Fields of a `PomModel`, which documents them, and their names."""
 
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     n_features: Annotated[int, Size("d")]
@@ -216,7 +236,7 @@ class Estimates(Thresholds, ModelWithRows):
     n_missing: Annotated[int, NONNEGATIVE]
     separated: Annotated[np.ndarray, Array("i8", "_")]
     convergence: Convergence
-    # whether the fit had offsets by threshold
+    # Whether the fit had offsets by threshold.
     shifted: bool = field(default=False, kw_only=True)
 
     def _check(self) -> None:
@@ -242,15 +262,15 @@ class Estimates(Thresholds, ModelWithRows):
             raise ValueError(f"covariance must have {p} rows, one a parameter")
 
     def _check_thresholds(self, inner: np.ndarray) -> None:
-        """Raise ValueError unless the thresholds are those that alpha makes."""
+        """Raise ValueError unless the thresholds are J alpha, `inner`, at all ranks."""
         theta = self.thresholds
-        if not self.may_cross:  # order is else that at the rows
+        if not self.may_cross:
             inner = np.maximum.accumulate(inner)
             if (theta[1:] < theta[:-1]).any():
                 raise ValueError("thresholds must not fall without nominal effects")
         made = around_ranks(inner, np.flatnonzero(self.observed), self.classes.size)
-        room = _ROUNDING * np.abs(self.alpha).max()
-        if not np.allclose(theta, made, rtol=_ROUNDING, atol=room):
+        atol = _ROUNDING * np.abs(self.alpha).max()
+        if not np.allclose(theta, made, rtol=_ROUNDING, atol=atol):
             raise ValueError("thresholds must be those that alpha and observed make")
 
     def _summary(self) -> dict[str, str]:
@@ -259,7 +279,7 @@ class Estimates(Thresholds, ModelWithRows):
             lines["penalties"] = _penalties_of(self)
         lines["coef"] = _few(self.coef_names, self.coef)
         lines["thresholds"] = _few(self.threshold_names, self.thresholds)
-        # with slots, dataclass makes a second class, which super() does not know
+        # dataclass(slots=True) makes a second class, which super() does not know.
         return lines | super(Estimates, self)._summary()
 
     @property
@@ -314,6 +334,7 @@ class Estimates(Thresholds, ModelWithRows):
         return tuple(self.column_names[j] for j in self._at_bound())
 
     def _at_bound(self) -> list[int]:
+        """Return the numbers of the columns `at_bound`."""
         monotone = {} if self.coding is None else self.coding.monotone
         every = [j for _, columns in monotone.values() for j in columns]
         return [j for j in every if j not in {*self.location.tolist()}]
@@ -344,19 +365,20 @@ class Estimates(Thresholds, ModelWithRows):
 
 
 def _few(names: tuple[str, ...], values: np.ndarray, at_most: int = 5) -> str:
-    """Return the first few of some numbers with their names."""
+    """Return the first few values with their names, as text."""
     shown = [f"{name} {v:.4g}" for name, v in zip(names, values.tolist(), strict=True)]
     more = f", ... ({len(shown)})" if len(shown) > at_most else ""
     return ", ".join(shown[:at_most]) + more if shown else "none"
 
 
 def _penalties_of(model: Estimates) -> str:
+    """Return the penalties of a fit as text, such as "l1=0.1"."""
     penalties = {"l1": model.l1, "l2": model.l2}
     return ", ".join(f"{name}={v:g}" for name, v in penalties.items() if v)
 
 
 def bias_of(model: Estimates) -> str:
-    """Return why the estimates are not those of maximum likelihood; "" if they are."""
+    """Return why the estimates do not maximise the likelihood, or "" if they do."""
     if model.l1 or model.l2:
         return (
             f"this model was fitted with {_penalties_of(model)}, which biases them; "
@@ -384,11 +406,14 @@ def bias_of(model: Estimates) -> str:
 
 
 class NoEstimatesError(ValueError, AttributeError):
-    """A statistic that a fit does not have: to `hasattr` its property is missing."""
+    """Error of a statistic that a fit does not have.
+
+    It is an AttributeError, so that `hasattr` returns False for such a property.
+    """
 
 
 def check_likelihood(model: Estimates, asked: str) -> None:
-    """Raise an error unless the estimates are those of maximum likelihood."""
+    """Raise NoEstimatesError unless the estimates maximise the likelihood."""
     if bias := bias_of(model):
         raise NoEstimatesError(
             f"{asked} needs estimates of maximum likelihood, and {bias}"
@@ -398,7 +423,7 @@ def check_likelihood(model: Estimates, asked: str) -> None:
 def covariance_for(model: Estimates, asked: str) -> np.ndarray:
     """Return the covariance of the estimates.
 
-    Raises ValueError if there is none, or if it does not describe their errors.
+    Raises NoEstimatesError if there is none, or if it does not describe their errors.
     """
     check_likelihood(model, asked)
     if model.covariance is None:
@@ -409,55 +434,61 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
     return model.covariance
 
 
-_FARTHEST = 700.0  # log spread, whose exponential is finite either way
+def table_of_rows(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
+    """Return a table from its rows, given the names of its columns."""
+    columns = zip(*rows, strict=True)
+    return Table({k: np.array(v) for k, v in zip(names, columns, strict=True)})
+
+
+_FARTHEST = 700.0  # log spread up to which exp of it and of its negative are finite
 
 
 def score(
     model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
 ) -> np.ndarray:
-    """Return x'beta plus the offset, (n,), or its mean over the thresholds; ValueError
-    if a score is infinite.
+    """Return x'beta plus the offset, (n,), for the design columns Z of some rows.
+
+    Of an offset by threshold the mean is added. Raises ValueError for infinite scores.
     """
-    f = _times(Z, model.location, model.coef)
+    f = _matvec(Z, model.location, model.coef)
     return finite_scores(f if offset is None else f + mean_offset(offset))
 
 
 def predictors(
     model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return eta_ij of (1) in `design` at the T thresholds between ranks that have
-    training rows, (n, T), and 1 / s_i, (n, 1).
+    """Return eta_ij of (1) in `design`, (n, T), and 1 / s_i, (n, 1).
+
+    The T thresholds are those between ranks that have training rows.
     """
-    cuts, f = thresholds_at(model, Z), _times(Z, model.location, model.coef)[:, None]
+    theta, f = thresholds_at(model, Z), _matvec(Z, model.location, model.coef)[:, None]
     if offset is not None:
         known = by_threshold(offset)
         if known.shape[1] > 1:
-            check_offset_columns(known, cuts.shape[1])
+            check_offset_columns(known, theta.shape[1])
         f = f + known
     finite_scores(f)
-    log_spread = _times(Z, model.scale, model.scale_coef)
+    log_spread = _matvec(Z, model.scale, model.scale_coef)
     unit = np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
-    with np.errstate(over="ignore"):  # whose limit is right
-        return (cuts - f) * unit, unit
+    with np.errstate(over="ignore"):  # infinite predictors have the right limits
+        return (theta - f) * unit, unit
 
 
 def thresholds_at(model: Estimates, Z: np.ndarray | CSR) -> np.ndarray:
-    """Return theta_j - n_i'nu_j of rows, (n, T), or (1, T) where it is the same for
-    all.
-    """
-    cuts = model.thresholds[np.flatnonzero(model.observed)[:-1]]
+    """Return theta_j - n_i'nu_j of rows, (n, T), or (1, T) without nominal effects."""
+    theta = model.thresholds[np.flatnonzero(model.observed)[:-1]]
     if not model.nominal.size:
-        return cuts[None]
-    nu = structure_of(model.threshold, cuts.size) @ model.nominal_coef
-    shift = [_times(Z, model.nominal, slopes) for slopes in nu]
-    return np.asarray(cuts - np.column_stack(shift))
+        return theta[None]
+    nu = structure_of(model.threshold, theta.size) @ model.nominal_coef
+    shift = [_matvec(Z, model.nominal, slopes) for slopes in nu]
+    return np.asarray(theta - np.column_stack(shift))
 
 
-def _times(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Return Z[:, columns] @ slopes; ValueError where that is not finite."""
+def _matvec(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Return Z[:, columns] @ slopes; raise ValueError unless it is finite."""
     if not columns.size:
         return np.zeros(len(Z))
     every = np.zeros(Z.shape[1])
     every[columns] = slopes
-    with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+    with np.errstate(over="ignore", invalid="ignore"):  # `finite_scores` reports it
         return finite_scores(matvec(Z, every))

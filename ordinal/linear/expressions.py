@@ -1,11 +1,11 @@
-"""Arithmetic of columns, kept as text: what a formula computes before a fit.
+"""Arithmetic of columns, stored as text: what a formula computes before a fit.
 
 A factor of a formula such as `np.log(size)` or `I(age > 50)` must be computed again at
-prediction, and a model file holds no code. Its text is therefore read as Python is, but
-evaluated here: numbers, columns, arithmetic, one comparison, and functions of a list.
-Each is a function of one row alone, so no rows of training need be remembered, and a
-text from a hostile file can do nothing else. Columns whose names are not Python's stand
-between backquotes.
+prediction, but a model file holds no code. Its text is therefore parsed by Python's
+`ast` and interpreted here: numbers, columns, arithmetic, single comparisons, and the
+functions in `FUNCTIONS`. All of them work row by row, so no training rows have to be
+stored, and the text of a hostile model file can do nothing else. Column names that are
+not Python identifiers stand between backquotes.
 """
 
 import ast
@@ -19,8 +19,9 @@ import numpy as np
 from .._input.checks import shown, to_double
 
 _LONGEST = 500  # characters of a text
-_DEEPEST = 200  # levels of its tree; each takes a frame of Python's stack
+_DEEPEST = 200  # levels of a syntax tree; each takes a frame of Python's stack
 _QUOTED = re.compile("`([^`]*)`")
+# A quoted name is no Python identifier: the parser sees this prefix and a number.
 _PLACEHOLDER = "_quoted_column_"
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -55,10 +56,10 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 
 
 def parsed(text: str) -> tuple[ast.expr, tuple[str, ...]]:
-    """Return the tree of a text as Python reads it, and the names that it has in
-    backquotes, by whose numbers placeholders stand for them;
+    """Return the syntax tree of an expression, and its column names in backquotes.
 
-    ValueError for no expression.
+    In the tree, placeholders with the numbers of the names stand for these names.
+    Raises ValueError for a text that is no expression, or too long or too deep a one.
     """
     quoted = tuple(_QUOTED.findall(text))
     numbers = iter(range(len(quoted)))
@@ -67,7 +68,7 @@ def parsed(text: str) -> tuple[ast.expr, tuple[str, ...]]:
         raise ValueError(f"{shown(text)} is longer than {_LONGEST} characters")
     try:
         tree = ast.parse(plain.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as error:  # ValueError: of a zero byte
+    except (SyntaxError, ValueError) as error:  # ValueError for a zero byte
         raise ValueError(f"{shown(text)} is not an expression: {error}") from error
     except (RecursionError, MemoryError):  # the parser's own stack is full
         raise _too_deep(text) from None
@@ -77,7 +78,7 @@ def parsed(text: str) -> tuple[ast.expr, tuple[str, ...]]:
 
 
 def without_quoted(text: str) -> str:
-    """Return a text without the names that it has in backquotes."""
+    """Return a text without its column names in backquotes."""
     return _QUOTED.sub("", text)
 
 
@@ -99,7 +100,7 @@ def _too_deep(text: str) -> ValueError:
 
 
 def column_name(node: ast.expr, quoted: tuple[str, ...]) -> str | None:
-    """Return the column that a node stands for, None for all other nodes."""
+    """Return the column that a node names, or None for any other node."""
     if not isinstance(node, ast.Name):
         return None
     number = node.id.removeprefix(_PLACEHOLDER)
@@ -108,7 +109,7 @@ def column_name(node: ast.expr, quoted: tuple[str, ...]) -> str | None:
 
 
 def as_text(node: ast.expr, quoted: tuple[str, ...]) -> str:
-    """Return the text of a part of a tree, with names in backquotes."""
+    """Return a syntax tree as text again, with its column names in backquotes."""
     text = ast.unparse(node)
     for k in reversed(range(len(quoted))):  # 11 before 1
         text = text.replace(f"{_PLACEHOLDER}{k}", f"`{quoted[k]}`")
@@ -116,7 +117,7 @@ def as_text(node: ast.expr, quoted: tuple[str, ...]) -> str:
 
 
 def called(node: ast.expr) -> str | None:
-    """Return the name of the function that a node calls, that of a module left out."""
+    """Return the function that a node calls, without `np.`, or None for other nodes."""
     if not isinstance(node, ast.Call):
         return None
     function = node.func
@@ -126,38 +127,38 @@ def called(node: ast.expr) -> str | None:
 
 
 def compares(text: str) -> bool:
-    """Return whether an expression has a comparison, at which its value jumps."""
+    """Return whether an expression contains a comparison, whose value jumps."""
     return any(isinstance(node, ast.Compare) for node in ast.walk(parsed(text)[0]))
 
 
 def columns_of(text: str) -> tuple[str, ...]:
-    """Return the columns that a text reads, each once, in its order.
+    """Return the columns that an expression reads, each once, in order of appearance.
 
     Raises
     ------
     ValueError
-        For a text that is not such arithmetic.
+        If the text is not arithmetic that can be stored in a model.
     """
-    tree, quoted = parsed(text)
     names: dict[str, None] = {}
-    _walk(tree, quoted, text, names)
+
+    def note(name: str) -> np.float64:
+        names[name] = None
+        return np.float64(1)
+
+    _interpret(text, note)
     return tuple(names)
 
 
 def evaluate(text: str, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return (n,) float64: the text, computed row by row; NaN where a column is
-    missing.
+    """Evaluate an expression row by row, (n,) float64; NaN where a column is missing.
 
     Raises
     ------
     ValueError
-        As `columns_of`; and for a row whose columns are numbers and whose result is not
-        finite, such as the logarithm of 0.
+        As `columns_of`; also if the result is not finite in a row without missing
+        values, such as the logarithm of 0.
     """
-    tree, quoted = parsed(text)
-    columns_of(text)
-    with np.errstate(all="ignore"):  # reported below
-        found = _value(tree, quoted, columns)
+    found = _interpret(text, columns.__getitem__)
     n = len(next(iter(columns.values())))
     values = np.array(np.broadcast_to(found, n), dtype=np.float64)
     known = np.ones(n, dtype=bool)
@@ -167,30 +168,35 @@ def evaluate(text: str, columns: Mapping[str, np.ndarray]) -> np.ndarray:
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(f"{shown(text)} is {values[row]} in row {row} of X")
-    values[~known] = np.nan  # of a comparison with what is missing, which is False
+    values[~known] = np.nan  # a comparison with a missing value has given 0
     return values
 
 
-def _walk(
-    node: ast.expr, quoted: tuple[str, ...], text: str, names: dict[str, None]
-) -> None:
-    """Note the columns below a node; ValueError for what is no arithmetic."""
-    name = column_name(node, quoted)
-    if name is not None:
-        names[name] = None
-    elif _is_number(node):
-        pass
-    elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        _walk(node.left, quoted, text, names)
-        _walk(node.right, quoted, text, names)
-    elif isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
-        _walk(node.operand, quoted, text, names)
-    elif isinstance(node, ast.Compare) and _is_single(node):
-        _walk(node.left, quoted, text, names)
-        _walk(node.comparators[0], quoted, text, names)
-    elif isinstance(node, ast.Call) and called(node) in FUNCTIONS and _is_unary(node):
-        _walk(node.args[0], quoted, text, names)
-    else:
+def _interpret(text: str, read: Callable[[str], Any]) -> Any:
+    """Return the value of an expression, of columns that `read` returns by name.
+
+    Raises ValueError for a node that is not allowed, instead of computing it: the text
+    may come from a hostile file.
+    """
+    tree, quoted = parsed(text)
+
+    def value(node: ast.expr) -> Any:
+        name = column_name(node, quoted)
+        if name is not None:
+            return read(name)
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            # Powers of Python's integers could take hours, those of doubles cannot.
+            return np.float64(to_double(node.value))
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            left, right = value(node.left), value(node.right)
+            return _OPERATORS[type(node.op)](left, right)
+        if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)](value(node.operand))
+        if isinstance(node, ast.Compare) and _is_single(node):
+            left, right = value(node.left), value(node.comparators[0])
+            return np.float64(1) * _OPERATORS[type(node.ops[0])](left, right)
+        if isinstance(node, ast.Call) and called(node) in FUNCTIONS and _is_unary(node):
+            return FUNCTIONS[str(called(node))](value(node.args[0]))
         raise ValueError(
             f"{shown(text)} cannot be stored in a model: a formula may use "
             "arithmetic of columns (a power is **), comparisons, and "
@@ -199,9 +205,8 @@ def _walk(
             "rows"
         )
 
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    with np.errstate(all="ignore"):  # `evaluate` reports results that are not finite
+        return value(tree)
 
 
 def _is_single(node: ast.Compare) -> bool:
@@ -214,25 +219,3 @@ def _is_unary(node: ast.Call) -> bool:
         and not node.keywords
         and not isinstance(node.args[0], ast.Starred)
     )
-
-
-def _value(
-    node: Any, quoted: tuple[str, ...], columns: Mapping[str, np.ndarray]
-) -> Any:
-    """Return the value of a node that `_walk` has let pass: a vector or a number."""
-    match node:
-        case ast.Name():
-            return columns[str(column_name(node, quoted))]
-        case ast.Constant():
-            return np.float64(to_double(node.value))  # whose powers do not hang
-        case ast.BinOp():
-            left = _value(node.left, quoted, columns)
-            return _OPERATORS[type(node.op)](left, _value(node.right, quoted, columns))
-        case ast.UnaryOp():
-            return _OPERATORS[type(node.op)](_value(node.operand, quoted, columns))
-        case ast.Compare():
-            left = _value(node.left, quoted, columns)
-            right = _value(node.comparators[0], quoted, columns)
-            return np.float64(1) * _OPERATORS[type(node.ops[0])](left, right)
-        case _:
-            return FUNCTIONS[str(called(node))](_value(node.args[0], quoted, columns))

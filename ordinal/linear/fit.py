@@ -56,8 +56,8 @@ from .ratio_loss import Family, RatioLikelihood
 from .sandwich import Middle, covariance_of
 from .training import Missing
 
-_EASIER = "raise the penalties"  # what helps a fit that met a limit
-_PENALISE = "l2 > 0 gives finite ones"
+_EASIER = "raise the penalties"  # remedy for a fit that met a limit
+_PENALISE = "l2 > 0 gives finite ones"  # remedy for separated ranks
 
 
 @preprocessed
@@ -443,7 +443,10 @@ def fit_pom_path(
     smallest = None if smallest is None else check_share("smallest", smallest)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare_pom(
-        *("fit_pom_path", X, y, True),
+        "fit_pom_path",
+        X,
+        y,
+        is_penalised=True,
         link=link,
         threshold=threshold,
         nominal=nominal,
@@ -476,7 +479,9 @@ def fit_pom_path(
             given = geometric(largest, smallest or least, n_lambdas)
         path = _path(make, prepared, solver, given, ratio)
         monitor.conclude(path.convergence)
-    _warn_of_path(path)
+    path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
+    lines = dict.fromkeys(line for model in path.models for line in model.disorder)
+    warn_of_disorder(tuple(lines), "fit_pom_path")
     return path
 
 
@@ -496,25 +501,19 @@ def _check_family(family: str, link: str, threshold: str) -> None:
         )
 
 
-def _warn_of_path(path: PomPath) -> None:
-    path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
-    lines = dict.fromkeys(line for model in path.models for line in model.disorder)
-    warn_of_disorder(tuple(lines), "fit_pom_path")
-
-
 @dataclass(slots=True)
 class _PomFit:
-    """Checked arguments of fits that differ in their penalties alone."""
+    """Checked arguments of fits that differ only in their penalties."""
 
     prepared: PreparedPom
     max_iter: int
     middle: Middle
     order: Order | None
-    # of fits with l1 > 0, each begun at the one before
+    # Solver of the fits with l1 > 0, each of which starts at the previous one.
     net: PathSolver[RowwiseLikelihood] | None = None
 
     def fit(self, l1: float, l2: float) -> PomModel:
-        """Return the model of two penalties."""
+        """Fit the model with the given penalties."""
         prepared = self.prepared
         if l1 > 0:
             if self.net is None:
@@ -531,9 +530,8 @@ class _PomFit:
         return _model(prepared, loss, end, penalties, self.middle, order=self.order)
 
     def returned(self, model: PomModel) -> PomModel:
-        """Return the model as the caller gets it, with warnings of how it ended."""
+        """Warn of problems of the fit, and return the model with labels as in y."""
         _warn_of(model)
-        # the labels of a formula are in the table
         return with_labels_like(model, self.prepared.training.y)
 
 
@@ -553,8 +551,8 @@ def _prepared(
 ) -> _PomFit:
     """Check and read the arguments of `fit_pom`, for penalties up to l1 and l2.
 
-    `alone` tells a single fit from one of several, for which effects of mo(x) have no
-    common columns.
+    `alone` says that there is a single fit. Several fits share the columns of a design,
+    which effects of mo(x) at their bound do not allow.
     """
     robust = check_flag("robust", robust)
     max_iter = check_count("max_iter", max_iter)
@@ -564,7 +562,10 @@ def _prepared(
     if in_order is not False:
         _check_in_order(X, in_order, l1, link, scale)
     prepared = prepare_pom(
-        *("fit_pom", X, y, l1 > 0 or l2 > 0),
+        "fit_pom",
+        X,
+        y,
+        is_penalised=l1 > 0 or l2 > 0,
         link=link,
         scale=scale,
         chunks=True,
@@ -572,10 +573,9 @@ def _prepared(
         shifted=l1 == 0 and in_order is False,
         **given,
     )
+    n_threads = prepared.n_threads
     prepared = constrained(
-        prepared,
-        "fit_pom",
-        lambda D: likelihood_of(D, link, l2, prepared.n_threads),
+        prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
     )
     order = None if in_order is False else _order(prepared, in_order)
     middle = _middle(robust, prepared.training.cluster, prepared.design, l1)
@@ -583,7 +583,7 @@ def _prepared(
 
 
 def _check_in_order(X: Any, in_order: Any, l1: float, link: Any, scale: Any) -> None:
-    """Raise ValueError for fits without the constraint of `in_order`."""
+    """Raise ValueError for fits that cannot have the constraint of `in_order`."""
     check_concave("in_order", link, scale)
     if l1 > 0:
         raise ValueError(f"in_order must be False with l1={shown(l1)}")
@@ -607,23 +607,25 @@ def _order(prepared: PreparedPom, in_order: Any) -> Order | None:
         rows = rows[design.weight > 0]
     elif coding is None:
         problem = prepared.problem
-        names = problem.feature_names
-        read = read_features(
-            in_order, problem.n_features, "in_order", feature_names=names
+        given = read_features(
+            in_order,
+            problem.n_features,
+            "in_order",
+            feature_names=problem.feature_names,
         )
-        rows = block(read, slice(0, len(read)), design.nominal)
+        rows = block(given, slice(0, len(given)), design.nominal)
     else:
         rows = coding.transform(coding.read(in_order))[:, design.nominal]
     return Order(design, rows) if rows.size and design.T > 1 else None
 
 
 def _warn_of(model: PomModel) -> None:
-    """Warn of separation and disorder."""
+    """Warn of separation, of a fit that has not converged, and of disorder."""
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
-        # which no penalty reaches
-        by_nominal = np.isin(model.separated, model.nominal).all()
-        remedy = "leave them out of nominal=" if by_nominal else _PENALISE
+        # Nominal effects are not penalised.
+        are_nominal = np.isin(model.separated, model.nominal).all()
+        remedy = "leave them out of nominal=" if are_nominal else _PENALISE
         warn_of_separation(names, "fit_pom", remedy)
     else:
         model.convergence.warn_unless_converged("fit_pom", _EASIER)
@@ -638,13 +640,14 @@ def _fit_path(
     X_test: object,
     **options: Any,
 ) -> tuple[list[PomModel], list[None]]:
-    """Return one model per point (l1, l2), in the form that `register` takes."""
+    """Fit one model per point (l1, l2); see `fit_path` of `registry.Method`."""
     penalties = [
         (check_factor_or_zero("l1", p["l1"]), check_factor_or_zero("l2", p["l2"]))
         for p in points
     ]
     models: list[PomModel] = []
-    for _, group in groupby(penalties, any):  # without any penalty columns may go
+    # Fits without a penalty drop collinear columns, so they have another design.
+    for _, group in groupby(penalties, any):
         asked = list(group)
         found: dict[tuple[float, float], PomModel] = {}
         task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
@@ -664,7 +667,10 @@ def _path(
     lambdas: np.ndarray,
     ratio: float,
 ) -> PomPath:
-    """Return the models of the penalties, as far as time allows."""
+    """Fit the models of a path, until the time budget or the callback ends it.
+
+    `make` returns the model of a minimum: `_model` or `ratio_model`.
+    """
     models: list[PomModel | RatioModel] = []
     null = None
     for i, penalty in enumerate(lambdas.tolist()):
@@ -684,6 +690,7 @@ def _path(
 
 
 def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
+    """Return the type of the covariance; ValueError for fits without one."""
     middle = Middle.from_arguments(robust, cluster, design.n_samples)
     if middle.kind != "observed" and (l1 > 0 or has_many(design)):
         fits = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
@@ -702,14 +709,12 @@ def _model_of_net(
     penalties: tuple[float, float],
     null: float | None = None,
 ) -> Any:
-    """Return the model of a point of a path.
+    """Return the model of a fit with l1 > 0, or of a path; `make` as for `_path`.
 
     `null` is the log-likelihood without features, if it is known.
     """
-    end = solver.minimum(found)
-    middle = Middle.from_arguments(False, None, prepared.problem.n_samples)
-    objectives = found.primal, found.dual
-    return make(prepared, solver.loss, end, penalties, middle, objectives, null)
+    end, objectives = solver.minimum(found), (found.primal, found.dual)
+    return make(prepared, solver.loss, end, penalties, Middle(), objectives, null)
 
 
 def _model(
@@ -724,7 +729,7 @@ def _model(
 ) -> PomModel:
     """Return the model of a minimum, in the units of the features.
 
-    `objectives` are primal and dual, where there is a dual.
+    `objectives` are those of the primal and the dual problem, if there is a dual.
     """
     design, point, (l1, l2) = loss.design, found.point, penalties
     primal, dual = objectives or (point.value, None)

@@ -28,7 +28,7 @@ from .prepared import PreparedPom, prepare_pom
 from .sandwich import inverse
 from .training import Missing
 
-# lambda of the links that the log-gamma distribution contains
+# lambda of the links that are special cases of the log-gamma distribution
 _CONTAINED: dict[Link, float] = {"probit": 0.0, "cloglog": 1.0, "loglog": -1.0}
 
 
@@ -76,7 +76,7 @@ class FlexibleModel(ByPredictors):
         )
 
     def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
-        if self.nominal.size:
+        if self.may_cross:
             eta.sort(axis=1)
         eta = for_all_ranks(self.observed, eta, -np.inf, np.inf)
         return rank_probabilities(*tails(self.shape, eta))
@@ -156,7 +156,10 @@ def fit_flexible(
     """
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare_pom(
-        *("fit_flexible", X, y, False),
+        "fit_flexible",
+        X,
+        y,
+        is_penalised=False,
         link="probit",
         threshold=threshold,
         nominal=nominal,
@@ -188,8 +191,9 @@ def fit_flexible(
 def _minimum(
     prepared: PreparedPom, max_iter: int
 ) -> tuple[EstimatedShape, Minimum, np.ndarray]:
-    """Return the loss and its minimum, from the best link that it contains, and the
-    columns that separate the ranks.
+    """Minimise the loss, starting at the best fit of the links that it contains.
+
+    Returns the loss, its minimum, and the columns that separate the ranks.
     """
     design, monitor = prepared.design, prepared.monitor
     found: list[tuple[Minimum, Link]] = []
@@ -199,10 +203,9 @@ def _minimum(
         found.append((minimize(start, max_iter, monitor), link))
         done += found[-1][0].n_iter
     best, link = min(found, key=lambda each: each[0].point.value)
-    status, separated = judged(
-        *(design, link, best.point.x, best.step, best.status, False, monitor)
-    )
-    loss, x = EstimatedShape(design), np.append(best.point.x, _CONTAINED[link])
+    x, step, status = best.point.x, best.step, best.status
+    status, separated = judged(design, link, x, step, status, False, monitor)
+    loss, x = EstimatedShape(design), np.append(x, _CONTAINED[link])
     if status is not Status.CONVERGED:
         return loss, replace(best, point=loss.at(x), status=status), separated
     return loss, newton(loss, x, max_iter + done, monitor, done), separated
@@ -211,6 +214,7 @@ def _minimum(
 def _model(
     prepared: PreparedPom, loss: EstimatedShape, found: Minimum, separated: np.ndarray
 ) -> FlexibleModel:
+    """Return the model of a minimum, in the units of the features."""
     D, point = loss.design, found.point
     shape = float(point.x[-1])
     nothing = np.zeros(0, np.int64)
@@ -222,7 +226,7 @@ def _model(
     covariance = None
     if point.hessian.size:
         covariance = inverse(point.hessian) / D.total
-        for _ in range(2):  # rows, then columns
+        for _ in range(2):  # `raw` is applied to the rows, and then to the columns
             covariance = np.vstack([D.raw(covariance[:-1]), covariance[-1:]]).T
         covariance = read_only(covariance)
     return FlexibleModel(

@@ -1,18 +1,19 @@
 """Likelihood inference for the estimates of a cumulative model.
 
-Estimates are normal about the truth with the covariance of the model, in large samples.
-With a penalty, or where ranks are separated, they are not, and what would need it is
-an error.
+In large samples, estimates are normally distributed about the true values with the
+covariance of the model. With a penalty or separated ranks they are not, so methods that
+rely on this raise an error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from .._cumulative.design import read_offset
+from .._cumulative.design import Design, read_offset
 from .._input.checks import (
     check_choice,
     check_flag,
@@ -35,8 +36,11 @@ from .estimates import (
     predictors,
     remembered,
     score,
+    table_of_rows,
 )
 from .margins import (
+    Errors,
+    MarginRows,
     Means,
     averages_table,
     effects_table,
@@ -48,7 +52,7 @@ from .profile import profile_interval
 
 
 class Wald(Estimates):
-    """Errors, intervals and tables by the estimates and their covariance."""
+    """Standard errors, intervals and tables from the covariance of the estimates."""
 
     __slots__ = ()
 
@@ -112,7 +116,7 @@ class Wald(Estimates):
     @property
     def mcfadden_r2(self) -> float:
         """McFadden's R2, 1 - loglik / null_loglik, which is 0 without features."""
-        # rounding may leave the model without features below itself
+        # Rounding may leave a model without effects below the null model.
         return max(0.0, 1 - self.loglik / self.null_loglik)
 
     # Tables
@@ -156,6 +160,7 @@ class Wald(Estimates):
         )
 
     def _kinds(self) -> np.ndarray:
+        """Return the kind of each parameter, (p,)."""
         kinds = "threshold", "nominal", "location", "scale"
         parts = self.alpha, self.nominal_coef, self.coef, self.scale_coef
         return np.repeat(kinds, [part.size for part in parts])
@@ -242,11 +247,8 @@ class Wald(Estimates):
             lower = self.parameters - z * error
             upper = self.parameters + z * error
         else:
-            which = self._first_coef() + np.arange(
-                self.coef.size + self.scale_coef.size
-            )
-            ends = self._profile_ends(which, z)
-            lower, upper = ends[:, 0], ends[:, 1]
+            which = np.arange(self._first_coef(), error.size)
+            lower, upper = self._profile_ends(which, z).T
         names = self.parameter_names
         return Table(
             {
@@ -258,7 +260,10 @@ class Wald(Estimates):
         )
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
-        """Return ends of profile intervals of some of (coef, scale_coef), (m, 2)."""
+        """Return the ends of the profile intervals of (coef, scale_coef), (m, 2).
+
+        They are the parameters of the numbers `which`.
+        """
         asked = 'confint(method="profile")'
         if self.covariance_type != "observed":
             raise ValueError(
@@ -266,14 +271,18 @@ class Wald(Estimates):
                 f'({self.covariance_type}) does not rely on: pass method="wald"'
             )
         fit = remembered(self, asked)
-        spread = fit.loss.design.spread[np.concatenate([self.location, self.scale])]
-        unit = spread[which - self._first_coef()]
+        unit = self._spread_of_coef(fit.loss.design)
         error = self.standard_errors[which]
         ends = [
             profile_interval(fit, int(j), float(e * u), z)
             for j, e, u in zip(which, error, unit, strict=True)
         ]
         return np.asarray(np.array(ends).reshape(-1, 2) / unit[:, None])
+
+    def _spread_of_coef(self, design: Design) -> np.ndarray:
+        """Return the divisors of the columns of coef and scale_coef in the loss."""
+        columns = np.concatenate([self.location, self.scale])
+        return np.asarray(design.spread[columns])
 
     def odds_ratios(
         self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
@@ -327,13 +336,13 @@ class Wald(Estimates):
         return Table({"name": ends["name"][own], **ratios})
 
     def _first_coef(self) -> int:
-        """Return the place of `coef` among the parameters."""
+        """Return the number of the first of `coef` among the parameters."""
         return self.alpha.size + self.nominal_coef.size
 
     def _read(
         self, X: MatrixLike, offset: ArrayLike | None
     ) -> tuple[np.ndarray | CSR, np.ndarray | None]:
-        """Return the columns of the rows, and the known part of x'beta."""
+        """Return the design columns of rows, (n, D), and their offset or None."""
         if self.coding is None:
             Z = read_for(self, X)
             return Z, None if offset is None else read_offset(offset, len(Z))
@@ -376,13 +385,7 @@ class Wald(Estimates):
             assert variable.labels is not None
             for label, step in zip(variable.labels[1:].tolist(), d, strict=True):
                 rows.append((name, str(label), step, mean, step / total))
-        keys = "name", "level", "increment", "mean", "share"
-        return Table(
-            {
-                k: np.array(of)
-                for k, of in zip(keys, zip(*rows, strict=True), strict=True)
-            }
-        )
+        return table_of_rows(("name", "level", "increment", "mean", "share"), rows)
 
 
 class ByPredictors(Wald):
@@ -393,7 +396,19 @@ class ByPredictors(Wald):
     def decision_function(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
-        """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
+        """Return x'beta plus the offset, (n,), which is larger for higher ranks.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        offset : (n,) array-like, default 0
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns, or if an offset
+            does not lie between -1e100 and 1e100.
+        """
         return score(self, *self._read(X, offset))
 
     def predict_proba(
@@ -406,18 +421,24 @@ class ByPredictors(Wald):
         X : (n, n_features) array, CSR or data frame
         offset : (n,) array-like, default 0
 
+        Returns
+        -------
+        (n, r) array, whose rows sum to 1
+
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or an offset not
-            between -1e100 and 1e100.
+            As in `decision_function`.
         """
         eta, _ = predictors(self, *self._read(X, offset))
         P = self._of_predictors(eta)
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the ranks, (n, r), before rounding is undone."""
+        """Return the probabilities of the ranks, (n, r), from eta, (n, T).
+
+        Their sums differ from 1 by rounding.
+        """
         raise NotImplementedError
 
     def predict(
@@ -428,7 +449,30 @@ class ByPredictors(Wald):
         cost: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Predict labels by a rule on `predict_proba`, as in `PomModel.predict`."""
+        """Predict labels by a rule on `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        rule : {"median", "mode", "cost"}, default "median"
+            The median has the least expected absolute error. The mode is the most
+            probable rank, which `polr` and `clm` of R predict. "cost" is the rank of
+            least expected cost.
+        cost : (r, r) array-like, for rule="cost" only
+            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+            |j - k|.
+        offset : (n,) array-like, default 0
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in `decision_function`; also if the rule is unknown, or if `cost` is
+            passed with another rule or does not have shape (r, r).
+        """
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost, offset=offset)
 
@@ -492,9 +536,8 @@ class Effects(Wald):
         array([-0.2192,  0.0022,  0.217 ])
         """
         z = normal_margin(check_share("level", level))
-        errors = partial(errors_of, covariance_for(self, "marginal_effects"))
-        rows = rows_to_average(self, "marginal_effects", X, offset, sample_weight)
-        return effects_table(self._means(), rows, errors, z)
+        averages = self._averages("marginal_effects", X, offset, sample_weight)
+        return effects_table(*averages, z)
 
     def average_proba(
         self,
@@ -551,11 +594,21 @@ class Effects(Wald):
         """
         z = normal_margin(check_share("level", level))
         check_flag("cumulative", cumulative)
-        errors = partial(errors_of, covariance_for(self, "average_proba"))
-        rows = rows_to_average(self, "average_proba", X, offset, sample_weight)
-        return averages_table(self._means(), rows, errors, z, cumulative)
+        averages = self._averages("average_proba", X, offset, sample_weight)
+        return averages_table(*averages, z, cumulative)
+
+    def _averages(
+        self, asked: str, X: Any, offset: Any, sample_weight: Any
+    ) -> tuple[Means, MarginRows, Errors]:
+        """Return the sums over rows for the method `asked`, the rows, and the function
+        that computes standard errors from gradients of the sums.
+        """
+        errors = partial(errors_of, covariance_for(self, asked))
+        rows = rows_to_average(self, asked, X, offset, sample_weight)
+        return self._means(), rows, errors
 
     def _means(self) -> Means:
+        """Return the sums over rows, with gradients, of models of this class."""
         return Means(self)
 
 
@@ -640,18 +693,10 @@ class Inference(Effects):
             chi2, dof = brant_test(fit, groups, between)
         else:
             chi2, dof = ratio_tests(fit, groups)
-        tails = [chi2_tail(x, k) for x, k in zip(chi2, dof, strict=True)]
-        return Table(
-            {
-                "name": np.array(["all", *features]),
-                "chi2": np.array(chi2),
-                "dof": np.array(dof),
-                "p_value": np.array(tails),
-            }
-        )
+        return tests_table(["all", *features], chi2, dof)
 
     def _features(self) -> dict[str, np.ndarray]:
-        """Return columns that have a coefficient by the term they are of."""
+        """Return the columns of the location by the name of their term."""
         if self.coding is None:
             return {self.column_names[j]: np.array([j]) for j in self.location.tolist()}
         terms = self.coding.columns_of_terms.items()
@@ -659,7 +704,21 @@ class Inference(Effects):
         return {term: columns for term, columns in own.items() if columns.size}
 
 
+def tests_table(names: Iterable[str], chi2: list[float], dof: list[int]) -> Table:
+    """Return chi-square statistics by name, with their p-values."""
+    tails = [chi2_tail(x, k) for x, k in zip(chi2, dof, strict=True)]
+    return Table(
+        {
+            "name": np.array(list(names), dtype=str),
+            "chi2": np.array(chi2),
+            "dof": np.array(dof, dtype=np.int64),
+            "p_value": np.array(tails),
+        }
+    )
+
+
 def _summary_lines(model: Wald) -> list[str]:
+    """Return the lines of `summary`."""
     family = getattr(model, "family", None)  # of the models of `fit_ratio`
     heads = {
         **({"family": family} if family else {}),

@@ -5,11 +5,12 @@ With q = 1 / lambda^2 and u(v) = (exp(v) - 1 - v) / v^2, the density is
     f(t) = |lambda| q^q / Gamma(q) exp(q (lambda t - exp(lambda t)))
          = exp(c(lambda) - t^2 u(lambda t))                                         (1)
 
-which is analytic at lambda = 0, the normal density. lambda = 1 is the link cloglog and
--1 loglog: F(t) = P(q, q exp(lambda t)), the incomplete gamma function, for lambda > 0,
-and 1 - F(-t) of -lambda below. Tails are integrals of (1) from t outwards by the double
-exponential rule, relative to f(t), with an error of some 1e-13 of the tail for all
-lambda, where series of the incomplete gamma function need thousands of terms near 0.
+which is analytic at lambda = 0, where it is the normal density. lambda = 1 is the link
+cloglog and -1 is loglog. For lambda > 0, F(t) = P(q, q exp(lambda t)) is the incomplete
+gamma function; for lambda < 0, it is 1 - F(-t) of -lambda. Tails are integrals of (1)
+from t outwards, relative to f(t), by the double exponential rule. Their error is about
+1e-13 of the tail for all lambda, whereas series of the incomplete gamma function need
+thousands of terms near lambda = 0.
 
 V. T. Farewell, R. L. Prentice, "A study of distributional shape in life testing",
 Technometrics 19:69-75, 1977. V. T. Farewell, "A note on regression analysis of ordinal
@@ -27,17 +28,19 @@ import numpy as np
 from .._cumulative.bordered import NONE, Bordered
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Point, quantile
+from .._numerics.rows import strips
 
-_STEP = 0.06  # of the rule
+_STEP = 0.06  # of the double exponential rule
 _U = np.arange(-4.0, 6.5, _STEP)
-_NODES = np.exp(_U - np.exp(-_U))  # of integrals from 0 on
+_NODES = np.exp(_U - np.exp(-_U))  # of integrals from 0 to infinity
 _WEIGHTS = _STEP * _NODES * (1 + np.exp(-_U))
-_ROWS = 2048  # whose integrands are held at a time
+_ROWS = 2048  # rows whose integrands are in memory at a time
 _SERIES = [1 / math.factorial(k) for k in range(17, 1, -1)]  # of u near 0
-_H = 5e-3  # of differences by lambda, of order 4
+_H = 5e-3  # step of differences by lambda, which are of order 4
 
 
 def _u(v: np.ndarray) -> np.ndarray:
+    """Return u of (1), by its series where the formula would cancel."""
     near = np.abs(v) < 0.5
     far = np.where(near, 1.0, v)
     series = np.polyval(_SERIES, np.where(near, v, 0.0))
@@ -45,7 +48,7 @@ def _u(v: np.ndarray) -> np.ndarray:
 
 
 def _log_norm(shape: float) -> float:
-    """Return the logarithm c of the norm of the density (1)."""
+    """Return c of (1), the logarithm of the normalising constant."""
     s = shape * shape
     if s < 0.0625:  # Stirling's series, where the terms below would cancel
         series = -s / 12 + s**3 / 360 - s**5 / 1260 + s**7 / 1680
@@ -75,27 +78,28 @@ def _rate(shape: float, t: np.ndarray) -> np.ndarray:
 
 
 def tails(shape: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return F and 1 - F, each with all digits where it is small, in the shape of t."""
-    flat, lower = t.ravel(), np.empty(t.size)
-    upper = np.empty(t.size)
-    for first in range(0, t.size, _ROWS):
-        rows = slice(first, first + _ROWS)
-        lower[rows], upper[rows] = _tails(shape, flat[rows])
-    return lower.reshape(t.shape), upper.reshape(t.shape)
+    """Return F and 1 - F in the shape of t, each with all digits where it is small."""
+    flat, found = t.ravel(), np.empty((2, t.size))
+    for rows in strips(t.size, _ROWS):
+        found[:, rows] = _tails(shape, flat[rows])
+    lower, upper = found.reshape(2, *t.shape)
+    return lower, upper
 
 
 def _tails(shape: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return `tails` of a few entries, (n,)."""
     side = np.where(t > 0, 1.0, -1.0)
     finite = np.where(np.isfinite(t), t, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         rate = np.maximum(side * _rate(shape, finite), 0.0)
-        # f falls by a factor e: faster than a line on one side, as one on the other
+        # Scale of w, over which f decreases by a factor of about e. The tail with the
+        # sign of lambda is lighter than an exponential one, and the other is heavier.
         spread = (1.0 + abs(shape)) ** np.where(side * shape > 0, 1, -1)
         length = 1 / (rate + spread)
         w = length[:, None] * _NODES
         v = side[:, None] * shape * w
         bend = w * w * _u(v)
-        # log f(t) - log f(t + side w); infinite times 0 is far beyond the range
+        # log f(t) - log f(t + side w). It is nan far outside, as infinity times 0.
         drop = rate[:, None] * w * (1 + v * _u(v)) + bend
         drop = np.where(np.isnan(drop), np.inf, drop)
         tail = density(shape, t) * length * (np.exp(-drop) @ _WEIGHTS)
@@ -103,7 +107,7 @@ def _tails(shape: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class FixedShape:
-    """Mean loss of a design at one lambda, as `RatioLikelihood`."""
+    """Mean loss of a design at one lambda, as a `Loss` of Newton's method."""
 
     is_convex = False
 
@@ -111,21 +115,21 @@ class FixedShape:
         self.design, self.shape = design, shape
 
     def start(self) -> np.ndarray:
-        """Return the parameters of no effects, by the normal distribution."""
+        """Return parameters without effects, whose thresholds are normal quantiles."""
         return self.design.start(quantile("probit", self.design.shares()))
 
     def at(self, x: np.ndarray) -> Point:
         """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
         D, p = self.design, x.size
         value, gradient, H = 0.0, np.zeros(p), np.zeros((p, p))
-        with np.errstate(all="ignore"):  # what is no number counts as out of reach
+        with np.errstate(all="ignore"):  # the loss is infinite where it is undefined
             for rows in D.strips(_ROWS):
                 used = D.weight[rows] > 0
                 A, B, a, b = self._ends(x, rows)
                 P, fa, fb, ga, gb = self._terms(a, b)
                 w = np.where(used, D.weight[rows], 0.0)
                 value -= w[used] @ np.log(P[used])
-                # slopes and curvatures of log P; rows of weight 0 may be impossible
+                # Derivatives of log P. Rows of weight 0 may have probability 0.
                 each = [fa / P, -fb / P]
                 curved = [ga / P - each[0] ** 2, -gb / P - each[1] ** 2]
                 mixed = -each[0] * each[1]
@@ -142,7 +146,10 @@ class FixedShape:
         return Point(x, value / total, gradient / total, Bordered.all_core(H / total))
 
     def _ends(self, x: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
-        """Return the derivatives of the predictors on both sides by x, and these."""
+        """Return the derivatives of a and b by x, (n, p) each, and a and b, (n,).
+
+        These are the predictors on the two sides of the ranks.
+        """
         D = self.design
         rank = D.rank[rows]
         N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
@@ -158,7 +165,7 @@ class FixedShape:
         return out[0], out[2], out[1], out[3]
 
     def _terms(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return P between b and a, and f and f' at both."""
+        """Return P = F(a) - F(b), f(a), f(b), f'(a) and f'(b), (n,) each."""
         (low_a, up_a), (low_b, up_b) = tails(self.shape, a), tails(self.shape, b)
         P = np.where(b > 0, up_b - up_a, low_a - low_b)
         f = density(self.shape, a), density(self.shape, b)
@@ -167,7 +174,7 @@ class FixedShape:
 
 
 class EstimatedShape:
-    """The loss over the parameters of a design and, as the last one, lambda."""
+    """Loss as a function of the parameters of a design and, as the last one, lambda."""
 
     is_convex = False
 
@@ -175,7 +182,7 @@ class EstimatedShape:
         self.design = design
 
     def at(self, x: np.ndarray) -> Point:
-        """Return value, gradient and Hessian; those by lambda are differences."""
+        """Return value, gradient and Hessian; derivatives by lambda are differences."""
         base, shape = x[:-1], float(x[-1])
         here = FixedShape(self.design, shape).at(base)
         near = [
@@ -184,6 +191,7 @@ class EstimatedShape:
         if not all(math.isfinite(point.value) for point in (here, *near)):
             return Point(x, math.inf, np.full(x.size, np.nan), NONE)
         values = np.array([point.value for point in near])
+        # central differences of order 4 for the first and the second derivative
         first = np.array([1.0, -8.0, 8.0, -1.0]) / (12 * _H)
         second = np.array([-1.0, 16.0, 16.0, -1.0]) / (12 * _H**2)
         H = np.empty((x.size, x.size))

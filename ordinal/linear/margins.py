@@ -1,20 +1,23 @@
-"""Average probabilities of the ranks, and how they move with a feature.
+"""Average probabilities of the ranks, and marginal effects of features on them.
 
-With weights v_i of sum 1, the mean of P(y <= j) and the effect of a feature x on it are
+With weights v_i of sum 1, the mean of P(y <= j) is
 
     sum_i v_i F(eta_ij)                                                              (1)
-    sum_i v_i f(eta_ij) deta_ij/dx      or, of two values that x may have in all rows,
-    sum_i v_i (F(eta_ij) at one - F(eta_ij) at the other)                            (2)
 
-and those of a rank are differences of two of them. Their errors are those of a linear
-function of the estimates (delta method): sqrt(g'Vg), g the gradient by the parameters.
-Where nominal effects make thresholds cross at a row, its eta_ij are put in order first.
+and the effect on it of a numeric feature x, or of a step of x between two values, is
 
-A column of a table may have made several columns of the design: its effect is through
-all of them, whose slopes by it are differences of the design.
+    sum_i v_i f(eta_ij) deta_ij/dx,   sum_i v_i (F(eta_ij) at high - F(eta_ij) at low)
+                                                                                     (2)
+
+The values for a rank are differences of two of these. Standard errors are sqrt(g'Vg)
+with g the gradient by the parameters (delta method). Where nominal effects make
+thresholds cross at a row, its eta_ij are sorted first, as for predictions.
+
+If a column of a table makes several columns of the design, its effect is through all of
+them, and their slopes by it are finite differences of the design.
 
 T. F. Liao, "Interpreting Probability Models", Sage, 1994. T. J. Leeper, "margins", R
-package, for the differences.
+package, for the finite differences.
 """
 
 from __future__ import annotations
@@ -48,15 +51,17 @@ from .contrasts import Coding
 from .estimates import Estimates, predictors, remembered
 from .expressions import columns_of, compares
 
-_FARTHEST = 700.0  # log of the largest factor of odds
-_BLOCK = 1 << 20  # entries of the rows held at a time
-_STEP = float(np.cbrt(np.finfo(float).eps))  # of a central difference, relative to x
+_FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
+_BLOCK = 1 << 20  # entries of the rows in memory at a time
+# The relative step that balances rounding and curvature in a central difference.
+_STEP = float(np.cbrt(np.finfo(float).eps))
 
 
 class Moved(NamedTuple):
-    """Derivatives of the offsets of rows by parameters beside those of the model.
+    """Derivatives of the offsets of rows by parameters that are not those of `Means`.
 
-    `at` numbers the parameters that move each row, (n, k), and `by` says how, (n, k).
+    Row i depends on k of these parameters: `at`, (n, k), holds their numbers and `by`,
+    (n, k), the derivatives. `mixed_margins` uses them for random effects.
     """
 
     at: np.ndarray
@@ -64,8 +69,9 @@ class Moved(NamedTuple):
 
 
 class At(NamedTuple):
-    """All columns of some rows, (n, c), their offsets, (n,) or (n, T), and what moves
-    these.
+    """Design columns of some rows, (n, c), and their offsets, (n,) or (n, T).
+
+    `moved` holds the derivatives of the offsets by further parameters, if any.
     """
 
     Z: np.ndarray
@@ -85,7 +91,7 @@ class Step(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """Slope of the predictors of rows along a feature."""
+    """Rows, and the derivatives of their columns and offsets by a feature."""
 
     here: At
     by: At
@@ -94,13 +100,13 @@ class Slope(NamedTuple):
         return Slope(self.here.take(rows), self.by.take(rows))
 
 
-Signed: TypeAlias = list[tuple[float, At | Slope]]  # whose sum is asked for
+Signed: TypeAlias = list[tuple[float, At | Slope]]  # terms of a sum, with their signs
 
 
 class Feature(NamedTuple):
-    """Feature of an effect: a column of the table, and two values of a step.
+    """Feature whose effect is computed: its column, and the two values of a step.
 
-    A number that moves freely has no such values.
+    `values` is None for the effect of a slope.
     """
 
     name: str
@@ -109,7 +115,7 @@ class Feature(NamedTuple):
 
 
 class MarginRows(Protocol):
-    """Rows to average over, and what their features are."""
+    """Rows to average over, with their weights and features."""
 
     def __len__(self) -> int: ...
     @property
@@ -121,7 +127,7 @@ class MarginRows(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixRows:
-    """Rows whose columns are those of the design.
+    """Rows whose features are the columns of the design.
 
     Attributes
     ----------
@@ -131,7 +137,7 @@ class MatrixRows:
         Weights of sum 1.
     names : tuple of (c,) str
     used : int array
-        Columns that the model reads.
+        Numbers of the columns that the model uses.
     """
 
     X: np.ndarray | CSR
@@ -168,14 +174,14 @@ class MatrixRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows:
-    """Rows of a table that a coding makes the columns of the design of.
+    """Rows of a table, from which a coding makes the columns of the design.
 
     Attributes
     ----------
     frame : Frame
     coding : Coding
     offset : (n,) array
-        What is known beside the offsets of the coding.
+        Offset in addition to that of the coding.
     share : (n,) array
         Weights of sum 1.
     """
@@ -223,20 +229,18 @@ class TableRows:
             return Step(low, high)
         x = part.values[:, j]
         spread = float(self.frame.values[:, j].std())
-        # The step that balances rounding and curvature of a central difference is
-        # eps^(1/3).
         h = _STEP * np.where(x == 0, spread, np.abs(x))
         low, high = (
             self._coded(self._with(part, j, x + sign * h), offset) for sign in (-1, 1)
         )
-        # What was added in floating point, not 2 h.
+        # This is the step in floating point, from which 2 h differs by rounding.
         width = (x + h) - (x - h)
         moved = mean_offset(high.offset - low.offset)  # the same at all thresholds
         by = At((high.Z - low.Z) / width[:, None], moved / width)
         return Slope(self._coded(part, offset), by)
 
     def _check_slope(self, name: str) -> None:
-        """Raise ValueError if what the coding makes of a column jumps."""
+        """Raise ValueError if a formula makes a step function of a column."""
         for variable in self.coding.variables:
             text = variable.source
             if isinstance(text, str) and name in columns_of(text) and compares(text):
@@ -247,31 +251,34 @@ class TableRows:
                 )
 
     def _coded(self, frame: Frame, offset: np.ndarray) -> At:
+        """Return the design of some rows of the table."""
         known = self.coding.offset(frame, offset)
         return At(self.coding.transform(frame), offset if known is None else known)
 
     def _with(self, frame: Frame, j: int, value: Any) -> Frame:
-        """Return the rows with a number, or a level by its place, in a column."""
+        """Return rows with another value in column j: a number, or a level's number."""
         known = self.coding.categories[j]
         if known is not None and frame.labels[j] is None:
-            value, known = known[int(value)], None  # of numbers that are categories
+            # A formula has made categories of numbers, as C(x) does.
+            value, known = known[int(value)], None
         return frame.with_column(j, value, known)
 
 
 def _is_binary(X: np.ndarray | CSR, j: int) -> bool:
+    """Return whether column j contains only 0 and 1."""
     entries = X.data[X.indices == j] if isinstance(X, CSR) else X[:, j]
     return bool(np.isin(entries, (0.0, 1.0)).all())
 
 
 class Means:
-    """(1) and (2), with their gradients by the parameters.
+    """Sums (1) and (2), with their gradients by the parameters.
 
     Parameters
     ----------
     model : PomModel
     n_more : int
-        Number of parameters beside those of the model that move offsets of rows. The
-        gradients have them last.
+        Number of further parameters, on which the offsets of rows depend (`Moved`).
+        They come last in the gradients.
     """
 
     def __init__(self, model: Estimates, n_more: int = 0):
@@ -280,15 +287,15 @@ class Means:
         self.nu = self.J @ model.nominal_coef
 
     def evaluate(self, source: MarginRows) -> tuple[np.ndarray, np.ndarray]:
-        """Return (1) and the same sums of 1 - F, (2, T), and the gradient of (1) by the
-        parameters, (T, p).
+        """Return the sums (1) of F and of 1 - F, (2, T), and the gradient of the first,
+        (T, p).
         """
         return self._summed(source, lambda rows: [(1.0, source.at(rows))])
 
     def effects(
         self, source: MarginRows, feature: Feature
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (2), (T,), and its gradient by the parameters, (T, p)."""
+        """Return the sums (2), (T,), and their gradient, (T, p)."""
 
         def parts(rows: slice) -> Signed:
             change = source.change(feature, rows)
@@ -302,10 +309,10 @@ class Means:
     def _summed(
         self, source: MarginRows, parts: Callable[[slice], Signed]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums over all rows, some of them at a time."""
+        """Return the sums of signed parts over all rows, with their gradient."""
         T, p = len(self.J), self.model.parameters.size + self.n_more
         value, gradient = np.zeros((2, T)), np.zeros((T, p))
-        # The coded columns of all rows may not fit in memory.
+        # The design of all rows of a table may not fit in memory.
         step = max(1, _BLOCK // (T + self.model.location.size))
         for rows in strips(len(source), step):
             share = source.shares(rows)[:, None]
@@ -317,26 +324,26 @@ class Means:
         return value, gradient
 
     def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
-        """Yield groups of rows whose predictors have one order, and that order."""
+        """Yield groups of rows whose predictors have the same order, and this order.
+
+        Predictors that cross are sorted, as for predictions. Rows with the same order
+        share their formulas.
+        """
         here = part.here if isinstance(part, Slope) else part
-        crosses, eta = self.model.nominal.size or here.offset.ndim == 2, None
-        if crosses:
+        if self.model.nominal.size or here.offset.ndim == 2:
             eta, _ = predictors(self.model, here.Z, here.offset)
-        if eta is None or (eta[:, :-1] <= eta[:, 1:]).all():
-            yield slice(None), slice(None)
-            return
-        # Predictors that cross are put in order first, as predictions do: rows of one
-        # order share their formulas.
-        each = np.argsort(eta, axis=1, kind="stable")
-        orders, which = np.unique(each, axis=0, return_inverse=True)
-        for k, order in enumerate(orders):
-            yield np.flatnonzero(which.ravel() == k), order
+            if not (eta[:, :-1] <= eta[:, 1:]).all():
+                each = np.argsort(eta, axis=1, kind="stable")
+                orders, which = np.unique(each, axis=0, return_inverse=True)
+                for k, order in enumerate(orders):
+                    yield np.flatnonzero(which.ravel() == k), order
+                return
+        yield slice(None), slice(None)
 
     def _terms(self, part: At | Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contributions of rows to the sums and to their gradient.
+        """Return the contributions of rows with weights v, (n, 1), to the sums.
 
-        The sums are those of F and 1 - F, (2, T); the gradient, (T, p), is that of
-        the first.
+        These are sums of F and 1 - F, (2, T), and the gradient of the first, (T, p).
         """
         if isinstance(part, Slope):
             effect, gradient = self._of_slope(part, v)
@@ -348,26 +355,29 @@ class Means:
         return np.stack(sums), self._chain(part, by_eta, _finite(eta), unit)
 
     def _of_slope(self, change: Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sum_i v_i f(eta_ij) e_ij, with e = deta/dx."""
+        """Return sum_i v_i f(eta_ij) e_ij with e = deta/dx, (T,), and its gradient.
+
+        The gradient has two parts, because both f(eta) and e depend on the parameters.
+        """
         m, (here, by) = self.model, change
         eta, unit = predictors(m, here.Z, here.offset)
         f, bend = v * density(m.link, eta), v * slope(m.link, eta)
         eta = _finite(eta)
         dN, dL, dS = (by.Z[:, part] for part in (m.nominal, m.location, m.scale))
         S = here.Z[:, m.scale]
-        moved = dN @ self.nu.T + (dL @ m.coef + by.offset)[:, None]  # of -eta s
+        moved = dN @ self.nu.T + (dL @ m.coef + by.offset)[:, None]  # -d(s eta)/dx
         spread = (dS @ m.scale_coef)[:, None]
         e = -moved * unit - eta * spread
-        through = bend * e - f * spread  # by eta itself
+        through = bend * e - f * spread  # derivative by eta
         over = (f * unit).T
-        beside = self._place(  # where e has the parameters in it
+        direct = self._place(  # derivative by the parameters in e
             np.zeros(len(self.J)),
             -over @ dN,
             -over @ dL,
             (f * moved * unit).T @ S - (f * eta).T @ dS,
             self._more(-over, by.moved),
         )
-        gradient = self._chain(here, through, eta, unit) + beside
+        gradient = self._chain(here, through, eta, unit) + direct
         return (f * e).sum(axis=0), gradient
 
     def _chain(
@@ -385,8 +395,8 @@ class Means:
         )
 
     def _more(self, by_offset: np.ndarray, moved: Moved | None) -> np.ndarray:
-        """Return gradients by the parameters that move offsets, (T, n_more), from those
-        by the offsets, (T, n).
+        """Return the gradients by the further parameters, (T, n_more), from those by
+        the offsets of rows, (T, n).
         """
         out = np.zeros((len(by_offset), self.n_more))
         if moved is not None:
@@ -400,8 +410,10 @@ class Means:
         self, theta: np.ndarray, nu: np.ndarray, beta: np.ndarray, zeta: np.ndarray,
         more: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Return gradients by theta_j (T,), nu_j (T, m), beta (T, d), zeta (T, k) and
-        others of the same threshold as those by the parameters, (T, p).
+        """Assemble the gradient by the parameters, (T, p).
+
+        Row j comes from the derivatives by theta_j (T,), nu_j (T, m), beta (T, d),
+        zeta (T, k) and the further parameters (T, n_more).
         """
         by_nu = self.J[:, :, None] * nu[:, None, :]
         size = self.J.shape[1] * nu.shape[1]
@@ -411,7 +423,7 @@ class Means:
 
 
 def _finite(eta: np.ndarray) -> np.ndarray:
-    """Return 0 in the place of infinite predictors, where F is flat."""
+    """Replace infinite predictors, where F is flat, by 0."""
     return np.where(np.isfinite(eta), eta, 0.0)
 
 
@@ -422,7 +434,7 @@ def of_ranks(A: np.ndarray) -> np.ndarray:
 
 
 def errors_of(covariance: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """Return sqrt(g'Vg) for every row g."""
+    """Return sqrt(g'Vg) for every row g of a gradient."""
     variance = ((gradient @ covariance) * gradient).sum(axis=1)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
@@ -430,13 +442,14 @@ def errors_of(covariance: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 def logit_interval(
     p: np.ndarray, error: np.ndarray, z: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ends of intervals of probabilities that reach z errors to either side on
-    the scale of log p / (1 - p), and so lie within 0 and 1.
+    """Return the ends of confidence intervals of probabilities, between 0 and 1.
+
+    They are symmetric, z standard errors to either side, on the scale log p / (1 - p).
     """
     inside = (p > 0) & (p < 1)
     # The logit of 0 and 1 is infinite: their interval is the point itself.
     q = np.where(inside, p, 0.5)
-    # odds lose nothing where p is close to 0 or 1
+    # Factors of the odds keep their digits where p is close to 0 or 1.
     far = np.exp(np.minimum(z * error / (q * (1 - q)), _FARTHEST))
     low, high = q / (q + (1 - q) * far), q * far / (q * far + (1 - q))
     return np.where(inside, low, p), np.where(inside, high, p)
@@ -449,12 +462,12 @@ def rows_to_average(
     offset: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> MatrixRows | TableRows:
-    """Return the rows to average: those given, or the training rows.
+    """Return the rows to average over: the given ones, or the training rows.
 
-    Errors name the method `asked`.
+    Messages name the method `asked`.
     """
     coding = model.coding
-    held: Any  # a Frame where there is a coding
+    held: Any  # a Frame if there is a coding, otherwise a matrix
     if X is None:
         for name, given in (("offset", offset), ("sample_weight", sample_weight)):
             if given is not None:
@@ -467,8 +480,7 @@ def rows_to_average(
         held, known, weight = D.X, D.offset, D.weight
         if coding is not None:
             held = fit.frame
-            # The design's offset includes the formula's own, which `TableRows` adds
-            # again.
+            # The offset of the design includes the formula's, which `TableRows` adds.
             own = coding.offset(held)
             if own is not None and known is not None:
                 known = known - (own if known.ndim == 1 else own[:, None])
@@ -485,14 +497,15 @@ def rows_to_average(
     return MatrixRows(held, beside, share, model.column_names, used)
 
 
-Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # of rows of gradients
+Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # (T, p) gradients to (T,)
 
 
 def averages_table(
     means: Means, rows: MarginRows, errors: Errors, z: float, cumulative: bool
 ) -> Table:
-    """Return mean probabilities of the ranks, or at the thresholds, with intervals of z
-    errors to either side.
+    """Return mean probabilities of the ranks, or P(y <= j) at the thresholds.
+
+    The intervals have z standard errors to either side.
     """
     model, (both, gradient) = means.model, means.evaluate(rows)
     G = for_all_ranks(model.observed, gradient.T, 0.0, 0.0).T
@@ -522,7 +535,7 @@ def effects_table(means: Means, rows: MarginRows, errors: Errors, z: float) -> T
     found = [means.effects(rows, feature) for feature in features]
     effect = np.array([of_ranks(value) for value, _ in found]).ravel()
     error = np.array([errors(of_ranks(G)) for _, G in found]).ravel()
-    # No error means no effect, as of a feature that the model does not read.
+    # Without an error there is no effect: the model does not use the feature.
     ratio = np.divide(effect, error, out=np.zeros_like(effect), where=error > 0)
     ranks = model.classes[model.observed]
     return Table(

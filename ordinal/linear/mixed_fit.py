@@ -1,8 +1,8 @@
 """Fits of cumulative link mixed models.
 
-The search begins at the fit without random effects, whose Hessian gives the parameters
-units in which L-BFGS finds the optimum; Newton steps with differences of the exact
-gradient then certify it.
+The search begins at the fit without random effects. Its Hessian gives the units of the
+parameters in which L-BFGS finds the optimum. Newton steps, whose Hessian is a finite
+difference of the exact gradient, then certify it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._cumulative.design import Threshold
 from .._cumulative.fitting import likelihood_of, minimize
-from .._cumulative.likelihood import Link
+from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
 from .._cumulative.separation import judged
 from .._input.checks import (
@@ -56,7 +56,14 @@ from .random_terms import (
 from .sandwich import CovarianceType, Middle, sandwich_of_clusters
 from .training import Missing
 
-_NOISE = {"logit": 1.81, "probit": 1.0, "cauchit": 1.81}  # deviation, or like it
+# Standard deviations of the latent noise. That of cauchit is infinite.
+_NOISE = {
+    "logit": 1.81,
+    "probit": 1.0,
+    "cloglog": 1.28,
+    "loglog": 1.28,
+    "cauchit": 1.81,
+}
 _MOST_NODES = 100
 _HEAVIEST = 1e6  # weight of a group
 
@@ -222,7 +229,7 @@ def fit_clmm(
         )
     max_iter = check_count("max_iter", max_iter)
     check_choice("missing", missing, ("error", "drop"))
-    fixed, table, asked = _asked_of(X, y, random, groups, slopes)
+    fixed, table, asked = _split(X, y, random, groups, slopes)
     labels, Z = read_groups(asked, groups, table), read_effects(asked, table)
     n = len(table)
     lacking = incomplete(labels, Z, n)
@@ -234,7 +241,10 @@ def fit_clmm(
         )
     row = np.where(lacking, np.nan, np.arange(n, dtype=np.float64))
     prepared = prepare_pom(
-        *("fit_clmm", fixed, y, False),
+        "fit_clmm",
+        fixed,
+        y,
+        is_penalised=False,
         link=link,
         threshold=threshold,
         nominal=nominal,
@@ -253,28 +263,42 @@ def fit_clmm(
         verbose=verbose,
     )
     kept = np.asarray(prepared.training.cluster).astype(np.int64)
-    made = [
-        (own, *term_of(own, [a[kept] for a in columns], z[kept]))
+    factors = [
+        GroupFactor(own, *term_of(own, [a[kept] for a in columns], z[kept]))
         for own, columns, z in zip(asked, labels, Z, strict=True)
     ]
-    made.sort(key=lambda part: -part[1].n_levels * part[1].q)
-    _check_quadrature(n_quadrature, [part[1] for part in made])
-    by_group = _by_group(group_weight, table, kept, [part[1] for part in made])
-    clusters = _clusters(cluster, table, kept, made)
+    factors.sort(key=lambda f: -f.term.n_levels * f.term.q)
+    _check_quadrature(n_quadrature, [f.term for f in factors])
+    by_group = _by_group(group_weight, table, kept, [f.term for f in factors])
+    clusters = _clusters(cluster, table, kept, factors)
     with prepared.monitor as monitor:
-        model = _fit(prepared, made, n_quadrature, max_iter, by_group, clusters)
+        model = _fit(prepared, factors, n_quadrature, max_iter, by_group, clusters)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_clmm")
     return model
 
 
-FittedTerm = tuple[EffectsSpec, RandomTerm, np.ndarray, np.ndarray]
+class GroupFactor(NamedTuple):
+    """Grouping factor of a fit.
+
+    The effects of `term` are those of columns in the units `unit`, (q,), which have
+    mean square 1.
+    """
+
+    spec: EffectsSpec
+    term: RandomTerm
+    unit: np.ndarray
+    levels: np.ndarray
 
 
-def _asked_of(
+def _split(
     X: Any, y: Any, random: Any, groups: Any, slopes: Any
 ) -> tuple[Any, Any, list[EffectsSpec]]:
-    """Return the fixed part, the table that effects are read from, and the effects."""
+    """Separate the random effects from the arguments of a fit.
+
+    Returns the fixed part, as X of `prepare_pom`, the table with the columns of the
+    random effects, and these effects.
+    """
     others = random is not None, groups is not None or slopes is not None
     if sum(others) + isinstance(X, str) > 1:
         raise ValueError(
@@ -304,16 +328,16 @@ def _asked_of(
         of_groups = {name for own in asked for name in own.columns}
         frame_columns(X, sorted(of_groups))
         return columns_of(X, [n for n in names if n not in of_groups]), X, asked
-    table = X if is_frame(X) else np.asarray(X)
-    names = (feature_names(X) if is_frame(X) else None) or ()
-    if not is_frame(X):
-        if table.ndim != 2:
-            raise ValueError(f"X must have two dimensions, got {table.ndim}")
-        names = default_names(table.shape[1])
-    return X, table, from_arrays(groups, slopes, tuple(names))
+    if is_frame(X):
+        return X, X, from_arrays(groups, slopes, feature_names(X) or ())
+    table = np.asarray(X)
+    if table.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {table.ndim}")
+    return X, table, from_arrays(groups, slopes, default_names(table.shape[1]))
 
 
 def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
+    """Raise an error if the integral needs too many nodes or too much memory."""
     if n_quadrature > 1 and (len(terms) > 1 or terms[0].q > 3):
         raise ValueError(
             "n_quadrature must be 1 with several factors or more than 3 effects of "
@@ -327,36 +351,46 @@ def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
 def _by_group(
     given: Any, table: Any, kept: np.ndarray, terms: list[RandomTerm]
 ) -> np.ndarray | None:
-    """Return the weights of the levels of the term, or None without any."""
+    """Return the weight of each level of the factor, or None without weights.
+
+    `kept` numbers the rows of the table that are fitted.
+    """
     if given is None:
         return None
     if isinstance(given, str):
         (given,) = frame_columns(table, [given])
     weight = as_real_array(given, "group_weight", (len(table),), " as X")[kept]
-    check_entries("group_weight", weight, (weight > 0) & (weight <= _HEAVIEST), (
-        f"lie above 0 and up to {_HEAVIEST:g}"))  # fmt: skip
+    inside = (weight > 0) & (weight <= _HEAVIEST)
+    rule = f"lie above 0 and up to {_HEAVIEST:g}"
+    check_entries("group_weight", weight, inside, rule)
     if len(terms) > 1:
         raise ValueError(
             "group_weight is for one grouping factor, because groups of several "
             "are not independent: leave it out"
         )
-    out = np.ones(terms[0].n_levels)
-    out[terms[0].group] = weight
-    if not np.array_equal(out[terms[0].group], weight):
-        row = int(np.argmax(out[terms[0].group] != weight))
+    of_level, row = _by_level(terms[0], weight)
+    if row is not None:
         raise ValueError(
             "group_weight must be the same in all rows of a group, but differs in "
             f"row {int(kept[row])}: pass weights of rows as sample_weight"
         )
-    return out
+    return of_level
+
+
+def _by_level(term: RandomTerm, values: np.ndarray) -> tuple[np.ndarray, int | None]:
+    """Return the values of rows by level, and the first row that differs from another
+    one of its level, or None.
+    """
+    of_level = np.zeros(term.n_levels, dtype=values.dtype)
+    of_level[term.group] = values
+    differs = of_level[term.group] != values
+    return of_level, int(differs.argmax()) if differs.any() else None
 
 
 def _clusters(
-    given: Any, table: Any, kept: np.ndarray, made: list[FittedTerm]
+    given: Any, table: Any, kept: np.ndarray, factors: list[GroupFactor]
 ) -> np.ndarray | None:
-    """Return the numbers of the clusters of the rows that are fitted, or None without
-    any.
-    """
+    """Return the number of the cluster of each fitted row, or None without clusters."""
     if isinstance(given, str):
         (given,) = frame_columns(table, [given])
     labels = given if given is None else as_array(given, "cluster")
@@ -365,28 +399,29 @@ def _clusters(
     number = Middle.from_arguments(False, labels, kept.size).groups
     if number is None:
         return None
-    for own, term, _, levels in made:
-        of_level = np.zeros(term.n_levels, dtype=np.int64)
-        of_level[term.group] = number
-        if not np.array_equal(of_level[term.group], number):
-            level = term.group[int(np.argmax(of_level[term.group] != number))]
+    for factor in factors:
+        _, row = _by_level(factor.term, number)
+        if row is not None:
+            level = str(factor.levels[factor.term.group[row]])
             raise ValueError(
-                f"cluster must contain whole groups, and the rows of {own.name} "
-                f"{shown(str(levels[level]))} lie in several clusters: rows that share "
-                "a random effect are not independent. Join these clusters, or leave "
-                "cluster out"
+                f"cluster must contain whole groups, and the rows of "
+                f"{factor.spec.name} {shown(level)} lie in several clusters: rows that "
+                "share a random effect are not independent. Join these clusters, or "
+                "leave cluster out"
             )
     return number
 
 
 def _fit(
-    prepared: PreparedPom, made: list[FittedTerm], n_quadrature: int, max_iter: int,
-    by_group: np.ndarray | None, clusters: np.ndarray | None,
+    prepared: PreparedPom, factors: list[GroupFactor], n_quadrature: int,
+    max_iter: int, by_group: np.ndarray | None, clusters: np.ndarray | None,
 ) -> ClmmModel:  # fmt: skip
+    """Find the optimum, and make the model."""
     design, monitor = prepared.design, prepared.monitor
+    terms = [f.term for f in factors]
     weighted = design
     if by_group is not None:
-        weight = design.weight * by_group[made[0][1].group]
+        weight = design.weight * by_group[terms[0].group]
         weighted = replace(design, weight=weight, total=float(weight.sum()))
     plain = likelihood_of(weighted, prepared.link, 0.0, prepared.n_threads)
     start = minimize(plain, max_iter, Monitor("start", 1e-6))
@@ -399,12 +434,12 @@ def _fit(
             f"no finite coefficients are optimal, because {', '.join(names)} "
             "separate ranks without error: leave these columns out"
         )
-    terms = [part[1] for part in made]
     loss = MixedLikelihood(
         design, prepared.link, terms, n_quadrature, prepared.n_threads, by_group
     )
-    noise = _NOISE.get(prepared.link, 1.28)
+    noise = _NOISE[prepared.link]
     theta = np.concatenate([0.5 * noise * np.eye(t.q)[t.free] for t in terms])
+    # about the standard error of the deviation of n_levels effects
     sizes = np.concatenate(
         [np.full(int(t.free.sum()), noise / math.sqrt(t.n_levels)) for t in terms]
     )
@@ -417,31 +452,34 @@ def _fit(
     x = search.minimum(np.concatenate([start.point.x, theta]))
     x, is_singular = search.without_zeros(x, noise)
     x, status, violation, V = search.certified(x)
-    whole = None
+    covariance = None
     if V is not None:
-        whole = np.zeros((x.size, x.size))
-        whole[np.ix_(search.free, search.free)] = V
-    if whole is not None and clusters is not None:
+        covariance = np.zeros((x.size, x.size))
+        covariance[np.ix_(search.free, search.free)] = V
+    if covariance is not None and clusters is not None:
         counted = np.unique(clusters[loss.design.weight > 0])
         scores = loss.scores(x, clusters, int(clusters.max()) + 1)[counted]
-        whole = sandwich_of_clusters(scores, whole)
-    end = prepared.monitor.record(
+        covariance = sandwich_of_clusters(scores, covariance)
+    end = monitor.record(
         status, search.n_iter, violation, loss.value_and_gradient(x)[0], None
     )
     kind: CovarianceType = "observed" if clusters is None else "cluster"
-    return _model(prepared, made, loss, x, end, whole, kind, is_singular, plain)
+    return _model(prepared, factors, loss, x, end, covariance, kind, is_singular, plain)
 
 
 def _model(
-    prepared: PreparedPom, made: list[FittedTerm], loss: MixedLikelihood, x: np.ndarray,
-    convergence: Convergence, whole: np.ndarray | None, kind: CovarianceType,
-    is_singular: bool, plain: Any,
+    prepared: PreparedPom, factors: list[GroupFactor], loss: MixedLikelihood,
+    x: np.ndarray, convergence: Convergence, covariance: np.ndarray | None,
+    kind: CovarianceType, is_singular: bool, plain: Likelihood,
 ) -> ClmmModel:  # fmt: skip
-    """Return the model of an optimum, in the units of the features."""
+    """Return the model of the optimum x, in the units of the features.
+
+    `covariance` is that of x, and `plain` the loss without random effects.
+    """
     p = loss.design.n_parameters
-    raw, joint = _raw(made, loss, x), None
-    if whole is not None:
-        joint = read_only(raw @ whole @ raw.T)
+    raw, joint = _raw(factors, loss, x), None
+    if covariance is not None:
+        joint = read_only(raw @ covariance @ raw.T)
     model = ClmmModel(
         **prepared.fields(plain.design, x[:p]),
         covariance=None if joint is None else read_only(joint[:p, :p].copy()),
@@ -453,52 +491,56 @@ def _model(
         separated=read_only(np.zeros(0, dtype=np.int64)),
         convergence=convergence,
         touching=read_only(np.zeros(prepared.problem.present.size - 1, np.int64)),
-        random=_effects(made, loss, x),
+        random=_effects(factors, loss, x),
         joint_covariance=joint,
         n_variances=loss.n_theta,
         n_quadrature=loss.n_quadrature,
         is_singular=is_singular,
     )
-    if whole is not None:
-        units = tuple(part[2] for part in made)
-        remember(model, RememberedMixed(loss, x, units, whole, raw))
+    if covariance is not None:
+        units = tuple(f.unit for f in factors)
+        remember(model, RememberedMixed(loss, x, units, covariance, raw))
     return model
 
 
-def _raw(made: list[FittedTerm], loss: MixedLikelihood, x: np.ndarray) -> np.ndarray:
-    """Return the derivatives by x of the parameters in the units of the features, and
-    of the lower triangle of each Lambda in those of the effects, (t, p).
+def _raw(
+    factors: list[GroupFactor], loss: MixedLikelihood, x: np.ndarray
+) -> np.ndarray:
+    """Return the derivatives of the model's parameters by those of the loss, (t, p).
+
+    The former are in the units of the features; the lower triangles of Lambda follow
+    the parameters of the design.
     """
     p, at = loss.design.n_parameters, loss.design.n_parameters
     blocks = [np.zeros((p, x.size))]
     blocks[0][:, :p] = loss.design.raw(np.eye(p))
-    for (_, term, unit, _), L in zip(made, loss.lambdas(x), strict=True):
+    for (_, term, unit, _), L in zip(factors, loss.lambdas(x), strict=True):
         lower = np.tri(term.q, dtype=bool)
-        factor = _signs(L) / unit[:, None]
+        slopes = _signs(L) / unit[:, None]
         block = np.zeros((int(lower.sum()), x.size))
         columns = at + np.arange(int(term.free.sum()))
-        block[term.free[lower], columns] = factor[term.free]
+        block[term.free[lower], columns] = slopes[term.free]
         blocks.append(block)
         at += columns.size
     return np.vstack(blocks)
 
 
 def _signs(L: np.ndarray) -> np.ndarray:
-    """Return the factors of columns that make the diagonal of Lambda positive."""
+    """Return the signs of columns, (q,), that make the diagonal of Lambda positive."""
     return np.where(np.diagonal(L) < 0, -1.0, 1.0)
 
 
 def _effects(
-    made: list[FittedTerm], loss: MixedLikelihood, x: np.ndarray
+    factors: list[GroupFactor], loss: MixedLikelihood, x: np.ndarray
 ) -> tuple[RandomEffects, ...]:
-    """Return modes and covariances of the effects, in the units of the columns."""
+    """Return modes and covariances of the effects, in the units of their columns."""
     found = loss.mode(x)
     assert found is not None
     mode: Mode = found[1]
     blocks = loss.level_blocks(mode.factor)
     out = []
     for (own, _, unit, levels), L, u, block in zip(
-        made, loss.lambdas(x), mode.u, blocks, strict=True
+        factors, loss.lambdas(x), mode.u, blocks, strict=True
     ):
         sign = _signs(L)
         L, u = L / unit[:, None] * sign, u * sign

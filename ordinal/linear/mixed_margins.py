@@ -1,11 +1,11 @@
 """Mean probabilities and marginal effects with random effects, and their errors.
 
-A row of known groups has the effects b^, the conditional modes, which move its offset
-by z'b^. In a new group z'b is normal with variance sd^2 = |Lambda'z|^2, summed over the
-factors that are new, and a probability is the integral over it by N nodes of
-quadrature: a row becomes N rows, whose offsets lie sd t_k away (`GroupRows`). `Means`
-thus serves all kinds of groups, with further parameters that move offsets: the lower
-triangle of Lambda of every factor, and the effects b of every level.
+A row of known groups has the conditional modes b^ as effects, which add z'b^ to its
+offset. In new groups, z'b is normal with variance sd^2 = |Lambda'z|^2, summed over the
+new factors, and a probability is an integral over it, computed by quadrature with N
+nodes t_k: a row becomes N rows, with sd t_k added to the offset (`GroupRows`). `Means`
+thus serves all kinds of groups. Its further parameters, on which offsets depend, are
+the lower triangle of Lambda of every factor, and the effects b of the levels.
 
 Given the training rows, b is normal about b^ with the covariance C = Lambda A^-1
 Lambda', and b^ depends on the estimates psi of covariance V. With g and c the
@@ -31,7 +31,7 @@ from .random_terms import RandomEffects
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupTerm:
-    """Effects of one factor at the rows.
+    """Effects of one factor in some rows.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class GroupTerm:
     Z : (n, q) array
         Columns that the effects multiply.
     level : (n,) int64
-        Number of the level of each row, -1 where it is new.
+        Number of the level of each row, or -1 for a new one.
     """
 
     effects: RandomEffects
@@ -48,37 +48,39 @@ class GroupTerm:
 
     @property
     def n_known(self) -> int:
-        """Number of effects b of known levels: none if all levels are new."""
+        """Number of further parameters: all effects b, or 0 if all levels are new."""
         return self.effects.modes.size if (self.level >= 0).any() else 0
 
 
 def spread(
     terms: Sequence[GroupTerm], Z: list[np.ndarray], rows: slice
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Return z'b^ of the known groups of rows, the deviation of z'b of the new ones,
-    and Lambda'z of the latter by term.
+    """Return the distribution of z'b in rows, given the columns Z of each term.
+
+    These are z'b^ of the known groups, (n,), the standard deviation of z'b of the new
+    ones, (n,), and Lambda'z for each term, (n, q), which is 0 for known groups.
     """
     n = len(Z[0])
-    known, variance, own = np.zeros(n), np.zeros(n), []
+    known, variance, loadings = np.zeros(n), np.zeros(n), []
     for term, z in zip(terms, Z, strict=True):
         level, e = term.level[rows], term.effects
         is_known = level >= 0
         known += np.where(is_known, np.einsum("ij,ij->i", z, e.modes[level]), 0.0)
-        own.append(np.where(is_known[:, None], 0.0, z @ e.factor))
-        variance += (own[-1] ** 2).sum(axis=1)
-    return known, np.sqrt(variance), own
+        loadings.append(np.where(is_known[:, None], 0.0, z @ e.factor))
+        variance += (loadings[-1] ** 2).sum(axis=1)
+    return known, np.sqrt(variance), loadings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupRows:
-    """Rows of known and of new groups, N times each where groups are new.
+    """Rows of known and new groups, repeated N times for the nodes of a quadrature.
 
     Attributes
     ----------
     base : MatrixRows or TableRows
     terms : tuple of GroupTerm
     nodes, weights : (N,) arrays
-        Deviations from the mean, and their probabilities.
+        Nodes of a standard normal variable, and their weights.
     """
 
     base: MatrixRows | TableRows
@@ -123,15 +125,15 @@ class GroupRows:
         )
 
     def _copies(self, rows: slice) -> tuple[slice, np.ndarray, np.ndarray]:
-        """Return the rows of `base` behind some rows, their numbers among these, and
-        the nodes.
+        """Return the rows of `base` that some rows repeat, the place of each among
+        these, and the number of its node.
         """
         row, node = np.divmod(np.arange(rows.start, rows.stop), self.nodes.size)
         every = slice(int(row[0]), int(row[-1]) + 1)
         return every, row - every.start, node
 
     def _values(self, feature: Feature) -> tuple[float, ...]:
-        """Return the two numbers that a step gives a column with a random slope."""
+        """Return the two values of a column with a random slope in a step."""
         values = feature.values or ()
         coding = self.base.coding if isinstance(self.base, TableRows) else None
         labels = None if coding is None else coding.categories[feature.column]
@@ -143,11 +145,12 @@ class GroupRows:
         self, at: At, Z: list[np.ndarray], every: slice, copies: np.ndarray,
         node: np.ndarray,
     ) -> At:  # fmt: skip
-        """Return rows with the effects of their groups in the offset."""
-        known, sd, own = spread(self.terms, Z, every)
+        """Add the effects of groups to the offsets of rows."""
+        known, sd, loadings = spread(self.terms, Z, every)
+        # d sd / d Lambda_ac = z_a (Lambda'z)_c / sd
         by = [
             np.einsum("ia,ic->iac", z, w) / _positive(sd)[:, None, None]
-            for z, w in zip(Z, own, strict=True)
+            for z, w in zip(Z, loadings, strict=True)
         ]
         t = self.nodes[node]
         offset = (at.offset + known)[copies] + t * sd[copies]
@@ -157,16 +160,16 @@ class GroupRows:
         self, Z: list[np.ndarray], by: list[np.ndarray], every: slice,
         copies: np.ndarray, node: np.ndarray,
     ) -> tuple[np.ndarray, Moved]:  # fmt: skip
-        """Return how the offset rises where the columns Z do so by `by`, and what moves
-        that.
+        """Return the derivative of offsets when the columns Z change in direction `by`,
+        and its own derivatives by the further parameters.
         """
-        _, sd, own = spread(self.terms, Z, every)
+        _, sd, loadings = spread(self.terms, Z, every)
         known, _, along = spread(self.terms, by, every)
         sd = _positive(sd)
-        both = zip(own, along, strict=True)
-        S = sum((a * c).sum(axis=1) for a, c in both) / sd
+        both = zip(loadings, along, strict=True)
+        S = sum((a * c).sum(axis=1) for a, c in both) / sd  # derivative of sd
         parts = []
-        for z, dz, w, dw in zip(Z, by, own, along, strict=True):
+        for z, dz, w, dw in zip(Z, by, loadings, along, strict=True):
             bend = np.einsum("ia,ic->iac", z, dw) + np.einsum("ia,ic->iac", dz, w)
             bend -= np.einsum("i,ia,ic->iac", S / sd, z, w)
             parts.append(bend / sd[:, None, None])
@@ -178,8 +181,10 @@ class GroupRows:
         self, by_effects: list[np.ndarray], by_factor: list[np.ndarray], every: slice,
         copies: np.ndarray, t: np.ndarray,
     ) -> Moved:  # fmt: skip
-        """Return the derivatives of the offsets by the entries of Lambda, times the
-        nodes, and by the effects.
+        """Return the derivatives of offsets by the further parameters.
+
+        `by_factor` are those of sd by Lambda, which the nodes t multiply, and
+        `by_effects` those by the effects of each row's level.
         """
         triangles = [part[:, *np.tril_indices(part.shape[1])] for part in by_factor]
         first = np.hstack(triangles)[copies] * t[:, None]
@@ -195,5 +200,8 @@ class GroupRows:
 
 
 def _positive(sd: np.ndarray) -> np.ndarray:
-    """Return divisors of what is 0 where sd is: by symmetry, sd = 0 has no slope."""
+    """Return sd as a divisor, infinite instead of 0.
+
+    The derivative of sd is undefined at 0; by symmetry in Lambda it counts as 0.
+    """
     return np.where(sd > 0, sd, np.inf)

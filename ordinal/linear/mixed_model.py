@@ -1,6 +1,6 @@
 """Model that `fit_clmm` returns."""
 
-# Types of fields are no text here, as in `estimates`.
+# Annotations are no strings here, for the reason in `estimates`.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from .._cumulative.likelihood import (
-    cumulative,
-    exceeding,
-    for_all_ranks,
-    rank_probabilities,
-)
+from .._cumulative.likelihood import cumulative, exceeding, rank_probabilities
 from .._input.checks import check_choice, check_flag, check_share, shown
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.sparse import CSR
@@ -24,9 +19,10 @@ from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from .estimates import check_likelihood, covariance_for, predictors
+from .estimates import check_likelihood, covariance_for, predictors, table_of_rows
 from .margins import (
     Errors,
+    MarginRows,
     Means,
     averages_table,
     effects_table,
@@ -39,8 +35,9 @@ from .model import PomModel
 from .random_terms import RandomEffects, as_text, incomplete, read_effects, read_groups
 
 Effects = Literal["new", "average", "known", "known_or_new"]
-_NODES, _ROWS = 100, 1 << 12
-_VARIANCE = {
+_NODES = 100  # of the quadrature over the effects of new groups
+_ROWS = 1 << 12  # rows that are predicted at a time
+_VARIANCE = {  # of the latent noise; cauchit has none
     "logit": math.pi**2 / 3,
     "probit": 1.0,
     "cloglog": math.pi**2 / 6,
@@ -102,7 +99,7 @@ class ClmmModel(PomModel):
         found = self.deviations
         rows = zip(found["group"], found["effect"], found["sd"], strict=True)
         deviations = ", ".join(f"{g} {effect} {sd:.4g}" for g, effect, sd in rows)
-        # with slots, dataclass makes a second class, which super() does not know
+        # dataclass(slots=True) makes a second class, which super() does not know.
         return {"deviations": deviations} | super(ClmmModel, self)._summary()
 
     @property
@@ -135,12 +132,7 @@ class ClmmModel(PomModel):
                     error = float(errors_of(V, by)[0])
                 rows.append((own.name, effect, S[j, j], sd[j], error, r))
         names = "group", "effect", "variance", "sd", "standard_error", "correlation"
-        return Table(
-            {
-                n: np.array(c)
-                for n, c in zip(names, zip(*rows, strict=True), strict=True)
-            }
-        )
+        return table_of_rows(names, rows)
 
     def ranef(self, group: str | None = None) -> Table:
         """Return the conditional modes of the random effects of a factor, with errors.
@@ -278,7 +270,7 @@ class ClmmModel(PomModel):
     def _both(
         self, X: MatrixLike, effects: Effects, groups: object, offset: ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return P(y <= j) and P(y > j), (n, r - 1)."""
+        """Return P(y <= j) and P(y > j), (n, r - 1) each."""
         _check_asked(effects, groups, offset)
         Z, known = self._read(X, offset)
         n = len(Z)
@@ -297,15 +289,16 @@ class ClmmModel(PomModel):
     def _mean(
         self, Z: np.ndarray | CSR, shift: np.ndarray, sd: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean of the probabilities over a normal shift of deviation sd."""
+        """Return the means of P(y <= j) and P(y > j) over a normal offset.
+
+        `shift`, (n,), is the mean of the offset, and `sd` its standard deviation.
+        """
         nodes, weights = _nodes(sd is not None)
         low, high = np.zeros(()), np.zeros(())
         for node, weight in zip(nodes, weights, strict=True):
             at = shift if sd is None else shift + node * sd
             eta, _ = predictors(self, Z, finite_scores(at))
-            if self.nominal.size:
-                eta.sort(axis=1)
-            eta = for_all_ranks(self.observed, eta, -np.inf, np.inf)
+            eta = self._at_all_thresholds(eta)
             low = low + weight * cumulative(self.link, eta)
             high = high + weight * exceeding(self.link, eta)
         return low, high
@@ -313,9 +306,7 @@ class ClmmModel(PomModel):
     def _terms_of(
         self, X: MatrixLike, effects: Effects, groups: object
     ) -> tuple[GroupTerm, ...]:
-        """Return the columns of the effects at the rows, and the levels of their
-        groups.
-        """
+        """Return the columns of the random effects at rows of X, and their levels."""
         columns = read_effects(self.random, X)
         if not all(np.isfinite(z).all() for z in columns):
             raise ValueError(
@@ -441,13 +432,15 @@ class ClmmModel(PomModel):
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         fit = self._inside('confint(method="profile")')
-        spread = fit.loss.design.spread[np.concatenate([self.location, self.scale])]
-        unit = spread[which - self._first_coef()]
+        unit = self._spread_of_coef(fit.loss.design)
         ends = [fit.coefficient_ends(int(j), z) for j in which]
         return np.asarray(np.array(ends).reshape(-1, 2) / unit[:, None])
 
     def _inside(self, asked: str) -> RememberedMixed:
-        """Return the training rows of a model whose estimates have profiles."""
+        """Return the training rows of a model that has profile likelihoods.
+
+        Variances at the boundary 0 and sandwich covariances have none.
+        """
         if self.covariance_type != "observed":
             raise ValueError(
                 f"{asked} needs the likelihood, which the covariance of clusters "
@@ -462,6 +455,7 @@ class ClmmModel(PomModel):
         return self._remembered(asked)
 
     def _remembered(self, asked: str) -> RememberedMixed:
+        """Return the training rows; ValueError after load, pickle or copy."""
         found: RememberedMixed | None = getattr(self, "remembered", None)
         if found is None:
             raise ValueError(
@@ -531,19 +525,12 @@ class ClmmModel(PomModel):
         >>> found["standard_error"].round(3)
         array([0.034, 0.055, 0.054, 0.046, 0.039])
         """
-        self._check_rows(X)
-        _check_asked(effects, groups, offset)
-        if effects == "average":
-            return super(ClmmModel, self).average_proba(
-                X, cumulative=cumulative, level=level, offset=offset,
-                sample_weight=sample_weight,
-            )  # fmt: skip
         z = normal_margin(check_share("level", level))
         check_flag("cumulative", cumulative)
-        means, rows, errors = self._of_groups(
+        averages = self._averages_of_groups(
             "average_proba", X, effects, groups, offset, sample_weight
         )
-        return averages_table(means, rows, errors, z, cumulative)
+        return averages_table(*averages, z, cumulative)
 
     def marginal_effects(
         self,
@@ -593,28 +580,30 @@ class ClmmModel(PomModel):
         >>> found["standard_error"][:5].round(3)
         array([0.056, 0.08 , 0.091, 0.064, 0.062])
         """
-        self._check_rows(X)
-        _check_asked(effects, groups, offset)
-        if effects == "average":
-            return super(ClmmModel, self).marginal_effects(
-                X, level=level, offset=offset, sample_weight=sample_weight
-            )
         z = normal_margin(check_share("level", level))
-        means, rows, errors = self._of_groups(
+        averages = self._averages_of_groups(
             "marginal_effects", X, effects, groups, offset, sample_weight
         )
-        return effects_table(means, rows, errors, z)
+        return effects_table(*averages, z)
 
-    def _of_groups(
+    def _averages_of_groups(
         self, asked: str, X: MatrixLike | None, effects: Effects, groups: object,
         offset: ArrayLike | None, sample_weight: ArrayLike | None,
-    ) -> tuple[Means, GroupRows, Errors]:  # fmt: skip
-        """Return what sums over the rows, the rows with the effects of their groups,
-        and the errors of such sums.
+    ) -> tuple[Means, MarginRows, Errors]:  # fmt: skip
+        """Return the result of `_averages` with the random effects of the rows' groups.
+
+        They have the parameters of `joint_covariance`, and the modes of known groups.
         """
+        if X is None:
+            raise ValueError(
+                "X must be given, because a model of fit_clmm has no training "
+                "rows to average over"
+            )
+        _check_asked(effects, groups, offset)
+        if effects == "average":
+            return self._averages(asked, X, offset, sample_weight)
         covariance_for(self, asked)
         joint = self.joint_covariance
-        assert X is not None
         assert joint is not None
         base = rows_to_average(self, asked, X, offset, sample_weight)
         terms = self._terms_of(X, effects, groups)
@@ -628,19 +617,14 @@ class ClmmModel(PomModel):
             errors = partial(fit.errors_with_modes, known)
         return Means(self, n_more), rows, errors
 
-    def _check_rows(self, X: object) -> None:
-        if X is None:
-            raise ValueError(
-                "X must be given, because a model of fit_clmm has no training "
-                "rows to average over"
-            )
-
 
 def _triangle(own: RandomEffects) -> np.ndarray:
+    """Return the lower triangle of Lambda of a factor, by rows."""
     return np.asarray(own.factor[np.tril_indices(len(own.factor))])
 
 
 def _check_asked(effects: Effects, groups: object, offset: Any) -> None:
+    """Check the arguments of predictions that other models do not have."""
     check_choice("effects", effects, get_args(Effects))
     if groups is not None and not effects.startswith("known"):
         raise ValueError(
@@ -655,8 +639,9 @@ def _check_asked(effects: Effects, groups: object, offset: Any) -> None:
 
 
 def _nodes(is_new: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights of a standard normal variable; without new groups one
-    node at 0.
+    """Return nodes and weights of the quadrature over a standard normal variable.
+
+    Without new groups there is one node, at 0.
     """
     if not is_new:
         return np.zeros(1), np.ones(1)

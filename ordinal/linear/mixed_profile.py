@@ -1,11 +1,11 @@
 """Search for the optimum of a cumulative link mixed model, its certificate, and profile
 likelihood intervals.
 
-As in `profile`, each end is the root of sqrt(D(c)) = z, where D is twice the fall of
-the log likelihood if the parameter is held at c. The standard deviation of an effect is
-the first diagonal entry of Lambda once the effect comes first, so every parameter is
-held in the same way. At a deviation of 0 the likelihood is finite: the lower end is 0
-where D does not reach z^2.
+As in `profile`, each end of an interval is a root of sqrt(D(c)) = z, where D is twice
+the decrease of the log-likelihood if the parameter is fixed at c. If an effect comes
+first in its factor, its standard deviation is the first diagonal entry of Lambda, so
+deviations are fixed like any other parameter. The likelihood is finite at a deviation
+of 0, which is the lower end if D does not reach z^2 there.
 """
 
 from __future__ import annotations
@@ -21,16 +21,31 @@ from .._numerics import lbfgs
 from .._watch.convergence import ConvergenceWarning, Status, warn
 from .._watch.monitor import Monitor
 
-_COARSE = 1e-4  # largest slope in standard errors where Newton's method takes over
+_COARSE = 1e-4  # slope in standard errors at which Newton's method replaces L-BFGS
 _STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of rounding
-_POLISH = 20
-_SMALL = 0.1  # deviations of the noise, below which a deviation may be 0
-_NEAR_0 = 1e-3  # where the slope in the variance is looked at
-_PIVOT = 1e-10
+_POLISH = 20  # most Newton steps
+_SMALL = 0.1  # deviation, relative to the noise, below which 0 is tried
+_NEAR_0 = 1e-3  # deviation at which the sign of the slope is read
+_PIVOT = 1e-10  # relative size of a pivot that counts as 0
 
 
 class VarianceSearch:
-    """Search for the optimum; entries of theta that are 0 at the boundary stay so."""
+    """Search for the optimum of a mixed likelihood over its free parameters.
+
+    Parameters
+    ----------
+    loss : MixedLikelihood
+    units : (p, p) array
+        Lower triangular; about the factor of the covariance of the parameters.
+    max_iter : int
+    monitor : Monitor
+
+    Attributes
+    ----------
+    free : (p,) bool array
+        Whether a parameter is searched for. Entries of Lambda at the boundary are not:
+        they stay 0.
+    """
 
     def __init__(
         self, loss: MixedLikelihood, units: np.ndarray, max_iter: int, monitor: Monitor
@@ -41,7 +56,7 @@ class VarianceSearch:
         self.free = np.ones(len(units), dtype=bool)
 
     def minimum(self, x: np.ndarray) -> np.ndarray:
-        """Return the optimum over the free parameters, coarsely."""
+        """Return the optimum over the free parameters to a coarse tolerance, from x."""
         C = self.units[np.ix_(self.free, self.free)]
 
         def function(v: np.ndarray) -> tuple[float, np.ndarray]:
@@ -66,10 +81,14 @@ class VarianceSearch:
 
     @property
     def ended(self) -> bool:
+        """Return whether a limit or the callback has ended the search."""
         return self.status in (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED)
 
     def without_zeros(self, x: np.ndarray, noise: float) -> tuple[np.ndarray, bool]:
-        """Set deviations to 0 at which the likelihood falls with the variance."""
+        """Set small deviations to 0 if the likelihood decreases with the variance.
+
+        Returns the new optimum, and whether a deviation is 0.
+        """
         p, at, is_singular = self.loss.design.n_parameters, 0, False
         for t in self.loss.terms:
             places = np.full((t.q, t.q), -1)
@@ -101,8 +120,10 @@ class VarianceSearch:
     def certified(
         self, x: np.ndarray
     ) -> tuple[np.ndarray, Status, float, np.ndarray | None]:
-        """Return Newton steps by the Hessian of differences; point, status, violation,
-        and the covariance of the free parameters.
+        """Make Newton steps until one is shorter than the tolerance.
+
+        Returns the last point, the status, the length of the next step in standard
+        errors, and the covariance of the free parameters.
         """
         value, gradient = self.loss.value_and_gradient(x)
         if self.ended:
@@ -113,6 +134,7 @@ class VarianceSearch:
         for k in range(_POLISH):
             if self.monitor.late():
                 return x, Status.MAX_TIME, violation, None
+            # A Hessian takes two gradients per parameter: it serves four steps.
             if k % 4 == 0:
                 V = self.covariance(x, scale)
                 if V is None:
@@ -134,7 +156,9 @@ class VarianceSearch:
         return x, Status.STALLED, violation, V
 
     def covariance(self, x: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
-        """Return the inverse Hessian, or None where it is not positive definite."""
+        """Return the inverse Hessian of the free parameters, or None if it is not
+        positive definite. `scale`, (p,), is about their standard errors.
+        """
         which = np.flatnonzero(self.free)
         H = np.empty((which.size, which.size))
         for i, j in enumerate(which):
@@ -154,8 +178,9 @@ class VarianceSearch:
 
 
 def semidefinite_factor(S: np.ndarray) -> np.ndarray:
-    """Return the lower triangular factor of a singular covariance, whose columns are 0
-    where a pivot is.
+    """Return the Cholesky factor of a covariance that may be singular.
+
+    Its columns are 0 where pivots are.
     """
     S, L = S.copy(), np.zeros_like(S)
     least = _PIVOT * max(float(np.diagonal(S).max(initial=0.0)), 1e-300)
@@ -166,28 +191,28 @@ def semidefinite_factor(S: np.ndarray) -> np.ndarray:
     return L
 
 
-_CLOSE = 1e-6  # of sqrt(D) to z, relative to it
-_MAX_FITS = 40  # for one end
+_CLOSE = 1e-6  # relative tolerance of sqrt(D) = z
+_MAX_FITS = 40  # fits for one end
 _MAX_ITER = 500  # steps of one fit
-_FARTHEST = 1e3  # in standard errors
-_TINY = 1e-300
+_FARTHEST = 1e3  # distance from the estimate in standard errors
+_TINY = 1e-300  # keeps the division by sqrt(D) finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RememberedMixed:
-    """The loss of a mixed model and its minimum.
+    """Loss of a mixed model, with the training rows, and its minimum.
 
     Attributes
     ----------
     loss : MixedLikelihood
     x : (p,) array
-        The minimum, in the parameters of the loss.
+        The minimum, in the units of the loss.
     units : tuple of (q,) arrays
-        Divisors of the effects of each term, in the units of their columns.
+        Units of the columns that the effects of each term multiply.
     covariance : (p, p) array
-        Of x, 0 for variances at the boundary.
+        Covariance of x, which is 0 for variances at the boundary.
     raw : (t, p) array
-        Derivatives by x of the parameters in the units of their columns, and of the
+        Derivatives by x of the parameters in the units of the features, and of the
         lower triangles of Lambda.
     """
 
@@ -200,8 +225,10 @@ class RememberedMixed:
     def errors_with_modes(
         self, known: Sequence[int], gradient: np.ndarray
     ) -> np.ndarray:
-        """Return the square roots of (1) in `mixed_margins` for each row of a gradient,
-        whose last columns are those by the effects of the terms, if known.
+        """Return the square root of (1) in `mixed_margins` for each row of a gradient.
+
+        Its first t columns are derivatives by `raw`, the others by the effects of the
+        terms, of which `known` counts the known ones.
         """
         t = len(self.raw)
         sums = [self._by_term(known, by_effects) for by_effects in gradient[:, t:]]
@@ -213,17 +240,14 @@ class RememberedMixed:
     def _by_term(
         self, known: Sequence[int], by_effects: np.ndarray
     ) -> list[np.ndarray]:
-        """Return derivatives by the effects of each term, (G, q), in the units of the
-        loss: 0 for a term of which none is known.
+        """Split derivatives by known effects by term, (G, q) each, in the units of the
+        loss. They are 0 for terms without known effects.
         """
         out = []
-        ends = np.cumsum(known)
-        for term, unit, n, end in zip(
-            self.loss.terms, self.units, known, ends, strict=True
-        ):
+        parts = np.split(by_effects, np.cumsum(known)[:-1])
+        for term, unit, part in zip(self.loss.terms, self.units, parts, strict=True):
             shape = term.n_levels, term.q
-            own = by_effects[end - n : end].reshape(shape) if n else np.zeros(shape)
-            out.append(own / unit)
+            out.append((part.reshape(shape) if part.size else np.zeros(shape)) / unit)
         return out
 
     @property
@@ -231,12 +255,14 @@ class RememberedMixed:
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
     def coefficient_ends(self, index: int, z: float) -> tuple[float, float]:
-        """Return both ends for a parameter of the design."""
+        """Return both ends of the interval of a parameter of the design."""
         profile = _Profile(self.loss, self.x, index, self._errors)
         return profile.end(-1, z, -math.inf), profile.end(1, z, math.inf)
 
     def deviation_ends(self, t: int, j: int, z: float) -> tuple[float, float]:
-        """Return both ends for the standard deviation of effect j of term t."""
+        """Return both ends of the interval of the standard deviation of effect j of
+        term t, in a loss in which this effect is the first of its term.
+        """
         terms, lambdas = list(self.loss.terms), self.loss.lambdas(self.x)
         term = terms[t]
         order = [j, *(i for i in range(term.q) if i != j)]
@@ -259,7 +285,10 @@ class RememberedMixed:
 
 
 class _Profile:
-    """The profile of the parameter `index` of a loss whose minimum is x."""
+    """Profile likelihood of the parameter `index` of a loss whose minimum is x.
+
+    `errors`, (p,), is about the standard errors of the parameters.
+    """
 
     def __init__(
         self, loss: MixedLikelihood, x: np.ndarray, index: int, errors: np.ndarray
@@ -276,9 +305,11 @@ class _Profile:
                 "at the estimates: take method='wald'"
             )
         self.error = math.sqrt(V[index, index])
-        self.way = V[:, index] / V[index, index]
+        # Given this parameter, the others have the mean `regression` times its change,
+        # which starts each fit, and the covariance `given`.
+        self.regression = V[:, index] / V[index, index]
         others = np.arange(x.size) != index
-        given = V - np.outer(self.way, V[index])
+        given = V - np.outer(self.regression, V[index])
         self.search.units[np.ix_(others, others)] = np.linalg.cholesky(
             given[np.ix_(others, others)]
         )
@@ -288,7 +319,7 @@ class _Profile:
     def at(self, c: float, near: np.ndarray) -> tuple[float, float, np.ndarray]:
         """Return sqrt(D(c)), its derivative and the minimum, searched from `near`."""
         self.search.n_iter = 0
-        x = self.search.minimum(near + (c - near[self.index]) * self.way)
+        x = self.search.minimum(near + (c - near[self.index]) * self.regression)
         if self.search.ended:
             warn(
                 "confint: a fit with one parameter fixed ended with status "
@@ -300,7 +331,11 @@ class _Profile:
         return root, float(gradient[self.index]) / max(root, _TINY), x
 
     def end(self, sign: int, z: float, bound: float) -> float:
-        """Return the end on this side of the estimate, at most at `bound`."""
+        """Return the end on the side of `sign`, or `bound` if it lies beyond.
+
+        The root is bracketed by `inner`, where sqrt(D) < z, and `outer`, where it is
+        larger.
+        """
         start, near = float(self.x[self.index]), self.x
         if math.isfinite(bound) and self.at(bound, near)[0] <= z:
             return bound
@@ -319,7 +354,7 @@ class _Profile:
             if not math.isfinite(outer) and abs(c - start) > _FARTHEST * self.error:
                 return bound
             new = c + (z - root) / slope if slope * sign > 0 else outer
-            if not math.isfinite(outer):  # at most twice as far
+            if not math.isfinite(outer):  # go at most twice as far
                 farthest = start + 2 * (c - start)
                 new = min(new, farthest) if sign > 0 else max(new, farthest)
             c = new

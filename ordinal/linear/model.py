@@ -1,4 +1,4 @@
-"""Model that `fit_pom` returns, and its tables as broom has them."""
+"""Model that `fit_pom` returns, with the tables of R's broom, and paths of models."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -18,10 +18,11 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named, linear_terms
 from .._model.printing import Table, html_notes
 from .._model.storage import Storable
-from .._model.threshold_model import by_probabilities, decide
+from .._model.threshold_model import decide
 from .._watch.convergence import Convergence
 from .comparisons import Comparisons
-from .estimates import predictors, remembered, score, thresholds_at
+from .estimates import predictors, remembered, thresholds_at
+from .inference import ByPredictors
 from .margins import TableRows
 from .ratio import RatioModel
 from .residuals import probabilities_of, read_rows, residuals_of
@@ -69,7 +70,7 @@ class Reports(Comparisons):
         """
         table, ends = self.table(), self.confint(level, method=method)
         lower, upper = np.full((2, table["name"].size), np.nan)
-        # profiles are of the last ones, `coef` and `scale_coef`
+        # Profiles are those of the last parameters, `coef` and `scale_coef`.
         own = slice(table["name"].size - ends["name"].size, None)
         lower[own], upper[own] = ends["lower"], ends["upper"]
         columns = {**table, "lower": lower, "upper": upper}
@@ -190,7 +191,7 @@ class Reports(Comparisons):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PomModel(Reports):
+class PomModel(Reports, ByPredictors):
     """P(y <= j | x) = F((theta_j - n'nu_j - x'beta) / exp(z'zeta)).
 
     Attributes
@@ -272,24 +273,6 @@ class PomModel(Reports):
 
     touching: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
 
-    def decision_function(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Return x'beta plus the offset, (n,), which is larger for higher ranks.
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-        offset : (n,) array-like, default 0
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or if an offset
-            does not lie between -1e100 and 1e100.
-        """
-        return score(self, *self._read(X, offset))
-
     def cumulative_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
@@ -302,7 +285,8 @@ class PomModel(Reports):
 
         Parameters and errors are those of `decision_function`.
         """
-        return cumulative(self.link, self._predictors(X, offset))
+        eta, _ = predictors(self, *self._read(X, offset))
+        return cumulative(self.link, self._at_all_thresholds(eta))
 
     def negative_rows(
         self, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
@@ -342,10 +326,10 @@ class PomModel(Reports):
         """
         if X is not None:
             Z, known = self._read(X, offset)
-            cuts = thresholds_at(self, Z)
+            theta = thresholds_at(self, Z)
             if known is not None and known.ndim == 2:
-                cuts = cuts - known
-            return np.flatnonzero((np.diff(cuts, axis=1) < 0).any(axis=1))
+                theta = theta - known
+            return np.flatnonzero((np.diff(theta, axis=1) < 0).any(axis=1))
         if offset is not None:
             raise ValueError(
                 "offset must be None without X, because the training rows have their "
@@ -362,77 +346,22 @@ class PomModel(Reports):
             gaps = gaps - np.diff(design.offset)
         return np.flatnonzero((gaps < 0).any(axis=1))
 
-    def predict_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Return the probabilities of the ranks, (n, r).
-
-        They are differences of `cumulative_proba`.
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-        offset : (n,) array-like, default 0
-
-        Returns
-        -------
-        (n, r) array, whose rows sum to 1
-
-        Raises
-        ------
-        ValueError, TypeError
-            As in `decision_function`.
-        """
-        eta = self._predictors(X, offset)
-        P = rank_probabilities(cumulative(self.link, eta), exceeding(self.link, eta))
-        P /= P.sum(axis=1, keepdims=True)
-        return P
-
-    def predict(
-        self,
-        X: MatrixLike,
-        *,
-        rule: Literal["median", "mode", "cost"] = "median",
-        cost: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> np.ndarray:
-        """Predict labels by a rule on `predict_proba`.
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-        rule : {"median", "mode", "cost"}, default "median"
-            The median has the least expected absolute error. The mode is the most
-            probable rank, which `polr` and `clm` of R predict. "cost" is the rank of
-            least expected cost.
-        cost : (r, r) array-like, for rule="cost" only
-            cost[j, k] is the cost of predicting rank k for a row of rank j. Default
-            |j - k|.
-        offset : (n,) array-like, default 0
-
-        Returns
-        -------
-        (n,) array of labels, of the type of `classes`
-
-        Raises
-        ------
-        ValueError, TypeError
-            As in `decision_function`; also if the rule is unknown, or if `cost` is
-            passed with another rule or does not have shape (r, r).
-        """
-        rules = "median", "mode", "cost"
-        return by_probabilities(self, X, rule, rules, cost, offset=offset)
-
     def _score_terms(self, X: MatrixLike) -> Named | None:
-        if self.nominal.size or self.scale.size:  # effects that the score knows not
+        if self.nominal.size or self.scale.size:  # effects that are not in the score
             return None
         Z, _ = self._read(X, None)
         Z = Z[:, self.location] if isinstance(Z, np.ndarray) else Z
         return linear_terms(Z, self.coef, self.coef_names)
 
-    def _predictors(self, X: MatrixLike, offset: ArrayLike | None) -> np.ndarray:
-        """Return eta, (n, r - 1), in order at every row."""
-        eta, _ = predictors(self, *self._read(X, offset))
+    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
+        eta = self._at_all_thresholds(eta)
+        below, above = cumulative(self.link, eta), exceeding(self.link, eta)
+        return rank_probabilities(below, above)
+
+    def _at_all_thresholds(self, eta: np.ndarray) -> np.ndarray:
+        """Return predictors, (n, T), in order at every row, and for all ranks,
+        (n, r - 1).
+        """
         if self.may_cross:
             eta.sort(axis=1)
         return for_all_ranks(self.observed, eta, -np.inf, np.inf)
@@ -561,10 +490,10 @@ class PomPath(Storable):
 
 
 def read_lambdas(lambdas: Any, ratio: float) -> np.ndarray | None:
-    """Return the caller's penalties, largest first, or None if there are none.
+    """Return the penalties that the caller passed, largest first, or None.
 
-    Raises ValueError or TypeError unless they are positive, and ValueError if there are
-    none and the ridge penalty alone, `ratio` 0, has no largest one.
+    Raises ValueError or TypeError unless they are positive. They must be given for the
+    ridge penalty, `ratio` 0: no finite one makes all coefficients 0.
     """
     if lambdas is None:
         if ratio == 0:
@@ -580,5 +509,5 @@ def read_lambdas(lambdas: Any, ratio: float) -> np.ndarray | None:
 
 
 def geometric(largest: float, smallest: float, n: int) -> np.ndarray:
-    """Return n penalties at equal ratios, from the largest to `smallest` times that."""
+    """Return n penalties with constant ratio, from `largest` to smallest * largest."""
     return largest * smallest ** (np.arange(n) / max(1, n - 1))

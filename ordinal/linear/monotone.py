@@ -5,10 +5,11 @@ level l is d_1 + ... + d_l. With b the mean increment and s_k >= 0 of sum 1,
 
     d_k = K b s_k                                                                   (1)
 
-so that the sign of b is that of the effect, and s says where it rises. The loss is
-minimised over all d >= 0 and over all d <= 0, and the lower minimum taken. Each is
-found by an active set: increments leave their bound 0 while the slope of the loss says
-so, and return when a Newton fit of the free ones crosses it (Lawson and Hanson).
+so that b has the sign of the effect, and s says between which levels it changes. The
+loss is minimised over all d >= 0 and over all d <= 0, and the lower minimum is the fit.
+Each is found by the active set method of Lawson and Hanson: increments leave their
+bound 0 while the slope of the loss asks for it, and return to it when a Newton fit of
+the free ones would cross it.
 
 P.-C. Bürkner, E. Charpentier, "Modelling monotonic effects of ordinal predictors in
 Bayesian regression models", British Journal of Mathematical and Statistical Psychology
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,20 +31,24 @@ from .._cumulative.newton import Loss, length_in_errors
 from .estimates import TOL, refit
 from .prepared import PreparedPom
 
-_MOST_TERMS = 6  # whose signs are tried, all of them
-_SLOPE = 10 * TOL  # in standard errors, above what a refit leaves
+_MOST_TERMS = 6  # all 2^6 combinations of their signs are fitted
+_SLOPE = 10 * TOL  # slope of a bound increment, in standard errors, that is noise
 
 
-class Started(Loss, Protocol):
-    """A loss that knows the parameters of no effects."""
+class StartedLoss(Loss, Protocol):
+    """Loss that can be started without effects."""
 
     def start(self) -> np.ndarray: ...
 
 
-def constrained(
-    prepared: PreparedPom, asked: str, loss_of: Callable[[Design], Started]
-) -> PreparedPom:
-    """Return the arguments of a fit with the increments that are not at their bound."""
+LossOf: TypeAlias = Callable[[Design], StartedLoss]
+
+
+def constrained(prepared: PreparedPom, asked: str, loss_of: LossOf) -> PreparedPom:
+    """Return a prepared fit without the columns of increments at their bound 0.
+
+    `loss_of` makes the loss of a design, and messages name the fit `asked`.
+    """
     coding = prepared.training.coding
     terms = [] if coding is None else list(coding.monotone.values())
     if not terms:
@@ -61,9 +66,12 @@ def constrained(
 
 
 def _minimum(
-    design: Design, sign: np.ndarray, asked: str, loss_of: Callable[[Design], Started]
+    design: Design, sign: np.ndarray, asked: str, loss_of: LossOf
 ) -> tuple[np.ndarray, float]:
-    """Return the free columns of the location, and the loss, at one set of signs."""
+    """Return the free columns of the location, and the minimum of the loss.
+
+    `sign`, (D,), is the required sign of each column, and 0 for one without constraint.
+    """
     every = design.location
     full, s = loss_of(design), sign[every]
     q, qm, d, _ = design.sizes
@@ -85,6 +93,7 @@ def _minimum(
             crossed = free & (s != 0) & (new <= 0)
             if not crossed.any():
                 break
+            # Go as far towards the fit as all increments allow, and bind the first.
             share = np.where(crossed, old / np.where(crossed, old - new, 1.0), 1.0)
             x = x + share.min() * (there - x)
             stopped = crossed & (share <= share.min())
@@ -94,13 +103,12 @@ def _minimum(
 
 
 def _fit(
-    design: Design,
-    free: np.ndarray,
-    x: np.ndarray,
-    asked: str,
-    loss_of: Callable[[Design], Started],
+    design: Design, free: np.ndarray, x: np.ndarray, asked: str, loss_of: LossOf
 ) -> np.ndarray:
-    """Return the parameters with some increments at 0, from those of a fit before."""
+    """Return the parameters of the fit of the free columns, started at x; others are 0.
+
+    If x is 0, the fit starts without effects.
+    """
     q, qm, _, _ = design.sizes
     used = np.ones(x.size, dtype=bool)
     used[q + qm : q + qm + free.size] = free

@@ -1,13 +1,13 @@
-"""Tests of whether one slope serves all thresholds.
+"""Tests of the proportional odds assumption: equal slopes at all thresholds.
 
-Brant: at every threshold j the logistic regression of y > j gives slopes b_j. Under
-proportional odds they estimate the same, with covariances
+Brant's test: at every threshold j the logistic regression of y > j gives slopes b_j.
+Under proportional odds they estimate the same slopes, with covariances
 
     cov(b_j, b_l) = I_j^-1 (sum_i w_i (P_l - P_j P_l) x_i x_i') I_l^-1,   j <= l     (1)
     I_j = sum_i w_i P_j (1 - P_j) x_i x_i',   P_j = P(y_i > j)
 
-and Wald's statistic of b_0 = b_1 = ... is chi-square. The likelihood ratio tests refit
-with the features as nominal effects, from the fitted point.
+and the Wald statistic of b_0 = b_1 = ... is chi-square. The likelihood ratio tests
+refit the model with the features as nominal effects, starting at the fitted point.
 
 R. Brant, "Assessing proportionality in the proportional odds model for ordinal logistic
 regression", Biometrics 46:1171-1178, 1990. B. Peterson, F. E. Harrell, Applied
@@ -23,10 +23,8 @@ import numpy as np
 from .._cumulative.design import Design
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import cumulative
-from .._cumulative.newton import Minimum
 from .._cumulative.separation import separated_columns
-from .._watch.convergence import ConvergenceWarning, Status, warn
-from .estimates import FitMemory, refit
+from .estimates import FitMemory, refit, refit_design, warn_unless_optimal
 
 _ASKED = "proportional_odds_test"
 
@@ -34,9 +32,9 @@ _ASKED = "proportional_odds_test"
 def brant_test(
     fit: FitMemory, groups: list[np.ndarray], threshold_names: tuple[str, ...]
 ) -> tuple[list[float], list[int]]:
-    """Return statistics and degrees of freedom of groups of columns of the location.
+    """Return the statistics of Brant's test and their degrees of freedom.
 
-    O(n T^2 d^2).
+    There is one test for each group of columns of the location. O(n T^2 d^2).
     """
     D = fit.loss.design
     columns = np.union1d(D.location, D.nominal)
@@ -53,7 +51,7 @@ def brant_test(
             middle = _product(X, D.weight * (above[m] - above[j] * above[m]))
             V[j, :, m] = bread[j] @ middle @ bread[m]
             V[m, :, j] = V[j, :, m].T
-    tested = [1 + np.searchsorted(columns, group) for group in groups]
+    tested = [1 + np.searchsorted(columns, group) for group in groups]  # after 1
     return (
         [_wald(b[:, k], V[:, k][:, :, :, k]) for k in tested],
         [(T - 1) * k.size for k in tested],
@@ -67,8 +65,9 @@ def _binary_fits(
     threshold_names: tuple[str, ...],
     n_threads: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return coefficients of y > j on X for every threshold j, (T, p), and the
-    probabilities P(y > j) of the rows, (T, n).
+    """Fit the logistic regressions of y > j on X for all thresholds j.
+
+    Returns their coefficients, (T, p), and the probabilities P(y > j), (T, n).
     """
     none = np.zeros(0, np.int64)
     b, above = np.empty((D.T, X.shape[1])), np.empty((D.T, D.n_samples))
@@ -91,14 +90,16 @@ def _binary_fits(
                 "Brant's test needs a finite fit at each threshold, but features "
                 f'separate the ranks at {threshold_names[j]}; pass method="lr"'
             )
-        _note(found, f"the fit at threshold {threshold_names[j]}")
+        warn_unless_optimal(found, _ASKED, f"the fit at threshold {threshold_names[j]}")
         b[j] = np.concatenate([-x[:1], x[1:]])
         above[j] = cumulative("logit", X @ b[j] + (0 if known is None else known))
     return b, above
 
 
 def _wald(b: np.ndarray, V: np.ndarray) -> float:
-    """Return Wald's statistic of b_0 = b_1 = ..., b (T, k), V (T, k, T, k)."""
+    """Return the Wald statistic of b_0 = b_1 = ..., given b, (T, k), and its covariance
+    V, (T, k, T, k).
+    """
     contrast = (b[0] - b[1:]).ravel()
     over_first = V[:1] - V[1:]  # cov(b_0 - b_j, b_m)
     covariance = over_first[:, :, :1] - over_first[:, :, 1:]
@@ -116,32 +117,34 @@ def _wald(b: np.ndarray, V: np.ndarray) -> float:
 
 
 def _product(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return X' diag(weight) X."""
     return np.asarray((weight[:, None] * X).T @ X)
 
 
 def ratio_tests(
     fit: FitMemory, groups: list[np.ndarray]
 ) -> tuple[list[float], list[int]]:
-    """Return statistics and degrees of freedom of the fits with groups of columns of
-    the location as nominal effects instead.
+    """Return the likelihood ratio statistics and their degrees of freedom.
+
+    Each compares the fit with one in which a group of columns of the location has
+    nominal effects instead.
     """
-    loss, x = fit.loss, fit.x
-    D, least = loss.design, loss.at(x).value
+    D, least = fit.loss.design, fit.loss.at(fit.x).value
     chi2, dof = [], []
     for freed in groups:
-        larger, start = _freed(D, x, freed)
-        found = refit(
-            likelihood_of(larger, loss.link, 0.0, loss.n_threads), start, _ASKED
-        )
-        _note(found, f"the fit with {freed.size} more nominal effects")
+        larger, start = _freed(D, fit.x, freed)
+        found = refit_design(fit, larger, start, _ASKED)
+        which = f"the fit with {freed.size} more nominal effects"
+        warn_unless_optimal(found, _ASKED, which)
         chi2.append(max(0.0, 2 * D.total * (least - found.point.value)))
-        dof.append(larger.n_parameters - D.n_parameters)
+        dof.append(start.size - fit.x.size)
     return chi2, dof
 
 
 def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndarray]:
-    """Return the design with columns moved from the location to the nominal effects,
-    and the parameters that give the same predictors there.
+    """Move columns of a design from the location to the nominal effects.
+
+    Returns the new design, and the parameters for which it has the predictors of x.
     """
     alpha, nu, beta, zeta = D.split(x)
     nominal = np.union1d(D.nominal, freed)
@@ -151,12 +154,3 @@ def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndar
     slopes[:, np.searchsorted(nominal, freed)] = np.outer(D.even(), beta[~kept])
     larger = replace(D, location=D.location[kept], nominal=nominal)
     return larger, np.concatenate([alpha, slopes.ravel(), beta[kept], zeta])
-
-
-def _note(found: Minimum, which: str) -> None:
-    if found.status is not Status.CONVERGED:
-        warn(
-            f"{_ASKED}: {which} ended {found.status.value}, {found.violation:.1e} "
-            "standard errors from its optimum",
-            ConvergenceWarning,
-        )

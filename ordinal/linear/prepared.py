@@ -39,13 +39,14 @@ from .contrasts import Coding
 from .estimates import fields_of_design
 from .training import Missing, TrainingTable, read_training
 
-_OFFSET = 1e4  # fits to 1000 deviations of the noise converge, those to 1e6 cannot
-_HOPELESS = 1e100  # mean loss: beyond it curvatures overflow
+# Offsets in standard deviations of the noise: fits converge to 1000, but not to 1e6.
+_OFFSET = 1e4
+_HOPELESS = 1e100  # mean loss above which curvatures overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedPom:
-    """Checked arguments, on which a fit relies when its own part begins."""
+    """Checked arguments and design of a fit."""
 
     training: TrainingTable
     problem: Problem
@@ -57,13 +58,13 @@ class PreparedPom:
 
     @property
     def rowwise(self) -> RowwiseLikelihood:
-        """The loss without penalty, of no more than vectors."""
+        """Loss without penalty that needs memory for vectors only."""
         return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
 
     def fields(
         self, design: Design, x: np.ndarray, *, in_order: bool = True
     ) -> dict[str, Any]:
-        """Return the fields of a model that the data and `fields_of_design` tell."""
+        """Return the fields of a model that the data and the design determine."""
         problem, coding = self.problem, self.training.coding
         table = problem if coding is None else coding
         return {
@@ -108,8 +109,16 @@ def prepare_pom(
     shifted: bool = False,
     **given: Unpack[PomArguments],
 ) -> PreparedPom:
-    """Check and read what the fits share; `monotone` is for fits that take mo(x), and
-    `shifted` for those that take offsets by threshold.
+    """Check and read the arguments that the fits share.
+
+    Parameters
+    ----------
+    name : str
+        Name of the fit, for messages.
+    is_penalised : bool
+        Whether a penalty makes the coefficients of collinear columns unique.
+    chunks, monotone, shifted : bool
+        Whether the fit accepts rows in chunks, terms mo(x), and offsets by threshold.
     """
     link, threshold = given["link"], given["threshold"]
     nominal, scale = given["nominal"], given["scale"]
@@ -133,14 +142,14 @@ def prepare_pom(
             f"{name} does not fit monotone effects: use fused(x) instead of mo(x), "
             "which has no constraint, or fit_pom without l1"
         )
-    # y, `classes` and the weights are in the Problem, unless rows are chunks
+    # If rows are in memory, y, `classes` and the weights are in the Problem.
     common = {k: v for k, v in given.items() if k in Common.__annotations__}
     prepared = prepare(name, training.rows, y, Reading(chunks), **cast(Common, common))
     problem = prepared.problem
     check_columns(name, problem.n_features)
     with closing(problem):
         design = _design(training, problem, nominal, scale, threshold)
-        with OneThread():  # its threads spin on a busy machine, as in the fit itself
+        with OneThread():  # threads of BLAS spin on a busy machine
             design = identified(design, problem.shown_names, is_penalised)
         if design.is_shifted and not shifted:
             raise ValueError(
@@ -155,8 +164,8 @@ def prepare_pom(
 
 
 def _check_start(design: Design, link: Link, n_threads: int) -> None:
-    """Raise ValueError for an offset that contradicts the ranks by so much that no
-    descent has a beginning.
+    """Raise ValueError if an offset contradicts the ranks by so much that no descent
+    can start.
     """
     none = np.zeros(0, np.int64)
     plain = replace(design, location=none, nominal=none, scale=none)
@@ -170,7 +179,7 @@ def _check_start(design: Design, link: Link, n_threads: int) -> None:
 
 
 def check_concave(penalty: str, link: Any, scale: Any) -> None:
-    """Raise ValueError for a model whose loss is not convex."""
+    """Raise ValueError for a model whose loss is not convex, and name the argument."""
     if link == "cauchit" or (isinstance(scale, Sequence) and len(scale)):
         got = "link='cauchit'" if link == "cauchit" else f"scale={shown(scale)}"
         raise ValueError(
@@ -186,15 +195,16 @@ def _design(
     scale: Any,
     threshold: Threshold,
 ) -> Design:
-    """Return the columns and thresholds that the arguments ask for."""
-    nominal = _chosen("nominal", nominal, problem, training.coding)
-    scale = _chosen("scale", scale, problem, training.coding)
-    terms = {} if training.coding is None else training.coding.columns_of_terms
-    own = [j for term in training.beside for j in terms[term]]
-    location = np.setdiff1d(np.arange(problem.n_features), [*nominal, *own])
-    monotone = {} if training.coding is None else training.coding.monotone
-    bound = [j for _, of in monotone.values() for j in of]
-    if np.isin(bound, np.union1d(nominal, scale)).any():
+    """Return the design that the arguments describe."""
+    coding = training.coding
+    nominal = _chosen("nominal", nominal, problem, coding)
+    scale = _chosen("scale", scale, problem, coding)
+    terms = {} if coding is None else coding.columns_of_terms
+    beside = [j for term in training.beside for j in terms[term]]
+    location = np.setdiff1d(np.arange(problem.n_features), [*nominal, *beside])
+    monotone = {} if coding is None else coding.monotone
+    increments = [j for _, columns in monotone.values() for j in columns]
+    if np.isin(increments, np.union1d(nominal, scale)).any():
         raise ValueError(
             "monotone effects must not be in nominal or scale: use fused(x), or the "
             "column itself"
@@ -216,7 +226,7 @@ def _design(
 
 
 def _check_thresholds_of(offset: np.ndarray, problem: Problem) -> None:
-    """Raise ValueError for offsets by threshold that the rows are not for."""
+    """Raise ValueError unless offsets by threshold fit the ranks and the rows."""
     check_offset_columns(offset, problem.present.size - 1)
     if not problem.present.all() or isinstance(problem.X, Rows):
         where = "of all ranks" if not problem.present.all() else "in memory"
@@ -224,7 +234,7 @@ def _check_thresholds_of(offset: np.ndarray, problem: Problem) -> None:
 
 
 def _strings(names: Any) -> list[str]:
-    """Return the names in an argument, which is checked later."""
+    """Return the strings in `nominal` or `scale`, which `_chosen` checks later."""
     every = names if isinstance(names, Sequence) and not isinstance(names, str) else ()
     return [name for name in every if isinstance(name, str)]
 
@@ -232,10 +242,10 @@ def _strings(names: Any) -> list[str]:
 def _chosen(
     argument: str, columns: Any, problem: Problem, coding: Coding | None
 ) -> np.ndarray:
-    """Return numbers of columns that an argument names, in the order of the columns."""
+    """Return the numbers of the columns that an argument names, increasing."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
         meant = ""
-        if isinstance(columns, str):  # perhaps a formula, as R's clm takes it
+        if isinstance(columns, str):  # perhaps a formula, as R's clm accepts
             names = [name.strip() for name in columns.lstrip("~ ").split("+")]
             meant = f"; for these columns pass {argument}={listed(names)}"
         raise ValueError(

@@ -2,9 +2,10 @@
 test does not reject.
 
 With D(c) = 2 (max loglik - max loglik where the parameter is c), the interval at a
-level is {c: D(c) <= z^2}, z the normal margin of the level. Each end is the root of
-sqrt(D(c)) = z, which is nearly linear in c, found by Newton's method: the derivative of
-D is that of the loss by the parameter that is held. Every c is a fit from the last one.
+level is {c: D(c) <= z^2}, where z is the normal quantile of the level. Each end is a
+root of sqrt(D(c)) = z, which is nearly linear in c. Newton's method finds it: the
+derivative of D by c is that of the loss by the fixed parameter. Every value c takes a
+refit of the other parameters, which starts at the previous one.
 
 D. J. Venzon, S. H. Moolgavkar, "A method for computing profile-likelihood-based
 confidence intervals", Applied Statistics 37:87-94, 1988.
@@ -19,18 +20,17 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Likelihood, Point
-from .._cumulative.newton import Minimum
-from .._watch.convergence import ConvergenceWarning, Status, warn
-from .estimates import FitMemory, refit
+from .._watch.convergence import ConvergenceWarning, warn
+from .estimates import FitMemory, refit, warn_unless_optimal
 
-_CLOSE = 1e-7  # of sqrt(D) to z, relative to it
-_MAX_FITS = 60  # for one end
-_FAR, _FARTHEST = 8.0, 1e3  # in lengths of the Wald interval
-_TINY = 1e-300
+_CLOSE = 1e-7  # relative tolerance of sqrt(D) = z
+_MAX_FITS = 60  # fits for one end
+_FAR, _FARTHEST = 8.0, 1e3  # distances in half widths of the Wald interval
+_TINY = 1e-300  # keeps the division by sqrt(D) finite
 
 
 class FixedParameter:
-    """A loss with one of its parameters held at a value."""
+    """Loss with one parameter fixed, as a function of the others."""
 
     def __init__(self, loss: Likelihood, index: int, value: float):
         self.loss, self.index, self.value = loss, index, value
@@ -57,28 +57,33 @@ class FixedParameter:
 def profile_interval(
     fit: FitMemory, index: int, error: float, z: float
 ) -> tuple[float, float]:
-    """Return the ends for the parameter of this number, in the parameters of the loss;
-    -inf and inf where D stays below z^2 for good.
+    """Return both ends of the interval of a parameter, in the units of the loss.
+
+    An end is infinite if D stays below z^2 on its side.
 
     Parameters
     ----------
-    fit : Remembered
-    index : number of the parameter, among those of the location or of the scale
-    error : its standard error, in the parameters of the loss
-    z : > 0
+    fit : FitMemory
+    index : int
+        Number of the parameter among those of the loss.
+    error : float
+        Its standard error, in the units of the loss.
+    z : float > 0
+        Normal quantile of the level.
     """
-    lower, upper = (_end(fit, index, sign * error * z, z) for sign in (-1, 1))
-    return lower, upper
+    return _end(fit, index, -error * z, z), _end(fit, index, error * z, z)
 
 
 def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
-    """Return the end on the side of `step`, which is the way to that of the Wald
-    interval.
+    """Return one end of the interval; the Wald interval ends at the estimate + `step`.
+
+    The root is bracketed by `inner`, where sqrt(D) < z, and `outer`, where it is > z,
+    in multiples of `step`.
     """
     loss, best, least = fit.loss, fit.x[index], fit.loss.at(fit.x).value
     x = np.delete(fit.x, index)
     rises = []  # D of the fits
-    inner, outer = 0.0, math.inf  # in steps: sqrt(D) is < z at one, > z at the other
+    inner, outer = 0.0, math.inf
     at, found = 1.0, None
     for _ in range(_MAX_FITS):
         held = FixedParameter(loss, index, best + at * step)
@@ -95,7 +100,7 @@ def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
         # d sqrt(D) / d at
         slope = loss.design.total * step * held.slope(x) / max(root, _TINY)
         new = at + (z - root) / slope if slope > 0 else math.inf
-        if inner >= _FAR and new > _FARTHEST:  # it has flattened
+        if inner >= _FAR and new > _FARTHEST:  # D has an asymptote below z^2
             at = math.inf
             break
         if not inner < new < min(outer, 2 * at):
@@ -107,25 +112,13 @@ def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
             "level smoothly; the limit returned is the crossing within rounding",
             ConvergenceWarning,
         )
-    _note(found, min(rises, default=0.0))
-    return float(best + at * step)
-
-
-def _note(last: Minimum | None, rise: float) -> None:
-    """Warn of a search for an end where D went down to `rise` < 0, or whose last fit
-    ended short.
-    """
-    if rise < -_CLOSE:
+    if (rise := min(rises, default=0.0)) < -_CLOSE:
         warn(
             "confint: a fit with one parameter fixed has a log likelihood "
             f"{-rise / 2:.3g} above that of the model, which is therefore at a "
             "local maximum: fit again from another start",
             ConvergenceWarning,
         )
-    if last is not None and last.status is not Status.CONVERGED:
-        warn(
-            "confint: a fit with one parameter fixed ended with status "
-            f"{last.status.value}, {last.violation:.1e} standard errors from its "
-            "optimum",
-            ConvergenceWarning,
-        )
+    if found is not None:
+        warn_unless_optimal(found, "confint", "a fit with one parameter fixed")
+    return float(best + at * step)

@@ -1,9 +1,10 @@
-"""Random effects as users of lme4 write them, and the columns that they name.
+"""Random effects in the syntax of lme4, and the columns that they name.
 
 (1 | g)         an intercept per level of g
-(1 + x | g)     and a slope of x, correlated with it; (x | g) is the same
-(x || g)        uncorrelated; (0 + x | g) has the slope alone
-(1 | a/b)       (1 | a) + (1 | a:b): levels of b within those of a
+(1 + x | g)     also a slope of x, correlated with the intercept; the same as (x | g)
+(x || g)        both, but uncorrelated
+(0 + x | g)     a slope without an intercept
+(1 | a/b)       (1 | a) + (1 | a:b): levels of b within levels of a
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from .._input.labels import is_missing
 from .._model.storage import Storable
 
 _TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")
-_MARK = "\0"
+_MARK = "\0"  # stands for a random effect that was cut out of a formula
 _INTERCEPT = "(Intercept)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectsSpec:
-    """One factor and its effects, as asked for.
+    """Grouping factor and its effects, before the levels are known.
 
     Attributes
     ----------
     columns : tuple of str
-        Whose combinations are the levels.
+        Columns whose combinations are the levels.
     effects : tuple of str
-        "(Intercept)" or columns.
+        "(Intercept)" or columns with a slope.
     free : (q, q) bool array
-        Entries of the lower triangle that are parameters.
+        Entries of the lower triangle Lambda that are parameters.
     """
 
     columns: tuple[str, ...]
@@ -58,7 +59,7 @@ class RandomEffects(Storable):
     Attributes
     ----------
     name : str
-        Of the factor, such as "judge" or "batch:cask".
+        Name of the factor, such as "judge" or "batch:cask".
     columns : tuple of str
         Columns whose combinations are the levels.
     effects : tuple of (q,) str
@@ -93,32 +94,27 @@ class RandomEffects(Storable):
 def split_formula(text: str) -> tuple[str, list[EffectsSpec]]:
     """Split a formula into its fixed part and its random effects.
 
-    Raises ValueError for what is no random effect of the forms above.
+    Raises ValueError for random effects in other forms than those above.
     """
-    found = _TERM.findall(text)
-    if not found:
+    if not _TERM.search(text):
         raise ValueError(
             f"fit_clmm needs random effects such as (1 | g), got {shown(text)}; "
             "fit_pom fits models without"
         )
     rest = _TERM.sub(_MARK, text)
     rest = re.sub(r"\+\s*\0|\0\s*\+", "", rest)
-    if (
-        _MARK in rest
-        or "|" in rest
-        or "~" not in rest
-        or not rest.split("~")[1].strip()
-    ):
+    fixed = rest.partition("~")[2]
+    if _MARK in rest or "|" in rest or not fixed.strip():
         raise ValueError(
             "a formula must be of the form 'y ~ x + (1 | g)', with random effects "
             f"that are added to at least one column, got {shown(text)}"
         )
-    if re.search(r"(?<![\w.`)])\.(?![\w.(])", rest.split("~")[1]):
+    if re.search(r"(?<![\w.`)])\.(?![\w.(])", fixed):
         raise ValueError(
             f"name the columns in place of '.' in {shown(text)}: it stands for those "
             "of the groups as well"
         )
-    return rest, _merged([own for parts in found for own in _asked(*parts)])
+    return rest, _specs(text)
 
 
 def read_random(text: Any) -> list[EffectsSpec]:
@@ -134,10 +130,19 @@ def read_random(text: Any) -> list[EffectsSpec]:
             "random must be random effects with + between them, such as "
             f"'(1 | g) + (x | h)', got {shown(text)}"
         )
-    return _merged([own for parts in _TERM.findall(text) for own in _asked(*parts)])
+    return _specs(text)
 
 
-def _asked(left: str, bar: str, right: str) -> list[EffectsSpec]:
+def _specs(text: str) -> list[EffectsSpec]:
+    """Return the random effects in a text, one entry per grouping factor."""
+    return _merged([own for parts in _TERM.findall(text) for own in _parsed(*parts)])
+
+
+def _parsed(left: str, second_bar: str, right: str) -> list[EffectsSpec]:
+    """Parse a term (left | right) or, with a second bar, (left || right).
+
+    It has one grouping factor, or one per level of nesting.
+    """
     effects, has_intercept = [], True
     for part in left.split("+"):
         name = part.strip().strip("`")
@@ -152,12 +157,11 @@ def _asked(left: str, bar: str, right: str) -> list[EffectsSpec]:
             f"({left}|{right}) must name one or more effects, each of them once"
         )
     q = len(effects)
-    free = np.eye(q, dtype=bool) if bar else np.tril(np.ones((q, q), dtype=bool))
-    nested = [part.split(":") for part in right.split("/")]
+    free = np.eye(q, dtype=bool) if second_bar else np.tri(q, dtype=bool)
     columns: list[str] = []
     out = []
-    for names in nested:
-        columns = [*columns, *(name.strip().strip("`") for name in names)]
+    for nested in right.split("/"):
+        columns += [name.strip().strip("`") for name in nested.split(":")]
         for name in columns:
             _check_name(name)
         out.append(EffectsSpec(tuple(columns), tuple(effects), free))
@@ -165,6 +169,7 @@ def _asked(left: str, bar: str, right: str) -> list[EffectsSpec]:
 
 
 def _check_name(name: str) -> None:
+    """Raise ValueError unless a random effect names a column."""
     if not name or not re.fullmatch(r"[^()+*/:|~^-]+", name):
         raise ValueError(
             f"random effects must be columns, not {shown(name)}: add it to the "
@@ -173,7 +178,7 @@ def _check_name(name: str) -> None:
 
 
 def _merged(asked: list[EffectsSpec]) -> list[EffectsSpec]:
-    """Join the terms of one factor, whose effects are then uncorrelated."""
+    """Join terms with the same factor, whose effects are uncorrelated between terms."""
     out: dict[tuple[str, ...], EffectsSpec] = {}
     for own in asked:
         if (known := out.get(own.columns)) is None:
@@ -194,8 +199,8 @@ def _merged(asked: list[EffectsSpec]) -> list[EffectsSpec]:
 
 
 def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[EffectsSpec]:
-    """Return the effects that `groups` and `slopes` ask for: an intercept per group,
-    and correlated slopes of columns of X.
+    """Return the random effects for `groups` and `slopes`: an intercept per group, and
+    correlated slopes of columns of X.
     """
     if not isinstance(groups, Mapping) or not groups:
         raise ValueError(
@@ -218,15 +223,15 @@ def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[EffectsS
                 f"{shown(columns)}"
             )
         own = [names[column_number(c, names, "slopes")] for c in columns]
-        q = 1 + len(own)
-        free = np.tril(np.ones((q, q), dtype=bool))
+        free = np.tri(1 + len(own), dtype=bool)
         out.append(EffectsSpec((str(name),), (_INTERCEPT, *own), free))
     return out
 
 
 def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[np.ndarray]]:
-    """Return the labels of the rows by every column of every factor, from the mapping
-    `groups` or a table.
+    """Return the labels of the rows, (n,), for each column of each factor `asked`.
+
+    They are taken from the mapping `groups` or from a table X.
     """
     out = []
     for own in asked:
@@ -250,18 +255,18 @@ def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[np.ndarr
 
 
 def read_effects(asked: Sequence[Any], X: Any) -> list[np.ndarray]:
-    """Return the columns that the effects multiply, (n, q) per factor.
+    """Return the columns that the effects multiply, (n, q) for each factor `asked`.
 
     Raises ValueError or TypeError unless they are numbers.
     """
-    frame, n, out = is_frame(X), len(X), []
-    names = (feature_names(X) if frame else None) or ()
+    n, out = len(X), []
+    is_named = is_frame(X) and feature_names(X)
     for own in asked:
         Z = np.ones((n, len(own.effects)))
         for j, effect in enumerate(own.effects):
             if effect == _INTERCEPT:
                 continue
-            if frame and names:
+            if is_named:
                 column = frame_columns(X, [effect])[0]
             else:
                 known = default_names(np.asarray(X).shape[1])
@@ -272,7 +277,7 @@ def read_effects(asked: Sequence[Any], X: Any) -> list[np.ndarray]:
 
 
 def incomplete(labels: list[list[np.ndarray]], Z: list[np.ndarray], n: int) -> Any:
-    """Return which rows lack a label or a value of a slope, (n,)."""
+    """Return whether each row lacks a label or a value of a slope, (n,)."""
     lacking = np.zeros(n, dtype=bool)
     for columns in labels:
         for a in columns:
@@ -288,24 +293,24 @@ def incomplete(labels: list[list[np.ndarray]], Z: list[np.ndarray], n: int) -> A
 
 
 def level_names(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the levels of rows as sorted names, and the number of each row's."""
+    """Return the names of the levels, sorted, and the number of the level of each row.
+
+    A level is a combination of labels in several columns that occurs in the rows.
+    """
     codes = np.zeros(columns[0].size, dtype=np.int64)
-    texts: list[list[str]] = []
+    texts: list[list[str]] = [[]]
     for a in columns:
         own, code = np.unique(as_text(a), return_inverse=True)
+        # Numbering the combinations that occur keeps their number at most n.
         joint = codes * own.size + code.ravel()
-        used, codes = np.unique(joint, return_inverse=True)  # which cannot overflow
+        used, codes = np.unique(joint, return_inverse=True)
         codes = codes.ravel().astype(np.int64)
-        before = texts or [[]]
-        texts = [
-            [*before[k // own.size if texts else 0], str(own[k % own.size])]
-            for k in used.tolist()
-        ]
+        texts = [[*texts[k // own.size], str(own[k % own.size])] for k in used.tolist()]
     return np.array([":".join(t) for t in texts], dtype=str), codes
 
 
 def as_text(a: np.ndarray) -> np.ndarray:
-    """Return labels as strings: 1.0 and 1 are one label."""
+    """Return labels as strings, of which 1.0 and 1 are the same."""
     if a.dtype.kind == "f" and np.array_equal(a, np.rint(a)):
         a = a.astype(np.int64)
     return np.array([str(v) for v in a.tolist()], dtype=str)
@@ -314,7 +319,9 @@ def as_text(a: np.ndarray) -> np.ndarray:
 def term_of(
     own: EffectsSpec, labels: list[np.ndarray], Z: np.ndarray
 ) -> tuple[RandomTerm, np.ndarray, np.ndarray]:
-    """Return the term of a fit, with columns of size 1, their units, and the levels."""
+    """Return the term of a fit, whose columns have mean square 1, with the units (q,)
+    of these columns and the names of the levels.
+    """
     levels, code = level_names(labels)
     unit = np.sqrt((Z * Z).mean(axis=0))
     if not (np.isfinite(unit).all() and (unit > 0).all()):

@@ -8,16 +8,17 @@ spread, and p_i = F(a) - F(b), the residuals of a row are
     deviance      sqrt(-2 log p_i) with the sign of the first
     surrogate     a draw from F between b and a, less the mean of F
 
-They are 0 in the mean of a true model, and the surrogate ones have the distribution F
-for every row. The influence of a row is that of a Newton step without it: with x the
-parameters, V their covariance, g (2,) and M (2, 2) the slopes of w_i log p_i by (a, b)
-and minus its curvatures, J (2, p) the slopes of (a, b) by x and K = J V J',
+If the model is true, their expectation is 0, and surrogate residuals have the
+distribution F, centred, in every row. The influence of a row is the Newton step that
+leaves it out. With x the parameters, V their covariance, g (2,) the gradient of
+w_i log p_i by (a, b), M (2, 2) minus its Hessian, J (2, p) the derivatives of (a, b) by
+x, and K = J V J',
 
     leverage = tr(M K)
     change = -V J' (1 - M K)^-1 g                                                    (1)
     cook = u'K u / p,   u = (1 - M K)^-1 g
 
-with the T predictors of a row of a ratio model in the place of (a, b).
+Ratio models have the T predictors of a row instead of (a, b).
 
 C. Li, B. E. Shepherd, "A new residual for ordinal outcomes", Biometrika 99:473-480,
 2012. D. Liu, H. Zhang, "Residuals and diagnostics for ordinal regression models: a
@@ -50,13 +51,14 @@ from .margins import At, MatrixRows, TableRows, rows_to_average
 
 Residual = Literal["probability", "surrogate", "score", "deviance"]
 _EULER = 0.5772156649015329  # mean of the Gumbel distribution
-_MEAN = {"loglog": _EULER, "cloglog": -_EULER}  # cauchit has none; its median is 0
-_MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
-_BLOCK = 1 << 18  # entries of the rows held at a time
+# means of F that are not 0; cauchit has no mean, but the median 0
+_MEAN = {"loglog": _EULER, "cloglog": -_EULER}
+_MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # F(-t) = 1 - F(t) of the other
+_BLOCK = 1 << 18  # entries of the rows in memory at a time
 
 
 class RankedRows(NamedTuple):
-    """Rows with their ranks, among those that have training rows, and weights."""
+    """Rows with their weights and their ranks 0..T among those with training rows."""
 
     source: MatrixRows | TableRows
     rank: np.ndarray
@@ -111,7 +113,10 @@ class Influence(NamedTuple):
 def read_rows(
     model: Estimates, asked: str, X: Any = None, y: Any = None, offset: Any = None
 ) -> RankedRows:
-    """Return the given rows, or the training rows."""
+    """Return the given rows with their ranks, or the training rows.
+
+    Messages name the method `asked`.
+    """
     if hasattr(model, "random"):
         raise ValueError(f"{asked} is not available for models with random effects")
     if (X is None) != (y is None):
@@ -135,7 +140,7 @@ def read_rows(
 
 
 def ends_of(model: Estimates, at: At, rank: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return a, b and 1 / s of rows."""
+    """Return a, b and 1 / s of rows, (n,) each; a and b are infinite for end ranks."""
     eta, unit = predictors(model, at.Z, at.offset)
     eta.sort(axis=1)  # nominal effects may make thresholds cross
     end = np.full((len(eta), 1), np.inf)
@@ -181,7 +186,10 @@ def probabilities_of(model: Estimates, rows: RankedRows) -> np.ndarray:
 
 
 def _between(link: str, a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Return the u-quantile of F between b and a, by the tail that has the digits."""
+    """Return the u-quantile of F restricted to the interval from b to a, (n,).
+
+    It is computed from the tail in which the probabilities are small and exact.
+    """
     upper = cumulative(link, b) > 0.5
     mirror = _MIRROR.get(link, link)
     low = np.where(upper, exceeding(link, a), cumulative(link, b))
@@ -198,9 +206,7 @@ def _between(link: str, a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarr
 def hosmer_lemeshow(
     P: np.ndarray, rank: np.ndarray, weight: np.ndarray, groups: int
 ) -> GoodnessOfFit:
-    """Compare the ranks with their probabilities P (n, r) in groups of rows with
-    similar mean ranks.
-    """
+    """Compare ranks with probabilities P, (n, r), in groups of rows by mean rank."""
     r = P.shape[1]
     score = P @ np.arange(1.0, r + 1)
     edges = np.unique(_quantiles(score, weight, np.linspace(0, 1, groups + 1)))
@@ -217,15 +223,14 @@ def hosmer_lemeshow(
     observed = np.bincount(cell, weight, minlength=G * r).reshape(G, r)
     expected = np.array([np.bincount(group, weight * p, minlength=G) for p in P.T]).T
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = np.where(
-            observed == expected, 0.0, (observed - expected) ** 2 / expected
-        )
-    chi2 = float(each.sum())
+        cells = (observed - expected) ** 2 / expected
+    # Equal counts may both be 0.
+    chi2 = float(np.where(observed == expected, 0.0, cells).sum())
     return GoodnessOfFit(chi2, dof, chi2_tail(chi2, dof), observed, expected)
 
 
 def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return quantiles of rows that stand for `weight` rows each (R's type 7)."""
+    """Return quantiles of x, where each value counts `weight` times (R's type 7)."""
     x, weight = x[weight > 0], weight[weight > 0]
     order = np.argsort(x, kind="stable")
     x, below = x[order], np.cumsum(weight[order])
@@ -239,7 +244,7 @@ def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 class RowParts(NamedTuple):
-    """Parts of (1) for rows of k predictors: J (n, k, p), g (n, k) and M (n, k, k)."""
+    """J (n, k, p), g (n, k) and M (n, k, k) of (1) for rows with k predictors."""
 
     J: np.ndarray
     g: np.ndarray
@@ -249,7 +254,10 @@ class RowParts(NamedTuple):
 def influence_of(
     model: Estimates, n: int, V: np.ndarray, parts_of: Callable[[slice], RowParts]
 ) -> Influence:
-    """Return (1) of n training rows. O(n k p^2)."""
+    """Return (1) for n training rows, given V and a function for the parts of some.
+
+    O(n k p^2).
+    """
     p, T = model.parameters.size, int(model.observed.sum())
     leverage, cook, change = np.empty(n), np.empty(n), np.empty((n, p))
     for part in strips(n, max(1, _BLOCK // (T * (p + T)))):
@@ -260,8 +268,9 @@ def influence_of(
         leverage[part] = np.trace(MK, axis1=1, axis2=2)
         A = np.eye(g.shape[1]) - MK
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = ~(np.abs(np.linalg.det(A)) > 0)  # no estimates without the row
-            A[alone] = np.nan
+            # Without these rows, the estimates do not exist.
+            needed = ~(np.abs(np.linalg.det(A)) > 0)
+            A[needed] = np.nan
             u = np.linalg.solve(A, g[:, :, None])[:, :, 0]
         change[part] = -np.einsum("nk,nkp->np", u, JV)
         cook[part] = np.einsum("nk,nkl,nl->n", u, K, u) / p
@@ -269,15 +278,13 @@ def influence_of(
 
 
 def ends_parts(model: Estimates, rows: RankedRows, part: slice) -> RowParts:
-    """Return the parts of some rows of a cumulative model, whose predictors are a and
-    b.
-    """
+    """Return the parts of (1) of some rows of a cumulative model."""
     at, rank = rows.source.at(part), rows.rank[part]
     T = int(model.observed.sum()) - 1
     structure = structure_of(model.threshold, T)
     a, b, unit = ends_of(model, at, rank)
     _, slope, by_a, bend_a, bend_b, cross = terms_of(model.link, a, b)
-    inner = np.stack([rank < T, rank > 0], axis=1)  # ends that are thresholds
+    inner = np.stack([rank < T, rank > 0], axis=1)  # whether a and b are finite
     weight = rows.weight[part]
     g = np.stack([by_a, slope - by_a], axis=1)
     M = np.empty((rank.size, 2, 2))
@@ -302,7 +309,7 @@ def ends_parts(model: Estimates, rows: RankedRows, part: slice) -> RowParts:
 
 
 def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return a feature of the rows, with its labels if it is categorical."""
+    """Return the values of a feature, (n,), and its labels or None if it is numeric."""
     source = rows.source
     names = source.frame.shown_names if isinstance(source, TableRows) else source.names
     if name not in names:

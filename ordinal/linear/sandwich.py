@@ -1,13 +1,15 @@
-"""The sandwich: covariance of estimates where the model may be wrong, or rows belong
-together.
+"""Covariance of the estimates: the inverse information, or a sandwich formula.
+
+The sandwich is valid if the model is misspecified, or if rows of a cluster are
+dependent.
 
 With s_i the gradient of log P(y_i) and H the Hessian of the mean loss over W = sum w,
 
     V = H^-1 (sum_c u_c u_c') H^-1 / W^2 * G / (G - 1),   u_c = sum_(i in c) w_i s_i (1)
 
-for G clusters c. Without clusters every row is one of its own, a row of weight w is w
-rows, so that the middle is sum_i w_i s_i s_i', and the factor is left out: that of
-White (HC0).
+for G clusters c. Without clusters, every row is a cluster of its own and a row of
+weight w stands for w rows, so the middle is sum_i w_i s_i s_i'. The factor is then left
+out, which gives White's HC0.
 
 P. J. Huber, "The behavior of maximum likelihood estimates under nonstandard
 conditions", Fifth Berkeley Symposium 1:221-233, 1967. H. White, "Maximum likelihood
@@ -37,18 +39,18 @@ CovarianceType = Literal["observed", "robust", "cluster"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Middle:
-    """Middle part of the sandwich covariance.
+    """Type of the covariance, with the clusters of the rows.
 
     Attributes
     ----------
     kind : CovarianceType
-        "observed" is the inverse of the information alone.
+        "observed" is the inverse information, without a sandwich.
     groups : (n,) int array, or None
         Numbers 0..G-1 of the clusters.
     """
 
-    kind: CovarianceType
-    groups: np.ndarray | None
+    kind: CovarianceType = "observed"
+    groups: np.ndarray | None = None
 
     @classmethod
     def from_arguments(cls, robust: bool, cluster: Any, n: int) -> Middle:
@@ -58,8 +60,11 @@ class Middle:
         return cls("robust" if robust else "observed", None)
 
 
+_OBSERVED = Middle()
+
+
 def _read_clusters(cluster: Any, n: int) -> np.ndarray:
-    """Return numbers 0..G-1 of the clusters of n rows, of which there are 2 or more."""
+    """Return the numbers 0..G-1 of the clusters of n rows; ValueError for one alone."""
     labels = as_array(cluster, "cluster")
     if labels.shape != (n,):
         raise ValueError(f"cluster has shape {labels.shape}, expected ({n},) as X")
@@ -77,13 +82,14 @@ def _read_clusters(cluster: Any, n: int) -> np.ndarray:
 
 
 class Scored(Protocol):
-    """A loss of rows, each of which has a gradient of its own.
+    """Loss with a gradient per row.
 
     Attributes
     ----------
     design : Design
     of_design : callable
-        The same loss of other rows, without penalty; a function that can be sent.
+        Makes the same loss, without penalty, of another design. It may be sent to
+        workers.
     """
 
     @property
@@ -95,10 +101,12 @@ class Scored(Protocol):
     def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]: ...
 
 
-def covariance_of(loss: Scored, at: Point, middle: Middle) -> np.ndarray | None:
+def covariance_of(
+    loss: Scored, at: Point, middle: Middle = _OBSERVED
+) -> np.ndarray | None:
     """Return the covariance of the estimates, (p, p), in units of the columns.
 
-    None without a Hessian, or if these units make it overflow.
+    Returns None without a Hessian, or if the covariance overflows in these units.
     """
     if not at.hessian.size:
         return None
@@ -112,27 +120,28 @@ def covariance_of(loss: Scored, at: Point, middle: Middle) -> np.ndarray | None:
 
 
 def inverse(H: Bordered) -> np.ndarray:
-    """Return H^-1, or the pseudoinverse, which is more work, where H is not positive
-    definite or singular to rounding, as of separated ranks.
+    """Return H^-1, or the pseudoinverse if H is not numerically positive definite.
+
+    This happens for separated ranks, for example.
     """
     try:
         return Factor(H).inverse()
     except np.linalg.LinAlgError:
-        # Directions without information have no finite variance: they are left out.
+        # Directions without information have infinite variance, and are left out.
         return np.linalg.pinv(H.dense())
 
 
 def sandwich(
     loss: Scored, x: np.ndarray, bread: np.ndarray, cluster: np.ndarray | None
 ) -> np.ndarray:
-    """Return V of (1) for the parameters of the loss, given H^-1 / W. O(n p^2)."""
+    """Return V of (1) in the units of the loss, given bread = H^-1 / W. O(n p^2)."""
     weight = loss.design.weight
     p = x.size
     if cluster is None:
         squares = partial(_squares, loss.of_design, x)
         (middle,) = loss.design.summed(squares, loss.n_threads)
         return np.asarray(bread @ middle @ bread)
-    # a cluster whose rows have no weight is no cluster
+    # Clusters whose rows all have weight 0 do not count.
     _, group = np.unique(cluster[weight > 0], return_inverse=True)
     place = np.zeros(cluster.size, np.intp)
     place[weight > 0] = group
@@ -144,8 +153,8 @@ def sandwich(
 
 
 def sandwich_of_clusters(sums: np.ndarray, bread: np.ndarray) -> np.ndarray:
-    """Return V of (1), (p, p), from the gradients of the clusters that have weight, (G,
-    p).
+    """Return V of (1), (p, p), from the scores u_c of the clusters with weight,
+    (G, p).
     """
     G = len(sums)
     if G < 2:
@@ -155,7 +164,7 @@ def sandwich_of_clusters(sums: np.ndarray, bread: np.ndarray) -> np.ndarray:
 
 
 def _squares(of_design: Callable[[Design], Scored], x: np.ndarray, D: Design) -> Parts:
-    """Return the contribution of a chunk to the middle."""
+    """Return sum_i w_i s_i s_i' of a chunk."""
     middle = np.zeros((x.size, x.size))
     for rows, s in of_design(D).scores(x):
         middle += (D.weight[rows][:, None] * s).T @ s

@@ -1,17 +1,17 @@
-"""Smooth terms of formulas: columns made of one variable and of stored numbers.
+"""Smooth terms of formulas: columns that are functions of one variable.
 
-With t_1 < ... < t_k the knots, those at the ends included, the columns are
+With knots t_1 < ... < t_k, of which t_1 and t_k are the boundary knots, the columns are
 
-    bs    B-splines but for the first, polynomials of a degree between knots
-    ns    natural cubic splines: B-splines whose second derivative is 0 at the ends
-    cr    natural cubic splines, by their values at the knots less their mean
+    bs    all B-splines of a degree but the first
+    ns    natural cubic splines: B-splines whose second derivative is 0 at the boundary
+    cr    natural cubic splines, parametrised by their values at the knots, centred
     rcs   x, and ((x - t_j)+^3 + ...) / (t_k - t_1)^2 for j < k - 1: natural as well
     poly  polynomials that are orthogonal over the training rows
 
-Beyond the ends `bs` and `poly` go on as polynomials, all others as straight lines. The
-columns are those of R's `splines::bs`, `splines::ns`, `stats::poly`, `rms::rcs`, and of
-`smoothCon(s(x, bs = "cr"), absorb.cons = TRUE)` of mgcv. Knots are placed at quantiles
-of the training rows, whatever the weight of these is.
+Beyond the boundary, `bs` and `poly` are extrapolated as polynomials and the others as
+straight lines. The columns are those of R's `splines::bs`, `splines::ns`,
+`stats::poly`, `rms::rcs`, and of `smoothCon(s(x, bs = "cr"), absorb.cons = TRUE)` of
+mgcv. Knots are placed at quantiles of the training rows, regardless of their weights.
 
 C. de Boor, "A Practical Guide to Splines", Springer, 2001. S. N. Wood, "Generalized
 Additive Models", 2nd edition, CRC, 2017, 5.3.1. F. E. Harrell, "Regression Modeling
@@ -39,25 +39,25 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "rcs": ("knots",),
     "poly": ("degree",),
 }
-_HIGHEST = 20  # degree; orthogonal polynomials lose their digits beyond
-_SLACK = 1e-3  # share of the range beyond the ends that nobody is warned of
-_TIED = 0.05  # share of an end, from which on Hmisc takes the next value for a knot
+_HIGHEST = 20  # degree, above which orthogonal polynomials lose their digits
+_SLACK = 1e-3  # tolerated extrapolation of `bs`, as a share of the range
+_TIED = 0.05  # share of rows at an extreme value for which Hmisc moves the end knot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Basis(Storable):
-    """Columns of a smooth term.
+    """Basis functions of a smooth term.
 
     Attributes
     ----------
     kind : {"bs", "ns", "cr", "rcs", "poly"}
     degree : int
-        Of the polynomials; 3 for all but `bs` and `poly`.
+        Degree of the polynomials; 3 for all but `bs` and `poly`.
     knots : (k,) array
-        Rising, with both ends; empty for `poly`.
+        Increasing knots, including the boundary; empty for `poly`.
     numbers : (c,) array
-        Means of the columns of `cr`, (k,); for `poly` the degree + 1 squared norms and
-        then the degree centres of the recurrence; empty for others.
+        For `cr` the means of the columns, (k,). For `poly` the degree + 1 squared norms
+        of the recurrence, followed by its degree centres. Empty for other kinds.
     """
 
     kind: Kind
@@ -67,12 +67,14 @@ class Basis(Storable):
 
     @classmethod
     def fitted(cls, name: str, kind: Kind, options: Mapping[str, Any], x: Any) -> Basis:
-        """Choose the knots of a term that a formula calls `name` for these rows.
+        """Choose the knots of a term from the values of the training rows.
+
+        `name` is the term in the formula, for messages.
 
         Raises
         ------
         ValueError
-            For an option of the wrong kind, or rows with too few distinct values.
+            If an option is invalid, or if there are too few distinct values.
         """
         degree, x = options.get("degree", 1 if kind == "poly" else 3), np.sort(x)
         if check_count(f"degree of {name}", degree) > _HIGHEST:
@@ -104,9 +106,10 @@ class Basis(Storable):
         return self.knots.size - 1 + (self.degree - 1 if self.kind == "bs" else 0)
 
     def first_beyond(self, x: np.ndarray) -> int | None:
-        """Return the first row beyond the ends of `bs`, of which R's `bs` warns.
+        """Return the first row beyond the boundary knots of `bs`, as R's `bs` warns.
 
-        A thousandth of the range is allowed, since slopes are central differences.
+        A thousandth of the range is tolerated, because marginal effects are central
+        differences and evaluate the basis a little beyond the boundary.
         """
         if self.kind != "bs":
             return None
@@ -116,7 +119,7 @@ class Basis(Storable):
         return int(beyond.argmax()) if beyond.any() else None
 
     def transform(self, x: np.ndarray) -> np.ndarray:
-        """Return the columns of some values, (n, size)."""
+        """Return the columns for values of the variable, (n, size)."""
         t = self.knots
         match self.kind:
             case "bs":
@@ -128,6 +131,7 @@ class Basis(Storable):
                 return np.asarray(_natural(t, x) @ _null_space(self.numbers[None]))
             case "rcs":
                 return _restricted(t, x)
+        # poly: the three-term recurrence of orthogonal polynomials
         columns = [np.ones_like(x)]
         square, centre = np.split(self.numbers, [self.degree + 1])
         for k in range(self.degree):
@@ -153,7 +157,7 @@ class Basis(Storable):
 def _knots(
     name: str, kind: Kind, options: Mapping[str, Any], x: np.ndarray, degree: int
 ) -> np.ndarray:
-    """Return the knots that the options give, or quantiles of sorted values."""
+    """Return the knots that the options state, or quantiles of sorted values x."""
     given, df = options.get("knots"), options.get("df")
     bounds = [options.get("lower_bound", x[0]), options.get("upper_bound", x[-1])]
     if given is not None and df is not None:
@@ -166,15 +170,15 @@ def _knots(
         if not isinstance(given, list):
             raise ValueError(f"knots of {name} must be a list, got {shown(given)}")
         inner = np.array(given, np.float64)
-        return (
-            inner if kind == "cr" else np.concatenate([bounds[:1], inner, bounds[1:]])
-        )
-    default, most = {"bs": (degree, degree), "ns": (1, 1), "cr": (9, 2)}[kind]
+        if kind == "cr":
+            return inner
+        return np.concatenate([bounds[:1], inner, bounds[1:]])
+    default, least = {"bs": (degree, degree), "ns": (1, 1), "cr": (9, 2)}[kind]
     df = default if df is None else check_count(f"df of {name}", df)
     values = np.unique(x)
-    if not most <= df < values.size + most:
+    if not least <= df < values.size + least:
         raise ValueError(
-            f"df of {name} must be at least {most}, and its knots no more than the "
+            f"df of {name} must be at least {least}, and its knots no more than the "
             f"{values.size} distinct values, got {df}"
         )
     if kind == "cr":
@@ -184,12 +188,17 @@ def _knots(
         raise ValueError(
             f"{name} needs values of x between its bounds {listed(bounds)}, got none"
         )
-    inner = np.quantile(inside, np.linspace(0, 1, df - most + 2)[1:-1])
+    inner = np.quantile(inside, np.linspace(0, 1, df - least + 2)[1:-1])
     return np.concatenate([bounds[:1], inner, bounds[1:]])
 
 
 def _harrell(name: str, x: np.ndarray, k: int) -> np.ndarray:
-    """Return k knots as `Hmisc::rcspline.eval` places them among sorted values."""
+    """Return the k knots that `Hmisc::rcspline.eval` chooses for sorted values x.
+
+    They are Harrell's quantiles: equally spaced from `outer` to 1 - outer. An end knot
+    moves to the next value where many rows have the extreme one, and in small samples
+    to the fifth value from the end.
+    """
     values, counts = np.unique(x, return_counts=True)
     if not 3 <= k < values.size - 2 or x.size < 6:
         raise ValueError(
@@ -216,14 +225,15 @@ def _harrell(name: str, x: np.ndarray, k: int) -> np.ndarray:
 
 
 def _padded(knots: np.ndarray, degree: int) -> np.ndarray:
-    """Return the knots with the ends as often as B-splines of a degree need them."""
+    """Return the knots with the boundary repeated, as B-splines of a degree need it."""
     return np.concatenate([[knots[0]] * degree, knots, [knots[-1]] * degree])
 
 
 def _b_splines(t: np.ndarray, degree: int, x: Any, order: int = 0) -> np.ndarray:
-    """Return derivatives of an order of all B-splines, by the recurrence of de Boor.
+    """Return all B-splines of knots t at x, or their derivatives of an order, (n, c).
 
-    Values beyond the ends belong to the outermost intervals: polynomials go on there.
+    This is de Boor's recurrence. Values beyond the boundary belong to the outermost
+    intervals, whose polynomials extrapolate.
     """
     x = np.asarray(x, np.float64)[:, None]
     interval = np.searchsorted(t, x[:, 0], "right") - 1
@@ -240,6 +250,9 @@ def _b_splines(t: np.ndarray, degree: int, x: Any, order: int = 0) -> np.ndarray
 
 
 def _natural_b_splines(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return the columns of `ns`: B-splines in the null space of the curvature at both
+    ends, extrapolated along the tangents.
+    """
     t, ends = _padded(knots, 3), knots[[0, -1]]
     nearest = np.clip(x, *ends)
     B = _b_splines(t, 3, nearest)
@@ -250,13 +263,17 @@ def _natural_b_splines(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _null_space(constraints: np.ndarray) -> np.ndarray:
-    """Return the last columns of Q of the QR decomposition of some constraints'."""
+    """Return an orthonormal basis of the vectors v with constraints @ v = 0, by QR."""
     Q = np.linalg.qr(constraints.T, mode="complete")[0]
     return np.asarray(Q[:, len(constraints) :])
 
 
 def _natural(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return natural cubic splines by their values at the knots, (n, k)."""
+    """Return the natural cubic splines that are 1 at one knot and 0 at others, (n, k).
+
+    In the symbols of Wood (5.3.1), B m = D f gives the second derivatives m at the
+    inner knots from the values f at all knots.
+    """
     h, k = np.diff(knots), knots.size
     D, B = np.zeros((k - 2, k)), np.zeros((k - 2, k - 2))
     for i in range(k - 2):
@@ -264,24 +281,27 @@ def _natural(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
         B[i, i] = (h[i] + h[i + 1]) / 3
         if i:
             B[i, i - 1] = B[i - 1, i] = h[i] / 6
-    bend = np.zeros((k, k))  # second derivatives at the knots
-    bend[1:-1] = np.linalg.solve(B, D)
+    curvature = np.zeros((k, k))  # second derivatives at the knots, 0 at the ends
+    curvature[1:-1] = np.linalg.solve(B, D)
     j = np.clip(np.searchsorted(knots, x, "right") - 1, 0, k - 2)
     nearest = np.clip(x, knots[0], knots[-1])
     left, right = (knots[j + 1] - nearest) / h[j], (nearest - knots[j]) / h[j]
     unit = np.eye(k)
     out = left[:, None] * unit[j] + right[:, None] * unit[j + 1]
     for share, at in ((left, j), (right, j + 1)):
-        out += ((share**3 - share) * h[j] ** 2 / 6)[:, None] * bend[at]
-    # the slopes at the ends, along which the columns go on
+        out += ((share**3 - share) * h[j] ** 2 / 6)[:, None] * curvature[at]
+    # Beyond the boundary, the columns continue along their slopes there.
     outer = (x - nearest)[:, None]
     rise = (unit[j + 1] - unit[j]) / h[j][:, None]
-    low = rise - h[j][:, None] / 6 * (2 * bend[j] + bend[j + 1])
-    high = rise + h[j][:, None] / 6 * (bend[j] + 2 * bend[j + 1])
+    low = rise - h[j][:, None] / 6 * (2 * curvature[j] + curvature[j + 1])
+    high = rise + h[j][:, None] / 6 * (curvature[j] + 2 * curvature[j + 1])
     return np.asarray(out + outer * np.where(outer < 0, low, high))
 
 
 def _restricted(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return the columns of `rcs`: x, and sums of truncated cubes that are linear
+    beyond the outer knots.
+    """
     last, before = knots[-1], knots[-2]
     cubed = np.maximum((x[:, None] - knots) / (last - knots[0]) ** (2 / 3), 0) ** 3
     own = (before - knots[:-2]) / (last - before) * cubed[:, -1:]
@@ -290,7 +310,9 @@ def _restricted(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _recurrence(x: np.ndarray, degree: int) -> np.ndarray:
-    """Return squared norms and centres of orthogonal polynomials of some values."""
+    """Return squared norms and centres of the recurrence that makes polynomials
+    orthogonal over the values x.
+    """
     square, centre = [float(x.size)], []
     column, earlier = np.ones_like(x), np.zeros_like(x)
     for k in range(degree):

@@ -1,13 +1,13 @@
-"""Models with fewer terms: tests of single terms, and choices by AIC or BIC.
+"""Fits with fewer terms: tests of single terms, and stepwise selection by AIC or BIC.
 
-All of them are fits to the training rows of one model, which has every term. A fit
-without a term begins at the quadratic approximation of the larger one, with x the
-parameters, V their covariance and d those that are dropped,
+All fits are to the training rows of one model, which has every term. With x the
+parameters, V their covariance, d those that are dropped and k those that stay, a fit
+without a term starts at the minimum of the quadratic approximation of the larger loss,
 
     x_k - V_kd V_dd^-1 x_d                                                           (1)
 
-which leaves some two Newton steps. A term is never dropped before terms that contain
-it, nor added before those that it contains (marginality).
+from which about two Newton steps are left. A term is never dropped before terms that
+contain it, nor added before those that it contains (marginality).
 
 W. N. Venables, B. D. Ripley, "Modern Applied Statistics with S", Springer, 2002, 6.8.
 """
@@ -27,7 +27,7 @@ from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._model.printing import Table
 from .._numerics.tails import chi2_tail
-from .._watch.convergence import ConvergenceWarning, Status, warn
+from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .contrasts import Coding
 from .estimates import (
@@ -39,15 +39,20 @@ from .estimates import (
     refit,
     remember,
     remembered,
+    table_of_rows,
+    warn_unless_optimal,
 )
-from .sandwich import Middle, covariance_of
+from .sandwich import covariance_of
 
 Criterion = Literal["aic", "bic"]
 Direction = Literal["backward", "forward", "both"]
 
 
 class TermFit(NamedTuple):
-    """A fit with some of the terms."""
+    """Fit with some of the terms.
+
+    `columns` numbers the columns of these terms among those of the design.
+    """
 
     terms: tuple[str, ...]
     columns: np.ndarray
@@ -63,7 +68,16 @@ class TermFits:
     ----------
     model : PomModel
     asked : str
-        The method that errors name.
+        The method that messages name.
+
+    Attributes
+    ----------
+    columns : dict of str to int array
+        Columns of the location by term.
+    variables : dict of str to frozenset
+        Variables by term; a term contains others that have some of its variables.
+    free : list of str
+        Terms that may be dropped: those without nominal or scale effects.
     """
 
     def __init__(self, model: Any, asked: str):
@@ -95,7 +109,7 @@ class TermFits:
         return self._fitted(tuple(self.columns), loss.design.location, found)
 
     def base(self, terms: Iterable[str], argument: str) -> TermFit:
-        """Return the fit of some terms, and of those that cannot be dropped."""
+        """Fit some terms, and those that cannot be dropped; `argument` names them."""
         if isinstance(terms, str):
             raise ValueError(f"{argument} must be a sequence of terms, got a string")
         chosen = list(terms)
@@ -106,16 +120,16 @@ class TermFits:
                     f"{listed(self.columns)}"
                 )
         fixed = [t for t in self.columns if t not in self.free]
-        start, kept = self.start(), {*chosen, *fixed}
-        return self.without(start, [t for t in self.columns if t not in kept])
+        kept = {*chosen, *fixed}
+        return self.without(self.start(), [t for t in self.columns if t not in kept])
 
     def without(self, larger: TermFit, terms: Sequence[str]) -> TermFit:
-        """Return the fit without some terms of a larger one, from (1)."""
-        gone = [self.columns[t] for t in terms]
-        if not gone:
+        """Fit the terms of a larger fit except some, starting at (1)."""
+        if not terms:
             return larger
         q, qm, _, _ = self.fit.loss.design.sizes
-        drop = q + qm + np.flatnonzero(np.isin(larger.columns, np.concatenate(gone)))
+        dropped = np.isin(larger.columns, self._columns(terms))
+        drop = q + qm + np.flatnonzero(dropped)
         x, H = larger.found.point.x, larger.found.point.hessian.dense()
         keep = np.setdiff1d(np.arange(x.size), drop)
         # V_kd V_dd^-1 = -H_kk^-1 H_kd
@@ -124,7 +138,7 @@ class TermFits:
         return self._fit(left, (x[keep] + moved, x[keep]))
 
     def with_term(self, smaller: TermFit, term: str) -> TermFit:
-        """Return the fit with one more term."""
+        """Fit one more term, starting at a smaller fit without an effect of it."""
         terms = tuple(t for t in self.columns if t in (*smaller.terms, term))
         columns = self._columns(terms)
         q, qm, _, _ = self.fit.loss.design.sizes
@@ -136,14 +150,14 @@ class TermFits:
         return self._fit(terms, (start,))
 
     def droppable(self, terms: Collection[str]) -> list[str]:
-        """Return the terms that no other one contains."""
+        """Return the free terms that no other one of some terms contains."""
         of = self.variables
         return [
             t for t in self.free if t in terms and not any(of[t] < of[u] for u in terms)
         ]
 
     def addable(self, terms: Collection[str]) -> list[str]:
-        """Return the terms whose parts all are in the model."""
+        """Return the free terms of which some terms contain all parts."""
         of = self.variables
         return [
             t
@@ -152,7 +166,7 @@ class TermFits:
         ]
 
     def model_of(self, fitted: TermFit) -> Any:
-        """Return the model of a fit, which needs the columns of its terms alone."""
+        """Return the model of a fit, which reads only the columns of its terms."""
         model, D = self.model, self.fit.loss.design
         if set(fitted.terms) == set(self.columns):
             return model
@@ -172,7 +186,7 @@ class TermFits:
         )
         response = (coding.formula or "y ~").partition("~")[0].strip()
         offsets = [coding.variables[k].name for k in coding.offsets]
-        used = [*fitted.columns, *model.nominal]  # without those of the scale alone
+        used = [*fitted.columns, *model.nominal]  # terms of the scale are no part of it
         own = [t for t in kept if np.isin(places[t], used).any()]
         text = f"{response} ~ {' + '.join([*own, *offsets]) or '1'}"
         coding = replace(coding, terms=terms, formula=text if coding.formula else None)
@@ -180,11 +194,12 @@ class TermFits:
         return _model(self, fitted, coding, columns, frame)
 
     def _columns(self, terms: Sequence[str]) -> np.ndarray:
+        """Return the columns of the location of some terms, increasing."""
         parts = [self.columns[t] for t in terms]
         return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
 
     def _fit(self, terms: tuple[str, ...], starts: tuple[np.ndarray, ...]) -> TermFit:
-        """Return the fit from the best of some starts."""
+        """Fit some terms from the first start at which the loss is finite."""
         loss, columns = self.fit.loss, self._columns(terms)
         design = replace(loss.design, location=columns)
         smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
@@ -192,13 +207,8 @@ class TermFits:
         if len(starts) > 1 and not np.isfinite(smaller.at(at).value):
             at = starts[1]
         found = refit(smaller, at, self.asked)
-        if found.status is not Status.CONVERGED:
-            named = listed(terms) if terms else "no terms"
-            warn(
-                f"{self.asked}: the fit of {named} ended {found.status.value}, "
-                f"{found.violation:.1e} standard errors from its optimum",
-                ConvergenceWarning,
-            )
+        which = f"the fit of {listed(terms) if terms else 'no terms'}"
+        warn_unless_optimal(found, self.asked, which)
         return self._fitted(terms, columns, found)
 
     def _fitted(
@@ -209,37 +219,31 @@ class TermFits:
 
 
 def _model(
-    of: TermFits, fitted: TermFit, coding: Coding, columns: np.ndarray, frame: Any
+    fits: TermFits, fitted: TermFit, coding: Coding, columns: np.ndarray, frame: Any
 ) -> Any:
-    """Return a model of some columns of a design, by their numbers."""
-    model, loss, point = of.model, of.fit.loss, fitted.found.point
+    """Return the model of a fit whose design has only the given columns, increasing."""
+    loss, found, point = fits.fit.loss, fitted.found, fitted.found.point
     D = loss.design
-    place = {int(j): k for k, j in enumerate(columns)}
-
-    def moved(which: np.ndarray) -> np.ndarray:
-        return np.array([place[j] for j in which.tolist()], np.int64)
-
     design = replace(
         D,
         X=np.ascontiguousarray(np.asarray(D.X)[:, columns]),
-        location=moved(fitted.columns),
-        nominal=moved(D.nominal),
-        scale=moved(D.scale),
+        location=np.searchsorted(columns, fitted.columns),
+        nominal=np.searchsorted(columns, D.nominal),
+        scale=np.searchsorted(columns, D.scale),
         centre=D.centre[columns],
         spread=D.spread[columns],
     )
     smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
-    found, middle = fitted.found, Middle("observed", None)
-    record = Monitor(of.asked, TOL).record(
+    record = Monitor(fits.asked, TOL).record(
         found.status, found.n_iter, found.violation, point.value, None
     )
     made = replace(
-        model,
+        fits.model,
         feature_names=coding.feature_names,
         coding=coding,
         column_names=coding.column_names,
-        **fields_of_design(design, model.observed, point.x),
-        covariance=covariance_of(smaller, smaller.at(point.x), middle),
+        **fields_of_design(design, fits.model.observed, point.x),
+        covariance=covariance_of(smaller, smaller.at(point.x)),
         loglik=fitted.loglik,
         convergence=record,
     )
@@ -248,7 +252,7 @@ def _model(
 
 
 def check_observed(model: Estimates, asked: str) -> None:
-    """Raise ValueError for a model with a sandwich, which knows no likelihoods."""
+    """Raise ValueError for a sandwich covariance, which is not for likelihood tests."""
     if model.covariance_type != "observed":
         raise ValueError(
             f"{asked} compares likelihoods, which the covariance of this model "
@@ -258,67 +262,55 @@ def check_observed(model: Estimates, asked: str) -> None:
 
 
 def information(fitted: TermFit, criterion: Criterion, total: float) -> float:
-    """Return the AIC or the BIC of a fit, BIC by a total weight of the rows."""
-    price = 2.0 if criterion == "aic" else float(np.log(total))
-    return price * fitted.dof - 2 * fitted.loglik
+    """Return the AIC or the BIC of a fit to rows of a total weight."""
+    penalty = 2.0 if criterion == "aic" else float(np.log(total))
+    return penalty * fitted.dof - 2 * fitted.loglik
 
 
 def single_terms(
-    of: TermFits, base: TermFit, others: list[TermFit], criterion: Criterion
+    fits: TermFits, base: TermFit, others: list[TermFit], criterion: Criterion
 ) -> Table:
     """Return the table of fits that differ from a base by one term."""
-    names, rows = ["none"], [(0, base.loglik, np.nan, np.nan, base)]
+    total = fits.model.n_obs
+    first = information(base, criterion, total)
+    rows = [("none", 0, base.loglik, first, np.nan, np.nan)]
     for other in others:
         (term,) = {*other.terms} ^ {*base.terms}
         larger, smaller = (base, other) if base.dof > other.dof else (other, base)
         dof = larger.dof - smaller.dof
         chi2 = max(0.0, 2 * (larger.loglik - smaller.loglik))
-        names.append(term)
-        rows.append((dof, other.loglik, chi2, chi2_tail(chi2, dof), other))
-    total = of.model.n_obs
-    return Table(
-        {
-            "name": np.array(names),
-            "dof": np.array([row[0] for row in rows]),
-            "loglik": np.array([row[1] for row in rows]),
-            criterion: np.array(
-                [information(row[4], criterion, total) for row in rows]
-            ),
-            "chi2": np.array([row[2] for row in rows]),
-            "p_value": np.array([row[3] for row in rows]),
-        }
-    )
+        value = information(other, criterion, total)
+        rows.append((term, dof, other.loglik, value, chi2, chi2_tail(chi2, dof)))
+    names = "name", "dof", "loglik", criterion, "chi2", "p_value"
+    return table_of_rows(names, rows)
 
 
 def search(
-    of: TermFits,
+    fits: TermFits,
     start: TermFit,
     keep: set[str],
     direction: Direction,
     criterion: Criterion,
 ) -> tuple[TermFit, Table]:
-    """Take the best step by a criterion until none lowers it."""
-    total = of.model.n_obs
-    here, path = start, [("start", start)]
+    """Drop or add the term that lowers a criterion most, until none does.
+
+    Returns the last fit, and the table of the steps.
+    """
+    total = fits.model.n_obs
+    here, best = start, information(start, criterion, total)
+    rows = [("start", start.dof, start.loglik, best)]
     while True:
         moves: list[tuple[str, TermFit]] = []
         if direction != "forward":
-            drop = [t for t in of.droppable(here.terms) if t not in keep]
-            moves += [(f"- {t}", of.without(here, [t])) for t in drop]
+            drop = [t for t in fits.droppable(here.terms) if t not in keep]
+            moves += [(f"- {t}", fits.without(here, [t])) for t in drop]
         if direction != "backward":
-            add = of.addable(here.terms)
-            moves += [(f"+ {t}", of.with_term(here, t)) for t in add]
+            add = fits.addable(here.terms)
+            moves += [(f"+ {t}", fits.with_term(here, t)) for t in add]
         values = [information(fit, criterion, total) for _, fit in moves]
-        if not moves or min(values) >= information(here, criterion, total) - 1e-9:
-            break
-        name, here = moves[int(np.argmin(values))]
-        path.append((name, here))
-    table = Table(
-        {
-            "step": np.array([name for name, _ in path]),
-            "dof": np.array([fit.dof for _, fit in path]),
-            "loglik": np.array([fit.loglik for _, fit in path]),
-            criterion: np.array([information(f, criterion, total) for _, f in path]),
-        }
-    )
-    return here, table
+        # Rounding must not make a step, which the next one would undo.
+        if not moves or min(values) >= best - 1e-9:
+            return here, table_of_rows(("step", "dof", "loglik", criterion), rows)
+        best = min(values)
+        name, here = moves[values.index(best)]
+        rows.append((name, here.dof, here.loglik, best))

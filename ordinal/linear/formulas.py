@@ -1,0 +1,374 @@
+"""Formulas in R's syntax, parsed by the package formulaic.
+
+    Sat ~ Infl + Type * Cont          a column of labels, and terms of columns
+    y ~ np.log(size) + I(age ** 2)    arithmetic (see `expressions`)
+    y ~ C(floor) + offset(exposure)   codes as categories; a known part of the score
+    y ~ ns(age, df=3) + mo(school)    splines (see `splines`), and monotone effects
+
+formulaic expands a text to terms: it implements `+ - : * / ** %in% .` and brackets. The
+factors of the terms are read here, and coded in `contrasts`, so that a model can store
+them as data.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from .._input.checks import listed, shortened, shown
+from .contrasts import Contrasts, FormulaFactor
+from .expressions import (
+    as_text,
+    called,
+    column_name,
+    columns_of,
+    parsed,
+    without_quoted,
+)
+from .splines import OPTIONS, Kind
+
+_MOST_PRODUCTS = 300_000  # products of two terms, which take about a second
+_POWERS = ("**", "^")
+_PRODUCTS = ("*", "/", ":", "in", *_POWERS)
+_CATEGORY = ("C", "factor")
+_INCREMENTS: dict[str | None, Contrasts] = {"mo": "monotone", "fused": "fused"}
+_TREATMENT = ("Treatment", "treatment")  # the latter for `contr.treatment`
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFormula:
+    """Formula whose names are columns of a table.
+
+    Attributes
+    ----------
+    text : str
+    response : str
+        The column of the labels.
+    terms : tuple of tuples of FormulaFactor
+        The terms without the intercept, which the thresholds replace.
+    offsets : tuple of FormulaFactor
+    beside : tuple of str
+        The last terms, which are columns without a location effect.
+    """
+
+    text: str
+    response: str
+    terms: tuple[tuple[FormulaFactor, ...], ...]
+    offsets: tuple[FormulaFactor, ...]
+    beside: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that terms and offsets read, each once."""
+        factors = [f for term in (*self.terms, self.offsets) for f in term]
+        return tuple(dict.fromkeys(name for f in factors for name in f.columns))
+
+
+def parse_formula(
+    text: str, names: Sequence[str], beside: Sequence[str] = ()
+) -> ParsedFormula:
+    """Parse a formula for a table with these columns.
+
+    Columns `beside` it, which have nominal or scale effects, become its last terms.
+
+    Raises
+    ------
+    ImportError
+        Without formulaic.
+    ValueError
+        If the text has not a column of labels on the left side and terms on the right;
+        if it names an unknown column, leaves out the intercept, uses a function that a
+        model cannot store, or multiplies too many terms.
+    """
+    found = _expand(text, names)
+    left, right = getattr(found, "lhs", None), getattr(found, "rhs", None)
+    is_empty = not text.partition("~")[2].strip()
+    if left is None or right is None or tuple in (type(left), type(right)) or is_empty:
+        raise ValueError(
+            f"a formula must be of the form 'y ~ x1 + x2', got {shown(text)}"
+            f"{_hint(text)}"
+        )
+    response = _response([str(f.expr) for term in left for f in term.factors], names)
+    terms: list[tuple[FormulaFactor, ...]] = []
+    offsets: list[FormulaFactor] = []
+    has_intercept = False
+    for term in right:
+        texts = [(str(f.expr), f.eval_method.name) for f in term.factors]
+        if texts == [("1", "LITERAL")]:
+            has_intercept = True
+        elif len(texts) == 1 and texts[0][1] == "PYTHON" and _is_offset(texts[0][0]):
+            offsets.append(_offset(texts[0][0], names))
+        else:
+            terms.append(tuple(_factor(*factor, names) for factor in texts))
+    if not has_intercept:
+        raise ValueError(
+            f"leave out '- 1' and '0 +' in {shown(text)}: the thresholds are the "
+            "intercepts"
+        )
+    own = {":".join(f.name for f in term) for term in terms}
+    more = [name for name in dict.fromkeys(beside) if name in names and name not in own]
+    for name in more:
+        if name == response:
+            raise ValueError(
+                f"{shown(name)} holds the labels and cannot be a term: leave it out on "
+                "the right side"
+            )
+        if any(name in f.columns for term in terms for f in term if len(term) > 1):
+            raise ValueError(
+                f"nominal and scale effects of {shown(name)}, which is in an "
+                f"interaction, need it in the formula: add '+ {name}'"
+            )
+        terms.append((FormulaFactor(name, None, (name,)),))
+    return ParsedFormula(text, response, tuple(terms), tuple(offsets), tuple(more))
+
+
+def _expand(text: str, names: Sequence[str]) -> Any:
+    """Return formulaic's `Formula` of a text; ValueError for errors in its syntax."""
+    try:
+        from formulaic import Formula
+        from formulaic.errors import FormulaicError
+        from formulaic.parser import DefaultFormulaParser, DefaultOperatorResolver
+    except ImportError:
+        raise ImportError(
+            "formulas need the package formulaic: pip install "
+            "'ordinal-regression[formula]'"
+        ) from None
+    limit = _WorkLimit(text)
+
+    class LimitedOperators(DefaultOperatorResolver):  # type: ignore[misc, unused-ignore]
+        @property
+        def operators(self) -> list[Any]:
+            found: list[Any] = super().operators
+            for operator in found:
+                if operator.symbol in _PRODUCTS:
+                    is_power = operator.symbol in _POWERS
+                    operator.to_terms = partial(
+                        limit.multiplied, is_power, operator.to_terms
+                    )
+            return found
+
+    try:
+        return Formula(
+            text,
+            _parser=DefaultFormulaParser(operator_resolver=LimitedOperators()),
+            # `.` stands for all columns that the left side does not name.
+            _context={"__formulaic_variables_available__": names},
+        )
+    except (FormulaicError, SyntaxError, RecursionError) as error:
+        # The second line of formulaic's messages is the text, in colours.
+        reason = str(error).splitlines()[0].rstrip(".")
+        if isinstance(error, SyntaxError):
+            reason = error.msg
+        elif isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
+        raise ValueError(
+            f"{shown(text)} is not a formula: {shortened(reason)}{_hint(text)}"
+        ) from error
+
+
+class _WorkLimit:
+    """Limit on the products of terms that a formula forms.
+
+    formulaic forms all n^k products of the power k of n terms before it drops
+    duplicates, so a short text could take hours.
+    """
+
+    def __init__(self, text: str):
+        self._text, self._products = text, 0.0
+
+    def multiplied(
+        self,
+        is_power: bool,
+        to_terms: Callable[..., Any],
+        *sets: Any,
+        context: Any = None,
+    ) -> Any:
+        """Return to_terms(*sets), the terms of a product, within the limit."""
+        n, other = map(len, sets)
+        if is_power:
+            k = _exponent(sets[1])
+            # n^k may overflow: its logarithm is cut off first.
+            self._products += math.exp(min(k * math.log(n or 1), 50.0)) * k
+        else:
+            self._products += n * other
+        if self._products > _MOST_PRODUCTS:
+            raise ValueError(
+                f"{shown(self._text)} expands to more than {_MOST_PRODUCTS} "
+                "products of terms: write out the required ones, such as x:z, and "
+                "use no power above the number of terms"
+            )
+        return to_terms(*sets, context=context)
+
+
+def _exponent(terms: Any) -> float:
+    """Return the exponent of a power, at most 1e9; 1 if formulaic will refuse it."""
+    text = str(next(iter(terms), ""))
+    return min(float(text), 1e9) if text.isdecimal() else 1.0
+
+
+def _hint(text: str) -> str:
+    """Return advice for random effects in a formula, as text; "" without them."""
+    if "|" not in without_quoted(text):
+        return ""
+    return (
+        "; fit_clmm fits random effects such as (1 | g), and cluster= of fit_pom gives "
+        "errors that are robust to dependence within groups"
+    )
+
+
+def _response(left: list[str], names: Sequence[str]) -> str:
+    """Return the column of the labels, given the factors on the left side."""
+    if len(left) != 1 or left[0] not in names:
+        shown_left = " + ".join(left)
+        raise ValueError(
+            f"the left side of a formula must name a column of the table, "
+            f"{listed(names)}, got {shown(shown_left)}"
+        )
+    return left[0]
+
+
+def _factor(text: str, kind: str, names: Sequence[str]) -> FormulaFactor:
+    """Return one factor of a term; `kind` is formulaic's classification of its text."""
+    if kind == "LITERAL":
+        raise ValueError(
+            f"a term must contain a column, not a number alone, got {text}: write "
+            f"I({text} * x)"
+        )
+    if kind == "LOOKUP":
+        return FormulaFactor(text, None, (_known(text, names),))
+    node, quoted = parsed(text)
+    if called(node) in _CATEGORY:
+        return _category(text, node, quoted, names)
+    if called(node) in _INCREMENTS:
+        return _increments(text, node, quoted, names)
+    if called(node) in OPTIONS:
+        return _smooth(text, node, quoted, names)
+    columns = tuple(_known(name, names) for name in columns_of(text))
+    if not columns:
+        raise ValueError(f"a term must contain a column, got {shown(text)}")
+    return FormulaFactor(text.replace("`", ""), text, columns)
+
+
+def _category(
+    text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
+) -> FormulaFactor:
+    """Return the factor C(x), or C(x, Treatment("b")) in the syntax of any package."""
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    name = column_name(arguments[0], quoted) if arguments else None
+    reference = _reference(arguments[1]) if len(arguments) == 2 else None
+    if (
+        name is None
+        or len(arguments) > 2
+        or (len(arguments) == 2 and reference is None)
+    ):
+        raise ValueError(
+            "a categorical term must be C(column) or C(column, "
+            f"Treatment('level')), got {shown(text)}: other contrasts are not "
+            "available"
+        )
+    return FormulaFactor(f"C({name})", None, (_known(name, names),), True, reference)
+
+
+def _increments(
+    text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
+) -> FormulaFactor:
+    """Return the factor mo(x) or fused(x), where x is a column."""
+    name = column_name(node.args[0], quoted) if len(node.args) == 1 else None
+    if name is None or node.keywords:
+        kind = called(node)
+        raise ValueError(
+            f"{kind} must be applied to one column, {kind}(x), got {shown(text)}"
+        )
+    return FormulaFactor(
+        text.replace("`", ""),
+        None,
+        (_known(name, names),),
+        is_category=True,
+        contrasts=_INCREMENTS[called(node)],
+    )
+
+
+def _smooth(
+    text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
+) -> FormulaFactor:
+    """Return a spline or polynomial of a column or of arithmetic, with its options."""
+    kind = cast(Kind, called(node))
+    allowed, (first, *rest) = OPTIONS[kind], node.args or [None]
+    given = dict(zip(allowed, rest, strict=False))
+    given |= {k.arg: k.value for k in node.keywords}
+    expected = len(rest) + len(node.keywords)
+    if first is None or len(given) < expected or not {*given} <= {*allowed}:
+        raise ValueError(
+            f"{kind} must be given a column and the options {listed(allowed)}, got "
+            f"{shown(text)}"
+        )
+    options = {k: _literal(k, value, text) for k, value in given.items()}
+    name, source = column_name(first, quoted), as_text(first, quoted)
+    read = columns_of(source) if name is None else (name,)
+    columns = tuple(_known(column, names) for column in read)
+    if not columns:
+        raise ValueError(f"{kind} must be applied to a column, got {shown(text)}")
+    return FormulaFactor(
+        text.replace("`", ""),
+        source if name is None else None,
+        columns,
+        smooth=(kind, repr(options)),
+    )
+
+
+def _literal(option: str, node: Any, text: str) -> Any:
+    """Return the value of an option of a spline: a number or, for knots, a list."""
+    if called(node) == "c":  # R's c(1, 2) is a list
+        node = ast.List(node.args, ast.Load())
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        value = None
+    value = list(value) if isinstance(value, tuple) else value
+    numbers = value if isinstance(value, list) else [value]
+    if any(type(v) not in (int, float) for v in numbers) or (
+        isinstance(value, list) and option != "knots"
+    ):
+        raise ValueError(
+            f"{option} of {shown(text)} must be a number"
+            f"{' or a list of numbers' * (option == 'knots')}"
+        )
+    return value
+
+
+def _reference(node: ast.expr) -> Any:
+    """Return the level in `Treatment(level)`, or None for any other node."""
+    if not isinstance(node, ast.Call):
+        return None
+    name = getattr(node.func, "id", getattr(node.func, "attr", None))
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name not in _TREATMENT or len(arguments) != 1:
+        return None
+    level = arguments[0]
+    return level.value if isinstance(level, ast.Constant) else None
+
+
+def _is_offset(text: str) -> bool:
+    """Return whether a factor is offset(x)."""
+    return called(parsed(text)[0]) == "offset"
+
+
+def _offset(text: str, names: Sequence[str]) -> FormulaFactor:
+    """Return the factor offset(x), where x is a column or arithmetic."""
+    inner = text[text.index("(") + 1 : text.rindex(")")]
+    columns = tuple(_known(name, names) for name in columns_of(inner))
+    return FormulaFactor(text.replace("`", ""), inner, columns)
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """Return the name of a column; ValueError if the table has no such column."""
+    if name not in names:
+        raise ValueError(
+            f"the formula names {shown(name)}, which is not among the columns of the "
+            f"table, {listed(names)}"
+        )
+    return name
