@@ -350,10 +350,23 @@ def test_weights_of_groups_are_checked():
         (JUDGE, np.arange(72) + 1.0, "the same in all rows of a group"),
         (JUDGE, 0 * weight, "lie above 0"),
         (JUDGE, weight[1:], "group_weight"),
+        (JUDGE, "heavy", "group_weight names 'heavy', which is not a column"),
         (crossed, weight, "group_weight is for one grouping"),
     ):
         with pytest.raises(ValueError, match=match):
             ordinal.fit_clmm(formula, WINE, group_weight=bad)
+
+
+def test_a_label_is_the_same_among_any_others():
+    """1.0 is the label "1" in the fit and in predictions, and large ones differ."""
+    labels = WINE["judge"].astype(float).replace({9.0: 9.5, 8.0: 1e20, 7.0: 2e20})
+    model = ordinal.fit_clmm(JUDGE, WINE.assign(judge=labels))
+    assert model.random[0].levels.size == 9
+    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-12)
+    for rows in (slice(0, 8), slice(None)):
+        P = model.predict_proba(WINE.assign(judge=labels)[rows], effects="known")
+        Q = MODEL.predict_proba(WINE[rows], effects="known")
+        assert_allclose(P, Q, atol=1e-6)
 
 
 def test_units_of_slopes_and_threads_change_nothing():
@@ -524,7 +537,8 @@ def test_a_fit_can_be_ended():
     ("rating ~ temp * (1 | judge)", {}, "must be of the form"),
     ("rating ~ . + (1 | judge)", {}, "name the columns"),
     ("rating ~ temp + (log(x) | judge)", {}, "must be of the form|random effects"),
-    ("rating ~ temp + (1 | nobody)", {}, "no column"),
+    ("rating ~ temp + (1 | nobody)", {}, "name 'nobody', which is not among"),
+    ("rating ~ temp + (1 + price | judge)", {}, "name 'price', which is not among"),
     ("rating ~ temp + (0 | judge)", {}, r"\) must name one or more effects, each"),
     (f"{JUDGE} + (1 | judge)", {}, "twice"),
     (f"{JUDGE} + (1 | bottle)", {"n_quadrature": 5}, "n_quadrature must be 1"),
@@ -558,7 +572,7 @@ def test_random_names_columns_of_a_data_frame():
             model.predict_proba(FRAME, effects=effects), expected, atol=1e-6
         )
     for random, match in (("1 | judge", "must be random effects"), (3, "must be text"),
-                          ("(1 | x)", "no column 'x'")):  # fmt: skip
+                          ("(1 | x)", "name 'x', which")):  # fmt: skip
         with pytest.raises((ValueError, TypeError), match=match):
             ordinal.fit_clmm(FRAME, WINE["rating"], random=random)
     with pytest.raises(TypeError, match="random names columns of a data frame"):

@@ -151,6 +151,17 @@ def test_no_link_that_it_contains_is_better_and_weights_are_rows():
     assert_allclose(HOUSING.weight @ np.log(own), model.loglik)
 
 
+def test_a_large_shape_has_a_log_likelihood_without_features():
+    """An offset that has no effect asks for much noise, and so for a large shape."""
+    rng = np.random.default_rng(2)
+    X, offset = rng.normal(size=(100, 2)), rng.normal(size=100)
+    y = np.digitize(X @ [1.0, -0.6] + rng.logistic(size=100), [-1.2, 0.2, 1.4])
+    model = fit_flexible(X, y, offset=offset)
+    assert abs(model.shape) > 10
+    assert -np.inf < model.null_loglik < model.loglik
+    model.save(io.BytesIO())
+
+
 def test_tables_files_and_what_is_refused():
     model = fit(WINE)
     assert "lambda" in model.summary()

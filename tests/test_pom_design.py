@@ -519,6 +519,8 @@ def test_the_ways_to_write_a_formula():
         (f"Sat ~ t ** {'9' * 5000}", "more than 300000 products"),
         ("Sat ~ t + (1|Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
         ("Sat ~ t + (t || Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
+        ("Sat ~ Infl + Sat", "'Sat' holds the labels and cannot be a term"),
+        ("Sat ~ Infl * C(Sat)", "'Sat' holds the labels and cannot be a term"),
     ],
 )
 def test_formulas_that_are_none(text, message):

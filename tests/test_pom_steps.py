@@ -192,6 +192,20 @@ def test_scale_test_agrees_with_r(model):
     assert freer.scale_test()["name"].tolist() == ["Infl", "Type"]
 
 
+@pytest.mark.parametrize(
+    ("test", "fits"),
+    [
+        (lambda model: model.scale_test(), r"scale_test: the fit with scale="),
+        (lambda model: model.drop1(), r"drop1: the fit of \["),
+        (lambda model: model.proportional_odds_test("lr"), "more nominal effects"),
+    ],
+)
+def test_fits_that_end_early_are_said(model, test, fits, monkeypatch):
+    monkeypatch.setattr("ordinal.linear.estimates._MAX_ITER", 0)
+    with pytest.warns(ordinal.ConvergenceWarning, match=f"{fits}.* status max_iter"):
+        test(model)
+
+
 def test_wald_tests_are_quadratic_forms(model):
     table = model.wald_test()
     b, V = model.coef, model.covariance[2:, 2:]

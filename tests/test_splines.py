@@ -126,6 +126,10 @@ def test_models_keep_splines_in_their_file_and_average_over_them():
         ("mo(np.log(x))", "must be applied to one column,"),
         ("mo(x):z", "no interactions"),
         ("rcs(nowhere)", "which is not among"),
+        ("rcs(x, 3.5)", "needs 3 knots or more, .* got 3.5"),
+        ("ns(x, df={[1]: 2})", "df of .* must be a number"),
+        ("ns(x, df=1e400)", "df of .* must be a number"),
+        ("ns(x, knots=c(0, at=1))", "a number or a list of numbers"),
     ],
 )
 def test_options_that_no_term_takes_are_refused(term, message):

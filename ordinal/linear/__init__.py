@@ -41,15 +41,17 @@ The modules of this package:
     mixed_profile           its search, and profile likelihoods
     mixed_margins           averages and marginal effects with random effects
     random_terms            random effects in formulas and arrays
-    steps, comparisons      fits of some of the terms; tests of terms and of models
+    steps, comparisons      fits of some of the terms; tests of terms, contrasts
+    nested                  likelihood ratio tests of nested models
 """
 
-from .comparisons import LikelihoodRatio, Steps, anova, lr_test
+from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
 from .flexible import FlexibleModel, fit_flexible
 from .mixed_fit import fit_clmm
 from .mixed_model import ClmmModel
 from .model import PomModel, PomPath
+from .nested import LikelihoodRatio, anova, lr_test
 from .random_terms import RandomEffects
 from .ratio import RatioModel, Stages, fit_ratio, stages
 from .residuals import GoodnessOfFit, Influence

@@ -1,39 +1,33 @@
-"""Tests and stepwise selection of terms, contrasts of levels, and likelihood ratio
-tests of nested models.
-"""
+"""Tests and stepwise selection of terms, and contrasts of levels."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from .._input.checks import check_choice, check_share, listed, shown
 from .._input.types import MatrixLike
-from .._model.printing import Table, html_record
+from .._model.printing import Table
 from .._numerics.rows import dense
 from .._numerics.tails import (
-    chi2_tail,
     largest_quantile,
     normal_margin,
     normal_two_sided,
     range_quantile,
     range_tail,
 )
-from .._watch.convergence import ConvergenceWarning, warn
 from .diagnostics import Diagnostics
 from .estimates import (
-    check_likelihood,
     covariance_for,
     refit_design,
     remembered,
-    table_of_rows,
+    warn_unless_optimal,
 )
-from .inference import Wald, tests_table
+from .inference import tests_table
 from .steps import Criterion, Direction, TermFits, check_observed, search, single_terms
 
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]
@@ -228,6 +222,11 @@ class Comparisons(Diagnostics):
             If the fit is penalised or separated, or if the model no longer has its
             training rows.
 
+        Warns
+        -----
+        ConvergenceWarning
+            If a fit stopped before it reached its optimum.
+
         Examples
         --------
         >>> import ordinal
@@ -248,6 +247,9 @@ class Comparisons(Diagnostics):
             zeta[np.isin(scale, D.scale)] = own
             x = np.concatenate([*(part.ravel() for part in others), zeta])
             end = refit_design(fit, replace(D, scale=scale), x, "scale_test")
+            warn_unless_optimal(
+                end, "scale_test", f"the fit with scale={listed([name])}"
+            )
             names.append(name)
             chi2.append(max(0.0, 2 * D.total * (least - end.point.value)))
             dof.append(scale.size - D.scale.size)
@@ -586,207 +588,3 @@ def _adjusted(
     out = np.empty(m)
     out[order] = np.minimum(1.0, stepped)
     return out, margin
-
-
-_ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
-
-
-class LikelihoodRatio(NamedTuple):
-    """Result of `lr_test`.
-
-    Attributes
-    ----------
-    chi2 : float
-        Twice the difference of the log-likelihoods.
-    dof : int
-        Difference of the numbers of parameters.
-    p_value : float
-        P(chi-square with `dof` degrees of freedom > chi2). It is halved if the larger
-        model differs by one variance of random effects only: under the smaller model
-        this variance is 0, on the boundary, so that chi2 is 0 in half of all samples.
-    """
-
-    chi2: float
-    dof: int
-    p_value: float
-
-    def _repr_html_(self) -> str:
-        return html_record(self)
-
-
-def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
-    """Compare two nested models of the same rows by a likelihood ratio test.
-
-    Parameters
-    ----------
-    smaller, larger : PomModel or ClmmModel
-        Models fitted without penalties to the same rows. The larger one has all terms
-        of the smaller one and more: features, nominal or scale effects, or less
-        restricted thresholds. This is checked as far as the models allow.
-
-    Returns
-    -------
-    LikelihoodRatio
-
-    Raises
-    ------
-    TypeError
-        If an argument is not a model of `fit_pom` or `fit_clmm`.
-    ValueError
-        If the models have different ranks, rows or links, are penalised, or are not
-        nested.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the larger model has the lower likelihood, so that one of the two is not at
-        its optimum. The statistic is then 0.
-
-    See Also
-    --------
-    anova : Compare nested models of the same rows by likelihood ratio tests.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
-    fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
-
-    Examples
-    --------
-    >>> import ordinal
-    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-    >>> y = [1, 1, 2, 1, 3, 2, 3, 3]
-    >>> larger = ordinal.fit_pom(X, y)
-    >>> smaller = ordinal.fit_pom([row[1:] for row in X], y)
-    >>> test = ordinal.lr_test(smaller, larger)
-    >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
-    (1, 1.7269, 0.1888)
-    """
-    for name, model in (("smaller", smaller), ("larger", larger)):
-        if not isinstance(model, Wald):
-            raise TypeError(f"{name} must be a model of fit_pom, got {shown(model)}")
-        check_likelihood(model, "lr_test")
-    _check_nested(smaller, larger)
-    dof = larger.dof - smaller.dof
-    chi2 = 2 * (larger.loglik - smaller.loglik)
-    if chi2 < -_ROUNDING:
-        warn(
-            f"lr_test: the log likelihood of the larger model is {-chi2 / 2:.3g} "
-            "below that of the smaller one: either the models are not nested or a "
-            "fit has not converged",
-            ConvergenceWarning,
-        )
-    chi2 = max(chi2, 0.0)
-    p_value = chi2_tail(chi2, dof)
-    variances = [getattr(model, "n_variances", 0) for model in (smaller, larger)]
-    if dof == 1 == variances[1] - variances[0]:
-        p_value /= 2  # a variance of 0 is on the boundary
-    return LikelihoodRatio(chi2, dof, p_value)
-
-
-def anova(*models: Any) -> Table:
-    """Compare nested models of the same rows by likelihood ratio tests.
-
-    Parameters
-    ----------
-    *models : PomModel
-        Two or more models, fitted without penalties to the same rows, in any order.
-        They are sorted by the number of parameters, and each must be nested in the next
-        one, as for `lr_test`.
-
-    Returns
-    -------
-    Table
-        A dict of arrays: "model", the position among the arguments, counted from 1;
-        "parameters"; "loglik"; "aic"; and, compared with the previous model, "chi2",
-        "dof" and "p_value", which are nan or 0 for the smallest model.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `lr_test`; also if there are fewer than two models.
-
-    Warns
-    -----
-    ConvergenceWarning
-        As for `lr_test`.
-
-    See Also
-    --------
-    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
-
-    Examples
-    --------
-    >>> import ordinal
-    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-    >>> y = [1, 1, 2, 1, 3, 2, 3, 3]
-    >>> larger = ordinal.fit_pom(X, y)
-    >>> smaller = ordinal.fit_pom([row[1:] for row in X], y)
-    >>> ordinal.anova(larger, smaller)
-    model parameters   loglik     aic    chi2 dof  p_value
-        2          3 -4.83736 15.6747     nan   0      nan
-        1          4 -3.97389 15.9478 1.72695   1 0.188801
-    """
-    if len(models) < 2:
-        raise ValueError(f"anova needs two models or more, got {len(models)}")
-    for k, model in enumerate(models, 1):
-        if not isinstance(model, Wald):
-            raise TypeError(f"model {k} must be of fit_pom, got {shown(model)}")
-        check_likelihood(model, "anova")
-    order = sorted(range(len(models)), key=lambda k: models[k].dof)
-    known = [models[k] for k in order]
-    tests = [lr_test(a, b) for a, b in pairwise(known)]
-    nothing = LikelihoodRatio(math.nan, 0, math.nan)
-    names = "model", "parameters", "loglik", "aic", "chi2", "dof", "p_value"
-    return table_of_rows(
-        names,
-        [
-            (k + 1, model.dof, model.loglik, model.aic, *test)
-            for k, model, test in zip(order, known, [nothing, *tests], strict=True)
-        ],
-    )
-
-
-def _check_nested(smaller: Wald, larger: Wald) -> None:
-    """Raise ValueError if fields of the models show that they are not nested."""
-    ranks = [m.classes[m.observed] for m in (smaller, larger)]
-    if not np.array_equal(*ranks):
-        raise ValueError(
-            f"smaller and larger must have the same ranks, got {listed(ranks[0])} and "
-            f"{listed(ranks[1])}"
-        )
-    if not math.isclose(smaller.n_obs, larger.n_obs, rel_tol=1e-9):
-        raise ValueError(
-            "smaller and larger must be fitted to the same rows, got "
-            f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
-        )
-    families = [getattr(m, "family", "cumulative") for m in (smaller, larger)]
-    if families[0] != families[1]:
-        raise ValueError(
-            f"smaller and larger must have the same family, got {shown(families[0])} "
-            f"and {shown(families[1])}"
-        )
-    contained = "probit", "cloglog", "loglog"  # special cases of the log-gamma link
-    is_contained = larger.link == "log-gamma" and smaller.link in contained
-    if smaller.link != larger.link and not is_contained:
-        raise ValueError(
-            "smaller and larger must have the same link, got "
-            f"{shown(smaller.link)} and {shown(larger.link)}"
-        )
-    restricted_first = "equidistant", "symmetric", "flexible"
-    freedom = [restricted_first.index(m.threshold) for m in (smaller, larger)]
-    if smaller.dof > larger.dof and freedom[0] >= freedom[1]:
-        raise ValueError(
-            f"smaller has {smaller.dof} parameters and larger {larger.dof}: swap them, "
-            "as in lr_test(smaller, larger)"
-        )
-    if freedom[0] > freedom[1]:
-        raise ValueError(
-            f"smaller must be nested in larger, but it has {smaller.threshold} "
-            f"thresholds and larger {larger.threshold} ones"
-        )
-    if not smaller.dof < larger.dof:
-        raise ValueError(
-            f"larger must have more parameters than smaller, got {larger.dof} and "
-            f"{smaller.dof}"
-        )

@@ -259,7 +259,7 @@ class Estimates(Thresholds, ModelWithRows):
         p = self.alpha.size * (1 + self.nominal.size) + self.coef.size
         p += self.scale_coef.size + hasattr(self, "shape")
         if self.covariance is not None and len(self.covariance) != p:
-            raise ValueError(f"covariance must have {p} rows, one a parameter")
+            raise ValueError(f"covariance must have {p} rows, one per parameter")
 
     def _check_thresholds(self, inner: np.ndarray) -> None:
         """Raise ValueError unless the thresholds are J alpha, `inner`, at all ranks."""

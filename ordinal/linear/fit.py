@@ -693,10 +693,10 @@ def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
     """Return the type of the covariance; ValueError for fits without one."""
     middle = Middle.from_arguments(robust, cluster, design.n_samples)
     if middle.kind != "observed" and (l1 > 0 or has_many(design)):
-        fits = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
+        which = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
         raise ValueError(
-            f"robust and cluster need a covariance, which {fits} do not compute: "
-            "leave them out"
+            f"robust and cluster need a covariance, which fits {which} do not "
+            "compute: leave them out"
         )
     return middle
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from .._input.checks import listed, shortened, shown
+from .._input.checks import listed, shortened, shown, to_double
 from .contrasts import Contrasts, FormulaFactor
 from .expressions import (
     as_text,
@@ -111,12 +111,13 @@ def parse_formula(
         )
     own = {":".join(f.name for f in term) for term in terms}
     more = [name for name in dict.fromkeys(beside) if name in names and name not in own]
+    factors = [factor for term in (*terms, offsets) for factor in term]
+    if response in more or any(response in factor.columns for factor in factors):
+        raise ValueError(
+            f"{shown(response)} holds the labels and cannot be a term: leave it out on "
+            "the right side"
+        )
     for name in more:
-        if name == response:
-            raise ValueError(
-                f"{shown(name)} holds the labels and cannot be a term: leave it out on "
-                "the right side"
-            )
         if any(name in f.columns for term in terms for f in term if len(term) > 1):
             raise ValueError(
                 f"nominal and scale effects of {shown(name)}, which is in an "
@@ -322,15 +323,15 @@ def _smooth(
 
 def _literal(option: str, node: Any, text: str) -> Any:
     """Return the value of an option of a spline: a number or, for knots, a list."""
-    if called(node) == "c":  # R's c(1, 2) is a list
+    if called(node) == "c" and not node.keywords:  # R's c(1, 2) is a list
         node = ast.List(node.args, ast.Load())
     try:
         value = ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):  # TypeError for an unhashable key of a dict
         value = None
     value = list(value) if isinstance(value, tuple) else value
     numbers = value if isinstance(value, list) else [value]
-    if any(type(v) not in (int, float) for v in numbers) or (
+    if not all(map(_is_number, numbers)) or (
         isinstance(value, list) and option != "knots"
     ):
         raise ValueError(
@@ -338,6 +339,11 @@ def _literal(option: str, node: Any, text: str) -> Any:
             f"{' or a list of numbers' * (option == 'knots')}"
         )
     return value
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a finite number; 1e400 is infinite."""
+    return type(value) in (int, float) and math.isfinite(to_double(value))
 
 
 def _reference(node: ast.expr) -> Any:

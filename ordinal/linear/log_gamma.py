@@ -37,6 +37,7 @@ _WEIGHTS = _STEP * _NODES * (1 + np.exp(-_U))
 _ROWS = 2048  # rows whose integrands are in memory at a time
 _SERIES = [1 / math.factorial(k) for k in range(17, 1, -1)]  # of u near 0
 _H = 5e-3  # step of differences by lambda, which are of order 4
+_FARTHEST, _HALVINGS = 1e3, 50  # of the bisection for a quantile
 
 
 def _u(v: np.ndarray) -> np.ndarray:
@@ -106,6 +107,18 @@ def _tails(shape: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(t > 0, 1 - tail, tail), np.where(t > 0, tail, 1 - tail)
 
 
+def _quantiles(shape: float, p: np.ndarray) -> np.ndarray:
+    """Return the quantiles of probabilities between 0 and 1, by bisection, (n,)."""
+    # Quantiles of large shapes are about lambda log p or lambda log(1 - p).
+    high = np.full(p.size, _FARTHEST * (1 + abs(shape)))
+    low = -high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_below = tails(shape, middle)[0] < p
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return (low + high) / 2
+
+
 class FixedShape:
     """Mean loss of a design at one lambda, as a `Loss` of Newton's method."""
 
@@ -115,8 +128,13 @@ class FixedShape:
         self.design, self.shape = design, shape
 
     def start(self) -> np.ndarray:
-        """Return parameters without effects, whose thresholds are normal quantiles."""
-        return self.design.start(quantile("probit", self.design.shares()))
+        """Return parameters without effects, at which the loss is finite."""
+        shares = self.design.shares()
+        x = self.design.start(quantile("probit", shares))
+        # Beyond a shape of about 10, normal quantiles lie where one tail is 0.
+        if not math.isfinite(self.at(x).value):
+            x = self.design.start(_quantiles(self.shape, shares))
+        return x
 
     def at(self, x: np.ndarray) -> Point:
         """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""

@@ -126,28 +126,34 @@ class MarginRows(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatrixRows:
+class _WeightedRows:
+    """Rows with offsets, (n,) or (n, T), and weights of sum 1, (n,)."""
+
+    offset: np.ndarray
+    share: np.ndarray
+
+    def __len__(self) -> int:
+        return int(self.share.size)
+
+    def shares(self, rows: slice) -> np.ndarray:
+        return self.share[rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatrixRows(_WeightedRows):
     """Rows whose features are the columns of the design.
 
     Attributes
     ----------
     X : (n, c) array or CSR
-    offset : (n,) array
-    share : (n,) array
-        Weights of sum 1.
     names : tuple of (c,) str
     used : int array
         Numbers of the columns that the model uses.
     """
 
     X: np.ndarray | CSR
-    offset: np.ndarray
-    share: np.ndarray
     names: tuple[str, ...]
     used: np.ndarray
-
-    def __len__(self) -> int:
-        return int(self.share.size)
 
     @property
     def features(self) -> list[Feature]:
@@ -155,9 +161,6 @@ class MatrixRows:
             Feature(self.names[j], j, (0.0, 1.0) if _is_binary(self.X, j) else None)
             for j in self.used.tolist()
         ]
-
-    def shares(self, rows: slice) -> np.ndarray:
-        return self.share[rows]
 
     def at(self, rows: slice) -> At:
         return At(dense(take(self.X, rows)), self.offset[rows])
@@ -173,26 +176,19 @@ class MatrixRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableRows:
+class TableRows(_WeightedRows):
     """Rows of a table, from which a coding makes the columns of the design.
+
+    `offset` is that in addition to the offset of the coding.
 
     Attributes
     ----------
     frame : Frame
     coding : Coding
-    offset : (n,) array
-        Offset in addition to that of the coding.
-    share : (n,) array
-        Weights of sum 1.
     """
 
     frame: Frame
     coding: Coding
-    offset: np.ndarray
-    share: np.ndarray
-
-    def __len__(self) -> int:
-        return int(self.share.size)
 
     @property
     def features(self) -> list[Feature]:
@@ -213,9 +209,6 @@ class TableRows:
                 binary = np.isin(own, (0.0, 1.0)).all()
                 found.append(Feature(names[j], j, (0.0, 1.0) if binary else None))
         return found
-
-    def shares(self, rows: slice) -> np.ndarray:
-        return self.share[rows]
 
     def at(self, rows: slice) -> At:
         return self._coded(self.frame.rows(rows), self.offset[rows])
@@ -492,9 +485,9 @@ def rows_to_average(
     share = shares(weight)
     beside = np.zeros(share.size) if known is None else known
     if coding is not None:
-        return TableRows(held, coding, beside, share)
+        return TableRows(beside, share, held, coding)
     used = np.unique(np.concatenate([model.location, model.nominal, model.scale]))
-    return MatrixRows(held, beside, share, model.column_names, used)
+    return MatrixRows(beside, share, held, model.column_names, used)
 
 
 Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # (T, p) gradients to (T,)

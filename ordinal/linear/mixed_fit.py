@@ -45,6 +45,7 @@ from .prepared import PreparedPom, prepare_pom
 from .random_terms import (
     EffectsSpec,
     RandomEffects,
+    check_names,
     from_arrays,
     incomplete,
     read_effects,
@@ -312,6 +313,7 @@ def _split(
                 f"got {shown(y)}"
             )
         fixed, asked = split_formula(X)
+        check_names(asked, feature_names(y) or ())
         return fixed, y, asked
     check_in_memory("fit_clmm", X)
     if is_sparse(X):
@@ -325,8 +327,8 @@ def _split(
                 f"{shown(X)}: pass groups={{name: labels}} with an array"
             )
         asked = read_random(random)
+        check_names(asked, names)
         of_groups = {name for own in asked for name in own.columns}
-        frame_columns(X, sorted(of_groups))
         return columns_of(X, [n for n in names if n not in of_groups]), X, asked
     if is_frame(X):
         return X, X, from_arrays(groups, slopes, feature_names(X) or ())
@@ -348,6 +350,17 @@ def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
     check_memory("fit_clmm", needed, f"{rest} effects of all factors but the largest")
 
 
+def _column(argument: str, given: Any, table: Any) -> Any:
+    """Return the column of a table that an argument names, or any other argument."""
+    if not isinstance(given, str):
+        return given
+    if given not in (feature_names(table) or ()):
+        raise ValueError(
+            f"{argument} names {shown(given)}, which is not a column of the table"
+        )
+    return frame_columns(table, [given])[0]
+
+
 def _by_group(
     given: Any, table: Any, kept: np.ndarray, terms: list[RandomTerm]
 ) -> np.ndarray | None:
@@ -357,8 +370,7 @@ def _by_group(
     """
     if given is None:
         return None
-    if isinstance(given, str):
-        (given,) = frame_columns(table, [given])
+    given = _column("group_weight", given, table)
     weight = as_real_array(given, "group_weight", (len(table),), " as X")[kept]
     inside = (weight > 0) & (weight <= _HEAVIEST)
     rule = f"lie above 0 and up to {_HEAVIEST:g}"
@@ -391,8 +403,7 @@ def _clusters(
     given: Any, table: Any, kept: np.ndarray, factors: list[GroupFactor]
 ) -> np.ndarray | None:
     """Return the number of the cluster of each fitted row, or None without clusters."""
-    if isinstance(given, str):
-        (given,) = frame_columns(table, [given])
+    given = _column("cluster", given, table)
     labels = given if given is None else as_array(given, "cluster")
     if labels is not None and labels.shape == (len(table),):
         labels = labels[kept]

@@ -93,7 +93,7 @@ class ClmmModel(PomModel):
         super(ClmmModel, self)._check()
         t = self.parameters.size + sum(_triangle(own).size for own in self.random)
         if self.joint_covariance is not None and len(self.joint_covariance) != t:
-            raise ValueError(f"joint_covariance must have {t} rows, one a parameter")
+            raise ValueError(f"joint_covariance must have {t} rows, one per parameter")
 
     def _summary(self) -> dict[str, str]:
         found = self.deviations

@@ -162,12 +162,9 @@ class Reports(Comparisons):
             for name, column in zip(
                 source.frame.shown_names, source.frame, strict=True
             ):
-                labels = column.labels
-                columns[name] = (
-                    np.asarray(column)
-                    if labels is None
-                    else labels[column.values.astype(np.int64)]
-                )
+                columns[name] = np.asarray(column)
+                if column.labels is not None:  # strings, instead of objects
+                    columns[name] = column.labels[column.values.astype(np.int64)]
         else:
             columns = dict(zip(source.names, Z.T, strict=True))
         known_ranks = self.classes[self.observed]

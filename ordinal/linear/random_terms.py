@@ -198,6 +198,17 @@ def _merged(asked: list[EffectsSpec]) -> list[EffectsSpec]:
     return list(out.values())
 
 
+def check_names(asked: Sequence[EffectsSpec], names: Sequence[str]) -> None:
+    """Raise ValueError if random effects name a column that a table does not have."""
+    for own in asked:
+        for name in (*own.columns, *own.effects):
+            if name not in (_INTERCEPT, *names):
+                raise ValueError(
+                    f"random effects name {shown(name)}, which is not among the "
+                    f"columns of the table, {listed(names)}"
+                )
+
+
 def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[EffectsSpec]:
     """Return the random effects for `groups` and `slopes`: an intercept per group, and
     correlated slopes of columns of X.
@@ -310,10 +321,11 @@ def level_names(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_text(a: np.ndarray) -> np.ndarray:
-    """Return labels as strings, of which 1.0 and 1 are the same."""
-    if a.dtype.kind == "f" and np.array_equal(a, np.rint(a)):
-        a = a.astype(np.int64)
-    return np.array([str(v) for v in a.tolist()], dtype=str)
+    """Return labels as strings; 1.0 and 1 are the same, whatever the others are."""
+    whole = [
+        int(v) if isinstance(v, float) and v.is_integer() else v for v in a.tolist()
+    ]
+    return np.array([str(v) for v in whole], dtype=str)
 
 
 def term_of(

@@ -163,9 +163,9 @@ def _knots(
     if given is not None and df is not None:
         raise ValueError(f"{name} takes df or knots, not both")
     if kind == "rcs":
-        if isinstance(given, int | None):
-            return _harrell(name, x, 5 if given is None else given)
-        return np.array(given, np.float64)
+        if isinstance(given, list):
+            return np.array(given, np.float64)
+        return _harrell(name, x, 5 if given is None else given)
     if given is not None:
         if not isinstance(given, list):
             raise ValueError(f"knots of {name} must be a list, got {shown(given)}")
@@ -200,7 +200,7 @@ def _harrell(name: str, x: np.ndarray, k: int) -> np.ndarray:
     to the fifth value from the end.
     """
     values, counts = np.unique(x, return_counts=True)
-    if not 3 <= k < values.size - 2 or x.size < 6:
+    if not isinstance(k, int) or not 3 <= k < values.size - 2 or x.size < 6:
         raise ValueError(
             f"{name} needs 3 knots or more, and more than two distinct values beside "
             f"them, got {shown(k)} for {values.size}; pass a list of knots"
