@@ -323,6 +323,7 @@ class Comparisons(Diagnostics):
             )
         own = [known.index(name) for name in names]
         C = np.zeros((len(own) - 1, b.size))
+        # Each row of C is the first coefficient minus one of the others.
         C[:, own[0]] = 1
         C[np.arange(len(own) - 1), own[1:]] = -1
         chi2 = _wald(C @ b, C @ V @ C.T)
@@ -447,6 +448,7 @@ class Comparisons(Diagnostics):
                 f"and 2 rows of X or more, got {b.size} and {len(Z)}"
             )
         rows = dense(Z)[:, self.location]
+        # The first row is the reference, where the curve and its error are 0.
         moved = rows - rows[0]
         estimate = moved @ b
         error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", moved, V, moved), 0.0))
@@ -579,6 +581,7 @@ def _adjusted(
         root = 2**0.5
         tails = [range_tail(root * abs(v), k) for v in z.tolist()]
         return np.array(tails), range_quantile(level, k) / root
+    # Bonferroni: each interval has the m-th part of the error probability.
     margin = normal_margin(1 - (1 - level) / m)
     if adjust == "bonferroni":
         return np.minimum(1.0, m * p), margin

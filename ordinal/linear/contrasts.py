@@ -232,6 +232,7 @@ class Coding(Storable):
                 raise ValueError(
                     f"reference names {shown(name)}, which is not a categorical column"
                 )
+        # Terms share variables, which are stored once.
         number = {factor: k for k, factor in enumerate(factors)}
         coding = cls(
             formula=formula,
@@ -365,6 +366,7 @@ class Coding(Storable):
 
     def _full(self, term: tuple[int, ...]) -> list[bool]:
         """Return for each variable of a term whether every level has an indicator."""
+        # The empty term, of the thresholds, is always in the model.
         known = {frozenset[int](), *map(frozenset, self.terms)}
         return [frozenset(term) - {k} not in known for k in term]
 

@@ -159,6 +159,7 @@ def fields_of_design(
         crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
         # With nominal effects or offsets by threshold, the order differs by row.
         if not (design.nominal.size or design.is_shifted):
+            # Structured thresholds may differ from their order by rounding.
             inner = np.maximum.accumulate(inner)
     return {
         "location": read_only(design.location),

@@ -652,6 +652,7 @@ def _fit_path(
         found: dict[tuple[float, float], PomModel] = {}
         task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
         with task.prepared.monitor as monitor, closing(task.prepared.problem):
+            # From the largest penalties on: each fit starts at the previous one.
             for l1, l2 in sorted(asked, reverse=True):
                 found[l1, l2] = model = task.fit(l1, l2)
             monitor.conclude(model.convergence)
@@ -740,6 +741,7 @@ def _model(
         )
     touching = np.zeros(prepared.problem.present.size - 1, dtype=np.int64)
     if order is not None:
+        # Two thresholds that meet enclose an inner rank.
         inner = np.flatnonzero(prepared.problem.present)[1:-1]
         touching[inner - 1] = order.meetings(point.x)
     penalty = 0.5 * float(loss.price @ point.x**2)

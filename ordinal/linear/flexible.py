@@ -196,6 +196,7 @@ def _minimum(
     Returns the loss, its minimum, and the columns that separate the ranks.
     """
     design, monitor = prepared.design, prepared.monitor
+    # The loss has local minima in lambda: start at the best of the contained links.
     found: list[tuple[Minimum, Link]] = []
     done = 0
     for link in _CONTAINED:
@@ -206,6 +207,7 @@ def _minimum(
     x, step, status = best.point.x, best.step, best.status
     status, separated = judged(design, link, x, step, status, False, monitor)
     loss, x = EstimatedShape(design), np.append(x, _CONTAINED[link])
+    # A fit that was stopped, or separated ranks, end the search at the start.
     if status is not Status.CONVERGED:
         return loss, replace(best, point=loss.at(x), status=status), separated
     return loss, newton(loss, x, max_iter + done, monitor, done), separated

@@ -104,11 +104,13 @@ def parse_formula(
             offsets.append(_offset(texts[0][0], names))
         else:
             terms.append(tuple(_factor(*factor, names) for factor in texts))
+    # formulaic adds the intercept unless the text removes it.
     if not has_intercept:
         raise ValueError(
             f"leave out '- 1' and '0 +' in {shown(text)}: the thresholds are the "
             "intercepts"
         )
+    # Columns with nominal or scale effects need not be written as terms.
     own = {":".join(f.name for f in term) for term in terms}
     more = [name for name in dict.fromkeys(beside) if name in names and name not in own]
     factors = [factor for term in (*terms, offsets) for factor in term]
@@ -302,6 +304,7 @@ def _smooth(
     given = dict(zip(allowed, rest, strict=False))
     given |= {k.arg: k.value for k in node.keywords}
     expected = len(rest) + len(node.keywords)
+    # There are fewer if an option is passed by position and by name, or one too many.
     if first is None or len(given) < expected or not {*given} <= {*allowed}:
         raise ValueError(
             f"{kind} must be given a column and the options {listed(allowed)}, got "

@@ -247,6 +247,7 @@ class Wald(Estimates):
             lower = self.parameters - z * error
             upper = self.parameters + z * error
         else:
+            # coef and scale_coef are the last parameters.
             which = np.arange(self._first_coef(), error.size)
             lower, upper = self._profile_ends(which, z).T
         names = self.parameter_names
@@ -381,6 +382,7 @@ class Wald(Estimates):
         rows: list[tuple[str, str, float, float, float]] = []
         for name, (variable, columns) in found.items():
             d = slopes[list(columns)]
+            # Without an effect, all shares are 0.
             mean, total = d.mean(), d.sum() or 1.0
             assert variable.labels is not None
             for label, step in zip(variable.labels[1:].tolist(), d, strict=True):

@@ -222,6 +222,7 @@ class TableRows(_WeightedRows):
             return Step(low, high)
         x = part.values[:, j]
         spread = float(self.frame.values[:, j].std())
+        # 0 has no relative step: the spread of the column takes its place.
         h = _STEP * np.where(x == 0, spread, np.abs(x))
         low, high = (
             self._coded(self._with(part, j, x + sign * h), offset) for sign in (-1, 1)

@@ -240,6 +240,7 @@ def fit_clmm(
             f"values, the first in row {int(lacking.argmax())}: pass missing='drop' to "
             "leave these rows out"
         )
+    # Row numbers pass as `cluster`, so that those of the rows left out are known.
     row = np.where(lacking, np.nan, np.arange(n, dtype=np.float64))
     prepared = prepare_pom(
         "fit_clmm",
@@ -268,6 +269,8 @@ def fit_clmm(
         GroupFactor(own, *term_of(own, [a[kept] for a in columns], z[kept]))
         for own, columns, z in zip(asked, labels, Z, strict=True)
     ]
+    # The effects of the first factor are eliminated level by level, so the largest
+    # factor comes first.
     factors.sort(key=lambda f: -f.term.n_levels * f.term.q)
     _check_quadrature(n_quadrature, [f.term for f in factors])
     by_group = _by_group(group_weight, table, kept, [f.term for f in factors])
@@ -430,6 +433,8 @@ def _fit(
     """Find the optimum, and make the model."""
     design, monitor = prepared.design, prepared.monitor
     terms = [f.term for f in factors]
+    # A weight of a group multiplies the log of its integral. For the start without
+    # random effects, it is a weight of rows.
     weighted = design
     if by_group is not None:
         weight = design.weight * by_group[terms[0].group]
@@ -468,6 +473,7 @@ def _fit(
         covariance = np.zeros((x.size, x.size))
         covariance[np.ix_(search.free, search.free)] = V
     if covariance is not None and clusters is not None:
+        # Clusters whose rows all have weight 0 do not count.
         counted = np.unique(clusters[loss.design.weight > 0])
         scores = loss.scores(x, clusters, int(clusters.max()) + 1)[counted]
         covariance = sandwich_of_clusters(scores, covariance)
@@ -553,6 +559,7 @@ def _effects(
     for (own, _, unit, levels), L, u, block in zip(
         factors, loss.lambdas(x), mode.u, blocks, strict=True
     ):
+        # Lambda and -Lambda give the same covariance: diagonals are made positive.
         sign = _signs(L)
         L, u = L / unit[:, None] * sign, u * sign
         block = block * np.outer(sign, sign)

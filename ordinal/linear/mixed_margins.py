@@ -128,6 +128,7 @@ class GroupRows:
         """Return the rows of `base` that some rows repeat, the place of each among
         these, and the number of its node.
         """
+        # Row i is repeated as rows i N to i N + N - 1.
         row, node = np.divmod(np.arange(rows.start, rows.stop), self.nodes.size)
         every = slice(int(row[0]), int(row[-1]) + 1)
         return every, row - every.start, node
@@ -186,6 +187,7 @@ class GroupRows:
         `by_factor` are those of sd by Lambda, which the nodes t multiply, and
         `by_effects` those by the effects of each row's level.
         """
+        # `joint_covariance` has the lower triangles by rows.
         triangles = [part[:, *np.tril_indices(part.shape[1])] for part in by_factor]
         first = np.hstack(triangles)[copies] * t[:, None]
         K = first.shape[1]

@@ -97,6 +97,7 @@ class VarianceSearch:
             for j in range(t.q):
                 if self.ended or abs(x[places[j, j]]) > _SMALL * noise:
                     continue
+                # Lambda of this term if the deviation of effect j is 0.
                 own = np.zeros((t.q, t.q))
                 own[t.free] = x[places[t.free]]
                 own[j, j] = 0.0
@@ -107,10 +108,13 @@ class VarianceSearch:
                 column = places[:, j]
                 self.free[column[column >= 0]] = False
                 there = self.minimum(there)
+                # The likelihood is even in a deviation, so its slope at 0 says
+                # nothing. Just above 0, it has the sign of that in the variance.
                 near = there.copy()
                 near[places[j, j]] = _NEAR_0 * noise
                 slope = self.loss.value_and_gradient(near)[1][places[j, j]]
                 value = self.loss.value_and_gradient(there)[0]
+                # The search is coarse: 1e-4 of the log-likelihood is within its error.
                 if slope >= 0 and value <= self.loss.value_and_gradient(x)[0] + 1e-4:
                     x, is_singular = there, True
                 else:
@@ -149,6 +153,7 @@ class VarianceSearch:
             there = x.copy()
             there[self.free] += step
             new, slope = self.loss.value_and_gradient(there)
+            # An increase beyond rounding: the Hessian is not that of a minimum.
             if not new <= value + 1e-9 * (1 + abs(value)):
                 break
             x, value, gradient = there, new, slope
@@ -265,6 +270,7 @@ class RememberedMixed:
         """
         terms, lambdas = list(self.loss.terms), self.loss.lambdas(self.x)
         term = terms[t]
+        # Lambda is lower triangular, so the deviation of the first effect is an entry.
         order = [j, *(i for i in range(term.q) if i != j)]
         terms[t] = replace(term, Z=np.ascontiguousarray(term.Z[:, order]))
         S = (lambdas[t] @ lambdas[t].T)[np.ix_(order, order)]
@@ -336,6 +342,7 @@ class _Profile:
         The root is bracketed by `inner`, where sqrt(D) < z, and `outer`, where it is
         larger.
         """
+        # A deviation has the bound 0, which is the end if it is not rejected.
         start, near = float(self.x[self.index]), self.x
         if math.isfinite(bound) and self.at(bound, near)[0] <= z:
             return bound

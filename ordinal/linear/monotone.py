@@ -81,8 +81,10 @@ def _minimum(
     while True:
         here = full.at(x)
         slope = here.gradient[own] * s
+        # Slopes are compared in standard errors, whatever the units of the columns.
         unit = np.sqrt(np.maximum(np.diag(here.hessian.dense())[own], 1e-300))
         gain = np.where(free, 0.0, slope / unit)
+        # Release the bound increment along which the loss decreases fastest.
         k = int(gain.argmin())
         if length_in_errors(-(min(gain[k], 0.0) ** 2), design.total) <= _SLOPE:
             return every[free], here.value
@@ -109,6 +111,7 @@ def _fit(
 
     If x is 0, the fit starts without effects.
     """
+    # The location follows thresholds and nominal effects in the parameters.
     q, qm, _, _ = design.sizes
     used = np.ones(x.size, dtype=bool)
     used[q + qm : q + qm + free.size] = free

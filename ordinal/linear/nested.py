@@ -103,6 +103,7 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
         )
     chi2 = max(chi2, 0.0)
     p_value = chi2_tail(chi2, dof)
+    # Models without random effects have no variances.
     variances = [getattr(model, "n_variances", 0) for model in (smaller, larger)]
     if dof == 1 == variances[1] - variances[0]:
         p_value /= 2  # a variance of 0 is on the boundary

@@ -45,6 +45,7 @@ def brant_test(
         np.linalg.inv(_product(X, D.weight * above[j] * (1 - above[j])))
         for j in range(T)
     ]
+    # (1) for all pairs of thresholds
     V = np.empty((T, p, T, p))
     for j in range(T):
         for m in range(j, T):
@@ -91,6 +92,7 @@ def _binary_fits(
                 f'separate the ranks at {threshold_names[j]}; pass method="lr"'
             )
         warn_unless_optimal(found, _ASKED, f"the fit at threshold {threshold_names[j]}")
+        # P(y > j) = F(x'beta - theta_j): the intercept is minus the threshold.
         b[j] = np.concatenate([-x[:1], x[1:]])
         above[j] = cumulative("logit", X @ b[j] + (0 if known is None else known))
     return b, above
@@ -151,6 +153,7 @@ def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndar
     kept = ~np.isin(D.location, freed)
     slopes = np.zeros((alpha.size, nominal.size))
     slopes[:, np.searchsorted(nominal, D.nominal)] = nu
+    # The same slope at all thresholds gives the same predictors.
     slopes[:, np.searchsorted(nominal, freed)] = np.outer(D.even(), beta[~kept])
     larger = replace(D, location=D.location[kept], nominal=nominal)
     return larger, np.concatenate([alpha, slopes.ravel(), beta[kept], zeta])

@@ -201,9 +201,11 @@ def _design(
     scale = _chosen("scale", scale, problem, coding)
     terms = {} if coding is None else coding.columns_of_terms
     beside = [j for term in training.beside for j in terms[term]]
+    # All other columns have a location effect.
     location = np.setdiff1d(np.arange(problem.n_features), [*nominal, *beside])
     monotone = {} if coding is None else coding.monotone
     increments = [j for _, columns in monotone.values() for j in columns]
+    # The sign constraint is one on coefficients of the location.
     if np.isin(increments, np.union1d(nominal, scale)).any():
         raise ValueError(
             "monotone effects must not be in nominal or scale: use fused(x), or the "

@@ -97,6 +97,7 @@ def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
             break
         x = found.point.x
         inner, outer = (at, outer) if root < z else (inner, at)
+        # Newton's method for sqrt(D) = z in `at`, with the derivative
         # d sqrt(D) / d at
         slope = loss.design.total * step * held.slope(x) / max(root, _TINY)
         new = at + (z - root) / slope if slope > 0 else math.inf

@@ -102,6 +102,7 @@ def split_formula(text: str) -> tuple[str, list[EffectsSpec]]:
             "fit_pom fits models without"
         )
     rest = _TERM.sub(_MARK, text)
+    # Random effects are cut out together with the + before or after them.
     rest = re.sub(r"\+\s*\0|\0\s*\+", "", rest)
     fixed = rest.partition("~")[2]
     if _MARK in rest or "|" in rest or not fixed.strip():
@@ -109,6 +110,7 @@ def split_formula(text: str) -> tuple[str, list[EffectsSpec]]:
             "a formula must be of the form 'y ~ x + (1 | g)', with random effects "
             f"that are added to at least one column, got {shown(text)}"
         )
+    # a dot that is no part of a name or a number
     if re.search(r"(?<![\w.`)])\.(?![\w.(])", fixed):
         raise ValueError(
             f"name the columns in place of '.' in {shown(text)}: it stands for those "

@@ -196,6 +196,7 @@ def _between(link: str, a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarr
     high = np.where(upper, exceeding(link, b), cumulative(link, a))
     p = low + np.where(upper, 1 - u, u) * (high - low)
     least = np.finfo(float).tiny
+    # Quantiles of 0 and 1 are infinite.
     p = np.clip(p, least, 1 - np.finfo(float).epsneg)
     drawn = np.empty(p.size)
     drawn[upper] = -quantile(mirror, p[upper])
@@ -209,6 +210,7 @@ def hosmer_lemeshow(
     """Compare ranks with probabilities P, (n, r), in groups of rows by mean rank."""
     r = P.shape[1]
     score = P @ np.arange(1.0, r + 1)
+    # Equal scores must be in one group, so duplicate edges are dropped.
     edges = np.unique(_quantiles(score, weight, np.linspace(0, 1, groups + 1)))
     group = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
     _, group = np.unique(group, return_inverse=True)  # without empty groups
@@ -263,6 +265,7 @@ def influence_of(
     for part in strips(n, max(1, _BLOCK // (T * (p + T)))):
         J, g, M = parts_of(part)
         JV = J @ V
+        # K = J V J' of (1), one (k, k) matrix per row
         K = JV @ J.transpose(0, 2, 1)
         MK = M @ K
         leverage[part] = np.trace(MK, axis1=1, axis2=2)
@@ -296,11 +299,13 @@ def ends_parts(model: Estimates, rows: RankedRows, part: slice) -> RowParts:
     M = np.where(both & used[:, None, None], M, 0.0) * weight[:, None, None]
 
     ends = np.where(inner, np.stack([a, b], axis=1), 0.0)
+    # Derivatives of a and b by alpha: rows rank and rank - 1 of J, divided by s.
     of_alpha = structure[np.stack([np.minimum(rank, T - 1), np.maximum(rank - 1, 0)])]
     of_alpha = of_alpha.transpose(1, 0, 2) * unit[:, None, None]
     N, L, Z = (at.Z[:, of] for of in (model.nominal, model.location, model.scale))
     of_nu = -of_alpha[:, :, :, None] * N[:, None, None, :]
     of_beta = np.repeat(-(L * unit[:, None])[:, None, :], 2, axis=1)
+    # da/dzeta = -a z, because a is divided by s = exp(z'zeta)
     of_zeta = -ends[:, :, None] * Z[:, None, :]
     size = structure.shape[1] * N.shape[1]
     parts = [of_alpha, of_nu.reshape(rank.size, 2, size), of_beta, of_zeta]

@@ -145,6 +145,7 @@ class TermFits:
         x = smaller.found.point.x
         beta = np.zeros(columns.size)
         size = smaller.columns.size
+        # The new columns start with coefficients of 0.
         beta[np.isin(columns, smaller.columns)] = x[q + qm : q + qm + size]
         start = np.concatenate([x[: q + qm], beta, x[q + qm + size :]])
         return self._fit(terms, (start,))
@@ -170,6 +171,7 @@ class TermFits:
         model, D = self.model, self.fit.loss.design
         if set(fitted.terms) == set(self.columns):
             return model
+        # The smaller model finds its columns by name, for which it needs a coding.
         frame, coding = self.fit.frame, model.coding
         if coding is None:
             if isinstance(D.X, CSR):
@@ -203,6 +205,7 @@ class TermFits:
         loss, columns = self.fit.loss, self._columns(terms)
         design = replace(loss.design, location=columns)
         smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
+        # The quadratic approximation may lead to where thresholds cross.
         at = starts[0]
         if len(starts) > 1 and not np.isfinite(smaller.at(at).value):
             at = starts[1]

@@ -128,6 +128,7 @@ def read_training(
         raise ValueError(
             "reference is for categorical columns, and X has none: leave it out"
         )
+    # Codings know levels, which rows of weight 0 must not add.
     if coded:
         keep = _without_weight_0(keep, given["sample_weight"])
     if not keep.all():
@@ -144,6 +145,7 @@ def read_training(
             )
         given["offset"] = coding.offset(table, given["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
+    # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
     if (coded and table.shape[1]) or is_sparse(table):
         values: Any = read_features(table)
     else:  # `read_dense`, `read_frame` and `_complete` have checked all values
