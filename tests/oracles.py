@@ -319,6 +319,14 @@ def probit_terms(h, y, b, v):
     return log_P, -v0 / np.sqrt(v), (v0**2 + v1) / v
 
 
+def symmetric(blocks, n):
+    """The matrix M with <M, S> = sum of <G, S[rows, columns]> for a symmetric S."""
+    M = np.zeros((n, n))
+    for rows, columns, G in blocks:
+        M[rows, columns] += G
+    return 0.5 * (M + M.T)
+
+
 def half(K):
     """R with K = R R', for a K that may be singular."""
     values, vectors = np.linalg.eigh(K)

@@ -308,7 +308,7 @@ class GporCase(NamedTuple):
 GPOR_KERNELS = ["rbf", "ard", "linear", "ard_linear"]
 
 
-def likelihood(y, b, v, weight=None, rest=0.0, n_threads=1):
+def likelihood(y, b, v, weight=None, extra_variance=0.0, n_threads=1):
     """A `Likelihood` of ranks, thresholds and a noise variance."""
     n, b = len(y), np.asarray(b, float)
     return Likelihood(
@@ -317,7 +317,7 @@ def likelihood(y, b, v, weight=None, rest=0.0, n_threads=1):
         noise=float(np.sqrt(v)),
         first=float(b[0]),
         width=np.concatenate([[np.inf], np.diff(b), [np.inf]]),
-        rest=np.broadcast_to(rest, n).astype(float),
+        extra_variance=np.broadcast_to(extra_variance, n).astype(float),
         n_threads=n_threads,
     )
 

@@ -177,7 +177,7 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
     got = search.evaluate(search.hyper.begin)[1]
 
     def expected(theta):
-        return ep.expectations(search.likelihood(theta, cov), h, A)[0]
+        return ep.expectations(search.likelihood(theta, cov.extra_variance), h, A)[0]
 
     theta, p = search.hyper.begin, search.hyper.n_gammas
     slopes, error = central_differences(expected, theta, steps_of(search, theta))
@@ -268,6 +268,29 @@ def test_a_search_on_a_basis_ends_by_the_nats_that_are_to_gain(monkeypatch, infe
         # The expectation is that of quasi-Newton: right to a factor of some units.
         assert c.violation / 5 <= c.primal - end <= 5 * c.tol
     assert found[0].n_iter < found[1].n_iter
+
+
+def test_a_search_of_many_hyperparameters_ends_by_the_nats_that_are_to_gain(
+    monkeypatch,
+):
+    """After as many steps as hyperparameters; before, it ends by its slopes."""
+    monkeypatch.setattr(evidence, "_LEAST", 60)
+    asked = []
+    plain = evidence.minimize
+    monkeypatch.setattr(
+        evidence,
+        "minimize",
+        lambda *args, **options: (
+            asked.append(options["by_gain"]) or plain(*args, **options)
+        ),
+    )
+    X, y = sample(200, 3, 8)
+    model = fit_gpor(X, y, kernel="ard", inference="laplace")
+    assert asked == [None, 11]  # of the sample, and of all rows
+    assert model.convergence.status is Status.CONVERGED
+    asked.clear()
+    fit_gpor(X, y, inference="laplace")
+    assert asked == [None, None]
 
 
 # Predictions
@@ -740,6 +763,22 @@ def test_restarts_find_what_the_start_misses():
 
 
 # Hard cases
+
+
+@every_inference
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_kernel_that_is_not_positive_semi_definite(inference, optimize):
+    _, y = sample(30, 3)
+    F = np.random.default_rng(0).normal(size=(30, 30))
+    K = 10 * (F + F.T)
+    np.fill_diagonal(K, 5)
+    with pytest.raises(ValueError, match=r"^kernel must be positive semi-definite"):
+        fit_gpor(K, y, inference=inference, optimize=optimize, kernel="precomputed")
+
+
+def test_a_start_beyond_the_range_of_the_kernel():
+    with pytest.raises(ValueError, match=r"^rows of X must have squares of at most"):
+        fit_gpor(*sample(30, 3), kernel="ard", start={"gamma": 1e300})
 
 
 @every_inference

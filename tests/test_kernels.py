@@ -23,7 +23,14 @@ from ordinal._numerics import rows
 from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values
 from ordinal.kernels.functions import takes_missing
-from ordinal.kernels.tiles import Evaluator, diagonal_of, diagonal_slopes, gamma_slopes
+from ordinal.kernels.tiles import (
+    Evaluator,
+    Products,
+    diagonal_of,
+    diagonal_slopes,
+    gamma_slopes,
+    on_itself,
+)
 
 KERNELS = [
     kernels.Linear(),
@@ -477,6 +484,14 @@ def test_slopes_agree_with_differences(AB, make, seed, offset):
         expected = (8 * near - far) / 12e-3
         assert_allclose(got[j], expected[0], atol=1e-8 * size + noise * size / 1e-3)
         assert_allclose(on_diagonal[j], expected[1], atol=1e-8 * (1 + size))
+
+
+def test_products_of_the_rows_are_not_those_of_an_ard_kernel():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for kernel in (kernels.RBF(0.3), kernels.ARD([0.3, 2.0])):
+        out = np.empty((20, 20))
+        on_itself(kernel, X, 1, Products(X)).fill(out)
+        assert_allclose(out, kernel(X, X), rtol=1e-13)
 
 
 def test_slopes_where_the_kernel_is_all_but_zero():

@@ -134,10 +134,13 @@ def test_a_search_by_gain_ends_where_the_next_step_is_worth_no_more():
         return 0.5 * scale @ x**2, scale * x
 
     value, slopes = quadratic(x)
-    for tol, steps in ((1.01 * value, 0), (0.99 * value, 1)):
+    assert np.abs(slopes).max() > 1.01 * value  # before `by_gain` steps, slopes decide
+    for tol, by_gain, steps in (
+        (1.01 * value, 0, 0), (0.99 * value, 0, 1), (1.01 * value, 1, 1),
+    ):  # fmt: skip
         known = DenseCurvature(3)
         known.measure(quadratic, x, slopes)
-        found = search(quadratic, x, tol, curvature=known, by_gain=True)
+        found = search(quadratic, x, tol, curvature=known, by_gain=by_gain)
         assert (found.status, found.n_iter) == (Status.CONVERGED, steps)
         # The minimum is 0, and a step of the exact Hessian goes there.
         assert_allclose(found.violation, found.value, rtol=1e-8, atol=1e-12)
@@ -147,7 +150,7 @@ def test_a_search_by_gain_without_curvature_looks_at_slopes():
     def far_from_flat(x):
         return 1e-8 * float(x @ x), 2e-8 * x
 
-    found = search(far_from_flat, [1e3], 1e-4, by_gain=True)
+    found = search(far_from_flat, [1e3], 1e-4, by_gain=0)
     assert found.n_iter == 0
     assert found.violation == 2e-5
 

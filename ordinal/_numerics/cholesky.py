@@ -6,12 +6,12 @@ columns, so the speed is BLAS's, the memory is the caller's matrix, and the
 interpreter gets a turn several times a second at any size. The products are of BLOCK
 rows, which threads share: larger ones are no faster, and leave threads without work.
 
-The pivoted incomplete factorisation K ~ L L' is of a matrix given by tiles.
-Pivots are taken in blocks: of the rows with the largest residuals on the diagonal,
-those that remain large when the others of the block are accounted for. Or they are
-drawn, each in proportion to what the pivots before it have left of its diagonal, which
-is not misled by a few rows far from all others. K is asked for the columns of the
-pivots, the candidates' own tiles, and nothing else.
+The pivoted incomplete factorisation K ~ L L' takes a matrix K in tiles. Pivots are
+chosen in blocks, in one of two ways: the candidates with the largest residuals on the
+diagonal, as long as they remain large after the other pivots of the block; or at
+random, each with a probability proportional to its residual, which a few rows far from
+all others do not mislead. Of K only the columns of the pivots and the entries between
+candidates are computed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import numpy as np
 from .._solvers import _triangular
 from .._watch.monitor import check_cancelled
 from .pool import Pool
-from .rows import matmul, strips
+from .rows import TILE, matmul, strips
 
 BLOCK = 128
-_FEW = 1000  # rows whose factor takes one thread no longer than others may wait
+_FEW = 1000  # rows up to which a factorisation on one thread is as fast
 
 
 def lower_inverse(L: np.ndarray, n_threads: int = 1) -> np.ndarray:
@@ -49,33 +49,53 @@ def _lower_inverse(L: np.ndarray, pool: Pool) -> np.ndarray:
     out = np.zeros((n, n))
     top = out[:h, :h] = _lower_inverse(L[:h, :h], pool)
     low = out[h:, h:] = _lower_inverse(L[h:, h:], pool)
-    left, corner = np.empty((n - h, h)), out[h:, :h]
-
-    # Both factors are triangular: half of the products are with zeros.
-    def multiply_right(columns: slice) -> None:
-        matmul(
-            L[h:, columns.start : h], top[columns.start :, columns], left[:, columns]
-        )
+    corner = out[h:, :h]
+    left = times_lower(L[h:, :h], top, TILE, pool)
 
     def multiply_left(rows: slice) -> None:
+        # `low` is lower triangular, too.
         matmul(-low[rows, : rows.stop], left[: rows.stop], corner[rows])
 
-    pool.run(multiply_right, strips(h))
     pool.run(multiply_left, strips(n - h))
     return out
+
+
+def times_lower(
+    A: np.ndarray, L: np.ndarray, width: int, pool: Pool | None = None
+) -> np.ndarray:
+    """Return A L for a lower triangular L, `width` columns at a time.
+
+    Each product leaves out the zeros above its block of L, in total nearly half of
+    the multiplications.
+    """
+    out = np.empty((len(A), len(L)))
+
+    def multiply(columns: slice) -> None:
+        below = slice(columns.start, None)
+        matmul(A[:, below], L[below, columns], out[:, columns])
+
+    (pool or Pool(1)).run(multiply, strips(len(L), width))
+    return out
+
+
+def times_upper(A: np.ndarray, U: np.ndarray, out: np.ndarray, width: int) -> None:
+    """Fill `out` with A U for an upper triangular U, as `times_lower` does for L."""
+    for columns in strips(out.shape[1], width):
+        above = slice(0, columns.stop)
+        np.matmul(A[:, above], U[above, columns], out=out[:, columns])
 
 
 class Cholesky:
     """A = L L' for a symmetric positive definite A, which is overwritten.
 
-    Only the lower triangle of A is read. The strictly lower blocks of `A` end as
-    those of L; its diagonal blocks end as the inverses of L's, which is what both
-    solves need. The factor does not depend on `n_threads`.
+    Only the lower triangle of A is read. The blocks of `A` below the diagonal become
+    those of L, the blocks on the diagonal the inverses of those of L, which the
+    triangular solutions need. The factor does not depend on `n_threads`.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        A is not positive definite to working precision.
+        If A is not positive definite to working precision.
     OutOfTime
         As `check_cancelled` does, here and in all methods.
     """
@@ -106,7 +126,7 @@ class Cholesky:
         self.A[rows, J] = self.A[rows, J] @ self.A[J, J].T
 
     def forward(self, B: np.ndarray) -> np.ndarray:
-        """Return L^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
+        """Return L^-1 B for an (n, p) matrix B, in its memory. O(n^2 p)."""
         for J in self.blocks:
             check_cancelled()
             if J.start:
@@ -115,7 +135,7 @@ class Cholesky:
         return B
 
     def backward(self, B: np.ndarray) -> np.ndarray:
-        """Return L'^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
+        """Return L'^-1 B for an (n, p) matrix B, in its memory. O(n^2 p)."""
         for J in reversed(self.blocks):
             check_cancelled()
             B[J] -= self.A[J.stop :, J].T @ B[J.stop :]
@@ -124,18 +144,21 @@ class Cholesky:
 
     @property
     def log_det(self) -> float:
-        """Return the log determinant ln |A|."""
+        """Return ln |A|."""
         return -2 * float(
             sum(np.log(np.diagonal(self.A[J, J])).sum() for J in self.blocks)
         )
 
     def invert_factor(self) -> np.ndarray:
-        """Return X = L^-1 in the lower triangle of A, whose rest stays. O(n^3 / 3)."""
+        """Return A with X = L^-1 in its lower triangle. O(n^3 / 3).
+
+        X overwrites L; the strictly upper triangle does not change.
+        """
         A, blocks = self.A, self.blocks
         with Pool(self._n_threads) as pool:
-            for i, I in enumerate(blocks):  # below the diagonal, row by row
+            for i, I in enumerate(blocks):
                 check_cancelled()
-                left = A[I, : I.start].copy()  # of L, where the strips write X
+                left = A[I, : I.start].copy()  # L, which the strips overwrite with X
                 pool.run(partial(self._invert_rows, I, left), blocks[:i])
         return A
 
@@ -153,33 +176,32 @@ class Cholesky:
         """Return A^-1 = X'X after `invert_factor`. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
         with Pool(self._n_threads) as pool:
-            for I in blocks:  # from the top: rows above I are no longer needed
+            for I in blocks:  # downwards, because X'X at I needs no rows above I
                 check_cancelled()
                 left = np.ascontiguousarray(A[I.start :, I].T)
                 pool.run(partial(self._multiply, I, left), strips(I.stop, BLOCK))
-                A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T  # to the last bit
+                A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T  # symmetric bits
         return A
 
     def _multiply(self, I: slice, left: np.ndarray, columns: slice) -> None:
-        """Return the rows I of A^-1 in these columns, which are columns I in these
-        rows.
+        """Compute the rows I of A^-1 in these columns, and its transposed entries.
 
-        No strip writes what another one reads: that lies from row I.start on.
+        No strip writes entries that another one reads, which lie from row I.start on.
         """
         part = left @ self.A[I.start :, columns]
         self.A[I, columns] = part
         self.A[columns, I] = part.T
 
     def solve(self, B: np.ndarray) -> np.ndarray:
-        """Return A^-1 B for a matrix of columns, in B's memory."""
+        """Return A^-1 B for an (n, p) matrix B, in its memory."""
         return self.backward(self.forward(B))
 
 
 Tile = Callable[[np.ndarray | slice, np.ndarray, np.ndarray], object]
-Pick = Callable[[np.ndarray], "int | None"]  # the next pivot, by what is left of each
+Pick = Callable[[np.ndarray], "int | None"]  # next pivot, from the residuals
 
-_CANDIDATES, _PIVOTS = 64, 32  # rows looked at for a block of pivots, and its size
-_TALL = 1024  # rows of L in one product, which leave work for every thread
+_CANDIDATES, _PIVOTS = 64, 32  # candidates for a block of pivots, and its size
+_TALL = 1024  # rows of L per product, few enough to leave work for every thread
 
 
 def pivoted_cholesky(
@@ -195,30 +217,30 @@ def pivoted_cholesky(
     Parameters
     ----------
     diagonal : (n,) array
-        That of K.
+        Diagonal of K.
     tile : callable(rows, columns, out)
-        Fills `out` with K[rows, columns]; rows may be a slice.
+        Function that fills `out` with K[rows, columns]; rows may be a slice.
     stop : int or float
-        The number of pivots, or the part of the trace of K that may be left.
+        Number of pivots, or the share of the trace of K that may be left.
     most : int, optional
-        Pivots at which to stop in any case.
+        Upper limit on the number of pivots.
     rng : numpy.random.Generator, optional
         Draws the pivots, by rejection in blocks. Y. Chen, E. N. Epperly, J. A. Tropp,
         R. J. Webber, "Randomly pivoted Cholesky", CPAM 78(5):995-1041, 2025.
     n_threads : int
-        Threads that may call `tile` at once. The factor does not depend on it.
+        Number of threads that may call `tile`. The factor does not depend on it.
     """
-    n, left = len(diagonal), diagonal.copy()  # of K - L L'
+    n, left = len(diagonal), diagonal.copy()  # residuals: the diagonal of K - L L'
     if not left.min() >= 0:
         raise ValueError(
             "kernel must be positive semi-definite, but k(x, x) < 0 for a row"
         )
     by_trace = isinstance(stop, float)
     most = min(n, (most or n) if by_trace else int(stop))
-    # Below this what is left of a row is rounding of the updates.
+    # Smaller residuals are rounding errors of the updates.
     floor, trace = 1e-12 * left.max(), left.sum()
-    # Columns are doubled as they are needed: few pivots suffice where `stop` is a
-    # share.
+    # The number of columns is doubled when needed, because few pivots may suffice
+    # where `stop` is a share.
     L = np.zeros((n, min(most, 128)))
     pivots = np.empty(0, np.intp)
     with Pool(n_threads if n > _FEW else 1) as pool:
@@ -230,7 +252,7 @@ def pivoted_cholesky(
             new, small = _next_pivots(tile, left, L[:, :m], floor, most - m, rng)
             if m + new.size > L.shape[1]:
                 wider = np.zeros((n, min(most, 2 * L.shape[1])))
-                # its memory is new, which costs more than a copy
+                # In strips, between which Ctrl-C is handled: new memory takes long.
                 for rows in strips(n):
                     wider[rows, :m] = L[rows, :m]
                 L = wider
@@ -238,10 +260,10 @@ def pivoted_cholesky(
                 _append_columns(tile, L, m, new, small, pool)
                 columns = L[:, m : m + new.size]
                 left -= np.einsum("ij,ij->i", columns, columns)
-                # Rounding takes a little too much from rows that the pivots span.
+                # Rounding may leave negative residuals in rows that the pivots span.
                 np.maximum(left, 0, out=left)
                 pivots = np.concatenate([pivots, new])
-                # Exactly 0, so that no row is a pivot twice.
+                # A residual of exactly 0, so that no row is a pivot twice.
                 left[pivots] = 0
     if pivots.size == 0:
         raise ValueError("kernel must not be zero on every row: check its parameters")
@@ -258,14 +280,15 @@ def _next_pivots(
     most: int,
     rng: np.random.Generator | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the next pivot rows, and their block of L.
+    """Return the numbers of the next pivots, and their block of L.
 
-    Sets `left` to 0 where rounding is all that a row has left.
+    If all candidates have residuals of rounding only, there are none, and their entries
+    of `left` are set to 0.
     """
     width = min(_CANDIDATES, len(left))
     if rng is None:
-        # Rows with the most left: a block of kernel values at once, not a column per
-        # pivot.
+        # Rows with the largest residuals. The block of values between them costs less
+        # than one column per pivot.
         candidates = np.argpartition(-left, width - 1)[:width]
     else:
         candidates = in_proportion(left, width, rng)
@@ -283,9 +306,9 @@ def _next_pivots(
 def _append_columns(
     tile: Tile, L: np.ndarray, m: int, new: np.ndarray, small: np.ndarray, pool: Pool
 ) -> None:
-    """Columns m, m + 1, ... of L for the pivots `new`."""
+    """Compute the columns m, m + 1, ... of L, those of the pivots `new`."""
     columns = slice(m, m + new.size)
-    # Of 32 columns at most, and triangular: one product per strip is then all it takes.
+    # It has at most 32 columns, so its inverse costs little and saves time per strip.
     inverse = np.linalg.inv(small)
 
     def fill(rows: slice) -> None:
@@ -295,23 +318,25 @@ def _append_columns(
         L[rows, columns] = part @ inverse.T
 
     pool.run(fill, strips(len(L), _TALL))
-    L[new, columns] = small  # triangular to the last bit
+    L[new, columns] = small  # with exact zeros above the diagonal
 
 
 def in_proportion(
     weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return numbers of weights, (size,), each drawn in proportion to them."""
-    # One search per draw in O(log n), where `choice` would make a table of all.
+    """Draw `size` indices, with replacement, in proportion to the weights."""
+    # A search costs O(log n) per draw; `Generator.choice` makes a table of n entries.
     ends = np.cumsum(weights)
     at = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
-    last = np.searchsorted(ends, ends[-1])  # where the product is rounded up
+    last = np.searchsorted(ends, ends[-1])  # if the product is rounded up
     return np.asarray(np.minimum(at, last))
 
 
 def _largest(diagonal: np.ndarray, floor: float) -> Pick:
-    """Return the best pivot, until it falls to a quarter of the first: rows outside the
-    block may then have more to give.
+    """Return a rule that picks the candidate with the largest residual.
+
+    It stops at a quarter of the first residual, because rows outside of the block may
+    then have larger ones.
     """
     enough = max(floor, 0.25 * diagonal.max())
 
@@ -323,8 +348,10 @@ def _largest(diagonal: np.ndarray, floor: float) -> Pick:
 
 
 def _drawn(diagonal: np.ndarray, floor: float, rng: np.random.Generator) -> Pick:
-    """Candidates in the order in which they were drawn, each with a chance of what is
-    left of it over what was when it was drawn.
+    """Return a rule that picks candidates in the order in which they were drawn.
+
+    A candidate is accepted with the probability of its residual divided by that at the
+    time of the draw.
     """
     least = np.maximum(floor, rng.random(diagonal.size) * diagonal)
     candidates = iter(range(diagonal.size))
@@ -338,7 +365,7 @@ def _drawn(diagonal: np.ndarray, floor: float, rng: np.random.Generator) -> Pick
 def _pivoted_block(
     block: np.ndarray, most: int, pick: Pick
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pivots of a small Cholesky factorisation, and its lower factor."""
+    """Return the pivots of the Cholesky factorisation of a block, and its factor."""
     left = np.diagonal(block).copy()
     factor = np.zeros((block.shape[0], most))
     order: list[int] = []

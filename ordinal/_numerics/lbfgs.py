@@ -1,15 +1,15 @@
 """Minimum of a smooth function by the BFGS method, with limited memory or a matrix.
 
 The inverse Hessian is that of the last `memory` steps (two-loop recursion) or, for few
-variables, a matrix that takes in all steps. A step ends where the weak Wolfe conditions
-hold, or near the optimum, where values differ by their rounding only, the approximate
-ones of Hager and Zhang, which look at slopes.
+variables, a matrix that all steps update. The line search ends where the weak Wolfe
+conditions hold or, near the optimum, where values differ by rounding only, the
+approximate conditions of Hager and Zhang on the slopes.
 
 J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 6.1, 7.4
 and 7.5.
 W. W. Hager, H. Zhang, SIAM J. Optim. 16:170-192, 2005, (4).
 
-`armijo` and `shortened` are for other directions of descent.
+Other methods of descent use `armijo` and `shortened`.
 """
 
 import math
@@ -24,29 +24,29 @@ from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime
 
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
-_ROUNDING = 1e-12  # of a value, relative to it
-_STEEPEST = 1e150  # slope by one variable
-_DIFFERENCE = 1e-2  # of an entry of x, for the Hessian
-_LEAST_BEND = 1e-4  # eigenvalue of a measured Hessian, of the largest
-_MEMORY = 10  # steps whose curvature is remembered
-_TRIALS = 40  # points on one line
+_ROUNDING = 1e-12  # relative rounding error of a value
+_STEEPEST = 1e150  # largest partial derivative whose square is finite
+_DIFFERENCE = 1e-2  # change of an entry of x in the differences for the Hessian
+_LEAST_BEND = 1e-4  # least eigenvalue of a measured Hessian, relative to the largest
+_MEMORY = 10  # number of steps in the limited-memory matrix
+_TRIALS = 40  # evaluations per line search
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class NotFiniteError(ValueError):
-    """The function is not finite where the search was to begin."""
+    """The function is not finite at the starting point."""
 
 
 @dataclass(slots=True, eq=False)
 class SearchPoint:
-    """Value and slope of a function at a point of a line."""
+    """Point of a line search, with the value and gradient of the function there."""
 
     x: np.ndarray
     value: float
     gradient: np.ndarray
-    at: float = 0.0  # of the line of the last search
-    slope: float = 0.0
+    at: float = 0.0  # position on the line of the last search
+    slope: float = 0.0  # derivative along that line
     steepest: float = field(init=False)  # |gradient|_inf
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class SearchPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """The best point found; `violation` is what was compared with the tolerance."""
+    """Result of `minimize`; `violation` is the number compared with the tolerance."""
 
     x: np.ndarray
     value: float
@@ -72,23 +72,19 @@ class Minimum:
 
 
 class Curvature:
-    """Curvature of the last `_MEMORY` steps s and gradient changes y.
-
-    The pairs define the approximate inverse of the Hessian.
-    """
+    """Inverse Hessian by the last `_MEMORY` pairs of steps s and gradient changes y."""
 
     def __init__(self, p: int):
-        # A ring of arrays that are written over: no step allocates memory.
+        # A ring of preallocated arrays, so that no step allocates memory.
         self._steps, self._changes = np.empty((2, _MEMORY, p))
         self._rho, self._weights = np.ones((2, _MEMORY))
         self._last = -1
         self.count = 0
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Remember a pair, unless the gradient has not risen along the step."""
+        """Store a pair, unless the derivative along the step has not risen."""
         rise = float(step @ change)
-        # A rise within rounding would give a curvature of noise, and steps of any
-        # length.
+        # The curvature of a rise within rounding is noise.
         if rise > 1e-14 * length_of(step) * length_of(change):
             self._last = (self._last + 1) % _MEMORY
             self._steps[self._last], self._changes[self._last] = step, change
@@ -122,21 +118,22 @@ class Curvature:
 
 
 class DenseCurvature:
-    """Inverse of the Hessian as a matrix, which every step s and gradient change y
-    updates; the first pair sets its scale.
+    """Inverse Hessian as a matrix, which every pair (s, y) updates.
+
+    The first pair sets the scale of the unit matrix.
 
     Attributes
     ----------
     inverse : (p, p) array
     count : int
-        How many pairs the matrix has taken in.
+        Number of pairs in the matrix.
     """
 
     def __init__(self, p: int):
         self.count, self.inverse = 0, np.eye(p)
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Take in a pair, unless the gradient has not risen along the step."""
+        """Update the matrix, unless the derivative along the step has not risen."""
         rise = float(step @ change)
         if rise <= 1e-14 * length_of(step) * length_of(change):
             return
@@ -149,10 +146,11 @@ class DenseCurvature:
         self.count += 1
 
     def measure(self, fun: Function, x: np.ndarray, gradient: np.ndarray) -> None:
-        """Take the Hessian at x from differences of the gradient, p evaluations.
+        """Set the matrix to the inverse Hessian at x, by differences of the gradient.
 
-        Along directions in which it is not positive, its size alone is taken. Nothing
-        changes where the function is not finite; `OutOfTime` of fun is passed on.
+        This takes p evaluations. Negative eigenvalues are replaced by their absolute
+        values. The matrix stays as it was if the function is not finite. `OutOfTime` of
+        `fun` is passed on.
         """
         points = x + _DIFFERENCE * np.eye(x.size)
         H = (np.array([fun(point)[1] for point in points]) - gradient) / _DIFFERENCE
@@ -188,44 +186,44 @@ def minimize(
     monitor: Monitor,
     max_step: float = np.inf,
     curvature: Curvature | DenseCurvature | None = None,
-    by_gain: bool = False,
+    by_gain: int | None = None,
 ) -> Minimum:
-    """Go from x downhill to where |gradient|_inf <= tol.
+    """Minimise a function until |gradient|_inf <= tol.
 
     Parameters
     ----------
     fun : callable
-        fun(x) -> (value, gradient). A value that is not finite, or a slope beyond
-        1e150, marks a point beyond the domain, and the step is shortened; at the given
-        x both must be. It may raise `OutOfTime`.
+        fun(x) -> (value, gradient). A value that is not finite, or a partial derivative
+        beyond 1e150, marks a point outside of the domain, and the step is shortened.
+        The starting point must be in the domain. `fun` may raise `OutOfTime`.
     x : (p,) array
     tol : float
     max_iter : int
-        Steps; `Status.MAX_ITER` after them.
+        Number of steps after which the search ends with `Status.MAX_ITER`.
     monitor : Monitor
-        Asked once a step; its time limit before every evaluation.
+        Asked whether to stop once per step; its time limit is checked before every
+        evaluation.
     max_step : float
         Longest change of x in one step.
     curvature : Curvature or DenseCurvature, optional
-        What is known of the Hessian; the steps add to it. Default: nothing as yet, and
-        limited memory.
-    by_gain : bool
-        Whether the search ends, once there is curvature, where the next step promises
-        to lower the value by no more than tol: 1/2 gradient' H gradient, H the inverse
-        Hessian.
+        Inverse Hessian at the start, which steps update. Default: a new `Curvature`.
+    by_gain : int, optional
+        Number of steps after which the search ends as soon as the predicted decrease of
+        the next step, 1/2 gradient' H gradient with the inverse Hessian H, is at most
+        tol. Default: the gradient decides.
 
     Returns
     -------
     Minimum
-        `Status.STALLED` where no point along the descent direction is lower, which
-        rounding brings about near the optimum. Where not even the given x could be
-        evaluated in time, value and gradient are infinite.
+        The status is `Status.STALLED` if no point along the direction of descent is
+        lower, which rounding causes near the optimum. If time ran out before the
+        starting point was evaluated, value and gradient are infinite.
     """
     n_iter, n_eval = 0, 0
 
     def in_time(x: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal n_eval
-        # The first evaluation is always made: there is then a point to return.
+        # The first evaluation is always made, so that there is a point to return.
         if n_eval and monitor.late():
             raise OutOfTime
         n_eval += 1
@@ -238,10 +236,10 @@ def minimize(
         return Minimum(x, np.inf, beyond, np.inf, 0, 1, Status.MAX_TIME)
     pairs = Curvature(x.size) if curvature is None else curvature
     if not here.finite:
-        raise NotFiniteError("the function is not finite at the given point")
+        raise NotFiniteError("the function is not finite at the starting point")
     while True:
         d, left = None, here.steepest
-        if by_gain and pairs.count:
+        if by_gain is not None and n_iter >= by_gain and pairs.count:
             d = pairs.direction(here.gradient)
             left = -0.5 * float(here.gradient @ d)
         status = _status(left, tol, n_iter, max_iter, monitor)
@@ -249,19 +247,18 @@ def minimize(
             break
         d = pairs.direction(here.gradient) if d is None else d
         length = length_of(d)
-        # without curvature, a step of length 1
+        # Without any pair, the first step has length 1.
         step = min(1.0 if pairs.count else 1.0 / length, max_step / length)
         try:
             there = _search(in_time, here, d, step, max_step)
         except OutOfTime:
             status = Status.MAX_TIME
             break
-        # No lower point along the direction of quasi-Newton.
         if there is None:
             if not pairs.count:
                 status = Status.STALLED
                 break
-            pairs.forget()  # steepest descent may still get somewhere
+            pairs.forget()  # steepest descent may still find a lower point
             continue
         n_iter += 1
         pairs.add(there.x - here.x, there.gradient - here.gradient)
@@ -272,7 +269,7 @@ def minimize(
 def _status(
     left: float, tol: float, n_iter: int, max_iter: int, monitor: Monitor
 ) -> Status | None:
-    """Return the status with which a search ends here, or None to go on."""
+    """Return the status with which the search ends here, or None to continue."""
     if left <= tol:
         return Status.CONVERGED
     return monitor.stop(n_iter, left) if n_iter < max_iter else Status.MAX_ITER
@@ -283,8 +280,8 @@ def _search(
 ) -> SearchPoint | None:
     """Return a point on start + t d where the Wolfe conditions hold.
 
-    `low` is the best point that still falls too steeply, `high` one that rises again;
-    a minimum lies between. None where they meet and nothing was found.
+    `low` is the best point where the function still falls too steeply, `high` one where
+    it is too high; a minimum lies between them. None if they meet at the start.
     """
     slope = float(start.gradient @ d)
     farthest = max_step / length_of(d)
@@ -321,19 +318,19 @@ def _search(
 
 
 def _beyond(low: SearchPoint, slope: float, step: float) -> float:
-    """Extrapolate to a zero of the slope beyond `low`, by 2 to 10 times its step."""
+    """Extrapolate the slope to its zero, at 2 to 10 times the step of `low`."""
     change = low.slope - slope
     guess = step * -slope / change if change > 0 else np.inf
     return min(max(guess, 2 * step), 10 * step)
 
 
 def _between(low: SearchPoint, high: SearchPoint) -> float:
-    """Return the minimum of the cubic through both points, away from either."""
+    """Return the minimum of the cubic through both points, not too near either."""
     width = high.at - low.at
     if not high.finite:
         return low.at + 0.1 * width
     rise = 3 * (high.value - low.value) / width
-    unit = max(abs(low.slope), abs(high.slope), abs(rise))  # no square overflows
+    unit = max(abs(low.slope), abs(high.slope), abs(rise))  # so no square overflows
     first, last = low.slope / unit, high.slope / unit
     a = first + last - rise / unit
     root = a * a - first * last
@@ -346,13 +343,13 @@ def _between(low: SearchPoint, high: SearchPoint) -> float:
     return low.at + min(max(share, 0.1), 0.9) * width
 
 
-_ARMIJO = 1e-4  # of Armijo's rule
-_RESOLVED = 1e-14  # of the value, relative to it
-HALVINGS = 50
-_LONGEST = 1e6  # parameter of a step
-_NEAR = 0.1  # of the slope at the start, which is as good as none
-_FLAT = 1e-6  # of it, by which a step of 1 may rise without being noticed
-_FARTHEST = 64.0  # steps
+_ARMIJO = 1e-4  # constant of Armijo's rule
+_RESOLVED = 1e-14  # relative change of a value that is rounding
+HALVINGS = 50  # limit on the halvings of a step
+_LONGEST = 1e6  # largest change of a parameter in one step
+_NEAR = 0.1  # share of the slope at the start that counts as 0
+_FLAT = 1e-6  # rise that is tolerated, relative to the slope at the start
+_FARTHEST = 64.0  # largest multiple of the step
 
 
 class Evaluated(Protocol):
@@ -368,26 +365,28 @@ P = TypeVar("P", bound=Evaluated)
 
 
 def shortened(step: np.ndarray) -> np.ndarray:
-    """Return a step of at most 1e6 in any parameter: where the curvature vanishes,
-    halving a longer one 50 times does not bring it back to where the function bends.
+    """Return the step, scaled to at most 1e6 in any parameter.
+
+    Where the curvature vanishes, steps may be so long that 50 halvings do not bring
+    them back to where the function is curved.
     """
     return step * min(1.0, _LONGEST / max(1.0, float(np.abs(step).max(initial=0.0))))
 
 
 def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
-    """Return the first of at(1), at(1/2), at(1/4), ... that is lower than here by a
-    share of what its slope along the direction promises;
+    """Return the first of at(1), at(1/2), at(1/4), ... that satisfies Armijo's rule.
 
-    None where none is.
+    The result is None if none of them does.
 
     Parameters
     ----------
     at : callable
-        at(size) is the point so many steps along the direction; an infinite value marks
-        one beyond the domain.
-    here : its start
+        Function of the step size that returns the point there; an infinite value marks
+        a point outside of the domain.
+    here : Evaluated
+        Point of size 0.
     slope : float < 0
-        Of the value by the size, at the start.
+        Derivative of the value by the size, at `here`.
     """
     for halving in range(HALVINGS):
         size = 0.5**halving
@@ -395,7 +394,7 @@ def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
         rise = there.value - here.value
         if rise <= _ARMIJO * size * slope:
             return there
-        # near the minimum values differ by their rounding only
+        # Near the minimum, where values differ by rounding only, gradients decide.
         if rise <= _RESOLVED * max(1.0, abs(here.value)) and (
             np.abs(there.gradient).max() <= 0.5 * np.abs(here.gradient).max()
         ):
@@ -404,15 +403,16 @@ def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
 
 
 def rising_zero(slope: Callable[[float], float], begin: float) -> float:
-    """Find the zero of a rising function, `begin` < 0 at 0, up to a tenth of `begin`.
+    """Return about the zero of an increasing function with slope(0) = `begin` < 0.
 
-    It is the step at which a convex function is near its minimum along a direction, and
-    not higher than at 0.
+    The function is the derivative of a convex function along a direction. At the result
+    its absolute value is at most a tenth of -`begin`, and the convex function is not
+    higher than at 0.
 
-    It is bracketed by doubling, and found by a secant that takes off a tenth of the
-    bracket at the least. Behind the zero the convex function may have risen by more
-    than it fell before, even where it is nearly flat: a point there is taken if it
-    cannot have.
+    The zero is bracketed by doubling, and found by secants that shorten the bracket by
+    at least a tenth. Behind the zero the convex function may have risen by more than it
+    fell before, even where it is nearly flat, so a point there is accepted only if a
+    bound on the rise excludes this.
     """
     left, below, right = 0.0, begin, 1.0
     above = slope(right)

@@ -1,4 +1,4 @@
-"""Available memory, and errors where it does not suffice."""
+"""Available memory, errors where it does not suffice, and reuse of arrays."""
 
 import os
 from collections import deque
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-_SHARE = 0.25  # of this machine's memory, for what may as well lie in a file
+_SHARE = 0.25  # share of this machine's memory above which `zeros` uses a file
 
 
 def physical_memory() -> int | None:
@@ -21,8 +21,10 @@ def physical_memory() -> int | None:
 
 
 def check_memory(name: str, needed: float, what: str, advice: str = "") -> None:
-    """Raise MemoryError if what a fit is asked for needs more bytes than this machine
-    has: before the system ends the process for it.
+    """Raise MemoryError if a fit needs more bytes than this machine has.
+
+    Otherwise the system would end the process. `what` describes the data in the
+    message.
     """
     there = physical_memory()
     if there is not None and needed > there:
@@ -33,10 +35,10 @@ def check_memory(name: str, needed: float, what: str, advice: str = "") -> None:
 
 
 def zeros(shape: tuple[int, ...], dtype: type[np.number[Any]]) -> np.ndarray:
-    """Return an array of zeros for what is read and written in its order: if it is very
-    large in a temporary file, of which the system holds as much in memory as it can.
+    """Return an array of zeros for sequential access.
 
-    The file has no name, and goes with the array.
+    If it is very large, it lies in a temporary file, of which the system caches as much
+    in memory as it can. The file has no name, and is deleted with the array.
     """
     there = physical_memory()
     size = np.dtype(dtype).itemsize * float(np.prod(shape, dtype=float))
@@ -52,8 +54,9 @@ def in_gib(size: float) -> str:
 
 
 class Scratch:
-    """Arrays of one shape for calls on several threads, each of which uses one that
-    another call has used: memory that is new costs more to fetch than to fill.
+    """Arrays of one shape that calls on several threads use in turn.
+
+    Page faults of new memory would cost more than filling it.
 
     Parameters
     ----------

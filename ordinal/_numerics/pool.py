@@ -31,14 +31,14 @@ from .._watch.monitor import check_cancelled, current, ended_by
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
-_LOOK = 0.04  # seconds between looks for what a queue should have told
-_IDLE = 0.2  # seconds after which a thread without work looks for its pool
+_LOOK = 0.04  # seconds after which a waiting thread checks its condition again
+_IDLE = 0.2  # seconds after which a thread without work checks that its pool exists
 
-at_work = set[object]()  # one for each thread of a pool that has not ended
+at_work = set[object]()  # one object per thread of a pool that has not ended
 
 
 def _wait_for_threads() -> None:
-    """Let no thread be in the middle of a call when the interpreter ends."""
+    """Wait until no thread of a pool is in a call, before the interpreter ends."""
     while at_work:
         time.sleep(_LOOK / 10)
 
@@ -53,24 +53,25 @@ class _Shared:
 
     def __init__(self) -> None:
         self.calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self.bell: SimpleQueue[None] = SimpleQueue()  # rung when a call or thread ends
+        self.bell: SimpleQueue[None] = SimpleQueue()  # an entry per end of a call
         self.left: list[None] = []  # empty until the pool is left
-        self.ended: list[None] = []  # one for each thread that has
+        self.ended: list[None] = []  # one entry per thread that has ended
 
     def until(self, over: Callable[[], bool]) -> None:
-        """Wait until over(), which the bell tells when to ask."""
+        """Block until over() is true, which is checked whenever the bell rings."""
         while not over():
             self.listen(_LOOK)
 
     def listen(self, seconds: float) -> None:
-        """Wait for the bell, at most so long."""
+        """Wait for the bell for at most this many seconds."""
         with suppress(Empty):
             self.bell.get(timeout=seconds)
 
 
 class Begun(Generic[Result]):
-    """A call that was handed to a pool: a thread of it, or the one that waits for the
-    result, makes it.
+    """Call that was submitted to a pool.
+
+    A thread of the pool makes it, or the thread that waits for its result.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Begun(Generic[Result]):
         argument: Argument,
     ):
         self._shared, self._over = shared, over
-        # A list whose `pop` is atomic: whoever gets the call makes it, without a lock.
+        # `pop` of a list is atomic: the thread that gets the call makes it.
         self._made: list[Callable[[], Result]] = [partial(call, argument)]
         self._found: list[Result] = []
         self._raised: list[BaseException] = []
@@ -92,7 +93,7 @@ class Begun(Generic[Result]):
             self._make()
 
     def _make(self) -> bool:
-        """Make the call, unless another thread has begun it."""
+        """Make the call unless another thread has begun it; return whether it did."""
         bell = self._shared.bell
         try:
             call = self._made.pop()
@@ -100,10 +101,10 @@ class Begun(Generic[Result]):
             return False
         try:
             self._found.append(call())
-        # Also Ctrl-C and OutOfTime, which the thread that waits must see.
+        # Also Ctrl-C and OutOfTime, which are raised in the waiting thread.
         except BaseException as error:
             self._raised.append(error)
-            del self  # whose error holds this frame
+            del self  # the traceback of the error holds this frame
         bell.put(None)
         return True
 
@@ -116,14 +117,15 @@ class Begun(Generic[Result]):
         self._shared.until(self.done)
 
     def help(self) -> None:
-        """Make the call here if no thread has begun it; Ctrl-C is raised at once, and
-        an error when the result is asked for.
+        """Make the call in this thread, unless another one has begun it.
+
+        Ctrl-C is raised at once, an error by `result`.
         """
         if self._make() and not all(isinstance(e, Exception) for e in self._raised):
             self.result()
 
     def result(self) -> Result:
-        """Return what the call returned, or raise what it raised; wait for that."""
+        """Wait for the call, and return its result or raise its error."""
         self.wait()
         if self._raised:
             try:
@@ -134,7 +136,7 @@ class Begun(Generic[Result]):
 
 
 class Pool:
-    """Independent calls on n_threads threads; in this one where that is 1.
+    """Independent calls on n_threads threads, or in the calling thread if that is 1.
 
     The calls should spend their time in numpy or a kernel, without the interpreter's
     lock. After Ctrl-C no further call begins. The pool then leaves at once or, if
@@ -142,8 +144,8 @@ class Pool:
     `check_cancelled`. That function raises in the calls what it would raise in the
     thread that runs the pool, also once that thread has left.
 
-    The thread that waits for calls of `run` makes those that nobody has begun, so that
-    short ones do not wait for a thread to start or to get a processor.
+    The thread that waits for the calls of `run` makes those that no thread has begun.
+    Short calls then do not wait for a thread to start or to get a processor.
     """
 
     def __init__(self, n_threads: int, brief: bool = False):
@@ -169,15 +171,15 @@ class Pool:
     def submit(
         self, call: Callable[[Argument], Result], argument: Argument
     ) -> Begun[Result] | None:
-        """Begin call(argument) beside what goes on here; None if it is done already.
+        """Begin call(argument) on another thread; return None if it is done already.
 
-        Where the system starts no more threads, those that it has started make the
-        calls, and without any this one does.
+        If the system starts no more threads, the existing ones make the calls; without
+        any, the calling thread does.
         """
         if self._n_threads == 1:
             call(argument)
             return None
-        # Threads are started one by one, as calls come: short fits need few of them.
+        # Threads are started one by one with the calls, because short fits need few.
         begun = self._put(call, argument, self._n_threads)
         if not self._begun:
             begun.help()
@@ -185,17 +187,16 @@ class Pool:
         return begun
 
     def begin(self, call: Callable[[Argument], Result], argument: Argument) -> bool:
-        """Begin call(argument) on a thread; False if the system starts none."""
+        """Begin call(argument) on a thread; return False if the system starts none."""
         self._put(call, argument, self._n_threads)
         return self._begun > 0
 
     def share(
         self, call: Callable[[Argument], Result], argument: Argument
     ) -> Begun[Result]:
-        """Offer call(argument) to n_threads - 1 threads.
+        """Submit call(argument) to n_threads - 1 threads.
 
-        The thread that calls this, and does nothing but wait for results, is the last
-        one.
+        The calling thread counts as the last one: it makes calls while it waits.
         """
         self._shares += 1
         return self._put(call, argument, min(self._n_threads, self._shares) - 1)
@@ -207,19 +208,19 @@ class Pool:
         begun = Begun[Result](self._shared, over, call, argument)
         self._shared.calls.put(begun.make)
         if self._begun < n_threads:
-            with suppress(RuntimeError):  # for want of memory, or of a higher limit
+            with suppress(RuntimeError):  # no memory for a thread, or at a limit
                 start_new_thread(_work, (ref(self), self._shared))
                 self._begun += 1
         return begun
 
     def listen(self, seconds: float) -> None:
-        """Wait until one more call has ended, at most so long."""
+        """Wait until one more call has ended, for at most this many seconds."""
         self._shared.listen(seconds)
 
     def run(
         self, call: Callable[[Argument], Any], arguments: Iterable[Argument]
     ) -> None:
-        """call(argument) for each; returns when all have."""
+        """Make call(argument) for each argument, and return when all have ended."""
         calls = []
         for argument in arguments:
             check_cancelled()
@@ -235,7 +236,7 @@ class Pool:
 
 
 def _unwanted(shared: _Shared, over: Callable[[], bool]) -> bool:
-    """Return whether nobody waits for a call, or time is up."""
+    """Return whether the pool of a call has been left, or its time is up."""
     return bool(shared.left) or over()
 
 
@@ -256,8 +257,7 @@ def _make_calls(pool: "ref[Pool]", shared: _Shared) -> None:
         try:
             call = shared.calls.get(timeout=_IDLE)
         except Empty:
-            # A weak reference, so that a pool that nobody holds does not keep its
-            # threads.
+            # The reference is weak, so that a forgotten pool lets its threads end.
             if pool() is None:
                 return
             continue
@@ -266,13 +266,16 @@ def _make_calls(pool: "ref[Pool]", shared: _Shared) -> None:
             return
         if not shared.left:
             call()
-        del call  # lest its argument lives as long as this waits for the next
+        del call  # so that its argument is released while this thread waits
 
 
 def in_order(
     call: Callable[[Argument], Result], arguments: Iterable[Argument], n_threads: int
 ) -> Generator[Result, None, None]:
-    """call(argument) of each in order, some of them ahead on n_threads threads."""
+    """Yield call(argument) of each argument in order, computed on n_threads threads.
+
+    A few calls are made ahead.
+    """
     if n_threads == 1:  # without the queues of a pool
         for argument in arguments:
             check_cancelled()
@@ -283,8 +286,8 @@ def in_order(
         for argument in arguments:
             check_cancelled()
             waiting.append(pool.share(call, argument))
-            # As far ahead as keeps threads busy beside one slow call, and no memory
-            # beyond it.
+            # Enough calls ahead to keep all threads busy during one slow call; more
+            # would only hold memory.
             if len(waiting) > 2 * n_threads:
                 yield _first_of(waiting)
         while waiting:
@@ -292,9 +295,9 @@ def in_order(
 
 
 def _first_of(waiting: deque[Begun[Result]]) -> Result:
-    """Return the result of the first call, which leaves the queue.
+    """Remove the first call from the queue, and return its result.
 
-    Where another thread has begun that, this one makes calls behind it meanwhile.
+    While another thread makes it, the calling thread makes the calls after it.
     """
     first = waiting.popleft()
     first.help()

@@ -1,4 +1,4 @@
-"""Rows of a matrix that is dense or CSR: some of them, their products and norms."""
+"""Rows of dense and CSR matrices: selection, products, norms and hashes."""
 
 from collections.abc import Iterator
 from typing import overload
@@ -14,11 +14,12 @@ from .._watch.blas import OneThread
 from .._watch.monitor import check_cancelled
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
-# multiplications of one product of matrices: a tenth of a second of one processor
+# Number of multiplications of one matrix product, about a tenth of a second on one
+# processor. Cancellation is checked between products.
 _AT_A_TIME = 1_000_000_000
-_LONGEST = 1e300  # square of a row: four times as much is finite
-_WIDE = 1_000_000  # columns from which on those without entries are left out
-_SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
+_LONGEST = 1e300  # largest squared norm of a row, of which four times as much is finite
+_WIDE = 1_000_000  # number of columns from which those without entries are left out
+_SPARSE = 0.2  # share of stored entries from which dense rows are multiplied faster
 
 
 @overload
@@ -32,9 +33,7 @@ def take(X: Frame, rows: Index) -> Frame: ...
 @overload
 def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame: ...
 def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame:
-    """Return rows of a dense or CSR matrix, or of a record of columns, by slice or
-    indices.
-    """
+    """Return rows of a dense or CSR matrix, or of a frame, by slice or indices."""
     return X.rows(rows) if isinstance(X, CSR | Frame) else X[rows]
 
 
@@ -51,7 +50,7 @@ def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
 def cancellable_slices(n: int, work: int) -> Iterator[slice]:
     """Yield slices that cover range(n), and check for cancellation between them.
 
-    `work` is the number of multiplications for one of n, as in a matrix product.
+    `work` is the cost of each of the n entries, in multiplications.
     """
     for rows in strips(n, max(1, _AT_A_TIME // max(1, work))):
         check_cancelled()
@@ -59,11 +58,11 @@ def cancellable_slices(n: int, work: int) -> Iterator[slice]:
 
 
 def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Multiply A @ B, some rows of A at a time.
+    """Return A @ B, computed for some rows of A at a time.
 
-    `out`, if given, holds the result; it may be A where B is square.
+    `out`, if given, receives the result; it may be A if B is square.
     """
-    if len(A) * B.size <= _AT_A_TIME:  # tiles are many: no more than the product
+    if len(A) * B.size <= _AT_A_TIME:  # products of tiles should have no overhead
         return np.matmul(A, B, out=out)
     if out is None:
         out = np.empty((len(A), B.shape[1]))
@@ -73,7 +72,7 @@ def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.nd
 
 
 def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Multiply A' B, as a sum over some rows of both at a time."""
+    """Return A' B, summed over some rows of both at a time."""
     out = np.zeros((A.shape[1], B.shape[1]))
     for rows in cancellable_slices(len(A), out.size):
         out += A[rows].T @ B[rows]
@@ -85,14 +84,14 @@ def inner_products(
 ) -> np.ndarray:
     """Return <a, b> for all rows of A and B, dense arrays or CSR.
 
-    The result is (len(A), len(B)) float64, C-contiguous; `out`, if given, may be used
-    for it.
+    The result is (len(A), len(B)) float64, C-contiguous; it may use the memory of
+    `out`.
     """
     if not isinstance(A, CSR):
         if isinstance(B, CSR):
             return np.ascontiguousarray(inner_products(B, A).T)
         A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
-        with OneThread():  # predictions, too, share tiles among threads of ours
+        with OneThread():  # our own threads share the tiles, also in predictions
             return matmul(A, B.T, out)
     B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
@@ -101,12 +100,12 @@ def inner_products(
             f"and {B.shape[1]}"
         )
     if isinstance(B, CSR) and B.shape[1] > max(_WIDE, A.data.size + B.data.size):
-        held = np.union1d(A.indices, B.indices)  # no vector of all columns is made
+        held = np.union1d(A.indices, B.indices)  # to need no vector of all columns
         A, B = A.of_columns(held), B.of_columns(held)
     if out is None:
         out = np.empty((len(A), len(B)))
     out[:] = 0.0
-    # Below this density the products of entries are fewer than what a dense row costs.
+    # Below this density, products of stored entries cost less than dense rows.
     if isinstance(B, CSR) and B.data.size < _SPARSE * len(B) * B.shape[1]:
         start, size = np.zeros((2, A.shape[1]), np.int64)
         row, value = np.empty(B.data.size, np.int32), np.empty(B.data.size)
@@ -114,10 +113,10 @@ def inner_products(
             *_parts(A), *_parts(B), start, size, row, value, out
         )
         return out
-    # dense columns of B at a time, few enough that they stay near 32 MB
+    # Rows of B are made dense in blocks of at most about 32 MB.
     for rows in strips(len(B), max(1, min(256, 4_000_000 // max(1, A.shape[1])))):
         dense = B.dense(rows.start, rows.stop) if isinstance(B, CSR) else B[rows]
-        # The kernel walks along entries of A, and adds contiguous rows of B'.
+        # The kernel adds a contiguous row of B' for every stored entry of A.
         columns = np.ascontiguousarray(dense.T)
         part = np.zeros((len(A), columns.shape[1]))
         _kernel_values.csr_times_dense(*_parts(A), columns, part)
@@ -126,7 +125,7 @@ def inner_products(
 
 
 def matvec(X: Matrix, v: np.ndarray, n_threads: int = 1) -> np.ndarray:
-    """Return X v, (n,), of a sparse X on so many threads."""
+    """Return X v, (n,); n_threads share the product with a sparse X."""
     if not isinstance(X, CSR):
         return matmul(X, v[:, None])[:, 0]
     out = np.empty(len(X))
@@ -139,8 +138,9 @@ def _parts(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
-    """Return |a|^2 for every row; ValueError above 1e300, where distances could
-    overflow.
+    """Return |a|^2 of every row, (n,).
+
+    Raises ValueError above 1e300, where squared distances could overflow.
     """
     with np.errstate(over="ignore"):  # seen by the check
         if isinstance(A, CSR):
@@ -159,7 +159,7 @@ def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
 
 
 def z_scores(A: ArrayLike | CSR) -> np.ndarray:
-    """Return rows whose inner products are those of `Pearson`: z / sqrt(d)."""
+    """Return z / sqrt(d) of every row, whose inner products are those of `Pearson`."""
     if isinstance(A, CSR):
         raise TypeError(
             "the Pearson kernel needs dense rows, got sparse ones: make them dense, "
@@ -173,21 +173,22 @@ def z_scores(A: ArrayLike | CSR) -> np.ndarray:
         return np.asarray(D.sum(axis=1, keepdims=True) / count)
 
     A = np.where(known, A, 0.0)
-    # powers of two, so that no square overflows or vanishes
+    # Scaled by powers of two, so that no square overflows or underflows.
     scaled = np.ldexp(A, -np.frexp(np.abs(A).max(axis=1, keepdims=True))[1])
     centre = mean(scaled)
     D = np.where(known, scaled - centre, 0.0)
     sd = np.sqrt(mean(D * D))
-    # A row of equal entries has a deviation of rounding alone: it correlates with none.
+    # A constant row, whose deviation is rounding only, correlates with no other row.
     varies = sd > 4 * np.finfo(np.float64).eps * np.abs(centre)
     return D / np.where(varies, sd * np.sqrt(D.shape[1]), np.inf)
 
 
 def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
-    """Return a number of what each row holds, (n,) uint64: rows alike have it in
-    common, dense or CSR, and others but by a chance of 2^-64.
+    """Return a hash of the content of each row, (n,) uint64.
 
-    Sums of integers know no rounding.
+    Equal rows have equal hashes, whether dense or CSR; different rows have equal hashes
+    with a probability of 2^-64. Sums of integers have no rounding, so the order of the
+    entries does not matter.
     """
     d = X.shape[1]
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
@@ -203,8 +204,8 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
 
 
 def _hashed(x: np.ndarray, of_column: np.ndarray) -> np.ndarray:
-    """Return the hash of every entry; 0 for a zero, which CSR does not store."""
-    bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # one NaN for all
+    """Return the hash of every entry, which is 0 for zeros: CSR does not store them."""
+    bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # the same bits for any NaN
     return np.where(x == 0, np.uint64(0), _mixed(bits ^ of_column))
 
 

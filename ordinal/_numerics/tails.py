@@ -1,13 +1,14 @@
-"""Tail probabilities of the distributions that tests need, for whole degrees of
-freedom, and a quantile of the studentized range. The normal tail is math.erfc.
+"""Tail probabilities and quantiles for tests and intervals, without SciPy.
+
+Degrees of freedom are integers. The normal tail is math.erfc.
 """
 
 import math
 
 import numpy as np
 
-_LATTICE = 4093  # points of an integral, whose error then is below 5e-4
-_OWN = 1e-9  # added to variances, since correlations may be singular
+_LATTICE = 4093  # points of a lattice rule, whose error is then below 5e-4
+_OWN = 1e-9  # added to the variances, because correlations may be singular
 
 
 def chi2_tail(x: float, df: int) -> float:
@@ -38,11 +39,12 @@ def _beta(a: float, b: float, z: float, y: float) -> float:
     """Return the incomplete beta function I_z(a, b), y = 1 - z (DLMF 8.17.22)."""
     if z == 0 or y == 0:
         return float(y == 0)
-    if z > (a + 1) / (a + b + 2):  # where the fraction converges slowly
+    if z > (a + 1) / (a + b + 2):  # there the continued fraction converges slowly
         return 1 - _beta(b, a, y, z)
     fraction = 1.0
-    for m in range(100, -1, -1):  # inwards; half of that does for a + b = 50 000
-        # the partial numerators d_{2m+2} and d_{2m+1}
+    # From the innermost fraction outwards. 50 terms suffice for a + b = 50 000.
+    for m in range(100, -1, -1):
+        # partial numerators d_{2m+2} and d_{2m+1}
         even = (m + 1) * (b - m - 1) * z / ((a + 2 * m + 1) * (a + 2 * m + 2))
         odd = -(a + m) * (a + b + m) * z / ((a + 2 * m) * (a + 2 * m + 1))
         fraction = 1 + odd / (1 + even / fraction)
@@ -69,13 +71,13 @@ def range_tail(q: float, k: int) -> float:
 
         k int phi(z) ((1 - Phi(z))^(k-1) - (Phi(z + q) - Phi(z))^(k-1)) dz
 
-    over the place z of the least one, where the trapezoidal rule is exact to rounding:
-    the integrand is analytic and vanishes at both ends.
+    integrated over the least variable z. The trapezoidal rule is exact to rounding,
+    because the integrand is analytic and vanishes at both ends.
     """
     z = np.linspace(-9, 9, 400)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
     above, far = normal_cdf(-z), normal_cdf(-z - q)
-    # a difference of powers that keeps its digits where far is small
+    # The difference of powers, without cancellation where `far` is small.
     share = np.where(above > 0, far / np.where(above > 0, above, 1), 1.0)
     with np.errstate(divide="ignore"):
         lost = -np.expm1((k - 1) * np.log1p(-share))
@@ -83,20 +85,20 @@ def range_tail(q: float, k: int) -> float:
 
 
 def largest_quantile(level: float, R: np.ndarray) -> float:
-    """Return c with P(max |z_i| < c) = level for normal z of correlations R, (p, p).
+    """Return c with P(max |z_i| < c) = level for normal z with correlations R, (p, p).
 
-    The probability is an integral over p - 1 uniform variables by separation of
-    variables, here a mean over a lattice (A. Genz, "Numerical computation of
+    Separation of variables turns the probability into an integral over p - 1 uniform
+    variables, which is computed by a lattice rule (A. Genz, "Numerical computation of
     multivariate normal probabilities", Journal of Computational and Graphical
-    Statistics 1:141-149, 1992), and c has some three digits, two where R is singular.
-    By the secant rule.
+    Statistics 1:141-149, 1992). c is found by the secant method, and has about three
+    correct digits, two if R is singular.
     """
     p = len(R)
-    # variables that others determine get a spread of their own, of 3e-5
+    # Variables that are determined by others get a standard deviation of 3e-5.
     L = np.linalg.cholesky(R + _OWN * np.eye(p))
     steps = np.sqrt(_primes(max(p - 1, 1)))
     place = np.arange(1, _LATTICE + 1)[:, None] * steps
-    u = np.abs(2 * (place % 1) - 1)  # a periodic integrand converges faster
+    u = np.abs(2 * (place % 1) - 1)  # makes the integrand periodic: faster convergence
 
     def inside(c: float) -> float:
         share, y = np.ones(_LATTICE), np.zeros((_LATTICE, p))
@@ -109,7 +111,7 @@ def largest_quantile(level: float, R: np.ndarray) -> float:
                 y[:, i] = normal_quantile(np.clip(at, 1e-300, 1 - 1e-16))
         return float(share.mean())
 
-    # that of one variable, and that of p independent ones: c is between them (Sidak)
+    # c lies between its values for one variable and for p independent ones (Sidak).
     a, b = normal_margin(level), normal_margin(level ** (1 / p))
     if p == 1:
         return a
@@ -134,13 +136,13 @@ def _primes(k: int) -> np.ndarray:
 
 
 def normal_cdf(x: np.ndarray) -> np.ndarray:
-    """Return Phi of every entry of an array of any shape."""
+    """Return the normal distribution function Phi of every entry."""
     values = [math.erfc(-t) / 2 for t in (x / math.sqrt(2)).ravel().tolist()]
     return np.array(values).reshape(x.shape)
 
 
 def normal_quantile(p: np.ndarray) -> np.ndarray:
-    """Return the inverse of `normal_cdf`, of every entry; 0 < p < 1."""
+    """Return the inverse of `normal_cdf` of every entry, 0 < p < 1."""
     from statistics import NormalDist  # slow to import
 
     values = [NormalDist().inv_cdf(v) for v in p.ravel().tolist()]
@@ -148,15 +150,13 @@ def normal_quantile(p: np.ndarray) -> np.ndarray:
 
 
 def normal_two_sided(z: np.ndarray) -> np.ndarray:
-    """Return P(|standard normal| > |z|) of every entry, to its last digits in the
-    tails.
-    """
+    """Return P(|standard normal| > |z|) of every entry, without cancellation."""
     tails = [math.erfc(abs(t)) for t in (z / math.sqrt(2)).ravel().tolist()]
     return np.array(tails).reshape(z.shape)
 
 
 def normal_margin(level: float) -> float:
-    """Return the z with P(|standard normal| < z) = level, 0 < level < 1."""
+    """Return z with P(|standard normal| < z) = level, 0 < level < 1."""
     from statistics import NormalDist  # slow to import
 
     return -NormalDist().inv_cdf((1 - level) / 2)

@@ -1,9 +1,8 @@
 """Number of threads of a fit, helpers of kernels, and the vector code in use.
 
-Without OpenMP, threads of a pool take part in the kernels' regions:
-`_solvers/_parts.pyx` says what a region is, how helpers share one, and when it calls
-for more of them. A helper without work leaves after a second, and all leave when the
-interpreter ends.
+Without OpenMP, threads of a pool help with the parallel regions of kernels, which
+`_solvers/_parts.pyx` describes. It starts more helpers when a region needs them. A
+helper without work ends after a second, and all end with the interpreter.
 """
 
 import atexit
@@ -20,9 +19,10 @@ from .pool import Pool
 
 
 def _start(n: int) -> None:
+    """Start n helper threads, or as many as the system allows."""
     for _ in range(n):
         pool = Pool(2)
-        with ended_by(never):  # or it would hold on to the fit that calls it
+        with ended_by(never):  # a helper outlives the fit that starts it
             if not pool.begin(_help, pool):
                 return
 
@@ -34,7 +34,7 @@ def _help(pool: Pool) -> None:
 
 
 def way() -> str:
-    """Return what runs the parts of regions: "openmp" or "pool"."""
+    """Return what runs the parts of parallel regions: "openmp" or "pool"."""
     return "openmp" if _parts.by_openmp() else "pool"
 
 
@@ -61,7 +61,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_forked() -> bool:
-    """Return whether this process was forked, and has no copy of OpenMP's threads."""
+    """Return whether this process was forked, so that OpenMP's threads are missing."""
     return _forked
 
 
@@ -87,8 +87,8 @@ def _threads_of_environment() -> int | None:
                 f"ORDINAL_NUM_THREADS must be a positive integer, got {shown(text)}"
             )
         return int(text)
-    # a list has a number for each level of nested parallelism; what is malformed is
-    # not ours to refuse
+    # A list has one number per level of nested parallelism. The variable is not ours,
+    # so anything malformed is ignored.
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(text) or None if text.isdecimal() else None
 
@@ -107,19 +107,18 @@ def cpus_allowed() -> int:
 
 @cache
 def _quota() -> float:
-    """Return the CPU time a second that the control groups of Linux leave to this
-    process.
-    """
+    """Return the CPU quota of this process by the control groups of Linux, in CPUs."""
     try:
         lines = _OWN_GROUPS.read_text().splitlines()
     except OSError:
         return math.inf
     quotas = [math.inf]
-    for line in lines:  # number:controllers:path, in version 2 without controllers
+    for line in lines:  # "number:controllers:path"; version 2 has no controllers
         _, controllers, path = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
             continue
-        # a parent bounds its children; a container may see its own group as the root
+        # The quota of a parent bounds its children. A container may see its own group
+        # as the root.
         group = PurePosixPath(path.strip("/"))
         for folder in (group, *group.parents):
             quotas.append(_quota_of(_GROUPS / ("cpu" if controllers else "") / folder))
@@ -127,6 +126,7 @@ def _quota() -> float:
 
 
 def _quota_of(group: Path) -> float:
+    """Return the CPU quota of one group; inf if it has none or cannot be read."""
     try:
         if (group / "cpu.max").exists():  # version 2: "quota period" or "max period"
             quota, period = (group / "cpu.max").read_text().split()

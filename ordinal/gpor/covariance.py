@@ -1,18 +1,17 @@
-"""The prior covariance of a Gaussian process at the training rows, and what a diagonal
-W of site precisions makes of it.
+"""Prior covariance of the latent values, and solutions with a diagonal matrix W.
 
+W holds the precisions of the sites (EP) or the curvatures of the likelihood (Laplace).
 With B = I + W^1/2 Sigma W^1/2, whose eigenvalues are 1 or more, and
 R = W^1/2 B^-1 W^1/2 = (W^-1 + Sigma)^-1,
 
     (Sigma^-1 + W)^-1 = Sigma - Sigma R Sigma,    |I + Sigma W| = |B|,
 
-so that Sigma, which is singular for duplicate rows, is never inverted, nor W.
+so neither W nor Sigma, which is singular for duplicate rows, is ever inverted.
 
-`Dense` holds Sigma, and `LowRank` features of a basis. C. E. Rasmussen,
-C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press, 2006, sections
-3.4 and 3.6.
+`Dense` holds all of Sigma. C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for
+Machine Learning, MIT Press, 2006, sections 3.4 and 3.6.
 
-The prior covariance of low rank is Sigma = Phi Phi', from m basis rows B.
+`LowRank` has Sigma = Phi Phi', with features Phi (n, m) on m basis rows B:
 
     phi(x) = L^-1 k(B, x),    L L' = k(B, B),    C = I + Phi'W Phi
 
@@ -20,13 +19,14 @@ The prior covariance of low rank is Sigma = Phi Phi', from m basis rows B.
 
     A = (Sigma^-1 + W)^-1 = Phi C^-1 Phi',    (W^-1 + Sigma)^-1 Phi = W Phi C^-1
 
-so that whatever is asked of n rows are sums over them of m and m x m numbers, and n
-numbers that follow from such sums. Chunks of rows are summed one by one, and in a tree:
-no byte depends on where the rows are, on the number of threads, or on how many of the
-features Phi are kept.
+Every result is a sum over the rows of m or m x m numbers, or n numbers computed from
+such sums. Chunks of rows are summed one by one, and their sums in a tree, so the bytes
+of the result depend neither on where the rows are, nor on the number of threads, nor
+on how many features are cached.
 
-What k(x, x) has beside |phi(x)|^2 is `rest`, which the likelihood of a row takes as
-noise of its own: the FITC approximation. E. Snelson, Z. Ghahramani, NIPS 18, 2006.
+The variance k(x, x) - |phi(x)|^2, which the basis misses, is `extra_variance`. The
+likelihood of a row treats it as noise of its own: the FITC approximation. E. Snelson,
+Z. Ghahramani, NIPS 18, 2006.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._input.types import Kernel, Matrix
-from .._numerics.cholesky import Cholesky, lower_inverse
+from .._numerics.cholesky import Cholesky, lower_inverse, times_lower, times_upper
 from .._numerics.pool import in_order
 from .._numerics.rows import inner, matmul, strips, take
 from .._rows.chunks import Chunk, InProcess, chunks, in_room
@@ -53,8 +53,10 @@ ROWS = 1024  # of a tile: what is made of them stays in the cache
 
 
 class ReadAgainError(Exception):
-    """Holds an error of a source that is read again: one that says nothing about the
-    hyperparameters that were tried.
+    """Wrapper of an error of a source in a later pass over its rows.
+
+    Such an error ends the fit. Other values of theta would not help, as they do after
+    a ValueError of the evidence.
     """
 
     def __init__(self, error: ValueError):
@@ -63,16 +65,16 @@ class ReadAgainError(Exception):
 
 
 class Tile(NamedTuple):
-    """k(X, B) of some rows.
+    """Kernel values k(X, B) of consecutive rows of X.
 
     Attributes
     ----------
     rows : slice
-        Which they are.
+        Numbers of these rows among all.
     X : matrix
-        They themselves.
-    K : (rows, m) array
-        The memory of the tiles of a chunk is the same.
+        These rows.
+    K : (len(X), m) array
+        Kernel values, in memory that the next tile of the chunk overwrites.
     """
 
     rows: slice
@@ -81,7 +83,7 @@ class Tile(NamedTuple):
 
 
 class BasisValues:
-    """k(X, B) and k(x, x) of n rows X and m basis rows B.
+    """Kernel values k(X, B) and k(x, x) of n rows X and m basis rows B.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ class BasisValues:
     K_mm : (m, m) array
         k(B, B).
     concurrent : bool
-        Whether several threads may ask at once.
+        Whether several threads may compute values at the same time.
     """
 
     def __init__(self, kernel: Kernel, X: InProcess, B: Matrix):
@@ -108,14 +110,14 @@ class BasisValues:
         values.fill(self.K_mm)
 
     def chunks(self, start: int = 0) -> Generator[Chunk, None, None]:
-        """Return the rows from `start` on, which begins a chunk."""
+        """Yield the chunks of the rows from number `start` on, the first of a chunk."""
         try:
             yield from chunks(self._X, start)
         except ValueError as error:
             raise ReadAgainError(error) from None
 
     def tiles(self, chunk: Chunk) -> Iterator[Tile]:
-        """Yield the tiles of a chunk, which do not depend on how its rows were read."""
+        """Yield the tiles of a chunk, in the same shapes however its rows were read."""
         first, part = chunk[0].start, chunk[1]
         values = Evaluator(self._kernel, part, self._B)
         n, m = values.shape
@@ -123,8 +125,8 @@ class BasisValues:
         for rows in strips(n, ROWS):
             K = room[: rows.stop - rows.start]
             values.tile(rows, slice(0, m), K, K.reshape(-1))
-            among = slice(first + rows.start, first + rows.stop)
-            yield Tile(among, take(part, rows), K)
+            numbers = slice(first + rows.start, first + rows.stop)
+            yield Tile(numbers, take(part, rows), K)
 
     def diagonal(self, tile: Tile) -> np.ndarray:
         """Return k(x, x) of the rows of a tile."""
@@ -145,42 +147,43 @@ class BasisValues:
 _JITTER = 1e-10  # of the mean diagonal of k(B, B)
 _ROUNDING = 1e-14  # of a matrix of norm 1, at first
 
-# which rows, and these themselves where their features are not kept
+# numbers of the rows, and the rows unless their features are cached
 _Chunk = tuple[slice, Matrix | None]
 
 
 class LowRank:
-    """Sigma and what its factor C at the latest W tells of the posterior.
+    """Covariance Phi Phi' on a basis, and its factor C at the latest W.
 
     Parameters
     ----------
     values : BasisValues
-        Of the rows with those of the basis.
     cache_mb : float
-        Memory for features, in 10^6 bytes: those of as many of the first chunks of rows
-        are kept, and the others made anew at every pass.
+        Memory for features, in 10^6 bytes. The features of the first chunks of rows
+        are cached as far as they fit, the others computed again in every pass.
     n_threads : int
 
     Attributes
     ----------
-    rest : (n,) array
-        What Phi Phi' lacks of k(x, x).
+    cached : (k, m) array
+        Features of the first k rows.
+    extra_variance : (n,) array
+        k(x, x) - |phi(x)|^2 of each row.
     log_det : float
         ln |I + Sigma W|.
     """
 
     def __init__(self, values: BasisValues, cache_mb: float, n_threads: int = 1):
         self._values = values
-        # A kernel function of the caller's may not be safe in two threads.
+        # A kernel function that the caller wrote may not be thread-safe.
         self._n_threads = n_threads if values.concurrent else 1
         n, m = values.shape
         # Basis rows that are nearly equal make k(B, B) singular to rounding.
         jitter = _JITTER * np.diagonal(values.K_mm).mean()
         L = np.linalg.cholesky(values.K_mm + jitter * np.eye(m))
         self._L_inverse = lower_inverse(L)
-        # The first rows: chunks are then cached or not as a whole, whatever the cache.
-        self.kept = np.empty((in_room(n, cache_mb * 1e6 / (8 * m)), m))
-        self.rest = np.empty(n)
+        # Of the first rows, so that a chunk is cached as a whole or not at all.
+        self.cached = np.empty((in_room(n, cache_mb * 1e6 / (8 * m)), m))
+        self.extra_variance = np.empty(n)
         self._sum(self._measure, values.chunks())
         self.W = np.zeros(n)
         self.log_det, self._C_root = 0.0, np.eye(m)  # of C^-1 = root' root
@@ -192,8 +195,9 @@ class LowRank:
     def solve(
         self, v: np.ndarray, W: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return x = (I + W Sigma)^-1 v and Sigma x; a W (n,) >= 0 that is given is
-        taken first. O(n m), and O(n m^2) for a new W, in two passes.
+        """Return x = (I + W Sigma)^-1 v and Sigma x, for a new W (n,) >= 0 if given.
+
+        Two passes of O(n m), or O(n m^2) with a new W.
         """
         f = self._scores(self._coefficients(v, W))
         return v - self.W * f, f
@@ -201,7 +205,7 @@ class LowRank:
     def posterior(
         self, v: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return (x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
+        """Return x and Sigma x of `solve`, the diagonal of A, and 1 - W_i A_ii.
 
         Two passes of O(n m^2).
         """
@@ -209,20 +213,24 @@ class LowRank:
         f = self._scores(self._coefficients(v, W), A)
         return v - W * f, f, A, 1 - W * A
 
+    def variances(self, W: np.ndarray) -> np.ndarray:
+        """Return the diagonal of A for a new W. Two passes of O(n m^2)."""
+        return self.posterior(np.zeros(len(W)), W)[2]
+
     def slopes(self, a: np.ndarray, u: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """Return the derivatives by the gammas.
+        """Return the derivatives by every ln gamma, (p,).
 
-        They are those of 1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a, and of sum_i
-        c_i `rest`_i. Two passes of O(n m^2).
+        They are those of 1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a plus
+        sum_i c_i `extra_variance`_i. Two passes of O(n m^2).
 
-        That is <G, dK_nm> + <H, dK_mm> + c'd k(x, x) where, with P = K_nm K_mm^-1 =
-        Phi L^-1, G = -R P + (a + u) a'P + a u'P - 2 c P and H = -1/2 P'G.
+        With P = K_nm K_mm^-1 = Phi L^-1 this is <G, dK_nm> + <H, dK_mm> + c'd k(x, x),
+        where G = -R P + (a + u) a'P + a u'P - 2 c P and H = -1/2 P'G.
         """
-        # `rest` was clipped at 0 there, where it does not change with the gammas.
-        c = np.where(self.rest > 0, c, 0.0)
+        # Where it was clipped at 0, it does not change with the gammas.
+        c = np.where(self.extra_variance > 0, c, 0.0)
         m, (t, s) = len(self._C_root), self._products(np.column_stack([a, u]))
         C_inverse = inner(self._C_root, self._C_root)
-        # G is the product of (W Phi, a + u, a) with this, beside -2 c P.
+        # G + 2 c P is the product of (W Phi, a + u, a) with these m + 2 rows.
         right = matmul(np.concatenate([-C_inverse, [t, s]]), self._L_inverse)
 
         def of_chunk(chunk: Chunk) -> Parts:
@@ -234,7 +242,7 @@ class LowRank:
                 left[:, -2], left[:, -1] = a[rows] + u[rows], a[rows]
                 G = left @ right
                 np.multiply(Phi, -2 * c[rows, None], out=left[:, :-2])
-                _add_times_lower(left[:, :-2], self._L_inverse, G)
+                G += times_lower(left[:, :-2], self._L_inverse, _COLUMNS)
                 # A product of a matrix and its transpose takes half the work.
                 for sign in (1, -1):
                     some = sign * c[rows] > 0
@@ -249,22 +257,24 @@ class LowRank:
         return np.asarray(by_rows + self._values.slopes_of_basis(-0.5 * H))
 
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (coef, root) with posterior mean k(x, B) coef and variance k(x, x) -
-        |root k(B, x)|^2. A pass.
+        """Return coef (m,) and root (m, m) of the predictions, in one pass.
+
+        The posterior mean at x is k(x, B) coef, the variance k(x, x) -
+        |root k(B, x)|^2.
         """
         # K_mm^-1 - L^-T C^-1 L^-1 = L^-T (I - C^-1) L^-1
-        # A difference of matrices of norm 1, not of the norm of K_mm^-1.
+        # I - C^-1 subtracts matrices of norm 1; K_mm^-1 may have any norm.
         held = np.eye(len(self._C_root)) - inner(self._C_root, self._C_root)
         coef = self._L_inverse.T @ self._products(a)
         return coef, matmul(_root(held), self._L_inverse)
 
     def _coefficients(self, v: np.ndarray, W: np.ndarray | None) -> np.ndarray:
-        """Return C^-1 Phi'v, with a new W."""
+        """Return C^-1 Phi'v, (m,), for a new W if given."""
         products = self._products(v, W)
         return np.asarray(self._C_root.T @ (self._C_root @ products))
 
     def _products(self, v: np.ndarray, W: np.ndarray | None = None) -> np.ndarray:
-        """Return Phi'v, one row per column of v, and C of a new W in the same pass."""
+        """Return Phi'v, a row per column of v; also factor C of a new W."""
         m = self._values.shape[1]
         root = None if W is None else np.sqrt(W)
 
@@ -287,14 +297,15 @@ class LowRank:
         return products
 
     def _scores(self, s: np.ndarray, A: np.ndarray | None = None) -> np.ndarray:
-        """Return Phi s, (n,), and the diagonal of the posterior's covariance into A."""
+        """Return Phi s, (n,), and write the diagonal of Phi C^-1 Phi' to A."""
         f = np.empty(self._values.shape[0])
 
         def of_chunk(chunk: _Chunk) -> Parts:
             for rows, Phi in self._blocks(chunk):
                 f[rows] = Phi @ s
                 if A is not None:
-                    T = _times_transposed(Phi, self._C_root)
+                    T = np.empty_like(Phi)
+                    times_upper(Phi, self._C_root.T, T, _COLUMNS)
                     A[rows] = np.einsum("ij,ij->i", T, T)
             return ()
 
@@ -302,23 +313,23 @@ class LowRank:
         return f
 
     def _measure(self, chunk: Chunk) -> Parts:
-        """Take `rest` of a chunk, and its features where they are kept."""
+        """Compute `extra_variance` of a chunk, and fill the cache of features."""
         for tile in self._values.tiles(chunk):
-            rows, Phi = tile.rows, self._made(tile)
-            if rows.stop <= len(self.kept):
-                self.kept[rows] = Phi
+            rows, Phi = tile.rows, self._compute_features(tile)
+            if rows.stop <= len(self.cached):
+                self.cached[rows] = Phi
             held = np.einsum("ij,ij->i", Phi, Phi)
-            # Rounding leaves a negative rest at the basis rows themselves, where it is
-            # 0.
-            self.rest[rows] = np.maximum(self._values.diagonal(tile) - held, 0)
+            # It is 0 at the basis rows, where rounding may leave a negative number.
+            missed = self._values.diagonal(tile) - held
+            self.extra_variance[rows] = np.maximum(missed, 0)
         return ()
 
     def _chunks(self) -> Generator[_Chunk, None, None]:
-        """Yield all chunks of the rows."""
-        for rows in strips(len(self.kept), CHUNK):
+        """Yield all chunks, those with cached features first."""
+        for rows in strips(len(self.cached), CHUNK):
             yield rows, None
-        if len(self.kept) < self._values.shape[0]:
-            yield from self._values.chunks(len(self.kept))
+        if len(self.cached) < self._values.shape[0]:
+            yield from self._values.chunks(len(self.cached))
 
     def _sum(
         self,
@@ -329,47 +340,34 @@ class LowRank:
             return pairwise(p)
 
     def _blocks(self, chunk: _Chunk) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield features of a chunk, in blocks of the same size, cached or not."""
+        """Yield the features of a chunk, in the same blocks whether cached or not."""
         rows, part = chunk
         if part is None:
             for some in strips(rows.stop, ROWS, rows.start):
-                yield some, self.kept[some]
+                yield some, self.cached[some]
         else:
             for tile in self._values.tiles((rows, part)):
-                yield tile.rows, self._made(tile)
+                yield tile.rows, self._compute_features(tile)
 
     def _features(self, tile: Tile) -> np.ndarray:
-        """Return the features of a tile."""
-        if tile.rows.stop <= len(self.kept):
-            return self.kept[tile.rows]
-        return self._made(tile)
+        """Return the features of a tile, from the cache if they are there."""
+        if tile.rows.stop <= len(self.cached):
+            return self.cached[tile.rows]
+        return self._compute_features(tile)
 
-    def _made(self, tile: Tile) -> np.ndarray:
-        return _times_transposed(tile.K, self._L_inverse)
-
-
-def _times_transposed(A: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """Multiply A L', L lower triangular, some columns at a time without zeros."""
-    out = np.empty_like(A)
-    for columns in strips(len(L), _COLUMNS):
-        end = min(columns.stop, len(L))
-        np.matmul(A[:, :end], L[columns, :end].T, out=out[:, columns])
-    return out
-
-
-def _add_times_lower(A: np.ndarray, L: np.ndarray, out: np.ndarray) -> None:
-    """Add A L, L lower triangular, some columns at a time without zeros."""
-    for columns in strips(len(L), _COLUMNS):
-        out[:, columns] += A[:, columns.start :] @ L[columns.start :, columns]
+    def _compute_features(self, tile: Tile) -> np.ndarray:
+        Phi = np.empty_like(tile.K)
+        times_upper(tile.K, self._L_inverse.T, Phi, _COLUMNS)
+        return Phi
 
 
 def _root(A: np.ndarray) -> np.ndarray:
-    """Return R with R'R = A up to rounding, for a positive semi-definite A of norm 1 or
-    less.
+    """Return R with R'R = A up to rounding, for a semi-definite A of norm <= 1.
 
-    By a Cholesky factorisation, a tenth of the work of one by eigenvalues.
+    A Cholesky factorisation takes a tenth of the time of one by eigenvalues.
     """
-    # Eigenvalues of A may be 0, and negative by rounding: the least shift that works.
+    # Eigenvalues of A may be 0, and negative by rounding. The least shift is used with
+    # which the factorisation succeeds.
     shift = _ROUNDING
     while True:
         try:
@@ -378,36 +376,36 @@ def _root(A: np.ndarray) -> np.ndarray:
             shift *= 4
 
 
-_COLUMNS = 64  # of a triangular product made at a time
+_COLUMNS = 64  # of a triangular product computed at a time
 _SMALL = 1e-6  # W_i Sigma_ii below which 1 - (B^-1)_ii has lost digits
-_NOTHING = 1e-14  # W_i max Sigma_jj below which row i tells nothing in double
-_MOST = 0.9  # of the rows: a factor of fewer is worth a copy of their covariance
-_FEW = 64  # rows of a matrix whose squares stay in the cache
-_ROWS = 1024  # of B made at a time: its memory is new, and costs as much as its values
+_NOTHING = 1e-14  # W_i max Sigma_jj below which row i carries no information in double
+_MOST = 0.9  # share of the rows up to which a factor of them is worth a copy of Sigma
+_FEW = 64  # rows of an (n, n) matrix at a time, which stay in the processor's cache
+_ROWS = 1024  # rows of B computed between checks for cancellation
 
 
 class Dense:
-    """Sigma (n, n) and its factor at the latest W.
+    """Covariance Sigma (n, n), and the factor of B at the latest W.
 
-    A row far inside the interval of its rank has a curvature W_i that is next to 0, and
-    its row of B = I + root Sigma root is that of the unit matrix. The factor is that of
-    the other rows, if they are few enough.
+    A row far inside the interval of its rank has a curvature W_i of almost 0, and its
+    row of B is that of the unit matrix. If there are many such rows, only the submatrix
+    of the other rows, the active ones, is factored.
     """
 
     def __init__(self, Sigma: np.ndarray, n_threads: int = 1):
         self.Sigma = Sigma
-        self.rest = np.zeros(len(Sigma))
+        self.extra_variance = np.zeros(len(Sigma))
         self._n_threads = n_threads
         self._B = np.empty_like(Sigma)
         self._inner, self._active = self._B, np.arange(len(Sigma))
-        self.log_det, self._inverted = 0.0, False  # as for W = 0
+        self.log_det, self._inverted = 0.0, False  # those of W = 0
 
     def matvec(self, v: np.ndarray) -> np.ndarray:
         """Return the product Sigma v."""
         return np.asarray(self.Sigma @ v)
 
     def factor(self, W: np.ndarray) -> None:
-        """Take W (n,) >= 0. O(m^3 / 3) for m rows with curvature."""
+        """Factor B of a new W (n,) >= 0. O(m^3 / 3) for m active rows."""
         self.W, self.root, self._inverted = W, np.sqrt(W), False
         Sigma = self._take_active()
         root = self.root[self._active]
@@ -416,27 +414,28 @@ class Dense:
             _gp_products.scaled(
                 Sigma, root, rows.start, rows.stop, self._inner, self._n_threads
             )
-        # B = I + root K root has eigenvalues of 1 and more: it needs no jitter.
+        # B has eigenvalues of 1 and more, so it needs no jitter.
         self._cholesky = Cholesky(self._inner, self._n_threads)
         self.log_det = self._cholesky.log_det
 
     def _take_active(self) -> np.ndarray:
-        """Choose the rows that the factor is to have, and return their covariance."""
+        """Choose the active rows, and return their covariance."""
         size = self.W * np.diagonal(self.Sigma).max()
-        # What is not a number stays, so that the factorisation fails. So do all rows
-        # where none has any curvature.
+        # NaN counts as active, so that the factorisation fails. If no row has any
+        # curvature, all are active.
         active = np.flatnonzero(~(size < min(_NOTHING, size.max())))
         if active.size > _MOST * size.size:
             self._inner, self._active = self._B, np.arange(size.size)
             return self.Sigma
-        self._inner, self._active = np.empty((active.size, active.size)), active
-        return np.ascontiguousarray(self.Sigma[np.ix_(active, active)])
+        m = active.size
+        self._inner, self._active = self._B.reshape(-1)[: m * m].reshape(m, m), active
+        return self.Sigma.take(active, axis=0).take(active, axis=1)
 
     def _of_all_rows(self, inner: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-        """Return a matrix of the rows of the factor with the other rows, for which it
-        is diagonal; `inner` itself where there are none.
+        """Return the (n, n) matrix that is `inner` in the active rows and diagonal in
+        the others; `inner` itself if all rows are active.
         """
-        if self._inner is self._B:
+        if len(inner) == len(self.Sigma):
             return inner
         out = np.diag(diagonal)
         out[np.ix_(self._active, self._active)] = inner
@@ -445,8 +444,8 @@ class Dense:
     def solve(
         self, v: np.ndarray, W: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return x = (I + W Sigma)^-1 v = v - R Sigma v and Sigma x; a W (n,) >= 0
-        that is given is taken first, in O(n^3 / 3).
+        """Return x = (I + W Sigma)^-1 v = v - R Sigma v and Sigma x, for a new W
+        (n,) >= 0 if given. O(n^2), or O(n^3 / 3) with a new W.
         """
         if W is not None:
             self.factor(W)
@@ -456,7 +455,7 @@ class Dense:
     def posterior(
         self, v: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return (x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
+        """Return x and Sigma x of `solve`, the diagonal of A, and 1 - W_i A_ii.
 
         O(2/3 n^3).
         """
@@ -465,7 +464,7 @@ class Dense:
     def _R_times(self, v: np.ndarray) -> np.ndarray:
         active, out = self._active, np.asarray(self.W * v)
         scaled = self.root[active] * v[active]
-        # `marginals` has put the inverse where the factor was.
+        # After `marginals` the memory of the factor holds its inverse.
         if self._inverted:
             inner = self._inner.T @ (self._inner @ scaled)
         else:
@@ -473,8 +472,20 @@ class Dense:
         out[active] = self.root[active] * inner
         return out
 
-    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return (diagonal of the posterior covariance A, 1 - W_i A_ii). O(n^3 / 3)."""
+    def variances(self, W: np.ndarray) -> np.ndarray:
+        """Return the diagonal of A for a new W, as it enters the gradient of `log_det`.
+
+        That has no part of the rows that are not active; their entries are the prior
+        variances. O(2/3 m^3) for m active rows.
+        """
+        self.factor(W)
+        return self.marginals(active_only=True)[0]
+
+    def marginals(self, active_only: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return the diagonal of the posterior covariance A, and 1 - W_i A_ii.
+
+        O(n^3 / 3).
+        """
         L_inverse = self._cholesky.invert_factor()
         self._inverted = True
         norms = np.empty(len(L_inverse))
@@ -482,11 +493,13 @@ class Dense:
         q = np.ones(len(self.W))  # the diagonal of B^-1
         q[self._active] = norms
         diagonal = np.diagonal(self.Sigma)
-        # (1 - q) / W is a difference of numbers near 1 there: computed from the
-        # columns.
-        small = np.flatnonzero(self.W * diagonal < _SMALL)
+        # 1 - q has lost its digits where W is small. There A is computed from the
+        # columns of L^-1 W^1/2 Sigma.
+        is_small = self.W * diagonal < _SMALL
         with np.errstate(divide="ignore", invalid="ignore"):
-            A = (1 - q) / self.W
+            A = np.where(is_small, diagonal, (1 - q) / self.W)
+        rows = self._active if active_only else np.arange(A.size)
+        small = rows[is_small[rows]]
         for part in (small[columns] for columns in strips(small.size, 64)):
             check_cancelled()
             # Sigma is symmetric, and its rows are adjacent in memory.
@@ -498,10 +511,11 @@ class Dense:
     def response(
         self,
     ) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-        """Return how the posterior moves with its sites, to first order. O(n^3 / 3).
+        """Return the first-order response of the posterior to its sites. O(n^3 / 3).
 
-        The function takes t = d eta - dW h and dW, (n,) arrays, and returns A t and
-        (A o A) dW / diag A, in O(n^2). After `marginals`, whose factor it spends.
+        It is a function of t = d eta - dW h and dW, (n,) arrays, that returns A t and
+        (A o A) dW / diag A in O(n^2). Call it after `marginals`, whose result in the
+        memory of the factor it overwrites.
         """
         inverse, active = self._cholesky.inverse_from_factor(), self._active
         self._inverted = False
@@ -521,26 +535,43 @@ class Dense:
 
         return moved
 
-    def sensitivity(self, a: np.ndarray, u: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """Return M with 1/2 a'dK a - 1/2 tr(R dK) + u'dK a = <M, dK>. O(n^3 / 3).
+    def sensitivity(
+        self, a: np.ndarray, u: np.ndarray
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """Yield blocks (rows, columns, G) of the derivative by Sigma. O(n^3 / 3).
 
-        After `marginals`, whose factor it spends. There is no `rest` to change by c.
+        For a symmetric change dSigma, the sum of <G, dSigma[rows, columns]> is
+        1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a. The blocks cover the upper
+        triangle. Call it after `marginals`, whose result in the memory of the factor it
+        overwrites.
         """
-        R, root = self._cholesky.inverse_from_factor(), self.root[self._active]
-        R *= -0.5 * root[:, None]
-        # Rows and columns are scaled in place: M is the largest array of a fit.
-        R *= root
-        M = self._of_all_rows(R, -0.5 * self.W)
-        M += np.outer(0.5 * a + u, a)
-        return M
+        R, active = self._cholesky.inverse_from_factor(), self._active
+        root, left = self.root[active], 0.25 * a + 0.5 * u
+        # A matrix of n^2 entries takes longer to fetch than to compute: few rows at a
+        # time stay in the cache.
+        for rows in strips(len(a), _FEW):
+            first = rows.start
+            G = np.outer(left[rows], a[first:])
+            G += np.outer(a[rows], left[first:])
+            # R is diagonal in the other rows, and below the rounding of the rest there.
+            i, j = np.searchsorted(active, (first, rows.stop))
+            scaled = R[i:j, i:] * (-0.5 * root[i:j, None]) * root[i:]
+            if active.size == len(a):
+                G += scaled
+            else:
+                G[np.ix_(active[i:j] - first, active[i:] - first)] += scaled
+            # Entries to the right of the block on the diagonal stand for two.
+            G[:, rows.stop - first :] *= 2
+            yield rows, slice(first, len(a)), G
 
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (coef, root) with posterior mean k(x, X) coef and variance k(x, x) -
-        |root k(X, x)|^2; after `marginals`, without which the variance is that of the
-        prior.
+        """Return coef (n,) and root (n, n) of the predictions.
+
+        The posterior mean at x is k(x, X) coef, the variance k(x, x) -
+        |root k(X, x)|^2. Before `marginals` the variance is that of the prior.
         """
         if not self._inverted:
-            return a, np.zeros(self._B.shape)  # whose memory is not touched as yet
+            return a, np.zeros(self._B.shape)  # memory that nothing has touched yet
         root = np.tril(self._inner)
         root *= self.root[self._active]
         return a, self._of_all_rows(root, self.root)

@@ -1,4 +1,4 @@
-"""The evidence of one training set as a function of theta, and its maximum."""
+"""Evidence of a training set as a function of theta, and the search for its maximum."""
 
 from __future__ import annotations  # numpy.random is slow to import
 
@@ -40,32 +40,33 @@ from .hyperparameters import Hyperparameters
 from .laplace import laplace
 from .likelihood import Likelihood, Posterior
 
-MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
-# at the peak of an evaluation, by tracemalloc over the kernels: a little more than
-# 4 n^2 doubles, and on a basis so many bytes a row beside its features
+MAX_STEP = 3.0  # longest step of theta: the evidence is flat far from the data's scale
+# Peak memory of an evaluation, by tracemalloc over the kernels: a little more than
+# 4 n^2 doubles or, on a basis, this many bytes per row in addition to its features.
 _DENSE, _PER_ROW = 4, 300
-_NO_SIZE = 1e-300  # of squares, whose inverse could overflow
-_FEW = 100  # entries of theta for which the Hessian is a matrix
-_LEAST = 250  # rows of a sample on which a search begins
-_PRECISE = 1e-6  # precision of EP per nat that the objective still slopes
-_COARSE = 0.3  # tolerance of the searches on samples, in nats as that of the last one
-_DIFFERENCES = 4  # evaluations that a Hessian by differences may cost
+_NO_SIZE = 1e-300  # mean square up to which its inverse could overflow
+_FEW = 100  # entries of theta up to which the Hessian is a matrix
+_MANY = 10  # entries of theta above which a search ends by its expected gain
+_LEAST = 250  # rows of the smallest sample
+_PRECISE = 1e-6  # tolerance of EP per nat of the largest slope of the objective
+_COARSE = 0.3  # tolerance of the searches on samples, in nats like `tol`
+_DIFFERENCES = 4  # cost of a Hessian by differences, in evaluations on the next rows
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
 Inference = Literal["ep", "laplace"]
 
 
 class KernelFamily(NamedTuple):
-    """The kernels that a fit chooses from.
+    """Kernel as a function of the gammas that are learned.
 
     Attributes
     ----------
     make : callable
-        The kernel of a (p,) array of gammas.
+        Function of a (p,) array of gammas that returns the kernel.
     gamma : (p,) array
-        To begin with; empty where the kernel has none to be learned.
+        Gammas of the default start; empty if none are learned.
     fixed : callable or None
-        The kernel, if it has none.
+        The kernel, if no gammas are learned.
     """
 
     make: Callable[[np.ndarray], Kernel]
@@ -73,27 +74,28 @@ class KernelFamily(NamedTuple):
     fixed: Kernel | None
 
 
-class Choice(NamedTuple):
-    """Choice of basis rows among the training rows of positive weight.
+class BasisRule(NamedTuple):
+    """Rule that selects basis rows among the training rows of positive weight.
 
     Attributes
     ----------
     m : int
-        How many.
-    numbers : callable
-        Theirs, from the kernel at the start and these rows, ranks and weights.
+        Number of basis rows.
+    select : callable
+        Function of the kernel at the start, the rows, their ranks and their weights
+        that returns the numbers of the basis rows.
     """
 
     m: int
-    numbers: Callable[[Kernel, Any, np.ndarray, np.ndarray], np.ndarray]
+    select: Callable[[Kernel, Any, np.ndarray, np.ndarray], np.ndarray]
 
 
-# so many rows or a share of them, by pivoted Cholesky; numbers of rows; rows themselves
-Basis = int | float | np.ndarray | CSR | Choice
+# number or share of rows, chosen by pivoted Cholesky; row numbers; rows; or a rule
+Basis = int | float | np.ndarray | CSR | BasisRule
 
 
 class Inferred(NamedTuple):
-    """The posterior at a theta, and what it was made of."""
+    """Posterior at a theta, with the covariance, kernel and likelihood there."""
 
     posterior: Posterior
     cov: Covariance
@@ -102,15 +104,15 @@ class Inferred(NamedTuple):
 
 
 class ModelFields(NamedTuple):
-    """Fields of a model at a theta.
+    """Fields of the model at a theta.
 
     Attributes
     ----------
-    rows : numbers of its support rows, or (m, d) rows that are not training rows
+    rows : numbers of the support rows, or (m, d) rows that are not training rows
     value : float
         Minus the objective and the log density of the prior.
     violation : float
-        The largest slope of that, where it is known; inf where it is not.
+        Largest derivative of `value` by an entry of theta; inf if it is not known.
     """
 
     theta: np.ndarray
@@ -133,11 +135,11 @@ class Settings:
     kernel, inference, objective, prior, start : arguments of `fit_gpor`
     n_threads : int
     late : callable, optional
-        Whether time is up, which ends an inference before its last sweep or step. The
-        best model so far is then kept, which costs as much memory as its root.
+        Whether time is up, which ends an inference before its last sweep or step. With
+        it, the best model so far is stored, which needs as much memory as its root.
     cache_mb : float, optional
-        Memory for features of a basis, in 10^6 bytes; what has no room is made anew at
-        every pass.
+        Memory for features of a basis, in 10^6 bytes; features that do not fit are
+        computed again in every pass.
     """
 
     kernel: str | Kernel
@@ -151,14 +153,14 @@ class Settings:
 
 
 class Evidence:
-    """ln P(D | theta), or EP's bound, of the rows of positive weight.
+    """Evidence ln P(D | theta), or EP's bound, of the rows of positive weight.
 
     Parameters
     ----------
     problem : Problem
-        Rows in chunks go with a basis of fewer of them.
+        Training set. Rows in chunks need a basis of fewer rows.
     basis : Basis or None
-        The rows that carry a covariance of low rank.
+        Basis of a covariance of low rank, or None for the whole covariance.
     settings : Settings
 
     Attributes
@@ -166,24 +168,24 @@ class Evidence:
     rows : numbers of the training rows of positive weight
     hyper : Hyperparameters
     basis : (m,) numbers among `rows`, (m, d) rows of the caller's own, or None for all
-    basis_rows : they as `BasisValues` has them
+    basis_rows : the basis rows, or their numbers for a precomputed kernel
     state : array or None
-        What the last inference leaves to the next.
-    kept : Made or None
-        The model of the least value of `minus` so far, or what the first inference came
-        to; None without `late`.
+        State of the last inference, from which the next one starts.
+    best : ModelFields or None
+        Model at the least value of `minus` so far or, if no inference has converged
+        yet, at the first theta; None without `late`.
     """
 
     def __init__(self, problem: Problem, basis: Basis | None, settings: Settings):
-        self.late, self._keeps = settings.late or never, settings.late is not None
+        self.late = settings.late or never
+        self._stores_best = settings.late is not None
         self._cache_mb = settings.cache_mb
-        # Weight 0 is the row left out: it would take memory of order n, and change
-        # nothing.
+        # A row of weight 0 would only take memory of order n.
         self.rows = np.flatnonzero(problem.weight > 0)
         n, m = self.rows.size, basis_size(basis, self.rows.size)
-        # Before anything is allocated, as the system ends a process that takes too
+        # Before anything is allocated, because the system ends a process that takes too
         # much.
-        _check_memory(n, m, self._keeps, settings.cache_mb)
+        _check_memory(n, m, self._stores_best, settings.cache_mb)
         self.weight = problem.weight[self.rows]
         if settings.inference == "ep" and self.weight.min() < 1:
             raise ValueError(
@@ -192,20 +194,16 @@ class Evidence:
             )
         self.inference: Inference = settings.inference
         self.objective = settings.objective
-        # To share the work costs more than the work of few rows.
         self.n_threads = settings.n_threads if n >= _SHARED else 1
-        left_out = n < problem.n_samples
         X: Any = problem.X
-        if left_out and isinstance(X, Rows):
-            X = X.subset(self.rows)
-        elif left_out:
-            X = take(X, self.rows)
-        self.X = X
+        if n < problem.n_samples:
+            X = X.subset(self.rows) if isinstance(X, Rows) else take(X, self.rows)
         self._family = _kernel_family(settings.kernel, problem, X, self.weight)
         _, gamma, fixed = self._family
-        if isinstance(fixed, kernels.Precomputed) and left_out:
-            # Columns of a precomputed kernel are training rows too.
-            self.X = X = np.ascontiguousarray(X[:, self.rows])
+        if n < problem.n_samples and isinstance(fixed, kernels.Precomputed):
+            # Columns of a precomputed kernel are training rows, too.
+            X = np.ascontiguousarray(X[:, self.rows])
+        self.X = X
         c = 1.0 if fixed is None else _prior_scale(fixed, X, self.weight)
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present[self.rows]
@@ -213,38 +211,44 @@ class Evidence:
             gamma, c, present, problem.n_classes, settings.prior, settings.start
         )
         self.state: np.ndarray | None = None
-        self._numbers: np.ndarray | None = None  # of a sample: its rows in the next
+        self._numbers: np.ndarray | None = None  # rows of a sample in the next larger
         self.tol = TOL
-        self.kept: ModelFields | None = None
+        self.best: ModelFields | None = None
         self.basis = self._chosen(basis, m, settings.n_threads)
-        self.basis_rows = self._rows_of_basis(fixed)
+        self.basis_rows: Any = self.basis
+        by_number = isinstance(fixed, kernels.Precomputed)
+        if not (self.basis is None or _are_rows(self.basis) or by_number):
+            self.basis_rows = take(X, np.asarray(self.basis))
 
     @property
     def n_basis(self) -> int:
         """Return the number of basis rows; 0 where all rows carry the covariance."""
         return 0 if self.basis_rows is None else len(self.basis_rows)
 
-    def levels(self) -> list[Self]:
-        """Return the samples on which a search begins, each of the rows of the next,
-        and self at the end.
+    def with_samples(self) -> list[Self]:
+        """Return the evidences on which a search runs one after the other.
 
-        An evaluation costs n^3, or n on a basis.
+        They are those of samples of increasing size, each of which holds rows of the
+        next one, and at last this one.
         """
         out = [self]
+        # An evaluation costs n^3, or n on a basis.
         ratio, least = (4, 4 * self.n_basis) if self.n_basis else (2, _LEAST)
         while (size := out[-1].rows.size) >= ratio * max(least, _LEAST):
             out.append(out[-1].sample(size // ratio))
         return out[::-1]
 
-    def measures_for(self, following: Evidence) -> bool:
-        """Return whether one gradient here by each entry of theta costs little beside
-        the search on all rows of the following level.
+    def affords_hessian(self, following: Evidence) -> bool:
+        """Return whether a Hessian by differences here is worth its cost.
+
+        It takes one gradient per entry of theta, which is little in comparison with the
+        search on the rows of `following`.
         """
         one = (self.rows.size / following.rows.size) ** (1 if self.n_basis else 3)
         return self.hyper.begin.size * one <= _DIFFERENCES
 
     def sample(self, size: int) -> Self:
-        """Return the evidence of about `size` rows, of each rank its share."""
+        """Return the evidence of about `size` rows, stratified by rank."""
         numbers = stratified(self.rank, size, np.random.default_rng(0))
         part = copy(self)
         part.rows, part.rank = self.rows[numbers], self.rank[numbers]
@@ -252,13 +256,14 @@ class Evidence:
         if self.basis is None and isinstance(self._family.fixed, kernels.Precomputed):
             part.X = np.ascontiguousarray(part.X[:, numbers])
         part.n_threads = self.n_threads if numbers.size >= _SHARED else 1
-        part.state = part.kept = None
-        part._keeps, part._numbers = False, numbers
+        part.state = part.best = None
+        part._stores_best, part._numbers = False, numbers
         return part
 
     def state_for(self, following: Evidence) -> np.ndarray | None:
-        """Return the state of a sample where the following level has its rows; what
-        the other rows tell is not known as yet.
+        """Return the state of this sample, scattered to the rows of `following`.
+
+        It is 0 in the rows that are not in the sample.
         """
         if self.state is None:
             return None
@@ -267,19 +272,19 @@ class Evidence:
         return state
 
     def close(self) -> None:
-        """End the present pass, if rows are read in chunks."""
+        """End the current pass, if rows are read in chunks."""
         if isinstance(self.X, Rows):
             self.X.close()
 
     def _chosen(
         self, basis: Basis | None, m: int, n_threads: int
     ) -> np.ndarray | CSR | None:
-        """Return the m basis rows that are named, or that matter most for the kernel at
-        the start;
+        """Return the m basis rows that `basis` names or selects.
 
-        None for all rows, and none where there is no time to choose them.
+        The result is None if all rows are the basis, and an empty array if time is up
+        before rows are selected.
         """
-        if not isinstance(basis, Choice) and _are_rows(basis):
+        if not isinstance(basis, BasisRule) and _are_rows(basis):
             return basis
         named = basis if isinstance(basis, np.ndarray) else self.rows[:0]
         if (absent := np.setdiff1d(named, self.rows)).size:
@@ -287,43 +292,43 @@ class Evidence:
                 f"basis must name rows of positive weight, got row {absent[0]}, whose "
                 "weight is 0"
             )
-        # A basis of all rows is the whole kernel matrix, which is cheaper without one.
+        # A basis of all rows is the whole kernel matrix, which costs less without it.
         if m == self.rows.size:
             return None
         if named.size:
             return np.searchsorted(self.rows, named)
-        first = self._family.make(self.hyper.gammas(self.hyper.begin))
+        first = self._kernel(self.hyper.begin)
         try:
             with ended_by(self.late):
-                if isinstance(basis, Choice):
-                    return basis.numbers(first, self.X, self.rank, self.weight)
+                if isinstance(basis, BasisRule):
+                    return basis.select(first, self.X, self.rank, self.weight)
                 tile = on_itself(first, self.X, n_threads).tile
                 return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
         except OutOfTime:
-            # No row: the caller sees that time is up, and returns the prior.
+            # The first inference then raises OutOfTime, too.
             return np.empty(0, np.intp)
 
     def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the objective of a search and its gradient.
 
-        The objective is minus the evidence and the log density of the prior, and inf
-        where it cannot be evaluated; OutOfTime is raised if time runs out.
+        The objective is minus the evidence and the log density of the prior; inf where
+        it cannot be evaluated. Raises OutOfTime if time runs out.
         """
         try:
-            # a trial point may lie anywhere
+            # numbers may overflow at trial points
             with np.errstate(all="ignore"), ended_by(self.late):
                 posterior, gradient = self.evaluate(theta)
         # The line search halves its step at inf; an error would end the search there.
-        except (np.linalg.LinAlgError, ValueError):
+        except ValueError:
             return np.inf, np.full_like(theta, np.nan)
         penalty, slopes = self.hyper.penalty(theta)
         slopes = slopes - gradient
-        # A state that has not converged is a bad place to begin the next inference.
+        # The next inference would start badly from a state that has not converged.
         if posterior.converged:
             self.state = posterior.state
-        if self.kept is not None and self.kept.posterior is posterior:
+        if self.best is not None and self.best.posterior is posterior:
             violation = float(np.abs(slopes).max(initial=0.0))
-            self.kept = self.kept._replace(violation=violation)
+            self.best = self.best._replace(violation=violation)
         return penalty - posterior.objective, slopes
 
     def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray]:
@@ -331,85 +336,100 @@ class Evidence:
         inferred = self.infer(theta)
         posterior, cov, kernel, like = inferred
         cut_short = not posterior.converged and self.late()
-        if self._keeps and self._is_best(theta, posterior):
-            self.kept = self._made(theta, inferred)
+        if self._stores_best and self._is_best(theta, posterior):
+            self.best = self._fields(theta, inferred)
         if cut_short:
             raise OutOfTime
         by_likelihood = like.slopes(posterior.by_row)
         # The first threshold of theta is in units of c.
         by_likelihood[1] *= self.hyper.c
-        by_kernel = np.empty(0)
-        if self.hyper.n_gammas:
-            by_kernel = self._kernel_slopes(kernel, cov, posterior)
+        by_kernel = self._kernel_slopes(kernel, cov, posterior)
         return posterior, np.concatenate([by_kernel, by_likelihood])
 
     def _is_best(self, theta: np.ndarray, posterior: Posterior) -> bool:
         """Return whether a model of this posterior is better than the best so far."""
-        if self.kept is None:
+        if self.best is None:
             return True
-        # The objective of an inference that was cut short compares with nothing.
-        if not posterior.converged or not self.kept.posterior.converged:
+        # Objectives of inferences that were cut short cannot be compared.
+        if not posterior.converged or not self.best.posterior.converged:
             return posterior.converged
-        value = self.hyper.penalty(theta)[0] - posterior.objective
-        return value < self.kept.value
+        return self._value(theta, posterior) < self.best.value
 
-    def _made(self, theta: np.ndarray, inferred: Inferred) -> ModelFields:
+    def _fields(self, theta: np.ndarray, inferred: Inferred) -> ModelFields:
+        """Return the fields of the model at theta."""
         posterior, cov, kernel, like = inferred
         coef, root = cov.predictor(posterior.a)
         rows: np.ndarray | CSR = self.rows
         if self.basis is not None:
             own = _are_rows(self.basis)
             rows = self.basis if own else self.rows[np.asarray(self.basis)]
-        value = self.hyper.penalty(theta)[0] - posterior.objective
+        value = self._value(theta, posterior)
         return ModelFields(theta, posterior, kernel, like, coef, root, rows, value)
 
-    def make(self, theta: np.ndarray) -> tuple[ModelFields, bool]:
-        """Return a model, and whether there was no time for that of theta.
+    def model_fields(self, theta: np.ndarray) -> tuple[ModelFields, bool]:
+        """Return the model at theta, and whether time ran out before it was complete.
 
-        There is then the one that was kept or, if that is none, the prior at the start.
+        In that case the model is the best one so far or, without any, the prior at the
+        start.
         """
         self.tol = TOL
         try:
             with ended_by(self.late):
                 inferred = self.infer(theta)
                 if not (inferred.posterior.converged or self.late()):
-                    self.state = None  # which may be that of a theta far away
+                    self.state = None  # it may be that of a distant theta
                     inferred = self.infer(theta)
-                made = self._made(theta, inferred)
+                made = self._fields(theta, inferred)
         except OutOfTime:
-            return self.kept or self._prior(), True
+            return self.best or self._prior(), True
         late = not made.posterior.converged and self.late()
-        return (self.kept if late and self.kept is not None else made), late
+        return (self.best if late and self.best is not None else made), late
 
     def _prior(self) -> ModelFields:
-        """Return a model of the prior, before any row is seen."""
-        theta, n = self.hyper.begin, self.rows.size
-        noise, first, width = self.hyper.of_likelihood(theta)
-        like = Likelihood(
-            self.rank, self.weight, noise, first, width, np.zeros(n), self.n_threads
-        )
-        objective = float(self.weight @ like.loss(np.zeros(n))[0])
-        none = np.zeros(n)
+        """Return a model of the prior, which no training row has changed."""
+        theta, zeros = self.hyper.begin, np.zeros(self.rows.size)
+        like = self.likelihood(theta, extra_variance=zeros)
         posterior = Posterior(
-            objective, none, none, np.zeros((3, n)), none, np.inf, 0.0, 0
+            objective=float(self.weight @ like.loss(zeros)[0]),
+            a=zeros,
+            u=zeros,
+            by_row=np.zeros((3, zeros.size)),
+            state=zeros,
+            violation=np.inf,
+            tol=0.0,
+            n_iter=0,
         )
         return ModelFields(
             theta,
             posterior,
-            self._family.make(self.hyper.gammas(theta)),
+            self._kernel(theta),
             like,
-            none[:0],
-            np.zeros((0, 0)),
-            self.rows[:0],
-            self.hyper.penalty(theta)[0] - objective,
+            coef=np.zeros(0),
+            root=np.zeros((0, 0)),
+            rows=self.rows[:0],
+            value=self._value(theta, posterior),
         )
 
     def infer(self, theta: np.ndarray) -> Inferred:
-        """Return the posterior at theta, from `state`."""
+        """Return the posterior at theta; the inference starts at `state`.
+
+        Raises ValueError if kernel values are not finite, or not those of a positive
+        semi-definite kernel.
+        """
+        try:
+            return self._infer(theta)
+        # I + W^1/2 Sigma W^1/2 is positive definite for any kernel that is one.
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "kernel must be positive semi-definite, with values and sample_weight "
+                "near 1: the covariance of the training rows has no Cholesky factor"
+            ) from None
+
+    def _infer(self, theta: np.ndarray) -> Inferred:
         check_cancelled()
-        kernel = self._family.make(self.hyper.gammas(theta))
+        kernel = self._kernel(theta)
         cov = self._covariance(kernel)
-        like = self.likelihood(theta, cov)
+        like = self.likelihood(theta, cov.extra_variance)
         if self.inference == "laplace":
             posterior = laplace(cov, like, self.state, late=self.late)
         else:
@@ -419,11 +439,18 @@ class Evidence:
             )
         return Inferred(posterior, cov, kernel, like)
 
-    def likelihood(self, theta: np.ndarray, cov: Covariance) -> Likelihood:
+    def _kernel(self, theta: np.ndarray) -> Kernel:
+        return self._family.make(self.hyper.gammas(theta))
+
+    def likelihood(self, theta: np.ndarray, extra_variance: np.ndarray) -> Likelihood:
         noise, first, width = self.hyper.of_likelihood(theta)
         return Likelihood(
-            self.rank, self.weight, noise, first, width, cov.rest, self.n_threads
+            self.rank, self.weight, noise, first, width, extra_variance, self.n_threads
         )
+
+    def _value(self, theta: np.ndarray, posterior: Posterior) -> float:
+        """Return minus the objective and the log density of the prior."""
+        return self.hyper.penalty(theta)[0] - posterior.objective
 
     def _covariance(self, kernel: Kernel) -> Covariance:
         if self.basis is not None:
@@ -435,22 +462,19 @@ class Evidence:
             on_itself(kernel, self.X, self.n_threads).fill(K)
         return Dense(K, self.n_threads)
 
-    def _rows_of_basis(self, fixed: Kernel | None) -> Any:
-        """Return the basis rows as `BasisValues` takes them."""
-        if self.basis is None or _are_rows(self.basis):
-            return self.basis
-        if isinstance(fixed, kernels.Precomputed):
-            return self.basis
-        return take(self.X, np.asarray(self.basis))
-
     def _kernel_slopes(
         self, kernel: Kernel, cov: Covariance, posterior: Posterior
     ) -> np.ndarray:
-        a, u, by_variance = posterior.a, posterior.u, posterior.by_row[2]
-        if isinstance(cov, Dense):
-            M = cov.sensitivity(a, u, by_variance)
-            return gamma_slopes(kernel, self.X, self.X, cov.Sigma, M)
-        return cov.slopes(a, u, by_variance)
+        """Return the derivatives of the objective by every ln gamma."""
+        out = np.zeros(self.hyper.n_gammas)
+        if not out.size:
+            return out
+        if isinstance(cov, LowRank):
+            return cov.slopes(posterior.a, posterior.u, posterior.by_row[2])
+        for rows, columns, G in cov.sensitivity(posterior.a, posterior.u):
+            A, B = take(self.X, rows), take(self.X, columns)
+            out += gamma_slopes(kernel, A, B, cov.Sigma[rows, columns], G)
+        return out
 
 
 def _are_rows(basis: Any) -> TypeGuard[np.ndarray | CSR]:
@@ -464,15 +488,15 @@ def basis_size(basis: Basis | None, n: int) -> int:
         return n
     if isinstance(basis, np.ndarray | CSR):
         return len(basis)
-    if isinstance(basis, Choice):
+    if isinstance(basis, BasisRule):
         return min(n, basis.m)
     return min(n, basis if isinstance(basis, int) else max(1, round(basis * n)))
 
 
-def _check_memory(n: int, m: int, keeps: bool, cache_mb: float) -> None:
-    """Raise MemoryError if n rows on a basis of m need more than there is.
+def _check_memory(n: int, m: int, stores_best: bool, cache_mb: float) -> None:
+    """Raise MemoryError if n rows on a basis of m need more memory than there is.
 
-    One model is kept beside the next if it `keeps` it.
+    With `stores_best`, one model is stored in addition to the current one.
     """
 
     def on_basis(m: int) -> float:
@@ -481,7 +505,7 @@ def _check_memory(n: int, m: int, keeps: bool, cache_mb: float) -> None:
     what = f"{n} rows on a basis of {m}" if m < n else f"{n} rows"
     check_memory(
         "fit_gpor",
-        on_basis(m) if m < n else 8 * n * (_DENSE + keeps) * n,
+        on_basis(m) if m < n else 8 * n * (_DENSE + stores_best) * n,
         what,
         ": pass basis=m to fit a low-rank model of m rows, which needs "
         f"{in_gib(on_basis(500))} for m = 500",
@@ -496,9 +520,9 @@ def maximize(
     max_iter: int,
     monitor: Monitor,
 ) -> tuple[Minimum, int]:
-    """Return the best end of the searches, and the number of evaluations.
+    """Return the best minimum of the searches, and the number of evaluations.
 
-    Searches begin at the start and at `n_restarts` random points.
+    One search begins at the start, and `n_restarts` more at random points.
     """
     best: Minimum | None = None
     n_eval = 0
@@ -509,12 +533,14 @@ def maximize(
             with monitor.numbered("search", i, 1 + n_restarts):
                 found = _search(evidence, theta, tol, max_iter, monitor)
         except NotFiniteError:
+            with np.errstate(all="ignore"):
+                evidence.infer(theta)  # which raises the error that is the reason
             raise ValueError(
                 "the evidence is beyond the range of double where the search begins: "
                 "bring X (or its kernel values) and sample_weight nearer to 1"
             ) from None
         n_eval += found.n_eval
-        # The first of equal ends, which does not depend on rounding of the later ones.
+        # The first of equal minima.
         if best is None or found.value < best.value:
             best = found
     assert best is not None
@@ -524,22 +550,25 @@ def maximize(
 def _search(
     evidence: Evidence, theta: np.ndarray, tol: float, max_iter: int, monitor: Monitor
 ) -> Minimum:
-    """Return the end of one search, which searches on samples of the rows precede.
+    """Return the minimum that one search finds, by way of samples of the rows.
 
-    The optimum of a sample is about a standard error of its own from that of all rows,
-    and the Hessian grows with the rows. So most of the steps, and those that find out
-    the curvature, are taken where an evaluation costs little.
+    The optimum of a sample is about one of its standard errors away from that of all
+    rows, and the Hessian is proportional to the number of rows. So most steps, and
+    those that learn the curvature, are taken where an evaluation costs little.
 
-    Slopes grow with the rows, of which there may be very many on a basis: a slope of
-    `tol` nats then asks for more digits of theta than change the evidence. Searches
-    that know the curvature of a sample therefore end by what a step is to gain.
+    Slopes grow with the number of rows, which may be large on a basis: a slope of `tol`
+    nats then asks for more digits of theta than change the evidence. So does the
+    largest of many slopes, those of an ARD kernel. In both cases, searches that know
+    the curvature of a sample therefore end by their expected gain. On all rows, without
+    a basis, the curvature of the sample predicts too small a gain (25 times with EP on
+    car); there they take a step per entry of theta before.
     """
 
     def minus(theta: np.ndarray, of: Evidence) -> tuple[float, np.ndarray]:
         value, slopes = of.minus(theta)
-        # Sweeps are in vain where the next step changes far more than they do.
+        # Precise sweeps are in vain where the next step changes far more than they do.
         steepest = float(np.abs(slopes).max(initial=0.0))
-        of.tol = min(LOOSE, max(TOL, _PRECISE * steepest))  # of NaN, TOL
+        of.tol = min(LOOSE, max(TOL, _PRECISE * steepest))  # TOL for NaN
         return value, slopes
 
     curvature: Curvature | DenseCurvature = Curvature(theta.size)
@@ -547,22 +576,27 @@ def _search(
         curvature = DenseCurvature(theta.size)
 
     def search(of: Evidence, theta: np.ndarray, tol: float, steps: int) -> Minimum:
+        by_gain = None
+        if curvature.count and evidence.n_basis:
+            by_gain = 0
+        elif curvature.count and of is evidence and theta.size > _MANY:
+            by_gain = theta.size
         return minimize(
             partial(minus, of=of), theta, tol=tol, max_iter=max_iter,
             monitor=monitor.after(steps), max_step=MAX_STEP, curvature=curvature,
-            by_gain=bool(evidence.n_basis and curvature.count),
+            by_gain=by_gain,
         )  # fmt: skip
 
     steps = 0
-    # Each search on its own, so that its end does not depend on the searches before it.
+    # So that the result of a search does not depend on the searches before it.
     evidence.state = None
-    for part, following in pairwise(evidence.levels()):
-        part.tol = following.tol = LOOSE  # a start is no optimum of these rows
+    for part, following in pairwise(evidence.with_samples()):
+        part.tol = following.tol = LOOSE  # the start is far from the optimum
         with monitor.stage(f"{part.rows.size} rows"):
             found = search(part, theta, max(tol, _COARSE), steps)
         theta, steps = found.x, steps + found.n_iter
         following.state = part.state_for(following)
-        if isinstance(curvature, DenseCurvature) and part.measures_for(following):
+        if isinstance(curvature, DenseCurvature) and part.affords_hessian(following):
             with suppress(OutOfTime):
                 curvature.measure(partial(minus, of=part), theta, found.gradient)
         curvature.scale(part.rows.size / following.rows.size)
@@ -570,9 +604,8 @@ def _search(
 
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
-    """Return c, the root of the mean of k(x, x)."""
+    """Return c, the root of the weighted mean of k(x, x)."""
     diagonal = map_rows(partial(diagonal_of, kernel), X)
-    # A row of weight w counts as w rows, here as everywhere.
     mean = float(np.average(diagonal, weights=weight))
     if not mean > 0:
         raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
@@ -604,7 +637,7 @@ def _kernel_family(
         map_rows(squared_norms, X)  # bounds the averages
         mean, variance = column_moments(problem)
         size = 2 * variance if kernel == "ard" else variance + mean**2
-        # a constant feature, or one of zeros, has no scale and does no harm
+        # A constant feature has no scale, and does not change the kernel.
         size = np.where(size > np.maximum(1e-12 * mean**2, _NO_SIZE), size, 1.0)
         make = kernels.ARD if kernel == "ard" else kernels.LinearARD
         return KernelFamily(make, 1 / (X.shape[1] * size), None)

@@ -1,4 +1,4 @@
-"""Functions that fit Gaussian processes; the package states the problem."""
+"""The model and the fit of GPOR; the docstring of the package states the problem."""
 
 from __future__ import annotations  # numpy.random is slow to import
 
@@ -56,11 +56,11 @@ from ..kernels.functions import compares_units, is_precomputed, takes_missing
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from .covariance import ReadAgainError
 from .evidence import Basis as FitcBasis
-from .evidence import Choice, Evidence, Settings, basis_size, maximize
+from .evidence import BasisRule, Evidence, Settings, basis_size, maximize
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time
-_SAMPLE = 8000  # rows of a source, at least, among which a basis is chosen
+_SAMPLE = 8000  # least number of candidates for a basis by pivoted Cholesky
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -160,7 +160,7 @@ class GporModel(ThresholdModel):
                 mean[rows] = K @ self.coef
                 explained = matmul(K, self.root.T)
                 known[rows] = np.einsum("ij,ij->i", explained, explained)
-        # rounding, where the training rows determine f
+        # Rounding may leave a negative number where the training rows determine f.
         var = np.maximum(prior - finite_scores(known), 1e-15 * prior)
         return finite_scores(mean), var
 
@@ -413,8 +413,9 @@ def fit_gpor(
         in nats. Because theta holds logs, 1e-3 is far below the statistical uncertainty
         of the hyperparameters. On a basis, a search that began on samples (`max_iter`)
         ends instead when a further quasi-Newton step is expected to gain no more than
-        `tol` nats. A gain of 1e-3 corresponds to about a twentieth of the standard
-        errors of the hyperparameters.
+        `tol` nats. So does one of more than 10 hyperparameters, after as many steps. A
+        gain of 1e-3 corresponds to about a twentieth of the standard errors of the
+        hyperparameters.
     max_iter : int, default 200
         Limit on the number of quasi-Newton steps. It applies separately to the search
         on all rows and to those on samples, with which fits of many rows begin: samples
@@ -511,31 +512,31 @@ def fit_gpor(
             "kernel must not be 'precomputed' where X is read in chunks: pass "
             "features and the name of a kernel"
         )
-    choice = None if basis is None else _read(basis, prepared.problem, kernel)
-    # With a grace: an inference that is nearly done is worth more than its start.
+    choice = None if basis is None else _read_basis(basis, prepared.problem, kernel)
+    # The grace period lets an inference end that is nearly done.
     late = None if max_time is None else partial(prepared.monitor.late, Monitor.GRACE)
     settings = Settings(
         kernel, inference, objective, prior, start, prepared.n_threads, late, cache_mb
     )
 
-    def fit(part: Problem, among: FitcBasis | None, n_restarts: int) -> GporModel:
-        part = _measured(part, among)
-        with closing(Evidence(part, among, settings)) as evidence:
+    def fit(part: Problem, basis: FitcBasis | None, n_restarts: int) -> GporModel:
+        part = _prepared_for(part, basis)
+        with closing(Evidence(part, basis, settings)) as evidence:
             search = n_restarts, prepared.rng, tol, max_iter, prepared.monitor
             found, n_iter = maximize(evidence, *search) if optimize else (None, 1)
             return _model(evidence, found, n_iter, replace(prepared, problem=part))
 
-    with prepared.monitor as monitor, closing(prepared.problem), _read_again():
+    with prepared.monitor as monitor, closing(prepared.problem), _source_errors():
         if isinstance(choice, BasisChoice) and choice.way == "auto":
             seed = int(prepared.rng.integers(2**31))
 
-            def on(part: Problem, tried: BasisChoice) -> GporModel:
-                # Without restarts: trial models are compared with each other alone.
-                return fit(part, _drawn(tried, np.random.default_rng(seed)), 0)
+            def fit_on(part: Problem, tried: BasisChoice) -> GporModel:
+                # Without restarts: trial models are only compared with each other.
+                return fit(part, _rule_of(tried, np.random.default_rng(seed)), 0)
 
-            choice = enough_rows(prepared.problem, cast(Kernel, kernel), on, seed)
+            choice = enough_rows(prepared.problem, cast(Kernel, kernel), fit_on, seed)
         if isinstance(choice, BasisChoice):
-            choice = _drawn(choice, prepared.rng)
+            choice = _rule_of(choice, prepared.rng)
         model = fit(prepared.problem, choice, n_restarts)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_gpor")
@@ -552,8 +553,8 @@ def _check_inference(inference: Any, objective: Any) -> None:
         )
 
 
-def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
-    """Return a checked basis: one of `Evidence`, or rows that are to be drawn."""
+def _read_basis(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
+    """Return the checked argument `basis`, either rows or a way to draw them."""
     n, d = problem.n_samples, problem.n_features
     positive = int(np.count_nonzero(problem.weight > 0))
     choice = read_choice(basis, n, d, share_of=positive)
@@ -567,14 +568,14 @@ def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
         return choice
     if by_number:
         return choice.m
-    return Choice(min(choice.m, positive), partial(_pivots, choice.m))
+    return BasisRule(min(choice.m, positive), partial(_pivots, choice.m))
 
 
-def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
-    """Return the problem as the evidence reads it.
+def _prepared_for(problem: Problem, basis: FitcBasis | None) -> Problem:
+    """Return a problem whose rows `Evidence` can read.
 
-    Rows in chunks come with the moments of their columns; if all rows are the basis,
-    they are read into memory.
+    For rows in chunks the moments of the columns are computed or, if all rows are the
+    basis, the rows are read into memory.
     """
     if not isinstance(problem, ChunkedProblem):
         return problem
@@ -585,8 +586,8 @@ def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
 
 
 @contextmanager
-def _read_again() -> Iterator[None]:
-    """Report an error of a source in a later pass as one of the fit."""
+def _source_errors() -> Iterator[None]:
+    """Raise the error of a source in place of the `ReadAgainError` that wraps it."""
     try:
         yield
     except ReadAgainError as caught:
@@ -596,35 +597,35 @@ def _read_again() -> Iterator[None]:
 def _pivots(
     m: int, kernel: Kernel, X: Any, rank: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Choose m rows by pivoted Cholesky among some that are drawn from one seed."""
+    """Choose m rows by pivoted Cholesky among candidates that are drawn at random."""
     rng = np.random.default_rng(0)
-    # Pivots among a sample: among all rows each would cost a pass over them.
+    # Among all rows, each pivot would cost a pass over them.
     numbers = drawn(np.arange(rank.size), rank, max(_SAMPLE, 10 * m), rng)
     S = take(X, numbers)
     tile = on_itself(kernel, S, 1).tile
     return np.asarray(numbers[pivoted_cholesky(diagonal_of(kernel, S), tile, m)[1]])
 
 
-def _drawn(choice: BasisChoice, rng: np.random.Generator) -> Choice:
-    """Rows that are drawn, as `Evidence` has them."""
+def _rule_of(choice: BasisChoice, rng: np.random.Generator) -> BasisRule:
+    """Return the rule that draws basis rows as `choice` says."""
 
-    def numbers_of(
+    def select(
         kernel: Kernel, X: Any, rank: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
         return chosen_rows(choice, kernel, partial(take, X), rank, weight, rng)[0]
 
-    return Choice(choice.m, numbers_of)
+    return BasisRule(choice.m, select)
 
 
 def _model(
     evidence: Evidence, found: Minimum | None, n_iter: int, prepared: Prepared
 ) -> GporModel:
-    """Return the model at the end of a search, or where one would begin."""
+    """Return the model at the minimum `found`, or at the start without a search."""
     problem = prepared.problem
     theta = evidence.hyper.begin if found is None else found.x
     monitor = prepared.monitor
     with monitor.stage("the model"):
-        made, late = evidence.make(theta)
+        made, late = evidence.model_fields(theta)
     posterior, like = made.posterior, made.like
     thresholds = around_ranks(
         like.b, np.flatnonzero(problem.present), problem.n_classes

@@ -1,9 +1,9 @@
-"""theta: its layout, its prior, and where searches begin.
+"""Hyperparameters theta: their layout, prior, and starting points of searches.
 
-    theta = (ln gamma [one, or one a feature], ln sigma, b_1, ln Delta_2, ...)
+    theta = (ln gamma [one, or one per feature], ln sigma, b_1, ln Delta_2, ...)
 
-over the ranks that have rows, with sigma, b_1 and Delta in units of c, the root of the
-mean variance of f.
+The thresholds are those between ranks that have rows. sigma, b_1 and Delta are in units
+of c, the root of the mean prior variance of f.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -16,8 +16,8 @@ import numpy as np
 
 from .._input.checks import as_real_array, check_factor, check_positive, listed, shown
 
-_FARTHEST = 1e20  # from c, for noise and thresholds at a start
-_LEARNED = ("gamma", "noise", "gap")  # what a prior may be put on
+_FARTHEST = 1e20  # largest ratio of c and the noise or a threshold at a start
+_LEARNED = ("gamma", "noise", "gap")  # hyperparameters that may have a prior
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,12 +54,13 @@ class Hyperparameters:
         prior: Any,
         start: Any,
     ) -> Self:
-        """Make the hyperparameters from gammas and the arguments of `fit_gpor`.
+        """Return the hyperparameters for the arguments of `fit_gpor`.
 
-        `present` numbers the ranks that have rows. Raises ValueError or TypeError for a
-        prior or start that is not as documented there.
+        `gamma` holds the gammas of the default start, `present` the numbers of the
+        ranks that have rows. Raises ValueError or TypeError for an invalid prior or
+        start.
         """
-        # The thresholds then begin about two standard deviations of f wide in all.
+        # The default thresholds span about two standard deviations of f in all.
         gap = np.log(2 / present.size)
         median = {"gamma": np.log(gamma), "noise": 0.0, "first": -1.0, "gap": gap}
         weak = {"gamma": 2.0, "noise": 0.5, "first": 0.5, "gap": 2.0}
@@ -96,14 +97,14 @@ class Hyperparameters:
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the log density of theta, up to a constant, and its slopes."""
-        # An infinite spread gives 0: no prior, without a case of its own.
+        # An entry without a prior has an infinite spread, which gives 0.
         offset = (theta - self.centre) / self.spread
         return 0.5 * float(offset @ offset), offset / self.spread
 
     def starts(self, n_restarts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-        """Yield the starting points of the searches, drawn one after the other."""
+        """Yield the starting points of the searches: `begin`, and draws from `weak`."""
         mean, sd = self.weak
-        # The first search does not depend on the generator: restarts only add to it.
+        # The first search does not depend on the generator, so restarts only add to it.
         yield self.begin
         for _ in range(n_restarts):
             yield mean + sd * rng.standard_normal(mean.size)
@@ -112,7 +113,7 @@ class Hyperparameters:
         return np.asarray(np.exp(theta[: self.n_gammas]))
 
     def of_likelihood(self, theta: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """Return sigma, b_1 and the widths of all ranks, inf for the outer two."""
+        """Return sigma, b_1 and the (r,) widths of the ranks, inf for the outer two."""
         noise, first, *gaps = theta[self.n_gammas :]
         inner = self.c * np.exp(gaps)
         width = np.concatenate([[np.inf], inner, [np.inf]])
@@ -145,9 +146,9 @@ def _checked_prior(
 
 
 def _relative(name: str, value: Any, c: float) -> float:
-    """Return a positive number in units of c, of a size that 1 resolves."""
+    """Return a positive number in units of c, after a check of its size."""
     ratio = check_positive(name, value) / c
-    # Beyond that, sums with 1 lose the number in rounding, and its slope is 0.
+    # Numbers beyond that vanish in sums with numbers near 1: their derivatives are 0.
     if not 1 / _FARTHEST <= ratio <= _FARTHEST:
         raise ValueError(
             f"{name} must be within a factor of {_FARTHEST:g} of {c:.3g}, the "
@@ -195,7 +196,7 @@ def _checked_start(
 
 
 def _checked_thresholds(value: Any, present: np.ndarray, n_classes: int) -> np.ndarray:
-    """Validate thresholds, and return those between ranks that have rows."""
+    """Validate (r - 1,) thresholds, and return those between ranks that have rows."""
     b = as_real_array(value, "start['thresholds']", (n_classes - 1,))
     first: np.ndarray = b[present[:-1]]
     last = b[present[1:] - 1]

@@ -2,16 +2,17 @@
 
     S(f) = sum_i w_i l(y_i, f_i) + 1/2 f'Sigma^-1 f                                  (9)
 
-is convex; with f = Sigma a its minimum has a_i = -w_i dl/df_i =: w_i g_i. Newton's
-direction is d = (I + W Sigma)^-1 (w g - a), W_i = w_i d2l/df_i2. One factorisation at W
-serves as long as it brings the residual w g - a down tenfold a step: nearby, W hardly
-changes, and a step costs n^2 in place of n^3.
+is convex. With f = Sigma a, its minimum has a_i = -w_i dl/df_i =: w_i g_i. Newton's
+direction is d = (I + W Sigma)^-1 (w g - a), W_i = w_i d2l/df_i2. A factorisation is
+used again as long as every step reduces the residual w g - a tenfold: near the minimum
+W hardly changes, and a step then costs n^2 instead of n^3.
 
     -ln P(D) = S(f) + 1/2 ln |I + Sigma W|                                          (21)
 
-Its gradient, Appendix A, is that of (21) with f held still, and by the mode f: with
-s = d(21)/df = 1/2 A_ii dW_ii/df_i, A = (Sigma^-1 + W)^-1, and u = -(I + W Sigma)^-1 s,
-moving Sigma moves f by (I + Sigma W)^-1 dSigma a, and (21) by -u'dSigma a.
+Its gradient, Appendix A, has two parts: that of (21) at a fixed f, and that through
+the mode f. For the second, let s = d(21)/df = 1/2 A_ii dW_ii/df_i with
+A = (Sigma^-1 + W)^-1, and u = -(I + W Sigma)^-1 s. A change dSigma moves f by
+(I + Sigma W)^-1 dSigma a, and (21) by -u'dSigma a.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from .._watch.monitor import OutOfTime, never
 from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
 
-_TOL = 1e-12  # of the residual, in units of its largest term or 1
-_USABLE = 1e-6  # the same: with more left, the mode was not found
+_TOL = 1e-12  # residual at which the search ends, in units of its largest term or 1
+_USABLE = 1e-6  # residual up to which the mode counts as found, in the same units
 _MAX_ITER = 500
 _FALL = 1e-4  # Armijo's constant
-_KEEP = 0.1  # what a kept factor must leave of the residual
+_KEEP = 0.1  # share of the residual that a step with an old factor may leave
 _LEAST_STEP = 1e-10
 
 
@@ -48,23 +49,22 @@ def laplace(
     cov : Dense or LowRank
     like : Likelihood
     state : (n,) array, optional
-        `a` from which to start.
+        `a` at which the search for the mode starts. Default: zeros.
     late : callable
-        Ends the search for the mode when it returns True.
+        The search ends when it returns True.
     """
     start = np.zeros(like.weight.size) if state is None else state
     mode, n_iter = _find_mode(cov, like, start, late)
-    # Another theta may have left a far away: zeros are always near enough.
+    # A state of another theta may be so far off that f is all rounding. From zeros the
+    # search always succeeds.
     if mode.violation > _USABLE and state is not None and not late():
-        return laplace(
-            cov, like, None, late=late
-        )  # a start so far off that f is all rounding
+        return laplace(cov, like, None, late=late)
     return _posterior(cov, like, mode, n_iter)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Iterate:
-    """f = Sigma a, and (9) there.
+    """Point f = Sigma a of the search for the mode, and (9) there.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class _Iterate:
     residual : (n,) array
         w g - a, which is 0 at the mode.
     W : (n,) array
-        Weighted curvatures downwards of the log likelihoods.
+        Minus the second derivatives of the weighted log likelihoods.
     violation : float
         The largest entry of the residual, in units of the largest of w g or 1.
     """
@@ -107,9 +107,9 @@ def _find_mode(
 ) -> tuple[_Iterate, int]:
     """Return the minimum of (9), and the number of Newton steps.
 
-    Steps move f along with a, and leave it some rounding. So f is recomputed when they
-    end, and they go on from there until that shows no residual, or not half of the
-    last one.
+    Newton steps update f along with a, so rounding errors add up in f. When the steps
+    end, f is recomputed from a, and they continue from there until the residual after
+    recomputing is within tolerance, or has not halved since the last time.
     """
     f, left, n_iter = cov.matvec(a), np.inf, 0
     while True:
@@ -121,8 +121,7 @@ def _find_mode(
             except OutOfTime:
                 return there, n_iter
             there = _Iterate.at(like, a, f)
-        # The residual after recomputing f is the true one; it cannot fall below
-        # rounding.
+        # This residual is the true one, which cannot fall below rounding.
         if not settled or there.violation <= _TOL or there.violation > left / 2:
             return there, n_iter
         left = there.violation
@@ -136,11 +135,10 @@ def _newton(
     max_steps: int,
     late: Callable[[], bool],
 ) -> tuple[_Iterate, int, bool]:
-    """Return (last iterate, steps, whether they ended because there is nothing to
-    gain).
+    """Return the last iterate, the number of steps, and whether no step can gain more.
 
-    There is nothing to gain where the residual is within tolerance, or where a step
-    with a fresh factor promised less than the rounding of S and did not halve it.
+    That is the case if the residual is within tolerance, or if a step with a new factor
+    promised to lower S by less than its rounding error, and did not halve the residual.
     """
     here = _Iterate.at(like, a, f)
     last, promised, fresh = 0.0, np.inf, True
@@ -152,15 +150,15 @@ def _newton(
             return here, steps, True
         if late():
             return here, steps, False
-        # A factor costs n^3 / 3, a solution n^2: an old factor serves while it leaves a
-        # tenth of the residual or less.
+        # A factor costs n^3 / 3, a solution n^2. The old factor is used as long as the
+        # last step reduced the residual tenfold.
         fresh = here.violation > _KEEP * last
         try:
             d, Sigma_d = cov.solve(here.residual, here.W if fresh else None)
         except OutOfTime:
             return here, steps, False
         last = here.violation
-        # The decrease of S that Newton's model has, twice.
+        # Twice the decrease of S that Newton's quadratic model predicts.
         promised = float(here.residual @ Sigma_d)
         there = _line_search(like, here, d, Sigma_d, promised)
         if there is None:
@@ -172,8 +170,10 @@ def _newton(
 def _line_search(
     like: Likelihood, here: _Iterate, d: np.ndarray, Sigma_d: np.ndarray, slope: float
 ) -> _Iterate | None:
-    """Return the first of the steps 1, 1/2, 1/4 .. along d by which S falls enough, or
-    by no more than rounding where that is all it could; -slope is its slope along d.
+    """Return the first of the steps 1, 1/2, 1/4 .. along d by Armijo's rule.
+
+    -slope is the slope of S along d. Where it is below rounding, a step is also taken
+    if S does not rise by more than rounding. None if no step qualifies.
     """
     size = 1.0
     # S is convex: a short enough step along a descent direction always falls.
@@ -190,15 +190,15 @@ def _line_search(
 def _posterior(
     cov: Covariance, like: Likelihood, mode: _Iterate, n_iter: int
 ) -> Posterior:
+    """Return the posterior at the mode, with the derivatives of (21)."""
     n, violation = mode.a.size, np.inf
     u, by_row = np.zeros(n), np.zeros((3, n))
     try:
-        half = cov.posterior(mode.residual, mode.W)[2]
-        half *= -0.5 * like.weight
+        half = -0.5 * like.weight * cov.variances(mode.W)
         for rows, part in like.parts():
             u[rows] = half[rows] * part.derivatives(mode.f[rows])[4]
         u, Sigma_u = cov.solve(u)
-    except OutOfTime:  # the mean is all that is known
+    except OutOfTime:  # only the mean is known
         u[:] = 0
     else:
         violation = mode.violation

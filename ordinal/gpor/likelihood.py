@@ -1,8 +1,8 @@
-"""The ordinal probit likelihood of the training rows, and a posterior made with it.
+"""Ordinal probit likelihood of the training rows, and approximate posteriors.
 
-The kernels' docstring (`_solvers/_ordinal_probit.pyx`) has the formulas.
-Hyperparameters of the likelihood are ln sigma, b_1 and ln Delta_2 .. ln Delta_{r-1}; r
-counts the ranks that have rows.
+The formulas are in the docstring of `_solvers/_ordinal_probit.pyx`. The hyperparameters
+of the likelihood are ln sigma, b_1 and ln Delta_2 .. ln Delta_{r-1}, where r counts the
+ranks that have rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,26 +14,26 @@ import numpy as np
 from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
 
-ROWS = 8192  # of a part
+ROWS = 8192  # rows of a part, whose derivatives are computed at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Likelihood:
-    """log P(y | f) of rows with ranks, weights, and a noise variance each.
+    """Likelihood P(y | f) of rows with ranks, weights and a noise variance per row.
 
     Attributes
     ----------
     rank : (n,) int32, 0..r-1
     weight : (n,) array > 0
-        Row i counts as so many rows with one latent value.
+        A row of weight w stands for w rows with the same latent value.
     noise : float
         sigma.
     first : float
         b_1.
     width : (r,) array
-        Delta of every rank, inf for the outer two.
-    rest : (n,) array
-        Variance of a row besides sigma^2.
+        Width Delta of the interval of every rank; inf for the outer two.
+    extra_variance : (n,) array
+        Noise variance of each row in addition to sigma^2 (`LowRank`).
     n_threads : int
     """
 
@@ -42,7 +42,7 @@ class Likelihood:
     noise: float
     first: float
     width: np.ndarray
-    rest: np.ndarray
+    extra_variance: np.ndarray
     n_threads: int
 
     @property
@@ -53,20 +53,21 @@ class Likelihood:
     @property
     def v(self) -> np.ndarray:
         """Return the (n,) noise variances."""
-        return self.noise**2 + self.rest
+        return self.noise**2 + self.extra_variance
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        """Yield the likelihood of some rows at a time, to save memory."""
+        """Yield slices of rows and their likelihoods, which bounds temporary memory."""
         for rows in strips(self.rank.size, ROWS):
-            rank, weight, rest = self.rank[rows], self.weight[rows], self.rest[rows]
-            yield rows, replace(self, rank=rank, weight=weight, rest=rest)
+            rank, weight = self.rank[rows], self.weight[rows]
+            extra = self.extra_variance[rows]
+            yield rows, replace(self, rank=rank, weight=weight, extra_variance=extra)
 
     def loss(self, f: np.ndarray) -> np.ndarray:
-        """Return (3, n): log P, its slope by f, and its curvature downwards."""
+        """Return log P and its first and minus its second derivative by f, (3, n)."""
         return self._call(_ordinal_probit.loss, f, np.empty((3, f.size)))
 
     def derivatives(self, f: np.ndarray) -> np.ndarray:
-        """Return (7, n): what `_ordinal_probit.derivatives` says."""
+        """Return the derivatives listed at `_ordinal_probit.derivatives`, (7, n)."""
         return self._call(_ordinal_probit.derivatives, f, np.empty((7, f.size)))
 
     def _call(
@@ -76,13 +77,15 @@ class Likelihood:
         return out
 
     def slopes(self, by_row: np.ndarray) -> np.ndarray:
-        """Slopes by (ln sigma, b_1, ln Delta_2 ..) of what changes by `by_row` (3, n):
-        as all thresholds of a row move, as its upper one alone, as its variance.
+        """Return the derivatives by (ln sigma, b_1, ln Delta_2 ..) of a sum over rows.
+
+        `by_row` (3, n) holds the derivatives of each summand by a shift of all
+        thresholds, by the upper threshold of its rank, and by its noise variance.
         """
         r = self.width.size
         shift = np.bincount(self.rank, by_row[0], minlength=r)
         upper = np.bincount(self.rank, by_row[1], minlength=r)
-        above = np.cumsum(shift[::-1])[::-1]  # of the ranks from here on
+        above = np.cumsum(shift[::-1])[::-1]  # sums over the ranks from k on
         by_noise = 2 * self.noise**2 * by_row[2].sum()
         by_width = self.width[1:-1] * (above[2:] + upper[1:-1])
         return np.concatenate([[by_noise, above[0]], by_width])
@@ -90,24 +93,25 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """A Gaussian approximation of the posterior of f, and what its evidence rests on.
+    """Gaussian approximation of the posterior of f, with the parts of its gradient.
 
     Attributes
     ----------
     objective : float
-        The log evidence, or the bound asked for.
+        Log evidence, or the variational bound.
     a : (n,) array
         Sigma^-1 times the posterior mean.
     u : (n,) array
-        The objective changes by 1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a.
+        A change dSigma of the covariance changes the objective by 1/2 a'dSigma a -
+        1/2 tr(R dSigma) + u'dSigma a.
     by_row : (3, n) array
-        How it changes with the likelihood of each row, as `Likelihood.slopes` has it.
+        Derivatives of the objective that `Likelihood.slopes` takes.
     state : array
-        From which the next inference may start.
+        State from which the next inference may start.
     violation : float
-        What is left of the optimality or fixed-point condition.
+        Residual of the optimality or fixed-point condition.
     tol : float
-        What may be left of it.
+        Largest violation of a posterior that counts as converged.
     n_iter : int
     """
 

@@ -1,7 +1,7 @@
 """Kernels: small frozen callables, k(A, B) -> (len(A), len(B)) float64.
 
-Any callable of that form that is symmetric and positive semi-definite will do in their
-place. `Linear`, `Polynomial` and `RBF` also take CSR rows, `Pearson` takes NaN.
+Any callable of that form that is symmetric and positive semi-definite can replace them.
+`Linear`, `Polynomial` and `RBF` also accept CSR rows, `Pearson` accepts NaN.
 
 The modules of this package:
 

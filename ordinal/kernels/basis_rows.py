@@ -1,18 +1,20 @@
-"""Choice of the basis rows, and of their number.
+"""Choice of basis rows, and of their number.
 
-Three ways to choose so many rows, measured by `tools/bench/basis_ways.py` (what came of
-it is in docs/decisions.md):
+There are three ways to choose m rows. `tools/bench/basis_ways.py` compares them, and
+docs/decisions.md has the results.
 
-* "random": at random, of each rank its share. The default: no other way errs less.
-* "kmeans++": each next row with a probability in proportion to its squared distance, as
-  the kernel has it, from the nearest row that was taken. D. Arthur, S. Vassilvitskii,
-  "k-means++: the advantages of careful seeding", SODA 2007.
-* "cholesky": each next row in proportion to what those before it leave of k(x, x): a
-  randomly pivoted Cholesky factorisation. It leaves the least of the trace of the
-  kernel matrix for so many rows, and so is the way to choose by the part of it that may
-  be left. (Taking the row with the most left each time looks for outliers.)
+* "random": at random, stratified by rank. This is the default, because no other way has
+  lower errors.
+* "kmeans++": each row with a probability proportional to its squared distance, in the
+  feature space of the kernel, from the nearest row chosen before it. D. Arthur,
+  S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+* "cholesky": each row with a probability proportional to its residual, the part of
+  k(x, x) that the rows before it do not explain. This is a randomly pivoted Cholesky
+  factorisation. For a given m it leaves the least trace of the kernel matrix, so it
+  also chooses m by the share of the trace that may be left. (The row with the largest
+  residual, instead of a random one, is often an outlier.)
 
-The last two look at a sample of the rows.
+The last two choose from a sample of the rows.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ from . import Precomputed
 from .features import RowFeatures
 from .tiles import diagonal_of, on_itself
 
-PARTS = 16, 4  # which shares of the rows are fitted before all of them
+PARTS = 16, 4  # samples of n / 16 and n / 4 rows are fitted before all rows
 
 
 def stratified(rank: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return numbers of about `size` rows, increasing: of each rank its share, but one
-    at least, at random. Rows that are sorted by rank or otherwise are drawn as fairly.
+    """Return the increasing numbers of about `size` random rows, stratified by rank.
+
+    Every rank that has rows keeps at least one.
     """
     count = np.bincount(rank)
     wanted = np.maximum(1, np.rint(count * (size / rank.size))).astype(np.intp)
@@ -51,8 +54,8 @@ def sample_sizes(n: int, least: int) -> list[int]:
     return [n // part for part in PARTS if n // part >= least]
 
 
-_SAMPLE = 8000  # rows looked at for a part of the trace
-_PER_ROW = 10  # rows looked at for one that is chosen
+_SAMPLE = 8000  # candidates for a basis that is chosen by its share of the trace
+_PER_ROW = 10  # candidates per basis row
 
 
 def choose(
@@ -64,15 +67,15 @@ def choose(
     rng: np.random.Generator,
     n_threads: int = 1,
 ) -> RowFeatures:
-    """Return features on the rows that a choice means.
+    """Return features on the basis rows of a `BasisChoice`.
 
     Parameters
     ----------
     choice : BasisChoice
-        Any but "auto", whose m is found by `sufficient_size`.
+        Any way but "auto", whose m is found by `sufficient_size`.
     rows_of : callable
-        The rows of these numbers, increasing, as a matrix; it is called at most once.
-        Of a precomputed kernel those of its matrix.
+        Function of increasing row numbers that returns these rows as a matrix, for a
+        precomputed kernel those of its matrix. It is called at most once.
     rank, weight : (n,) arrays
         Rows of weight 0 are not chosen.
     """
@@ -94,10 +97,9 @@ def chosen_rows(
     rng: np.random.Generator,
     n_threads: int = 1,
 ) -> tuple[np.ndarray, Matrix]:
-    """Return the numbers of the rows that a choice means, and these rows.
+    """Return the numbers of the basis rows of a `BasisChoice`, and these rows.
 
-    Of a precomputed kernel the values among them.
-
+    For a precomputed kernel, the kernel values between them take the place of the rows.
     The arguments are those of `choose`.
     """
     if choice.way == "numbers":
@@ -117,9 +119,9 @@ def chosen_rows(
 def drawn(
     rows: np.ndarray, rank: np.ndarray, m: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the numbers of m of these rows, increasing, or of all if they are fewer:
-    evenly from the rows in the order of their ranks, otherwise random, so that every
-    rank has its share.
+    """Return m of the row numbers `rows` in increasing order, or all if m is larger.
+
+    They are drawn at random and stratified by rank.
     """
     m = min(m, rows.size)
     # Shuffled before a stable sort: random within ranks, and ranks in order.
@@ -131,27 +133,27 @@ def drawn(
 def sufficient_size(
     losses_at: Callable[[int], np.ndarray], least: int, most: int
 ) -> int:
-    """Find how many basis rows are enough.
+    """Return a sufficient number of basis rows.
 
-    Their number is doubled, starting from `least`, while that lowers the mean hold-out
-    loss by more than the standard error of the difference.
+    The number is doubled, starting from `least`, as long as this lowers the mean
+    hold-out loss by more than the standard error of the difference.
 
     Parameters
     ----------
     losses_at : callable
-        For a number of basis rows the loss of each row held out, (k,), k >= 2, always
-        of the same ones.
+        Function of the number of basis rows that returns the losses, (k,), of k >= 2
+        held-out rows, always of the same ones.
     least, most : int
-        The first number that is tried, and one that is not exceeded.
+        First number that is tried, and upper limit.
     """
     m = min(least, most)
     losses = losses_at(m)
-    # Doubling costs at most twice the last fit, whatever number is enough.
+    # The fits before the last one cost no more than that in all.
     while 2 * m <= most:
         check_cancelled()
         more = losses_at(2 * m)
         fall = losses - more
-        # Paired losses of the same rows: their difference has far less noise than each.
+        # The difference of paired losses has far less variance than the losses.
         if not fall.mean() > fall.std(ddof=1) / np.sqrt(fall.size):
             break
         m, losses = 2 * m, more
@@ -159,15 +161,14 @@ def sufficient_size(
 
 
 def _sample_size(choice: BasisChoice) -> int:
+    """Return the number of candidates from which the basis is chosen."""
     if choice.left is not None:
         return _SAMPLE
     return choice.m if choice.way == "random" else _PER_ROW * choice.m
 
 
 def _own_columns(kernel: Kernel, rows: Matrix, numbers: np.ndarray) -> Matrix:
-    """Return rows as they stand for themselves: those of a precomputed matrix without
-    the columns of others.
-    """
+    """Return the rows, restricted to their own columns if the kernel is precomputed."""
     return dense(rows)[:, numbers] if isinstance(kernel, Precomputed) else rows
 
 
@@ -178,25 +179,25 @@ def _pivots(
     rng: np.random.Generator,
     n_threads: int,
 ) -> np.ndarray:
-    """Choose pivots for a share of the trace, no more than leave that share."""
+    """Return the pivots for choice.m rows, or the fewest that leave `choice.left`."""
     diagonal, tile = diagonal_of(kernel, S), on_itself(kernel, S, n_threads).tile
     if choice.left is None:
         return pivoted_cholesky(diagonal, tile, choice.m, rng=rng)[1]
     L, pivots, _ = pivoted_cholesky(diagonal, tile, choice.left, rng=rng)
-    # Pivots come in blocks, which may overshoot the share.
+    # Pivots are chosen in blocks, so there may be more than needed.
     taken = np.cumsum(np.einsum("ij,ij->j", L, L))
     m = 1 + int(np.searchsorted(taken, (1 - choice.left) * diagonal.sum()))
     return pivots[:m]
 
 
 def _spread(kernel: Kernel, S: Matrix, m: int, rng: np.random.Generator) -> np.ndarray:
-    """Choose rows by k-means++ in the space of the kernel.
+    """Return the numbers of m rows chosen by k-means++ in the kernel's feature space.
 
-    There |x - x'|^2 is k(x, x) + k(x', x') - 2 k(x, x'). Fewer than m rows are returned
-    if all others equal some of them.
+    There |x - x'|^2 is k(x, x) + k(x', x') - 2 k(x, x'). The result has fewer than m
+    rows if all others are equal to one of them.
     """
     diagonal, values = diagonal_of(kernel, S), on_itself(kernel, S, 1)
-    away = np.full(len(S), np.inf)  # squared distance from the nearest that was taken
+    away = np.full(len(S), np.inf)  # squared distance from the nearest chosen row
     column = np.empty((len(S), 1))
     chosen = [int(rng.integers(len(S)))]
     while True:
@@ -204,7 +205,7 @@ def _spread(kernel: Kernel, S: Matrix, m: int, rng: np.random.Generator) -> np.n
         i = chosen[-1]
         values.tile(slice(0, len(S)), np.array([i]), column)
         np.minimum(away, diagonal + diagonal[i] - 2 * column[:, 0], out=away)
-        # Rounding of equal rows must not give a negative probability.
+        # Rounding may give equal rows a negative squared distance.
         np.maximum(away, 0, out=away)
         away[i] = 0
         if len(chosen) == m or not away.any():

@@ -12,10 +12,10 @@ elsewhere. A score is a sum over the rows of B:
 C. K. I. Williams, M. Seeger, "Using the Nystroem method to speed up kernel machines",
 NIPS 13, 2000.
 
-Features of very many rows are wanted in single precision: there kernel values are
-rounded to it once, and multiplied by L^-1 in it. As L^-1 may be some 3000 times as
-large as what it is applied to (`_LEFT`), they are off by up to 2e-4; in double by
-nothing that matters.
+Features of very many rows are computed in single precision: kernel values are rounded
+once, and multiplied by L^-1 in single precision. Because entries of L^-1 may be as
+large as 3000 (`_LEFT`), the error of a feature is up to 2e-4. In double precision it is
+negligible.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
-from .._numerics.cholesky import lower_inverse, pivoted_cholesky
+from .._numerics.cholesky import lower_inverse, pivoted_cholesky, times_upper
 from .._numerics.rows import dense, strips, take
 from . import ARD, RBF, Linear, LinearARD, Precomputed
 from .tiles import Evaluator, on_itself
 
-_LEFT = 1e-7  # of the trace of K(B, B): rows of B that add less are left out
-TILE = 1024  # of kernel values at a time: they and their products stay in the cache
-_COLUMNS = 128  # of L^-1 in one product, which leaves out most of its zeros
-_TINY = 1e-12  # of k(x, x) = 1: less counts for nothing in single precision
-_LARGEST = 1e15  # feature in single precision: sums over rows take fourth powers
+_LEFT = 1e-7  # share of the trace of K(B, B) that dependent rows of B may leave
+TILE = 1024  # rows per tile: kernel values and their products stay in the cache
+_COLUMNS = 128  # columns of L^-1 per product, which leaves out most of its zeros
+_TINY = 1e-12  # share of k(x, x) = 1 that single precision cannot resolve
+_LARGEST = 1e15  # largest feature in single precision: sums hold fourth powers
 
 
 class RowFeatures:
-    """(Z) for rows B. O(m (d + m)) a row.
+    """Features (Z) on basis rows B, which cost O(m (d + m)) per row.
 
     Parameters
     ----------
@@ -52,19 +52,19 @@ class RowFeatures:
     Attributes
     ----------
     m : int
-        How many features there are: those rows of B on which K depends by less than
-        1e-7 of its trace are left out.
+        Number of features. Rows of B are left out once the others explain all but 1e-7
+        of the trace of K(B, B).
     kept : (m,) array
-        The numbers of the others in B, in the order of the features.
+        Numbers in B of the rows that are not left out, in the order of the features.
     support : (m, d) matrix, or (m,) numbers for a Precomputed kernel
-        They themselves.
+        These rows.
     inverse : (m, m) array
         L^-1, lower triangular.
 
     Raises
     ------
     ValueError
-        The kernel is zero on all rows of B, or not finite.
+        If the kernel is zero on all rows of B, or not finite.
     """
 
     def __init__(
@@ -98,18 +98,17 @@ class RowFeatures:
         self._single = np.ascontiguousarray(single, np.float32)
 
     def single(self, X: Matrix, out: np.ndarray, padded: bool = True) -> np.ndarray:
-        """Fill out, (len(X), k) float32, with the first k features of the rows of X.
+        """Fill `out`, (len(X), k) float32, with the first k features of the rows of X.
 
-        With `padded`, the bytes of a row do not depend on others: every product has as
-        many rows. Without it, few rows take less time.
+        With `padded`, the bytes of a row do not depend on the other rows, because every
+        product has the same number of rows. Without it, few rows take less time.
         """
-        # BLAS chooses its kernel by the shape: the same shape gives the same rounding.
+        # BLAS chooses its algorithm by the shape: equal shapes give equal rounding.
         whole = len(X) // TILE * TILE if padded else len(X)
         if whole:
             self._fill(take(X, slice(0, whole)), out[:whole])
         if whole < len(X):
-            # The last rows are repeated up to a whole tile, and the rest is thrown
-            # away.
+            # The last rows are repeated to fill a tile, and the surplus is discarded.
             filled = np.empty((TILE, out.shape[1]), np.float32)
             self._fill(take(X, np.resize(np.arange(whole, len(X)), TILE)), filled)
             out[whole:] = filled[: len(X) - whole]
@@ -125,10 +124,7 @@ class RowFeatures:
             K = values.tile(rows, every, kernel[: rows.stop - rows.start], scratch)
             if self._of_one and K.min() < _TINY:
                 K[:] = _without_tiny(K)
-            for J in strips(m, _COLUMNS):
-                # The factor is triangular: half of the products are with zeros.
-                upper = self._single[: J.stop, J]
-                np.matmul(K[:, : J.stop], upper, out=out[rows, J])
+            times_upper(K, self._single, out[rows], _COLUMNS)
 
     @property
     def _of_one(self) -> bool:
@@ -142,17 +138,17 @@ class RowFeatures:
     def values(self, X: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """Return kernel values in double precision, (len(X), m).
 
-        Multiplied by `mixing`, they are the features; a product with them costs far
-        less than one with features made for it.
+        The features are their product with `mixing`. A product of the kernel values
+        with a vector costs far less than computing features for it.
         """
         values = self._values(X)
         out = np.empty((len(X), self.m)) if out is None else out
-        # inner products of the rows turn into the values in place
+        # The inner products of the rows are replaced by the values in place.
         return values.tile(slice(0, len(X)), slice(0, self.m), out, out.reshape(-1))
 
     @property
     def mixing(self) -> np.ndarray:
-        """Return the (m, m) upper triangular factor."""
+        """Return L^-T, the (m, m) upper triangular factor of the features."""
         return self.inverse.T
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
@@ -160,25 +156,19 @@ class RowFeatures:
         return np.asarray(self.inverse.T @ w)
 
     def interpolating(self, scores: np.ndarray) -> np.ndarray:
-        """Return the w with these scores on the rows of B, or unit vectors, (m,)."""
+        """Return the w (m,) whose scores on the rows of B are `scores`."""
         return np.asarray(self.inverse @ scores)
 
     def _values(self, X: Matrix) -> Evaluator:
         """Return the kernel values k(X, B)."""
-        kernel, B = self.kernel, self.support
-        if isinstance(X, CSR):
-            return Evaluator(kernel, X, B)
-        X = np.asarray(X, np.float64)
-        if isinstance(kernel, ARD):  # scaled once, not tile by tile
-            # |x - z|^2 with weights is the plain one of scaled columns.
-            root = np.sqrt(kernel.gamma)
-            return Evaluator(RBF(1.0), X * root, B * root)
-        return Evaluator(kernel, X, B)
+        X = X if isinstance(X, CSR) else np.asarray(X, np.float64)
+        return Evaluator(self.kernel, X, self.support)
 
 
 class ColumnFeatures:
-    """(Z) of a linear kernel where the basis is the d unit vectors: z(x) is x itself,
-    each column times the root of its gamma, and nothing is approximated.
+    """Features (Z) of a linear kernel on the d unit vectors, without approximation.
+
+    z(x) is x with each column multiplied by the root of its gamma.
 
     Parameters
     ----------
@@ -198,7 +188,7 @@ class ColumnFeatures:
             self._root = np.ones(d)
 
     def single(self, X: Matrix, out: np.ndarray, padded: bool = True) -> np.ndarray:
-        """Fill out, (len(X), k) float32, with the first k features of the rows of X."""
+        """Fill `out`, (len(X), k) float32, with the first k features of the rows."""
         first = slice(0, out.shape[1])
         for rows in strips(len(X), TILE):
             with np.errstate(over="ignore"):  # seen by the check
@@ -212,7 +202,7 @@ class ColumnFeatures:
     def values(self, X: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """Return the columns in double precision, (len(X), m).
 
-        Multiplied by `mixing`, they are the features.
+        The features are their product with `mixing`.
         """
         values = np.asarray(dense(X), np.float64)
         if out is None:
@@ -222,7 +212,7 @@ class ColumnFeatures:
 
     @property
     def mixing(self) -> np.ndarray:
-        """Return the (m, m) matrix."""
+        """Return the (m, m) diagonal matrix of the factors of the columns."""
         return np.diag(self._root)
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
@@ -230,7 +220,7 @@ class ColumnFeatures:
         return np.asarray((w.T / self._root).T)
 
     def interpolating(self, scores: np.ndarray) -> np.ndarray:
-        """Return the w with these scores on the rows of B, or unit vectors, (m,)."""
+        """Return the w (m,) whose scores on the unit vectors are `scores`."""
         return np.asarray((scores.T / self._root).T)
 
 
@@ -240,7 +230,7 @@ Features: TypeAlias = RowFeatures | ColumnFeatures
 def row_features(
     kernel: Kernel, X: Matrix, numbers: np.ndarray, n_threads: int = 1
 ) -> RowFeatures:
-    """Return features on these rows of X, or of a precomputed matrix X."""
+    """Return features on the rows `numbers` of X, or of a precomputed matrix X."""
     if isinstance(kernel, Precomputed):
         return RowFeatures(
             kernel, dense(take(X, numbers))[:, numbers], numbers, n_threads
@@ -249,14 +239,16 @@ def row_features(
 
 
 def _without_tiny(a: np.ndarray) -> np.ndarray:
-    """Replace by 0 the numbers that are so small that single precision does not hold
-    their products in full: processors take a hundred times as long for those.
+    """Replace numbers below `_TINY` by 0.
+
+    Their products would be subnormal in single precision, for which processors take a
+    hundred times as long.
     """
     return np.where(np.abs(a) < _TINY, a.dtype.type(0), a)
 
 
 def _checked(Z: np.ndarray) -> np.ndarray:
-    """Return features that sums in single precision can hold."""
+    """Return Z, or raise ValueError if sums of fourth powers of it could overflow."""
     if not max(float(Z.max(initial=0)), -float(Z.min(initial=0))) <= _LARGEST:
         raise ValueError(
             f"k(x, x) must be at most {_LARGEST**2:g} on a basis: scale the features "

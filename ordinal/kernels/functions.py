@@ -24,7 +24,7 @@ from .._numerics.rows import (
 )
 from .._solvers import _kernel_values
 
-_EXP, _POWER, _CHECK = 50, 2000, 50  # multiplications that take as long
+_EXP, _POWER, _CHECK = 50, 2000, 50  # cost per value, in multiplications
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class RBF(Immutable):
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         A, B = _rows(A), _rows(B)
-        aa, bb = squared_norms(A), squared_norms(B)  # which bound the products
+        aa, bb = squared_norms(A), squared_norms(B)  # finite, hence also the products
         out = inner_products(A, B)
         for rows in cancellable_slices(len(out), _EXP * out.shape[1]):
             _kernel_values.rbf(out[rows], aa[rows], bb, self.gamma, out[rows])
@@ -135,7 +135,7 @@ class ARD(Immutable):
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         root = np.sqrt(self.gamma)
-        return RBF(1.0)(_times_columns(A, root), _times_columns(B, root))
+        return RBF(1.0)(times_columns(A, root), times_columns(B, root))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +162,7 @@ class LinearARD(Immutable):
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         root = np.sqrt(self.gamma)
-        A, B = _times_columns(A, root), _times_columns(B, root)
+        A, B = times_columns(A, root), times_columns(B, root)
         return _finite(lambda: inner_products(A, B))
 
 
@@ -204,6 +204,7 @@ class Precomputed(Immutable):
 
 
 def _relevances(gamma: ArrayLike) -> np.ndarray:
+    """Return a read-only copy of gamma, (d,) > 0, or raise ValueError."""
     values = as_real_array(gamma, "gamma")
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"gamma must be a vector, got shape {values.shape}")
@@ -217,16 +218,16 @@ def _relevances(gamma: ArrayLike) -> np.ndarray:
 
 
 def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
-    """Return rows as a caller of a kernel gives them, checked."""
+    """Return the checked rows that a caller passed to a kernel."""
     if isinstance(A, CSR):
         return A
-    # of a model without support rows, or of a prediction of none
+    # A model may have no support rows, and a prediction no rows.
     return read_features(A, missing=missing, empty=True)
 
 
 def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
     """Return the computed values, or raise ValueError if they overflow."""
-    # the first two are seen by the check, and what is far away has the kernel 0
+    # Overflow is refused below, and underflow is right: far rows have the value 0.
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         K = values()
     for rows in cancellable_slices(len(K), _CHECK * K[:1].size):
@@ -235,9 +236,11 @@ def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
     return K
 
 
-def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
-    """Scale the columns of A, whose number is checked: broadcasting would hide a wrong
-    one.
+def times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
+    """Return A with its columns multiplied by `factor`, (d,).
+
+    Raises ValueError for another number of columns, which broadcasting may hide, and
+    TypeError for CSR rows.
     """
     A = read_features(A, empty=True)
     if isinstance(A, CSR):
@@ -252,7 +255,7 @@ def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
     return _finite(lambda: A * factor)
 
 
-LARGEST = 1e100  # value of a kernel: solvers take squares and products of it
+LARGEST = 1e100  # largest kernel value: solvers compute squares and products of values
 NAMED: dict[str, type] = {
     cls.__name__: cls
     for cls in (Linear, Polynomial, RBF, ARD, LinearARD, Pearson, Precomputed)
@@ -260,32 +263,32 @@ NAMED: dict[str, type] = {
 
 
 def takes_missing(kernel: object) -> bool:
-    """Return whether a kernel takes rows with NaN, entries that are not known."""
+    """Return whether a kernel accepts rows with missing values (NaN)."""
     return isinstance(kernel, Pearson)
 
 
 def is_precomputed(kernel: object) -> bool:
-    """Return whether the argument `kernel` says that X holds values of a kernel."""
+    """Return whether the argument `kernel` says that X holds kernel values."""
     by_name = isinstance(kernel, str) and kernel == "precomputed"
     return by_name or isinstance(kernel, Precomputed)
 
 
 def is_linear(kernel: object) -> bool:
-    """Return whether k(x, z) is a product of features, which are a basis themselves."""
+    """Return whether k(x, z) is an inner product of scaled columns of X."""
     return isinstance(kernel, Linear | LinearARD)
 
 
 def on_basis(basis: object, kernel: object) -> bool:
-    """Return whether a fit may use a basis, from arguments as they were given."""
+    """Return whether a fit uses a basis, given its arguments before any check."""
     linear = kernel == "linear" if isinstance(kernel, str) else is_linear(kernel)
     return basis is not None or linear
 
 
 def compares_units(kernel: object) -> bool:
-    """Return whether the kernel adds up features as they are, in whatever units.
+    """Return whether the kernel depends on the units of the features.
 
-    Kernels with a weight per feature bring their own scales, the Pearson kernel
-    compares rows, and what a function of the caller's does is not known.
+    Kernels with a weight per feature have their own scales, the Pearson kernel compares
+    the rows as profiles, and nothing is known of a callable of the user's.
     """
     if isinstance(kernel, str):
         return kernel in ("rbf", "linear", "polynomial")
@@ -293,7 +296,7 @@ def compares_units(kernel: object) -> bool:
 
 
 def check_values(K: np.ndarray, most: float = LARGEST) -> None:
-    """Raise ValueError unless all values of a kernel are finite and so small."""
+    """Raise ValueError unless all kernel values are finite and at most `most`."""
     if K.size == 0:
         return
     worst = max(float(K.max()), -float(K.min()))
@@ -305,7 +308,7 @@ def check_values(K: np.ndarray, most: float = LARGEST) -> None:
 
 
 def check_precomputed(K: Matrix) -> None:
-    """Raise ValueError unless K is square and symmetric."""
+    """Raise ValueError or TypeError unless K is dense, square and symmetric."""
     if isinstance(K, CSR):
         raise TypeError("X must be a dense matrix with kernel='precomputed'")
     if K.shape[0] != K.shape[1]:

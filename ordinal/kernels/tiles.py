@@ -1,6 +1,7 @@
-"""Values of a kernel for pairs of rows, tile by tile, and derivatives by ln gamma."""
+"""Kernel values of pairs of rows, tile by tile, and their derivatives by ln gamma."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from .functions import (
     Polynomial,
     Precomputed,
     check_values,
+    times_columns,
 )
 
-# Multiplications of a matrix of values below which one thread takes 5 ms, no longer
-# than another may wait for its processor on a busy machine; a value counts for so many
-# beside those of its inner product (tools/bench/busy.py)
+# Number of multiplications below which one thread computes a matrix of values in 5 ms,
+# which is how long a second thread may wait for a processor on a busy machine. A value
+# costs as much as _COST_OF_VALUE multiplications besides its inner product
+# (tools/bench/busy.py).
 _WORTH_A_THREAD, _COST_OF_VALUE = 200_000_000, 32
 
 _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
@@ -35,8 +38,11 @@ _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 def values_of(
     kernel: Kernel, A: Matrix, B: Matrix, most: float = LARGEST
 ) -> np.ndarray:
-    """Return kernel(A, B), checked, because NaN would end a solver at once."""
-    with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+    """Return kernel(A, B) after checks of its shape, type and values.
+
+    ValueError or TypeError is raised otherwise: a solver cannot continue with NaN.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # check_values refuses it
         K = np.asarray(kernel(A, B))
     if K.shape != (len(A), len(B)):
         raise ValueError(f"kernel returned shape {K.shape}, not {(len(A), len(B))}")
@@ -47,7 +53,7 @@ def values_of(
 
 
 def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
-    """Return k(x, x) for every row of X (or of a precomputed matrix)."""
+    """Return k(x, x) of every row of X, or of a precomputed matrix X, (n,)."""
     n = len(X)
     if isinstance(kernel, RBF | ARD):
         return np.ones(n)
@@ -64,22 +70,29 @@ def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
         raise TypeError(_NOT_CSR)
     else:
         out = np.empty(n)
-        for rows in strips(n, 64):  # a callable gives blocks; small ones waste little
+        for rows in strips(n, 64):  # a callable returns blocks: small ones waste little
             out[rows] = np.diagonal(values_of(kernel, X[rows], X[rows]))
     check_values(out)
     return out
 
 
 class Evaluator:
-    """k(A, B) in tiles, with what can be shared between tiles computed once.
+    """Kernel matrix k(A, B) in tiles; what tiles share is computed once.
 
     Parameters
     ----------
     kernel : callable
-    A, B : matrices of rows; for a Precomputed kernel A holds the values and B is
-        the array of the columns of A that stand for B's rows.
+    A, B : (n, d) and (m, d) matrices
+        For a Precomputed kernel, A holds the values, and B the numbers of its columns
+        that belong to the rows of B.
     products : Products, optional
-        Those of the rows of A, which is B, for an RBF kernel.
+        Inner products of the rows of A, which is B; only an RBF kernel uses them.
+
+    Attributes
+    ----------
+    shape : (n, m)
+    concurrent : bool
+        Whether several threads may compute tiles at the same time.
     """
 
     def __init__(
@@ -90,22 +103,22 @@ class Evaluator:
         n_threads: int = 1,
         products: "Products | None" = None,
     ):
-        if isinstance(kernel, Pearson):  # the linear kernel of rows made once
-            kernel, same = Linear(), B is A
-            A = z_scores(A)
-            B = A if same else z_scores(B)
+        # `z_scores` of a Pearson kernel refuses CSR rows itself.
+        if not isinstance(
+            kernel, Linear | Polynomial | RBF | Pearson | Precomputed
+        ) and (isinstance(A, CSR) or isinstance(B, CSR)):
+            raise TypeError(_NOT_CSR)
+        # They are products of the given rows, not of those scaled for an ARD kernel.
+        self._products = products if isinstance(kernel, RBF) else None
+        kernel, A, B = _on_plain_rows(kernel, A, B)
         self.kernel, self.A, self.B, self.n_threads = kernel, A, B, n_threads
-        self._products = products
         self.shape = len(A), len(B)
-        # a callable of the user's is called from one thread at a time
+        # A callable of the user's is called from one thread at a time.
         self.concurrent = isinstance(kernel, tuple(NAMED.values()))
         if isinstance(kernel, RBF):
-            self._aa = squared_norms(A) if products is None else products.norms
+            known = self._products
+            self._aa = squared_norms(A) if known is None else known.norms
             self._bb = self._aa if B is A else squared_norms(B)
-        elif not isinstance(kernel, Linear | Polynomial | Precomputed) and (
-            isinstance(A, CSR) or isinstance(B, CSR)
-        ):
-            raise TypeError(_NOT_CSR)
 
     def tile(
         self,
@@ -114,10 +127,10 @@ class Evaluator:
         out: np.ndarray,
         scratch: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Fill out, float32 or float64, with k(A[rows], B[columns]).
+        """Fill `out`, float32 or float64, with k(A[rows], B[columns]), and return it.
 
-        `scratch` is room for as many doubles; a new tile's memory costs more to fetch
-        than its values to compute. It may be that of `out`.
+        `scratch` is memory for as many doubles, and may be that of `out`. Page faults
+        of a new array would cost more than the values.
         """
         if isinstance(self.kernel, RBF):  # in (0, 1]: nothing to check
             if self._products is not None and isinstance(rows, slice):
@@ -141,11 +154,10 @@ class Evaluator:
         return out
 
     def product(self, coef: np.ndarray) -> np.ndarray:
-        """Return k(A, B) @ coef in double, never more than a tile of k a thread at
-        once.
+        """Return k(A, B) @ coef, (n, p), for coef (m, p).
 
-        coef is (len(B), p); the result is (len(A), p), infinite or NaN where it exceeds
-        double.
+        Every thread holds one tile of k at a time. Entries that overflow are infinite
+        or NaN.
         """
         out = np.zeros((self.shape[0], coef.shape[1]))
 
@@ -163,7 +175,7 @@ class Evaluator:
         return out
 
     def fill(self, out: np.ndarray) -> None:
-        """Fill an array with k(A, B)."""
+        """Fill `out`, (n, m), with k(A, B)."""
 
         def strip(rows: slice) -> None:
             scratch = np.empty(TILE * TILE)
@@ -174,9 +186,10 @@ class Evaluator:
         self._each_strip(strip)
 
     def triangle(self, out: np.ndarray, mirror: bool) -> None:
-        """Fill the upper triangle of k(A, A), and the lower one from it for `mirror`.
+        """Fill the upper triangle of k(A, A), with `mirror` also the lower one.
 
-        Raises ValueError if a callable's tile on the diagonal is not symmetric.
+        Raises ValueError if a tile on the diagonal that a callable returns is not
+        symmetric.
         """
 
         def strip(rows: slice) -> None:
@@ -204,11 +217,27 @@ class Evaluator:
             pool.run(call, rows)
 
 
-class Products:
-    """Inner products of rows with each other, which are the same for every gamma.
+def _on_plain_rows(kernel: Kernel, A: Any, B: Any) -> tuple[Kernel, Any, Any]:
+    """Return a kernel without weights per feature, and rows with the same values.
 
-    Tiles of the upper triangle as `Evaluator.triangle` asks for them, 4 n^2 bytes in
-    all. Several threads may ask; at worst a tile is computed twice.
+    Rows are scaled once, rather than for every tile.
+    """
+    if isinstance(kernel, Pearson):
+        scaled: Callable[[Any], np.ndarray] = z_scores
+    elif isinstance(kernel, ARD | LinearARD):
+        scaled = partial(times_columns, factor=np.sqrt(kernel.gamma))
+    else:
+        return kernel, A, B
+    of_A = scaled(A)
+    of_B = of_A if B is A else scaled(B)
+    return RBF(1.0) if isinstance(kernel, ARD) else Linear(), of_A, of_B
+
+
+class Products:
+    """Cache of the inner products of rows with each other, which no gamma changes.
+
+    It holds tiles of the upper triangle as `Evaluator.triangle` asks for them, 4 n^2
+    bytes in all. Several threads may use it; at worst a tile is computed twice.
     """
 
     def __init__(self, X: Matrix):
@@ -217,14 +246,14 @@ class Products:
         self._in_order: tuple[np.ndarray, Products] | None = None
 
     def in_order(self, order: np.ndarray) -> "Products":
-        """Return the products of the rows in another order, caching the last result."""
+        """Return the products of the reordered rows; the last result is cached."""
         known = self._in_order
         if known is None or not np.array_equal(known[0], order):
             self._in_order = known = order, Products(take(self.X, order))
         return known[1]
 
     def tile(self, rows: slice, columns: Any) -> np.ndarray:
-        """Return <x_i, x_j> for i of rows and j of columns; not to be written to."""
+        """Return <x_i, x_j> for i in rows and j in columns, read-only by convention."""
         key = rows.start, columns.start, columns.stop
         if key not in self._tiles:
             self._tiles[key] = inner_products(take(self.X, rows), take(self.X, columns))
@@ -234,12 +263,13 @@ class Products:
 def on_itself(
     kernel: Kernel, X: Matrix, n_threads: int, products: Products | None = None
 ) -> Evaluator:
-    """Return k(X, X) of the training rows X, or of a precomputed matrix X."""
+    """Return the evaluator of k(X, X), for rows X or a precomputed matrix X."""
     columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X
     return Evaluator(kernel, X, columns, n_threads, products)
 
 
 def _check_symmetry(tile: np.ndarray) -> None:
+    """Raise ValueError unless a tile on the diagonal is symmetric."""
     worst = float(np.abs(tile - tile.T).max())
     if worst > 1e-5 * float(np.abs(tile).max()):
         raise ValueError(
@@ -255,15 +285,16 @@ def gamma_slopes(
 ) -> np.ndarray:
     """Return the derivative of <G, k(A, B)> by ln gamma, (p,), where K = k(A, B).
 
-    One entry a gamma; none for a kernel that has none to be learned. O(n m d).
+    There is one entry per gamma, and none for a kernel that has none to be learned.
+    O(n m d).
     """
     out = np.zeros(np.size(kernel.gamma) if isinstance(kernel, _LEARNED) else 0)
     if isinstance(kernel, ARD):
         centre = A.mean(axis=0)  # far from 0, squares would cancel
         A, B = A - centre, B - centre
-    for rows in strips(len(K) if out.size else 0):  # so that Ctrl-C has its turn
+    for rows in strips(len(K) if out.size else 0):
         check_cancelled()
-        # the slopes of an RBF kernel are seen from its values, without the rows
+        # The derivative of an RBF kernel is K ln K, which needs no rows.
         part = None if isinstance(kernel, RBF) else take(A, rows)
         out += _of_rows(kernel, part, B, K[rows], G[rows])
     return out
@@ -272,7 +303,7 @@ def gamma_slopes(
 def _of_rows(
     kernel: Kernel, A: Any, B: Any, K: np.ndarray, G: np.ndarray
 ) -> np.ndarray:
-    """Return the part of some rows in `gamma_slopes`."""
+    """Return the summand of some rows of `gamma_slopes`."""
     if isinstance(kernel, ARD):
         N = G * K
         squares = N.sum(axis=1) @ A**2 + N.sum(axis=0) @ B**2
@@ -280,13 +311,14 @@ def _of_rows(
         return np.asarray(kernel.gamma * by_gamma)
     if isinstance(kernel, LinearARD):
         return np.asarray(kernel.gamma * np.einsum("ij,ij->j", A, G @ B))
-    change = np.log(np.maximum(K, np.finfo(float).tiny))  # of an RBF kernel
+    # RBF. K ln K is 0 where K is 0, not NaN.
+    change = np.log(np.maximum(K, np.finfo(float).tiny))
     change *= K
     return np.array([np.vdot(change, G)])
 
 
 def diagonal_slopes(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
-    """Return the derivative of sum_i c_i k(x_i, x_i) by ln gamma."""
+    """Return the derivative of sum_i c_i k(x_i, x_i) by ln gamma, (p,)."""
     if isinstance(kernel, LinearARD):
         return np.asarray(kernel.gamma * (c @ X**2))
     return np.zeros(np.size(kernel.gamma) if isinstance(kernel, RBF | ARD) else 0)
