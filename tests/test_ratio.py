@@ -273,6 +273,18 @@ def test_separated_ranks_are_reported(family):
     assert not model.has_errors
 
 
+@pytest.mark.parametrize("tol", [1e-6, 1e-9, 1e-12])
+@families
+def test_separation_is_reported_where_rounding_hides_the_steps(family, tol):
+    """All rows of a group have the lowest rank; the others are not separated."""
+    X = np.column_stack([np.arange(24) % 3 == 0, np.arange(24) % 5, np.arange(24) % 7])
+    y = np.where(X[:, 0] == 1, 0, [0, 1, 2, 1, 0, 2] * 4)
+    for link in ("logit", "probit", "cloglog"):
+        with pytest.warns(ordinal.ConvergenceWarning, match="'x1' separate"):
+            model = fit_ratio(X.astype(float), y, family=family, link=link, tol=tol)
+        assert model.convergence.status is ordinal.Status.SEPARATED
+
+
 def moves_of(family, link, X, y):
     """Rows of A: what may not fall where no probability may."""
     T, rows = int(y.max()), []

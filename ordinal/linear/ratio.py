@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 
 from .._cumulative.elastic_net import PathSolver
-from .._cumulative.likelihood import Link
+from .._cumulative.likelihood import Link, cumulative, exceeding
 from .._cumulative.newton import Minimum, minimize
 from .._cumulative.separation import certificate_of, involved, judged_by
 from .._input.checks import (
@@ -51,6 +51,7 @@ from .residuals import RankedRows, RowParts, read_rows
 from .sandwich import Middle, covariance_of
 from .training import Missing
 
+_FLAT = 1e-12  # of F or 1 - F: few rows of a minimum are as far from a threshold
 _MOVES = 1e-3  # of a predictor by the last step, which is far shorter at a minimum
 
 
@@ -385,12 +386,17 @@ def _check_lasso(loss: RatioLikelihood, l1: float, middle: Middle) -> None:
 def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     """Return columns that separate the ranks, with the certificate of `separation`.
 
-    It is looked for where the next Newton step would still move a predictor. At a
-    finite minimum such steps are short; where ranks are separated the loss flattens,
-    and each moves predictors by about 1.
+    It is looked for where the next Newton step would still move a predictor, or where F
+    is flat at one. At a finite minimum such steps are short; where ranks are separated
+    the loss flattens, and each moves predictors by about 1, until rounding hides it.
     """
     D, step = loss.design, found.step
     none = np.zeros(0, np.int64)
+    flat = False
+    for rows in D.strips(1 << 12):
+        eta = loss.predictors(found.point.x, rows)[D.weight[rows] > 0]
+        ends = exceeding(loss.link, eta), cumulative(loss.link, eta)
+        flat = flat or bool(min(end.min(initial=1.0) for end in ends) < _FLAT)
     if loss.price.any():
         # Penalised slopes stay finite; those of nominal effects may not.
         if not D.nominal.size:
@@ -401,7 +407,9 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     for rows in D.strips(1 << 12):
         by = np.abs(loss.predictors(step, rows, known=False))[D.weight[rows] > 0]
         moved = max(moved, float(by.max(initial=0.0)))
-    direction = certificate_of(loss.separation(), step) if moved > _MOVES else None
+    if moved <= _MOVES and not flat:
+        return none
+    direction = certificate_of(loss.separation(), step)
     return none if direction is None else involved(D, direction)
 
 
