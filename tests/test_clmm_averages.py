@@ -245,30 +245,3 @@ def test_bands_of_figures_are_of_new_groups():
     model, X, _ = fitted("slope")
     ax = ordinal.plot.partial_dependence(model, X, 0, at=5)
     plt.close(ax.figure)
-
-
-@pytest.mark.slow
-def test_errors_are_those_of_repeated_samples():
-    rng = np.random.default_rng(0)
-    X, _, groups = grouped(slope=0.0)
-    del groups["h"]
-    row, found = X[:1] * 0 + 0.5, {"new": [], "known": []}
-    known = {"known": {"groups": {"g": [0]}}, "new": {}}
-    truth = []
-    for _ in range(200):
-        b = rng.normal(size=LEVELS)
-        score = X[:, 0] + b[groups["g"]] + rng.logistic(size=N)
-        model = ordinal.fit_clmm(X, np.digitize(score, THRESHOLDS), groups=groups)
-        truth.append(cumulative("logit", THRESHOLDS - 0.5 - b[0]))
-        for effects, tables in found.items():
-            tables.append(model.average_proba(
-                row, cumulative=True, effects=effects, **known[effects]
-            ))  # fmt: skip
-    p, errors = (
-        {k: np.array([t[name] for t in v]) for k, v in found.items()}
-        for name in ("probability", "standard_error")
-    )
-    # 200 samples give a deviation to 5 %
-    assert_allclose(p["new"].std(axis=0), errors["new"].mean(axis=0), rtol=0.15)
-    apart = np.sqrt(np.mean((p["known"] - truth) ** 2, axis=0))
-    assert_allclose(apart, np.sqrt((errors["known"] ** 2).mean(axis=0)), rtol=0.15)

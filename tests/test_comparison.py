@@ -64,15 +64,6 @@ def test_range_quantile(k):
         assert q == close(math.sqrt(2) * scipy.special.ndtri(0.9995))
 
 
-def test_critical_values_of_the_literature():
-    """Demsar 2006, Table 5: q_alpha, the quantile over sqrt(2)."""
-    q = {0.05: [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]}
-    q[0.1] = [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920]
-    for alpha, values in q.items():
-        ours = [tails.range_quantile(1 - alpha, k) / 2**0.5 for k in range(2, 11)]
-        assert ours == pytest.approx(values, abs=1e-3)
-
-
 # Wilcoxon
 
 
@@ -91,12 +82,6 @@ def test_wilcoxon_agrees_with_scipy(data, n, elements):
     theirs = scipy.stats.wilcoxon(d, method=method, correction=False)
     assert min(ours.plus, ours.minus) == theirs.statistic
     assert ours.p_value == close(theirs.pvalue)
-
-
-@given(tables(spread, max_columns=2))
-def test_wilcoxon_is_symmetric(table):
-    ours, swapped = wilcoxon(*table.T[:2]), wilcoxon(*table.T[1::-1])
-    assert swapped == (ours.minus, ours.plus, ours.p_value, ours.exact)
 
 
 @pytest.mark.parametrize("power", [1020, -1060])
@@ -152,13 +137,6 @@ def test_friedman_agrees_with_scipy(scores):
     assert ours.F == pytest.approx(F, rel=1e-9, abs=1e-9)
     expected = scipy.special.fdtrc(k - 1, (k - 1) * (N - 1), F)
     assert ours.F_p == pytest.approx(expected, rel=1e-6)
-
-
-@given(tables(grid))
-def test_only_the_order_within_a_set_counts(scores):
-    stretched = np.exp(scores) * np.arange(1, len(scores) + 1)[:, None]
-    for ours, theirs in zip(friedman(scores), friedman(stretched), strict=True):
-        assert np.array_equal(ours, theirs)
 
 
 def test_the_example_of_the_literature():

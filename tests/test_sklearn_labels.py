@@ -29,7 +29,7 @@ from strategies import sample
 import ordinal
 import ordinal.sklearn as estimators
 from ordinal import metrics
-from ordinal.sklearn import GPOR, POM, SVORIM, scorer
+from ordinal.sklearn import POM, SVORIM, scorer
 
 WORDS = np.array(["low", "mid", "high"])  # whose alphabetical order is that of PLACES
 SORTED, CODES = np.sort(WORDS), [1, 2, 0]
@@ -275,22 +275,3 @@ def test_a_search_of_a_function_reads_columns_by_the_classes():
         lambda rows, y, *, C: svorim(C=C).fit(rows, y), X, Y, **common
     )
     assert_allclose(named.scores, ranks.scores, rtol=1e-9)
-
-
-# Rules
-
-
-def test_the_median_has_the_least_expected_absolute_error():
-    estimator = GPOR(max_iter=10, n_threads=1, tol=1.0).fit(X, Y)
-    P = estimator.predict_proba(X_NEW)
-    assert_array_equal(estimator.predict(X_NEW), P.argmax(axis=1))  # the default
-    loss = {
-        rule: P[range(40), :] @ np.abs(np.subtract.outer(range(3), range(3)))
-        for rule in ("mode", "median")
-    }
-    found = {}
-    for rule, of_label in loss.items():
-        labels = estimator.set_params(rule=rule).predict(X_NEW)
-        found[rule] = of_label[range(40), labels]
-    assert_allclose(found["median"], loss["median"].min(axis=1))
-    assert found["mode"].mean() >= found["median"].mean()
