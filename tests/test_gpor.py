@@ -118,20 +118,13 @@ def assert_gradient(search, theta):
     assume(error.max() <= 1e-3 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("decades", [1.0, 3.0])
 @every_inference
 @few
-@given(case=gpor_cases(decades=1.0))
-def test_the_gradient_agrees_with_central_differences(inference, case):
-    """Draw problems of every kernel, over sizes, ranks and weights."""
-    assume(positive(case))
-    search = search_of(case, inference)
-    assert_gradient(search, search.hyper.begin)
-
-
-@every_inference
-@few
-@given(case=gpor_cases(decades=3.0))
-def test_the_gradient_agrees_at_extreme_hyperparameters(inference, case):
+@given(data=st.data())
+def test_the_gradient_agrees_with_central_differences(inference, decades, data):
+    """Draw problems of every kernel, over sizes, ranks, weights and hyperparameters."""
+    case = data.draw(gpor_cases(decades=decades))
     assume(positive(case))
     search = search_of(case, inference)
     assert_gradient(search, search.hyper.begin)

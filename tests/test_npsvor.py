@@ -203,13 +203,6 @@ def test_two_points_in_closed_form(C, epsilon):
     assert_allclose(by_rank(model).dual, value, rtol=1e-12)
 
 
-def test_two_points_with_two_prices():
-    options = {"kernel": "linear", "epsilon": 0.0, "tol": 1e-12}
-    for C, C2 in [(0.03, 0.07), (0.07, 0.03)]:  # the cheaper side binds
-        model = fit_npsvor([[-1.0], [1.0]], [0, 1], C=C, C2=C2, **options)
-        assert_allclose(model.norms, 2 * 0.03)
-
-
 # Identities
 
 

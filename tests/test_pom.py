@@ -22,7 +22,6 @@ from ordinal import DisorderedThresholdsWarning, fit_pom
 from ordinal._cumulative import newton
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
-MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
 QUANTILE = {
     "logit": special.logit,
     "probit": special.ndtri,
@@ -171,30 +170,6 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
     errors = b.standard_errors * np.sqrt(unit)
     assert_allclose(errors, a.standard_errors, rtol=1e-6)
-
-
-@pytest.mark.slow
-@may_cross
-@at_most(30)
-@given(
-    seeds, links, thresholds, st.sampled_from([(), (1,)]), st.sampled_from([(), (2,)])
-)
-def test_reversed_ranks_mirror_the_model(seed, link, threshold, nominal, scale):
-    X, y, weight, offset = drawn(seed, n=200)
-    options = {
-        "threshold": threshold, "nominal": nominal, "scale": scale,
-        "sample_weight": weight, "tol": TIGHT,
-    }  # fmt: skip
-    one = fit_pom(X, y, link=link, offset=offset, **options)
-    other = fit_pom(X, 3 - y, link=MIRROR.get(link, link), offset=-offset, **options)
-    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
-    assert_allclose(one.coef, -other.coef, rtol=1e-5, atol=1e-7)
-    assert_allclose(one.scale_coef, other.scale_coef, rtol=1e-5, atol=1e-7)
-    assert_allclose(one.thresholds, -other.thresholds[::-1], rtol=1e-5, atol=1e-7)
-    assert_array_equal(one.crossings[:2], other.crossings[:2][::-1])
-    J = threshold_columns(threshold, 3)
-    slopes, mirrored = J @ one.nominal_coef, J @ other.nominal_coef
-    assert_allclose(slopes, -mirrored[::-1], rtol=1e-5, atol=1e-6)
 
 
 # a step on the way leaves a row a spread of 1e-200
@@ -755,14 +730,6 @@ def test_bad_arguments_of_in_order(options, match):
     X, y = crossing()
     with pytest.raises((ValueError, TypeError), match=match):
         fit_pom(X, y, **({"nominal": [0], "in_order": True} | options))
-
-
-@given(seeds, links, thresholds)
-def test_thresholds_without_nominal_effects_never_cross(seed, link, threshold):
-    X, y, weight, _ = drawn(seed, r=6)
-    model = fit_pom(X, y, link=link, threshold=threshold, sample_weight=weight)
-    assert (np.diff(model.thresholds) > 0).all()
-    assert model.disorder == ()
 
 
 # Losses with several minima

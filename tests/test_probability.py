@@ -282,20 +282,6 @@ def test_a_constant_score_is_not_used(softmax, value):
     assert_array_equal(link(other), link(score))
 
 
-@kinds
-@pytest.mark.parametrize("n", [4, 100, 10_000])
-def test_separable_scores_have_a_finite_slope(softmax, n):
-    rank = np.arange(n) % 2
-    score = rank - 0.5
-    if softmax:
-        score = np.column_stack([rank, 1 - rank]) * 1.0
-    link = LINKS[softmax].fit(score, rank, np.ones(n), 2)
-    assert 0 < link.slope < np.inf
-    # in closed form: the probability of each row's own rank is its target
-    own = link(score)[np.arange(n), rank]
-    assert_allclose(own, (n / 2 + 1) / (n / 2 + 2), rtol=1e-6)
-
-
 # Rules
 
 

@@ -269,21 +269,6 @@ def test_a_u_above_every_slack_is_np_svor():
     assert a.convergence.primal == b.convergence.primal
 
 
-def test_two_points_in_closed_form():
-    """b = 0 by symmetry, and the slack is 1 - w: (P) is w^2 / 2C + 2 (1 - w)^2."""
-    for C in (0.05, 1.0, 2.0):  # 1 - w >= eta
-        model = fit_tlssvor(
-            [[-1.0], [1.0]], [3, 8], C=C, u=np.inf, kernel="linear", tol=1e-12,
-            basis=[1],
-        )  # fmt: skip
-        w = 4 * C / (1 + 4 * C)
-        assert_allclose(model.coef, [w], rtol=1e-12)
-        assert_allclose(model.thresholds, [0.0], atol=1e-12)
-        value = w**2 / (2 * C) + 2 * (1 - w) ** 2
-        assert_allclose(model.convergence.primal, value, rtol=1e-12)
-        assert_array_equal(model.predict([[-0.1], [0.1]]), [3, 8])
-
-
 def test_disordered_thresholds_are_reported():
     X, y = [[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0]
     with pytest.warns(DisorderedThresholdsWarning, match="^fit_tlssvor: .* is above"):
