@@ -116,7 +116,7 @@ def _quantiles(shape: float, p: np.ndarray) -> np.ndarray:
         middle = (low + high) / 2
         is_below = tails(shape, middle)[0] < p
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return (low + high) / 2
+    return np.asarray((low + high) / 2)
 
 
 class FixedShape:
