@@ -199,7 +199,12 @@ class _Scorer:
 
 def _has_probabilities(estimator: _Estimator) -> bool:
     """Return whether `predict_proba` exists, for `hasattr`."""
-    return estimator._method.probabilities or bool(estimator.probability)
+    if estimator._method.probabilities or estimator.probability:
+        return True
+    raise AttributeError(
+        f"{type(estimator).__name__} has probabilities with probability=True, which "
+        "calibrates them by cross-validation"
+    )
 
 
 class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -346,23 +346,29 @@ def costs(row, column, value):
         ({"y": [0, np.nan]}, f"y holds nan in row 1{DROP}"),
         ({"y": [0, np.inf]}, "y holds inf in row 1"),
         (
+            {"y": "rating"},
+            "y must be a sequence of labels, such as a column of a table, got the "
+            "string 'rating'",
+        ),
+        (
             {"classes": [1, 1, 0, 2]},
             "classes must be distinct, got [1] more than once",
         ),
         (
             {"y": ["b", "a"]},
-            "y holds strings, whose order is not known: pass classes=['a', 'b'] in "
-            "rank order",
+            "y holds strings, whose order is not known: pass classes= with the labels "
+            "['a', 'b'] in rank order, the lowest first",
         ),
         (
             {"y": [1, 0.5]},
             "y holds 0.5 in row 1, not a whole number: bin it with "
-            "ordinal.preprocessing, or pass classes= in rank order",
+            "ordinal.preprocessing.Binning, or pass classes= in rank order",
         ),
         (
             {"y": pd.Categorical(["b", "b"])},
             "y is an unordered categorical: make it ordered (pandas) or an Enum "
-            "(polars), or pass classes=['b'] in rank order",
+            "(polars), or pass classes= with the labels ['b'] in rank order, the "
+            "lowest first",
         ),
         (
             {"y": [0, 3], "classes": [0, 1]},
@@ -392,7 +398,8 @@ def costs(row, column, value):
         (
             {"X": pd.DataFrame({"a": [1, 2], "b": [np.nan, 1]})},
             "X must be finite; first bad row is 0, with nan in column 'b'; "
-            "ordinal.preprocessing.TablePreprocessor fills in what is missing",
+            "ordinal.preprocessing.TablePreprocessor imputes missing values "
+            "(preprocess= of a fit)",
         ),
     ],
 )
@@ -463,8 +470,9 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
         ),
         (
             ["x", "y"],
-            "column 'a' of X must hold real numbers, got 'x' in row 0; words need "
-            r"ordinal\.preprocessing\.TablePreprocessor",
+            "column 'a' of X must hold real numbers, got 'x' in row 0; "
+            r"ordinal\.preprocessing\.TablePreprocessor encodes categories "
+            r"\(preprocess= of a fit\)",
         ),
     ],
 )

@@ -82,6 +82,8 @@ def test_searches_and_estimators_know_what_was_meant():
                 ordinal.fit_svorim, X40, Y40, random_state=1,
                 search=ordinal.model_selection.Grid(C=[1.0]),
             )  # fmt: skip
+    with pytest.raises(TypeError, match=r"'data': a data frame is the second argument"):
+        ordinal.fit_pom("y ~ x", data=None)
     with pytest.raises(TypeError, match=r"'n_jobs'; did you mean n_threads=\?$"):
         ordinal.sklearn.SVORIM(n_jobs=1)
     with pytest.raises(TypeError, match=r"'weights'; did you mean sample_weight=\?$"):
@@ -341,7 +343,7 @@ BAD = [  # (X, y, options, error, message)
     (X2, [4, 4], {}, ValueError, r"^y needs at least 2 classes .*, got \[4\]$"),
     (X2, [0, 1, 2], {}, ValueError, r"^y has shape \(3,\), expected \(2,\) as X$"),
     (X2, [[0], [1]], {}, ValueError, r"^y must be 1-dimensional, got shape \(2, 1\)$"),
-    (X2, ["low", "high"], {}, TypeError, r"^y holds strings, .* classes=\['high', 'lo"),
+    (X2, ["low", "high"], {}, TypeError, r"^y holds strings, .* \['high', 'low"),
     (X2, [0.5, 1.0], {}, ValueError, "^y holds 0.5 in row 0, not a whole number"),
     (X2, [0, np.nan], {}, ValueError, "^y(:.* first| holds nan) in row 1"),
     (X2, [0, None], {}, (TypeError, ValueError), "^y.* in row [01]"),

@@ -86,6 +86,7 @@ def test_fits_of_some_terms_are_those_of_the_terms_alone():
 
 def test_step_agrees_with_r(big):
     found = big.step()
+    assert repr(found) == f"{found.table}\n{found.model}"
     assert found.model.coding.formula == (
         "Sat ~ Infl + Type + Cont + Infl:Type + Type:Cont"
     )

@@ -182,6 +182,9 @@ def test_clones_and_pickles_are_the_estimator(method):
 
 def test_probabilities_are_there_where_they_are_asked_for():
     assert not hasattr(SVORIM(), "predict_proba")
+    with pytest.raises(AttributeError) as caught:
+        SVORIM().predict_proba  # noqa: B018
+    assert "probability=True" in str(caught.value.__cause__)
     assert hasattr(SVORIM(probability=True), "predict_proba")
     assert hasattr(GPOR(), "predict_proba")
     assert not hasattr(XOFM(), "predict_proba")

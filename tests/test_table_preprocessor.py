@@ -303,9 +303,9 @@ def test_a_fit_says_what_a_column_needs():
     frame, y = wines()
     for name in ("svorim", "npsvor", "gpor", "tlssvor"):
         fit = getattr(ordinal, f"fit_{name}")
-        with pytest.raises(ValueError, match=r"'alcohol'; .*Preprocessor fills"):
+        with pytest.raises(ValueError, match=r"'alcohol'; .*Preprocessor imputes"):
             fit(frame[["alcohol"]], y)
-        with pytest.raises(TypeError, match=r"'colour'.*words need .*TablePreproc"):
+        with pytest.raises(TypeError, match=r"'colour'.*TablePreprocessor encodes"):
             fit(frame[["acid", "colour"]], y)
 
 

@@ -297,6 +297,7 @@ _OURS = {
 }
 # Replacements for arguments that a function might be expected to have.
 _INSTEAD = {
+    "data": "a data frame is the second argument, after its formula",
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
     "dask as X for several; `select` and `nested` take executor=",
     # Fits of a path lack it; every function that fits one model has it.

@@ -98,9 +98,7 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
     names = list(keys) if wanted is None else wanted
     absent = [name for name in names if name not in keys]
     if absent:
-        raise ValueError(
-            f"X has no column {enumerated(absent)}, which the model was fitted on"
-        )
+        raise ValueError(f"X has no column {enumerated(absent)}, which the model was fitted on")
     return [X[keys[name]] for name in names]
 
 
@@ -214,7 +212,7 @@ def _check_columns(
             check_words(
                 f"column {shown(name)} of X",
                 [value for value in _values(column) if not is_missing(value)],
-                "leave it out, or keep it by a categorical type of the column "
+                "leave it out, or declare it as a category, by the type of the column "
                 "(categorical= of TablePreprocessor and of fit_xofm does as well)",
             )
 
@@ -466,7 +464,10 @@ def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
     """Return the error for a value that is no number, with a remedy if one is known."""
     needs = ""
     if of_strings:
-        needs = "; words need ordinal.preprocessing.TablePreprocessor"
+        needs = (
+            "; ordinal.preprocessing.TablePreprocessor encodes categories "
+            "(preprocess= of a fit)"
+        )
     elif isinstance(value, (*_TIMES, np.datetime64, np.timedelta64)):
         needs = "; make numbers of dates, such as the days since one, or the month"
     return TypeError(

@@ -72,7 +72,10 @@ def read_features(
     if bad.any():
         row, j = (int(k) for k in np.argwhere(bad)[0])
         column = j if names is None else names[j]
-        fill = "; ordinal.preprocessing.TablePreprocessor fills in what is missing"
+        fill = (
+            "; ordinal.preprocessing.TablePreprocessor imputes missing values "
+            "(preprocess= of a fit)"
+        )
         raise ValueError(
             f"{name} must be {'finite or NaN' if missing else 'finite'}; first bad row "
             f"is {row}, with {a[row, j]} in column {shown(column)}"

@@ -22,7 +22,8 @@ def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> A
         return read_labels(known, f"the categories of {name}")
     raise TypeError(
         f"{name} is an unordered categorical: make it ordered (pandas) or an Enum "
-        f"(polars), or pass {argument}={listed(known)} in rank order"
+        f"(polars), or pass {argument}= with the labels {listed(known)} in rank "
+        "order, the lowest first"
     )
 
 
@@ -49,6 +50,11 @@ def _is_polars_categorical(dtype: Any) -> bool:
 def read_labels(values: Any, name: str) -> np.ndarray:
     """Return a 1-D array of booleans, integers, finite floats or strings."""
     a = as_array(values, name)
+    if isinstance(values, str):
+        raise ValueError(
+            f"{name} must be a sequence of labels, such as a column of a table, got "
+            f"the string {shown(values)}"
+        )
     if a.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}")
     if a.dtype.kind in "UT" and not isinstance(values, np.ndarray):
@@ -97,15 +103,15 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
     if y.dtype.kind == "U":
         # Sorting strings would silently order high < low < medium.
         raise TypeError(
-            "y holds strings, whose order is not known: pass "
-            f"classes={listed(np.unique(y))} in rank order"
+            "y holds strings, whose order is not known: pass classes= with the labels "
+            f"{listed(np.unique(y))} in rank order, the lowest first"
         )
     if y.dtype.kind == "f":
         bad = np.flatnonzero(y != np.floor(y))
         if bad.size:
             raise ValueError(
                 f"y holds {y[bad[0]].item()} in row {bad[0]}, not a whole number: bin "
-                "it with ordinal.preprocessing, or pass classes= in rank order"
+                "it with ordinal.preprocessing.Binning, or pass classes= in rank order"
             )
     return read_only(np.unique(y))
 

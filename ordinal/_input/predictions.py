@@ -37,8 +37,9 @@ def read_ranks(
     if labels is None:
         if text:
             raise TypeError(
-                "y_true holds strings, whose order is not known: pass "
-                f"labels={listed(np.union1d(y_true, y_pred))} in rank order"
+                "y_true holds strings, whose order is not known: pass labels= with the "
+                f"labels {listed(np.union1d(y_true, y_pred))} in rank order, the "
+                "lowest first"
             )
         labels = np.union1d(y_true, y_pred)
     else:

@@ -47,6 +47,9 @@ class Steps(NamedTuple):
     model: Any
     table: Table
 
+    def __repr__(self) -> str:
+        return f"{self.table}\n{self.model}"
+
 
 class Comparisons(Diagnostics):
     """Tests and stepwise selection of the terms of a cumulative model."""
