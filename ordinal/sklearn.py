@@ -201,10 +201,7 @@ def _has_probabilities(estimator: _Estimator) -> bool:
     """Return whether `predict_proba` exists, for `hasattr`."""
     if estimator._method.probabilities or estimator.probability:
         return True
-    raise AttributeError(
-        f"{type(estimator).__name__} has probabilities with probability=True, which "
-        "calibrates them by cross-validation"
-    )
+    raise AttributeError("set probability=True, which calibrates scores in folds")
 
 
 class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

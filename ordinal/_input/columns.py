@@ -98,7 +98,9 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
     names = list(keys) if wanted is None else wanted
     absent = [name for name in names if name not in keys]
     if absent:
-        raise ValueError(f"X has no column {enumerated(absent)}, which the model was fitted on")
+        raise ValueError(
+            f"X has no column {enumerated(absent)}, which the model was fitted on"
+        )
     return [X[keys[name]] for name in names]
 
 
