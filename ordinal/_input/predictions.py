@@ -95,8 +95,8 @@ def read_probabilities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Read true ranks (n,), probabilities (n, r) and weights (n,)."""
     a, _, weight, labels = read_ranks(y_true, y_true, labels, sample_weight)
-    of = f" for the rows of y_true and labels={listed(labels)}"
-    P = as_real_array(proba, "proba", (a.size, labels.size), of)
+    whose = f" for the rows of y_true and labels={listed(labels)}"
+    P = as_real_array(proba, "proba", (a.size, labels.size), whose)
     check_entries("proba", P, P >= 0, "be >= 0")
     with np.errstate(over="ignore"):  # an infinite sum raises an error below
         total = P.sum(axis=1)

@@ -249,8 +249,8 @@ class PreprocessedModel(Model):
         raw = dict(zip(made, columns, strict=True))
         sums: dict[str, np.ndarray] = {}
         for name, values in zip(terms.names, terms.values.T, strict=True):
-            of = raw.get(name, name)  # pairs keep their names
-            sums[of] = sums.get(of, 0.0) + values
+            column = raw.get(name, name)  # pairs keep their names
+            sums[column] = sums.get(column, 0.0) + values
         return Named(tuple(sums), np.column_stack(list(sums.values())))
 
     def _summary(self) -> dict[str, str]:

@@ -190,7 +190,7 @@ class Family(ABC, Generic[P, M]):
         self, start: Any, losses: list[Losses], problem: Problem, features: Features
     ) -> list[Start]:
         """Return the starts of the problems of a first point on a basis."""
-        return [cold(features.m, of, np.zeros(of.T)) for of in losses]
+        return [cold(features.m, q, np.zeros(q.T)) for q in losses]
 
     def basis(
         self, basis: AnyBasis | None, kernel: Kernel, problem: Problem, start: Any

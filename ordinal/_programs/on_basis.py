@@ -506,8 +506,8 @@ class BasisFit:
         weight: np.ndarray,
         options: KernelOptions,
     ):
-        self._features, self._options = features, options
-        self._monitor = options.monitor
+        self._features, self._monitor = features, options.monitor
+        self._max_iter = options.max_iter or _NEWTON_STEPS
         self._n, self._largest_weight = rank.size, float(weight.max())
         self._last: tuple[list[ProximalSolution], Sequence[Losses]] | None = None
         # Number of rows that fit, for all rows and for the copy of a sample.
@@ -626,9 +626,8 @@ class BasisFit:
         The solutions take the place of these in `found`. Problems of all rows end in
         double precision, and share the first pass over the rows in it.
         """
-        tol = self._options.monitor.tol
-        max_iter = self._options.max_iter or _NEWTON_STEPS
-        begun, single, ends = [of.n_iter for of in found], {}, {}
+        tol, max_iter = self._monitor.tol, self._max_iter
+        begun, single, ends = [s.n_iter for s in found], {}, {}
         for k in some:
             monitor, sums = self._after(found), sums_of(problems[k])
             start = _resized(found[k].end, sums.m)
@@ -660,7 +659,7 @@ class BasisFit:
 
     def _after(self, found: list[ProximalSolution], more: int = 0) -> Monitor:
         """Return the monitor of the next steps, which counts the present ones."""
-        return self._monitor.after(sum(of.n_iter for of in found) + more)
+        return self._monitor.after(sum(s.n_iter for s in found) + more)
 
 
 def _resized(at: At, m: int) -> At:

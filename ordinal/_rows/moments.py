@@ -95,13 +95,12 @@ class Moments:
 
     def standardized(self, mean: np.ndarray, scale: np.ndarray) -> Moments:
         """Return the moments of (X - mean) / scale."""
-        of = [(a - mean) / scale for a in (self.low, self.high)]
+        low, high = ((a - mean) / scale for a in (self.low, self.high))
         centre, variance = self.mean_and_variance()
-        unit = np.frexp(np.maximum(-of[0], of[1]))[1]
+        unit = np.frexp(np.maximum(-low, high))[1]
         centre = np.ldexp((centre - mean) / scale, -unit)
-        return Moments(
-            self.weight, unit, centre, np.ldexp(variance / scale**2, -2 * unit), *of
-        )
+        variance = np.ldexp(variance / scale**2, -2 * unit)
+        return Moments(self.weight, unit, centre, variance, low, high)
 
     def mean_and_variance(self) -> tuple[np.ndarray, np.ndarray]:
         """Return means and variances, infinite beyond the largest double."""

@@ -96,7 +96,7 @@ class Checksums:
             self.missing = found if self.missing is None else self.missing | found
             return None
         known = self._first.missing
-        # The first pass told the fit which columns may lack values.
+        # The fit knows from the first pass which columns may have missing values.
         new = found if known is None else found & ~known
         return int(new.argmax()) if new.any() else None
 

@@ -91,24 +91,24 @@ class Opbe(Family[float, OpbeModel]):
     def programs(self, point: float, problem: Problem) -> list[Program]:
         """Return (D) of the ranks at the ends, and of the others."""
         rank, weight = problem.rank_among_present, problem.weight
-        units = [of.program(rank, weight) for of in _problems(problem)]
+        units = [group.program(rank, weight) for group in _problems(problem)]
         return [replace(q, lo=point * q.lo, hi=point * q.hi) for q in units]
 
     def losses(self, point: float, problem: Problem) -> list[Losses]:
         """Return the loss of a row of every rank, in every problem."""
         groups = _problems(problem)
-        q = sum(of.ranks.size for of in groups)
-        programs = [of.program(np.arange(q), np.full(q, point)) for of in groups]
+        q = sum(group.ranks.size for group in groups)
+        programs = [group.program(np.arange(q), np.full(q, point)) for group in groups]
         return [losses for p in programs for losses in losses_by_rank(p)]
 
     def model(self, point: float, problem: Problem, solved: Solved) -> OpbeModel:
         """Return the model of one C, with its problems in the order of the ranks."""
         groups = _problems(problem)
-        order = np.argsort(np.concatenate([of.ranks for of in groups]))
+        order = np.argsort(np.concatenate([group.ranks for group in groups]))
         b, both = iter(solved.b), []
-        for of in groups:
-            own = np.stack([next(b) for _ in of.ranks])
-            both.append(of.before_and_after(own, order.size))
+        for group in groups:
+            own = np.stack([next(b) for _ in group.ranks])
+            both.append(group.before_and_after(own, order.size))
         records = solved.records()
         return model_of(
             problem,

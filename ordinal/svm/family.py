@@ -113,7 +113,7 @@ class Svm(Family[Parameters, Any]):
     def programs(self, point: Parameters, problem: Problem) -> list[Program]:
         """Return (D) of every hyperplane."""
         rank, weight = problem.rank_among_present, problem.weight
-        lo, hi, pn, pp = (of[:, None, rank] for of in self._terms(point, problem))
+        lo, hi, pn, pp = (a[:, None, rank] for a in self._terms(point, problem))
         slope = pn if self.decomposition else pp
         return [Program(lo=lo * weight, hi=hi * weight, pn=pn, pp=slope)]
 
