@@ -91,7 +91,7 @@ class Saddle:
 
     def at(self, x):
         self.asked.append(x)
-        H = Bordered.all_core(self.H)
+        H = Bordered.from_dense(self.H)
         return Point(x, 0.5 * float(x @ self.H @ x), self.H @ x, H)
 
 

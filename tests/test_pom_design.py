@@ -26,7 +26,7 @@ import ordinal
 from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
 from ordinal._cumulative import separation
 from ordinal._cumulative.collinear import dependencies
-from ordinal._cumulative.separation import certificate, judged, moves
+from ordinal._cumulative.separation import certificate, check_separation, moves
 from ordinal.linear.contrasts import Coding
 from ordinal.linear.expressions import columns_of, evaluate
 from ordinal.linear.formulas import parse_formula
@@ -915,7 +915,9 @@ def test_a_fit_ends_in_time_where_separation_is_not_told_yet(monkeypatch):
     monitor = Monitor("fit", 1e-6)
     zeros = np.zeros(design.n_parameters)
     far = np.append(np.zeros(2), [100.0, 0.0, 0.0])
-    status, found = judged(design, "logit", far, zeros, Status.STALLED, False, monitor)
+    status, found = check_separation(
+        design, "logit", far, zeros, Status.STALLED, False, monitor
+    )
     assert status is Status.MAX_TIME
     assert found.size == 0
 

@@ -37,7 +37,7 @@ def test_products_are_those_of_the_dense_matrix(X, seed):
     n, d = X.shape
     T = 3
     A = CSR.from_any(sp.csr_matrix(X))
-    Z = SparseColumns.from_matrix(transposed(A), 1)
+    Z = SparseColumns.from_columns(transposed(A), 1)
     assert_array_equal(Z.columns.dense(), X.T)
     assert_array_equal(Z.rows.dense(), X)
     v, w, beta = rng.standard_normal(n), rng.standard_normal(n), rng.standard_normal(d)

@@ -1,14 +1,16 @@
-"""Symmetric matrices that are block tridiagonal but for a border: Hessians by many
-thresholds.
+"""Symmetric matrices of a block tridiagonal part and a border.
+
+These are the Hessians of models with many thresholds:
 
     H = [ A  B ]
         [ B' C ]
 
-Thresholds that are free share rows with their neighbours only, so that A has T blocks
-of (M, M) on its diagonal and T - 1 beside it. Blocks of even number do not touch each
-other: they are eliminated all at once, which leaves a block tridiagonal matrix of half
-as many, and so on. That is Cholesky's elimination in another order, as stable, of
-O(T M (M + D)^2 + D^3) operations for a border of D, in log T turns.
+A flexible threshold shares rows with its two neighbours only. A therefore has T
+diagonal blocks of (M, M) and T - 1 off-diagonal ones, where M - 1 is the number of
+nominal effects. Blocks with even indices are not coupled to each other, so that they
+are eliminated all at once. What remains is block tridiagonal again, with half as many
+blocks. This is Cholesky factorisation in another order, and as stable. It takes
+O(T M (M + D)^2 + D^3) operations in log T stages for a core C of (D, D).
 
 D. Heller, "Some aspects of the cyclic reduction algorithm for block tridiagonal linear
 systems", SIAM J. Numer. Anal. 13:484-496, 1976.
@@ -22,13 +24,19 @@ import numpy as np
 
 
 def tridiagonal(diag: np.ndarray, off: np.ndarray) -> np.ndarray:
-    """Return A as an array, (T M, T M), of (T, M, M) and (T - 1, M, M)."""
+    """Return A as a dense array, (T M, T M).
+
+    Parameters
+    ----------
+    diag, off : (T, M, M), (T - 1, M, M) arrays
+        Diagonal blocks, and the blocks to the right of them.
+    """
     T, M = diag.shape[:2]
-    made, at = np.zeros((T, M, T, M)), np.arange(T)
-    made[at, :, at] = diag
-    made[at[:-1], :, at[1:]] = off
-    made[at[1:], :, at[:-1]] = off.transpose(0, 2, 1)
-    return made.reshape(T * M, T * M)
+    A, t = np.zeros((T, M, T, M)), np.arange(T)
+    A[t, :, t] = diag
+    A[t[:-1], :, t[1:]] = off
+    A[t[1:], :, t[:-1]] = off.transpose(0, 2, 1)
+    return A.reshape(T * M, T * M)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +55,7 @@ class Bordered:
     core : (D, D) array
         C.
     first : (T M,) int array
-        Numbers of A's variables among all; the others are those of C, in order.
+        Indices of A's variables among all; the others are those of C, in order.
     """
 
     diag: np.ndarray
@@ -57,10 +65,9 @@ class Bordered:
     first: np.ndarray
 
     @classmethod
-    def all_core(cls, H: np.ndarray) -> Bordered:
-        """Return a matrix without structure."""
-        none = np.zeros((0, 1, 1))
-        border = np.zeros((0, 1, len(H)))
+    def from_dense(cls, H: np.ndarray) -> Bordered:
+        """Wrap a matrix without structure."""
+        none, border = np.zeros((0, 1, 1)), np.zeros((0, 1, len(H)))
         return cls(none, none, border, H, np.zeros(0, dtype=np.int64))
 
     @property
@@ -69,10 +76,8 @@ class Bordered:
 
     @property
     def rest(self) -> np.ndarray:
-        """The numbers of C's variables."""
-        others = np.ones(self.size, dtype=bool)
-        others[self.first] = False
-        return np.flatnonzero(others)
+        """Indices of C's variables, (D,)."""
+        return np.delete(np.arange(self.size), self.first)
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal, (p,)."""
@@ -83,8 +88,8 @@ class Bordered:
 
     def plus(self, v: np.ndarray) -> Bordered:
         """Return H + diag(v) for v of shape (p,)."""
-        of_diag = v[self.first].reshape(self.diag.shape[:2])
-        diag = self.diag + of_diag[:, :, None] * np.eye(self.diag.shape[1])
+        first = v[self.first].reshape(self.diag.shape[:2])
+        diag = self.diag + first[:, :, None] * np.eye(self.diag.shape[1])
         return replace(self, diag=diag, core=self.core + np.diag(v[self.rest]))
 
     def scaled(self, unit: np.ndarray) -> Bordered:
@@ -100,11 +105,11 @@ class Bordered:
 
     def without(self, index: int) -> Bordered:
         """Return H without the row and the column of one of C's variables."""
-        at = int(np.searchsorted(self.rest, index))
+        j = int(np.searchsorted(self.rest, index))
         return replace(
             self,
-            border=np.delete(self.border, at, 2),
-            core=np.delete(np.delete(self.core, at, 0), at, 1),
+            border=np.delete(self.border, j, 2),
+            core=np.delete(np.delete(self.core, j, 0), j, 1),
             first=self.first - (self.first > index),
         )
 
@@ -124,11 +129,11 @@ class Bordered:
         return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-NONE = Bordered.all_core(np.empty((0, 0)))  # matrix of no variables
+NONE = Bordered.from_dense(np.empty((0, 0)))  # matrix of no variables
 
 
 class Factor:
-    """Factorisation of H.
+    """Block Cholesky factorisation of H by its Schur complement C - B' A^-1 B.
 
     Raises
     ------
@@ -138,48 +143,47 @@ class Factor:
 
     def __init__(self, H: Bordered):
         self.H, self._rest = H, H.rest
-        self._chain = _Chain(H.diag, H.off)
+        self._A = _BlockTridiagonal(H.diag, H.off)
         shape = H.first.size, len(H.core)
         self._border = H.border.reshape(shape)
-        # Thresholds are eliminated first: O(T) for a chain, where a dense H costs T^3.
-        self._across = self._chain.solve(H.border).reshape(shape)  # A^-1 B
-        self._core = H.core
+        # Thresholds are eliminated first, in O(T); a dense H would cost O(T^3).
+        self._AB = self._A.solve(H.border).reshape(shape)  # A^-1 B
+        self._schur = H.core
         if H.first.size:
-            self._core = H.core - self._border.T @ self._across
-        self._L = np.linalg.cholesky(self._core)
+            self._schur = H.core - self._border.T @ self._AB
+        self._L = np.linalg.cholesky(self._schur)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """Return the solution x of H x = v, (p,)."""
-        H, out = self.H, np.empty(v.size)
-        of_first = v[H.first].reshape(*H.diag.shape[:2], 1)
-        own = self._chain.solve(of_first).ravel()
-        right = v[self._rest] - self._border.T @ own
-        last = np.linalg.solve(self._L.T, np.linalg.solve(self._L, right))
-        out[H.first] = own - self._across @ last
-        out[self._rest] = last
-        return out
+        H, x = self.H, np.empty(v.size)
+        first = self._A.solve(v[H.first].reshape(*H.diag.shape[:2], 1)).ravel()
+        right = v[self._rest] - self._border.T @ first
+        rest = np.linalg.solve(self._L.T, np.linalg.solve(self._L, right))
+        x[H.first] = first - self._AB @ rest
+        x[self._rest] = rest
+        return x
 
     def inverse(self) -> np.ndarray:
         """Return the dense inverse of H, (p, p)."""
         H, first, rest = self.H, self.H.first, self._rest
-        last = np.linalg.inv(self._core)
+        core = np.linalg.inv(self._schur)
         if not first.size:
-            return last
+            return core
         out = np.empty((H.size, H.size))
         unit = np.eye(first.size).reshape(*H.diag.shape[:2], first.size)
-        own = self._chain.solve(unit).reshape(first.size, first.size)
-        beside = self._across @ last
-        out[np.ix_(first, first)] = own + beside @ self._across.T
-        out[np.ix_(first, rest)] = -beside
-        out[np.ix_(rest, first)] = -beside.T
-        out[np.ix_(rest, rest)] = last
+        A_inverse = self._A.solve(unit).reshape(first.size, first.size)
+        border = self._AB @ core
+        out[np.ix_(first, first)] = A_inverse + border @ self._AB.T
+        out[np.ix_(first, rest)] = -border
+        out[np.ix_(rest, first)] = -border.T
+        out[np.ix_(rest, rest)] = core
         return out
 
 
-class _Chain:
-    """Factored block tridiagonal matrix.
+class _BlockTridiagonal:
+    """Block tridiagonal matrix A, factored by cyclic reduction.
 
-    Its even blocks are eliminated, and its odd blocks form a chain of the same kind.
+    The even blocks are eliminated, and the odd blocks form a matrix of the same kind.
     """
 
     def __init__(self, diag: np.ndarray, off: np.ndarray):
@@ -190,19 +194,19 @@ class _Chain:
         # numpy. It has log T levels; block elimination would take T steps in Python.
         L = np.linalg.inv(np.linalg.cholesky(diag[0::2]))
         self.inverse = L.transpose(0, 2, 1) @ L  # of the even blocks
-        # of an odd block with the even ones before and after it
+        # couplings of an odd block with the even blocks before and after it
         before, after = off[0::2], off[1::2]
         odd, self.n_after = diag[1::2].copy(), len(after)
         self.left = before.transpose(0, 2, 1) @ self.inverse[: len(odd)]
         self.right = after @ self.inverse[1 : 1 + self.n_after]
         odd -= self.left @ before
         odd[: self.n_after] -= self.right @ after.transpose(0, 2, 1)
-        # The remaining odd blocks form a chain again, of half the length.
+        # Eliminating the even block between two odd ones couples these.
         between = -self.right[: max(len(odd) - 1, 0)] @ before[1:]
-        self.rest = _Chain(odd, between)
+        self.rest = _BlockTridiagonal(odd, between)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        """Return A^-1 b for b of (T, M, columns)."""
+        """Return A^-1 b, (T, M, k), for b of (T, M, k)."""
         if not self.size:
             return b
         even, odd, m = b[0::2], b[1::2].copy(), self.n_after

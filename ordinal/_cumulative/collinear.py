@@ -1,8 +1,9 @@
-"""Columns that are combinations of those before them, and of a constant.
+"""Columns that depend linearly on earlier columns and a constant.
 
-Without a penalty their coefficients are anything: the later column of such a set is
-superfluous, as R has it. A column is one if what earlier ones leave of it is at most
-1e-7 of its deviation, in the rows of positive weight.
+Without a penalty the coefficients of such columns are not identified. The later column
+is left out, as R's `lm` does. A column counts as dependent if the residual of its
+regression on the earlier ones is at most 1e-7 of its standard deviation, over the rows
+of positive weight.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from .._watch.convergence import CollinearColumnsWarning, warn
 from .design import HESSIAN_COLUMNS, Design
 from .matrices import columns_of
 
-_LEFT = 1e-7  # share of a column that is left; the tolerance of R's `lm`
-_DOUBTFUL = 1e-6  # share of a square below which the columns themselves are regressed
+_RESIDUAL = 1e-7  # of a dependent column, in deviations; the tolerance of R's `lm`
+_DOUBTFUL = 1e-6  # squared residual below which the columns themselves are regressed
 _INVOLVED = 1e-6  # size of a coefficient that counts, relative to the largest one
 _FAR = 300.0  # largest mean, in deviations, that may be subtracted from products
 _ROWS = 8192  # rows that are processed at a time
@@ -32,30 +33,32 @@ _NAMED = 5  # most columns in a message
 
 
 def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]:
-    """Find the columns, in this order, that depend linearly on earlier ones.
+    """Find the columns that depend linearly on earlier ones of the sequence.
 
-    The result names these earlier ones. A constant column depends on none. The cost is
-    O(n d^2 + d^3); nothing is done for more columns than a Hessian is made for.
+    The result maps each of them to the earlier columns of which it is a combination;
+    a constant column depends on none. The cost is O(n d^2 + d^3). With more than
+    `HESSIAN_COLUMNS` columns the result is empty.
     """
     which = np.array(columns, dtype=np.int64)
     if not 0 < which.size <= HESSIAN_COLUMNS:
         return {}
-    rough = _correlations_at_once(design, which)
-    if rough is not None and _is_regular(rough):
+    # Nearly all designs are regular, which the coarse correlations can show, too.
+    coarse = _coarse_correlations(design, which)
+    if coarse is not None and _is_regular(coarse):
         return {}
     gram = _correlations(design, which)
     return {} if _is_regular(gram) else _eliminated(design, which, gram)
 
 
 def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Design:
-    """Return the design without columns of the location that others determine.
+    """Return the design without columns of the location that depend on others.
 
     Raises
     ------
     ValueError
-        For dependent columns with nominal or scale effects, which the caller has named;
-        and without a penalty for at least as many columns as rows, if these are too
-        many to find the dependent ones.
+        Columns of nominal or scale effects, which the caller has named, are dependent;
+        or there is no penalty, and X has at least as many columns as rows, and more
+        than `HESSIAN_COLUMNS`, among which dependent ones are not sought.
 
     Warns
     -----
@@ -77,42 +80,42 @@ def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Desi
         if columns:
             raise ValueError(
                 f"{argument} must name columns whose effects can be told apart: "
-                f"{_said(columns, names)}"
+                f"{_described(columns, names)}"
             )
     if not found:
         return design
     warn(
-        f"left out of the model: {_said(found, names)}; with l2 > 0 all columns stay",
+        f"left out of the model: {_described(found, names)}; "
+        "with l2 > 0 all columns stay",
         CollinearColumnsWarning,
     )
     return replace(design, location=np.setdiff1d(design.location, list(found)))
 
 
-def _said(found: dict[int, list[int]], names: Sequence[str]) -> str:
-    """Describe dependent columns and those on which they depend, for a message."""
-    parts = [
-        f"{shown(names[j])} is constant"
-        if not of
-        else f"{shown(names[j])} is a combination of "
-        f"{enumerated([names[k] for k in of])}"
-        for j, of in islice(found.items(), _NAMED)
-    ]
+def _described(found: dict[int, list[int]], names: Sequence[str]) -> str:
+    """Describe the result of `dependencies` for a message."""
+    parts = []
+    for j, earlier in islice(found.items(), _NAMED):
+        combined = enumerated([names[k] for k in earlier])
+        what = f"a combination of {combined}" if earlier else "constant"
+        parts.append(f"{shown(names[j])} is {what}")
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return "; ".join(parts) + more
 
 
 def _is_regular(gram: np.ndarray) -> bool:
-    """Return whether all columns are clearly independent of those before them."""
+    """Return whether a correlation matrix has only clearly independent columns."""
     try:
         return bool((np.diagonal(np.linalg.cholesky(gram)) ** 2 > _DOUBTFUL).all())
     except np.linalg.LinAlgError:
         return False
 
 
-def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
-    """Return the correlations in a third of the time of `_correlations`.
+def _coarse_correlations(D: Design, which: np.ndarray) -> np.ndarray | None:
+    """Return the correlations from products of the uncentred columns.
 
-    None where digits would be lost.
+    This takes a third of the time of `_correlations`. Return None if a mean is so large
+    that subtracting it from the products would lose digits.
     """
     mean, spread = _moments(D, which)
     ratio = mean / spread
@@ -124,7 +127,7 @@ def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
 
 
 def _gram(D: Design, which: np.ndarray) -> np.ndarray:
-    """Return the weighted inner products of the uncentred columns."""
+    """Return the weighted inner products of the uncentred columns, (k, k)."""
     if D.is_chunked:
         return D.summed(partial(_gram_of, which))[0]
     if isinstance(D.X, CSR):
@@ -146,6 +149,7 @@ def _gram(D: Design, which: np.ndarray) -> np.ndarray:
 
 
 def _gram_of(which: np.ndarray, D: Design) -> Parts:
+    """Return the contribution of a chunk to `_gram`."""
     return (_gram(D, which),)
 
 
@@ -158,14 +162,16 @@ def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
 def _correlations_of(
     which: np.ndarray, mean: np.ndarray, spread: np.ndarray, D: Design
 ) -> Parts:
-    """Return the contribution of a chunk."""
+    """Return the contribution of a chunk to `_correlations`."""
     Z = (block(D.X, slice(0, D.n_samples), which) - mean) / spread
     return (Z.T @ (Z * (D.weight[:, None] / D.total)),)
 
 
 def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means and deviations of columns, with deviation 1 if constant."""
     if not D.is_sparse:
         return D.centre[which], D.spread[which]
+    # The design does not centre sparse columns, and its spreads are about 0.
     mean, variance, unit = sparse_means(D.X, D.weight)
     mean, spread = mean * unit, np.sqrt(variance) * unit
     is_constant = spread <= 16 * np.finfo(float).eps * np.abs(mean)
@@ -173,27 +179,30 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, list[int]]:
-    """Find dependent columns by Cholesky elimination, which skips them."""
-    most = int(np.count_nonzero(D.weight)) - 1  # beside a constant
+    """Find dependent columns by a Cholesky factorisation that skips them.
+
+    `gram` holds the correlations of the columns; the result is that of `dependencies`.
+    """
+    most = int(np.count_nonzero(D.weight)) - 1  # the rank of centred columns
     factor = np.empty((which.size, min(which.size, most)))
     kept: list[int] = []
     found: dict[int, list[int]] = {}
     for j in range(which.size):
-        if gram[j, j] < 0.5:  # of a constant column; of others it is 1
+        if gram[j, j] < 0.5:  # 0 for a constant column, and 1 for others
             found[int(which[j])] = []
             continue
         if len(kept) == most:
             found[int(which[j])] = which[kept].tolist()
             continue
         known = factor[:, : len(kept)]
-        left = gram[j, j] - known[j] @ known[j]
-        if left <= _DOUBTFUL:
-            coef, left = _regressed(D, which, gram, kept, j)
-            if left <= _LEFT**2:
+        residual = gram[j, j] - known[j] @ known[j]
+        if residual <= _DOUBTFUL:
+            coef, residual = _regressed(D, which, gram, kept, j)
+            if residual <= _RESIDUAL**2:
                 involved = np.abs(coef) > _INVOLVED * np.abs(coef).max()
                 found[int(which[j])] = which[kept][involved].tolist()
                 continue
-        factor[:, len(kept)] = (gram[:, j] - known @ known[j]) / np.sqrt(left)
+        factor[:, len(kept)] = (gram[:, j] - known @ known[j]) / np.sqrt(residual)
         kept.append(j)
     return found
 
@@ -201,20 +210,22 @@ def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, lis
 def _regressed(
     D: Design, which: np.ndarray, gram: np.ndarray, kept: list[int], j: int
 ) -> tuple[np.ndarray, float]:
-    """Return the regression of a column on the kept ones, and the residual share.
+    """Regress column j on the kept ones.
 
-    It is computed from the rows, because products of columns have half of the digits.
+    Return the coefficients, of columns in units of their deviations, and the mean
+    squared residual. The residual is computed from the rows, because products of
+    columns have half of the digits.
     """
     _, spread = _moments(D, which)
     G = gram[np.ix_(kept, kept)]
     coef, square = np.linalg.solve(G, gram[kept, j]), np.zeros(())
-    for _ in range(2):  # the second time with what rounding has left
-        unit = np.zeros(D.X.shape[1])
-        unit[which[j]] = 1 / spread[j]
-        unit[which[kept]] = -coef / spread[kept]
-        (mean,) = D.summed(partial(_mean_of, unit))
-        along, square = D.summed(partial(_left_of, unit, mean))
-        coef = coef + np.linalg.solve(G, along[which[kept]] / spread[kept])
+    for _ in range(2):  # the second time is iterative refinement
+        v = np.zeros(D.X.shape[1])  # the residual is X v less its mean
+        v[which[j]] = 1 / spread[j]
+        v[which[kept]] = -coef / spread[kept]
+        (mean,) = D.summed(partial(_mean_of, v))
+        products, square = D.summed(partial(_residuals_of, v, mean))
+        coef = coef + np.linalg.solve(G, products[which[kept]] / spread[kept])
     return coef, float(square)
 
 
@@ -223,7 +234,7 @@ def _mean_of(v: np.ndarray, D: Design) -> Parts:
     return (np.array(D.weight / D.total @ product(D.X, v)),)
 
 
-def _left_of(v: np.ndarray, mean: np.ndarray, D: Design) -> Parts:
+def _residuals_of(v: np.ndarray, mean: np.ndarray, D: Design) -> Parts:
     """Return the contributions of a chunk to X'(X v - mean) and to |X v - mean|^2."""
-    weight, left = D.weight / D.total, product(D.X, v) - mean
-    return rmatvec(D.X, weight * left), np.array(weight @ left**2)
+    weight, residual = D.weight / D.total, product(D.X, v) - mean
+    return rmatvec(D.X, weight * residual), np.array(weight @ residual**2)

@@ -1,15 +1,18 @@
-"""The columns and thresholds of a linear cumulative model, and its parameters.
+"""The columns, the thresholds and the parameters of a linear cumulative model.
 
 With s_i = exp(z_i'zeta), the linear predictors of row i are
 
     eta_ij = (theta_j - n_i'nu_j - x_i'beta - o_i) / s_i                            (1)
     theta = J alpha,  nu = J nu*
 
-and the parameters x = (alpha, nu*, beta, zeta) of q, q m, d and k entries. J of (T, q)
-is the structure of the T thresholds. Solvers see columns that are centred and scaled,
-(x - centre) / spread, which makes their problem one of numbers near 1; `raw` is the way
-back, and a linear one: the columns of the scale, whose centre would move all other
-parameters by a factor, are not centred.
+where x_i holds the columns of the location, n_i those of nominal effects, z_i those of
+the scale, and o_i is the offset. The parameters (alpha, nu*, beta, zeta) have q, q m, d
+and k entries. The structure of the T thresholds is J, (T, q).
+
+Solvers see columns that are centred and scaled, (x - centre) / spread, so that their
+problem is well conditioned. `Design.raw` converts the parameters back. This conversion
+is linear, because columns of the scale are not centred: their centres would multiply
+all other parameters by a factor.
 """
 
 from __future__ import annotations
@@ -49,8 +52,9 @@ from .._watch.monitor import check_cancelled
 HESSIAN_COLUMNS = 2000  # most columns of a matrix of (columns, columns) entries
 _BYTES = 350  # bytes of a fit per column: vectors, and the history of L-BFGS
 _ENTRIES = 2**17  # entries of arrays of some rows, so that they stay in the cache
+_LARGEST_PENALTY = 1e290  # finite with room, for columns with almost no spread
 Threshold = Literal["flexible", "symmetric", "equidistant"]
-_DEAREST = 1e290
+Result = TypeVar("Result")
 
 
 def check_columns(name: str, d: int) -> None:
@@ -61,7 +65,10 @@ def check_columns(name: str, d: int) -> None:
 def read_offset(offset: ArrayLike, n: int) -> np.ndarray:
     """Return offsets of n rows, (n,), or by threshold, (n, T).
 
-    Raises ValueError or TypeError unless they are numbers with finite squares.
+    Raises
+    ------
+    ValueError, TypeError
+        They are not numbers with finite squares, or not of n rows.
     """
     a = as_real_array(offset, "offset")
     if a.ndim not in (1, 2) or len(a) != n:
@@ -76,7 +83,7 @@ def mean_offset(offset: np.ndarray) -> np.ndarray:
 
 
 def check_offset_columns(offset: np.ndarray, T: int) -> None:
-    """Raise ValueError unless offsets by threshold, (n, k), are of T thresholds."""
+    """Raise ValueError unless offsets by threshold have a column per threshold."""
     if offset.shape[1] != T:
         raise ValueError(
             f"offset must have a column for each of the {T} thresholds, or be a vector "
@@ -85,7 +92,7 @@ def check_offset_columns(offset: np.ndarray, T: int) -> None:
 
 
 def by_threshold(offset: np.ndarray) -> np.ndarray:
-    """Return offsets of rows by threshold, (n, T), or (n, 1) if all are the same."""
+    """Return offsets as a matrix, (n, T), or (n, 1) if they are (n,)."""
     return offset[:, None] if offset.ndim == 1 else offset
 
 
@@ -133,7 +140,7 @@ class Design:
     X : (n, D) array, CSR, or Rows
         All columns, in the units of the data.
     location, nominal, scale : (d,), (m,), (k,) int arrays
-        Numbers of the columns that have beta, nu and zeta.
+        Indices of the columns that have coefficients beta, nu and zeta.
     offset : (n,) or (n, T) array, or None
         One for all thresholds of a row, or one per threshold.
     rank : (n,) int32
@@ -193,10 +200,14 @@ class Design:
         )
 
     def of_columns(self, which: np.ndarray) -> Design:
-        """Return the design with some columns of the location, of a dense X.
+        """Return the design with a copy of some columns of the location.
 
-        Columns of nominal effects and of the scale stay. Raises OutOfTime as
-        `check_cancelled` does.
+        Columns of nominal effects and of the scale stay.
+
+        Raises
+        ------
+        OutOfTime
+            The time of the caller is up (`check_cancelled`).
         """
         parts = self.location[which], self.nominal, self.scale
         # A column that is in several parts is copied once.
@@ -216,50 +227,42 @@ class Design:
             spread=self.spread[held],
         )
 
-    def part(self, X: Matrix, rank: np.ndarray, weight: np.ndarray) -> Design:
-        """Return the design of a chunk of the rows; `total` stays that of all rows."""
-        return replace(self, X=X, rank=rank, weight=np.ascontiguousarray(weight))
-
     def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:
-        """Return the sum of a function over all chunks of rows.
+        """Return the sum of call(design of a chunk) over all chunks of rows.
 
-        The function and its further arguments may be sent to workers.
+        The function may be sent to workers. `total` of its design is that of all rows.
         """
-        of_part = partial(_call_of_part, call, self._without_rows())
-        return sum_of_chunks(self.X, of_part, self._beside, n_threads)
+        return sum_of_chunks(self.X, self._of_part(call), self._row_vectors, n_threads)
 
     def of_chunks(self, call: Callable[[Design], np.ndarray]) -> np.ndarray:
-        """Apply a function to each chunk, and stack the results, (chunks, k)."""
-        of_part = partial(_call_of_part, call, self._without_rows())
-        return stack_of_chunks(self.X, of_part, self._beside)
+        """Return call(design of a chunk) of all chunks, stacked, (chunks, k)."""
+        return stack_of_chunks(self.X, self._of_part(call), self._row_vectors)
 
     @property
-    def _beside(self) -> tuple[np.ndarray, ...]:
-        """Return the vectors of the rows."""
+    def _row_vectors(self) -> tuple[np.ndarray, ...]:
+        """The vectors with an entry per row, in the order of `_call_of_part`."""
         known = () if self.offset is None else (self.offset,)
         return self.rank, self.weight, *known
 
-    def _without_rows(self) -> Design:
-        """Return the design without its rows, for functions of one chunk."""
+    def _of_part(self, call: Callable[[Design], Result]) -> Callable[..., Result]:
+        """Return a function of the rows of a chunk from one of its design."""
         # Workers have the rows, which must not be sent along.
         none = np.empty(0)
-        return replace(self, X=none, rank=none, weight=none)
+        empty = replace(self, X=none, rank=none, weight=none, offset=None)
+        return partial(_call_of_part, call, empty)
 
     def strips(self, width: int) -> Iterator[slice]:
-        """Return slices that cover all rows, of at most the given size.
-
-        If rows are read in chunks, a slice is no larger than a chunk.
-        """
+        """Return slices of at most `width` rows, and at most a chunk, of all rows."""
         return row_strips(self.X, width)
 
     @property
     def is_chunked(self) -> bool:
-        """Return whether the rows are read again at every pass."""
+        """Whether the rows are read again at every pass."""
         return not is_in_memory(self.X)
 
     @property
     def is_sparse(self) -> bool:
-        """Return whether the columns are sparse, in memory or in chunks."""
+        """Whether the columns are sparse, in memory or in chunks."""
         return is_sparse(self.X)
 
     @property
@@ -268,12 +271,12 @@ class Design:
 
     @property
     def T(self) -> int:
-        """Return the number of thresholds."""
+        """The number of thresholds."""
         return int(self.J.shape[0])
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """Return the numbers of parameters alpha, nu*, beta and zeta."""
+        """The numbers of parameters alpha, nu*, beta and zeta."""
         q, m = self.J.shape[1], self.nominal.size
         return q, q * m, self.location.size, self.scale.size
 
@@ -282,13 +285,14 @@ class Design:
         return sum(self.sizes)
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
-        """Return alpha (q,), nu* (q, m), beta (d,), zeta (k,)."""
+        """Split parameters (p,) into alpha (q,), nu* (q, m), beta (d,), zeta (k,)."""
         alpha, nu, beta, zeta = np.split(x, np.cumsum(self.sizes)[:3])
         return [alpha, nu.reshape(alpha.size, -1), beta, zeta]
 
     def raw(self, x: np.ndarray) -> np.ndarray:
-        """Return the parameters of the columns in their units, (p,), or such columns
-        (p, k): linear in those of x.
+        """Convert parameters of scaled columns to those of the columns in their units.
+
+        `x` is (p,), or (p, k) for k vectors of parameters; the map is linear.
         """
         q, qm, d, _ = self.sizes
         factor = np.concatenate(
@@ -302,49 +306,53 @@ class Design:
         out: np.ndarray = (x.T * factor).T
         shift = self.centre[self.location] @ out[q + qm : q + qm + d]
         # Solvers see centred columns: x - centre moves every threshold by beta'centre.
-        out[:q] += np.multiply.outer(self.even(), shift)
+        out[:q] += np.multiply.outer(self.unit_shift(), shift)
         if qm:
             slopes = out[q : q + qm].reshape(q, self.nominal.size, *out.shape[1:])
             out[:q] += np.einsum("qm...,m->q...", slopes, self.centre[self.nominal])
         return out
 
     def raw_covariance(self, V: np.ndarray) -> np.ndarray:
-        """Return the covariance of `raw` of parameters that have V, (p, p)."""
+        """Return the covariance of raw(x), (p, p), where x has the covariance V."""
         return self.raw(self.raw(V).T)
 
-    def even(self) -> np.ndarray:
-        """Return alpha of which J alpha = 1: what every structure has for a shift of
-        all thresholds, or for one slope at all of them.
+    def unit_shift(self) -> np.ndarray:
+        """Return the alpha with J alpha = 1, (q,), which every structure has.
+
+        It shifts all thresholds by 1, and in nu* it is one slope at all of them.
         """
         # Rounded, because least squares leave 1e-16 where the structure has 0.
         return np.asarray(self.alpha_of(np.ones(self.T)).round(12))
 
     def alpha_of(self, theta: np.ndarray) -> np.ndarray:
-        """Return alpha for which J alpha is nearest to some thresholds."""
+        """Return the alpha, (q,), with J alpha nearest to theta, (T,)."""
         if self.is_flexible:
             return theta.copy()
         return np.asarray(np.linalg.lstsq(self.J, theta, rcond=None)[0])
 
     def columns(self, rows: slice, which: np.ndarray) -> np.ndarray:
         """Return some columns of some rows, centred and scaled for the solvers."""
-        made = block(self.X, rows, which) - self.centre[which]
-        return np.asarray(made / self.spread[which])
+        centred = block(self.X, rows, which) - self.centre[which]
+        return np.asarray(centred / self.spread[which])
 
     def score(self, beta: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """Return x'beta of some rows, by centred and scaled columns."""
+        """Return x'beta of some rows, where x is centred and scaled."""
         slopes = np.zeros(self.centre.size)
         slopes[self.location] = beta / self.spread[self.location]
         # All rows at once may come in chunks, or from workers.
-        every = rows == slice(None)
-        X = self.X if every else range_of(self.X, rows)
+        X = self.X if rows == slice(None) else range_of(self.X, rows)
         return product(X, slopes) - self.centre @ slopes
 
     def scale_columns(self, rows: slice) -> np.ndarray:
-        """Return z of some rows, scaled but not centred."""
+        """Return the columns of the scale for some rows, scaled but not centred."""
         return np.asarray(block(self.X, rows, self.scale) / self.spread[self.scale])
 
     def of_slots(self, A: np.ndarray) -> np.ndarray:
-        """Return rows of alpha and nu* from rows of thresholds and nominal columns."""
+        """Convert derivatives by (theta_t, nu_t) to derivatives by (alpha, nu*).
+
+        A has the former in its rows, (T (1 + m), k), threshold by threshold; the result
+        is (q + q m, k).
+        """
         M, width = 1 + self.nominal.size, A.shape[1]
         by_u = A.reshape(self.T, M, width)
         # The product with J = I would cost T^2 operations per column.
@@ -354,8 +362,9 @@ class Design:
         return np.vstack([by_u[:, 0], slopes])
 
     def slots(self) -> np.ndarray:
-        """Return the numbers of (alpha_t, nu_t) among the parameters, threshold by
-        threshold, where thresholds are free, (q (1 + m),).
+        """Return the indices of (alpha_t, nu_t) among the parameters, (q (1 + m),).
+
+        They come threshold by threshold. The thresholds must be flexible.
         """
         q, m = self.J.shape[1], self.nominal.size
         nu = q + np.arange(q * m).reshape(q, m)
@@ -363,18 +372,21 @@ class Design:
 
     @property
     def is_flexible(self) -> bool:
-        """Return whether J is I; two equidistant thresholds have another square J."""
+        """Whether J is the identity; two equidistant thresholds have another J."""
         return self.J.shape[1] == self.T and not self.J[1:, 0].any()
 
     @property
     def is_shifted(self) -> bool:
-        """Return whether offsets differ by threshold."""
+        """Whether offsets differ by threshold."""
         return self.offset is not None and self.offset.ndim == 2
 
     def offset_ends(
         self, rows: slice = slice(None)
     ) -> tuple[np.ndarray | float, np.ndarray | float]:
-        """Return the offsets of rows at the thresholds above and below their ranks."""
+        """Return the offsets of rows at the thresholds above and below their ranks.
+
+        At the first and the last rank, which have only one, the other offset is 0.
+        """
         if self.offset is None:
             return 0.0, 0.0
         known, rank = self.offset[rows], self.rank[rows]
@@ -384,17 +396,16 @@ class Design:
         return padded[row, rank + 1], padded[row, rank]
 
     def start(self, quantile: np.ndarray) -> np.ndarray:
-        """Return the start: no effects, and thresholds from the shares of the ranks.
+        """Return starting values: no effects, and thresholds at the given quantiles.
 
-        Thresholds are F^-1 of the shares up to them, about the mean of the offset, and
-        scaled by its deviation.
+        `quantile` is F^-1 of `shares()`, (T,). With an offset the thresholds are moved
+        by its mean, and enlarged by its deviation.
         """
         x = np.zeros(self.n_parameters)
         q = self.J.shape[1]
         x[:q] = self.alpha_of(quantile)
         if (np.diff(self.J @ x[:q]) <= 0).any():  # possible for some structures
-            even = np.linspace(-1, 1, self.T)
-            x[:q] = self.alpha_of(even)
+            x[:q] = self.alpha_of(np.linspace(-1, 1, self.T))
         if self.offset is not None:
             known = mean_offset(self.offset)[:, None]
             _, (deviation,) = moments(known, self.weight / self.total)
@@ -404,7 +415,10 @@ class Design:
         return x
 
     def _uncrossed(self, alpha: np.ndarray) -> np.ndarray:
-        """Return parameters whose thresholds cross at no row, despite offsets."""
+        """Return alpha with thresholds far enough apart to cross at no row.
+
+        Offsets by threshold make them cross where they grow faster than thresholds do.
+        """
         if not self.is_shifted or self.T == 1:
             return alpha
         assert self.offset is not None
@@ -421,23 +435,23 @@ class Design:
         )
 
     def level(self, size: int) -> np.ndarray:
-        """Return parameters of 0, with thresholds at the mean of the offset."""
+        """Return `size` parameters of 0, but thresholds at the mean of the offset."""
         x = np.zeros(size)
         if self.offset is not None:
             mean = self.weight @ self.offset / self.total
             q = self.J.shape[1]
-            x[:q] = self.alpha_of(mean) if self.is_shifted else mean * self.even()
+            x[:q] = self.alpha_of(mean) if self.is_shifted else mean * self.unit_shift()
         return x
 
     def enlarged(self, x: np.ndarray, factor: float) -> np.ndarray:
-        """Return parameters without zeta, multiplied relative to the mean offset."""
+        """Multiply parameters without zeta, relative to the mean offset."""
         level = self.level(x.size)
         return np.asarray(level + factor * (x - level))
 
     def crossings(self, alpha: np.ndarray, nu: np.ndarray) -> np.ndarray:
         """Count the rows with weight where a threshold exceeds the next one, (T - 1,).
 
-        The parameters are those of the columns in their units.
+        `alpha` (q,) and `nu` (q, m) are those of the columns in their units.
         """
         theta, slopes = self.J @ alpha, self.J @ nu
         count = np.zeros(self.T - 1, dtype=np.int64)
@@ -455,49 +469,47 @@ class Design:
     def shares(self) -> np.ndarray:
         """Return the share of the weight up to each threshold, (T,), all below 1."""
         below = np.cumsum(self.mass())[:-1] / self.total
-        # the weight of a rank may be less than the rounding error of the sum
+        # The weight of a rank may be less than the rounding error of the sum.
         return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
-T = TypeVar("T")
-
-
 def _call_of_part(
-    call: Callable[[Design], T],
-    design: Design,
+    call: Callable[[Design], Result],
+    empty: Design,
     X: Matrix,
     rank: np.ndarray,
     weight: np.ndarray,
     offset: np.ndarray | None = None,
-) -> T:
-    """Call a function of the design of one chunk, perhaps at a worker."""
-    return call(replace(design.part(X, rank, weight), offset=offset))
+) -> Result:
+    """Call a function of the design of one chunk, perhaps on a worker."""
+    weight = np.ascontiguousarray(weight)
+    return call(replace(empty, X=X, rank=rank, weight=weight, offset=offset))
 
 
 def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
-    """Return `Design.crossings` of a chunk."""
+    """Return the contribution of a chunk to `Design.crossings`."""
     count = np.zeros(D.T - 1, dtype=np.int64)
     for rows in strips(len(D.weight), max(1, _ENTRIES // D.T)):
         used = D.weight[rows] > 0
-        cuts = theta - block(D.X, rows, D.nominal)[used] @ slopes.T
+        thresholds = theta - block(D.X, rows, D.nominal)[used] @ slopes.T
         if D.is_shifted:
             assert D.offset is not None
-            cuts -= D.offset[rows][used]
-        count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
+            thresholds -= D.offset[rows][used]
+        count += np.count_nonzero(thresholds[:, :-1] > thresholds[:, 1:], axis=0)
     return (count,)
 
 
-def prices(l2: float, spread: np.ndarray) -> np.ndarray:
-    """Return the penalties of scaled columns for a penalty in units of the features.
+def l2_penalties(l2: float, spread: np.ndarray) -> np.ndarray:
+    """Return the ridge penalties of scaled columns, (d,).
 
-    They stay finite for columns with almost no spread, where 0 times a penalty would
-    otherwise be nan.
+    `l2` is the penalty of columns in their units. The result is finite even for columns
+    with almost no spread, where 0 times an infinite penalty would be NaN.
     """
     with np.errstate(over="ignore"):
-        return np.asarray(np.minimum(l2 / spread / spread, _DEAREST))
+        return np.asarray(np.minimum(l2 / spread / spread, _LARGEST_PENALTY))
 
 
-def lasso_prices(l1: float, spread: np.ndarray) -> np.ndarray:
-    """Return the penalties of absolute coefficients, finite for the same reason."""
+def l1_penalties(l1: float, spread: np.ndarray) -> np.ndarray:
+    """Return the lasso penalties of scaled columns, (d,), finite as `l2_penalties`."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.minimum(l1 / spread, _DEAREST))
+        return np.asarray(np.minimum(l1 / spread, _LARGEST_PENALTY))

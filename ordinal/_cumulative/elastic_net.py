@@ -1,23 +1,23 @@
 """The elastic net of a linear cumulative model: coordinate descent, certified.
 
-With L the loss, u = (alpha, nu) and d_j > 0 the spreads of columns in units of which
-beta is,
+Let L be the loss, u = (alpha, nu), and d_j > 0 the spread of column j; beta belongs to
+columns in units of their spreads. Then
 
     min_{u, beta}  L(u, beta) + sum_j (l1 |beta_j| / d_j + l2 beta_j^2 / (2 d_j^2))  (4)
 
-Newton's method on L, of which each quadratic is minimised together with the penalties
-by coordinate descent; only columns that the sequential strong rule lets through, or
-that were found to be missed, take part. Each penalty begins where the one before it has
-ended, with the derivatives that were taken there.
+is solved by proximal Newton steps: coordinate descent minimises the sum of the penalty
+and a quadratic model of L. Only columns that pass the sequential strong rule, or that
+violate optimality without them, take part. On a path of penalties each one is warm
+started at the solution for the one before.
 
-The certificate. Where u is optimal for beta, L lies above its tangent there for any
-(u, beta): with G = dL/dbeta and P(b) the penalty, of conjugate P*, and L >= 0,
+The certificate is a duality gap. Where u is optimal for beta, the convex L lies above
+its tangent there. With G = dL/dbeta, the penalty P and its conjugate P*, and L >= 0,
 
     c (L - G'beta) - P*(-c G) <= min (4)      for every c in [0, 1],                 (5)
 
-since c times the tangent lies below L as well. With l2 = 0 P* is finite only where
-c |G_j| <= l1 / d_j. The largest of these bounds is the dual value; at the optimum c = 1
-gives that of (4).
+because c times the tangent lies below L as well. With l2 = 0 the conjugate P* is finite
+only where c |G_j| <= l1 / d_j. The larger of the bounds for the largest such c and for
+c = 1 is the dual value; at the optimum c = 1 gives the value of (4).
 
 R. Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems",
 JRSS B 74:245-266, 2012. M. J. Wurm, P. J. Rathouz, B. M. Hanlon, "Regularized ordinal
@@ -32,11 +32,12 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from .._numerics.rows import csr_arrays
 from .._solvers import _coordinate_descent
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from .bordered import NONE
-from .design import Design, lasso_prices, prices
+from .design import Design, l1_penalties, l2_penalties
 from .likelihood import Point
 from .matrices import SparseColumns
 from .newton import Loss, Minimum
@@ -45,11 +46,11 @@ from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor
 _FALL = 1e-4  # constant of Armijo's rule
 _ROUNDING = 1e-14  # relative rounding error of the loss
 _HALVINGS = 40
-_INNER = 0.8  # gap of a part of the problem, relative to the target gap
+_INNER = 0.8  # gap of a restricted problem, relative to the target gap
 _TIGHTER = 0.01  # factor of the gap of the active columns, if all columns need less
 _QUADRATIC = 0.01  # accuracy of a quadratic, relative to the gap at its point
-_FINER = 0.2  # factor of the least step of coordinate descent, until its gap suffices
-_ABOVE = 1e-12  # margin, so that no feature is active at the largest penalty
+_FINER = 0.2  # factor of the tolerance of coordinate descent, until its gap suffices
+_MARGIN = 1e-12  # so that no feature is active at the largest penalty
 _SWEEPS = 100_000  # most sweeps for one quadratic
 _SECONDS = 2e-9  # seconds per entry in a sweep
 _FAR = 2.0  # ratio of adjacent penalties on the path to a single one
@@ -57,7 +58,7 @@ _FAR = 2.0  # ratio of adjacent penalties on the path to a single one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetSolution:
-    """Point of a path.
+    """Solution for one pair of penalties, with its certificate.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class NetSolution:
     slope : (d,) array
         G.
     primal, dual : float
-        Values of (4).
+        Value of (4), and its bound (5).
     status : Status
     n_iter : int
         Number of quadratics that were solved.
@@ -100,10 +101,17 @@ class Penalty:
         return Penalty(self.l1[which], self.l2[which])
 
     def bound(self, value: float, slope: np.ndarray, beta: np.ndarray) -> float:
-        """Return (5) for c = 1, or the largest c for which P* is 0: the larger one."""
+        """Return the larger bound (5): for c = 1, or the largest c for which P* is 0.
+
+        Parameters
+        ----------
+        value : float
+            L, at a point whose u is optimal.
+        slope, beta : (d,) arrays
+            G, and the point.
+        """
         tangent, size = value - float(slope @ beta), np.abs(slope)
-        # c G must satisfy |c G_j| <= l1_j where l2 is 0: the least ratio is the largest
-        # c.
+        # P*(-c G) is 0 where c |G_j| <= l1_j for all j: c is at most the least ratio.
         over = size > self.l1
         bounds = [float((self.l1[over] / size[over]).min(initial=1.0)) * tangent]
         # Where l2 > 0 the conjugate is finite everywhere, so that c = 1 is allowed.
@@ -114,19 +122,19 @@ class Penalty:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Local:
-    """Expansion of L about a point (u, beta), undefined where the value is infinite.
+class QuadraticModel:
+    """Quadratic model of L about a point (u, beta); undefined if the value is infinite.
 
     Attributes
     ----------
     value : float
     gradient : (U + d,) array
     free, border : (U, U), (U, d) arrays
-        H_uu and H_ub of the Hessian.
+        Blocks H_uu and H_ub of the Hessian.
     hessian : (d, d) array, or None
-        H_bb.
-    rows : Rows or None
-        Rows for products with H_bb where it is None.
+        Block H_bb.
+    rows : RowTerms or None
+        Terms of the rows, for products with H_bb if this is None.
     """
 
     value: float
@@ -138,9 +146,7 @@ class Local:
 
 
 class NetLoss(Protocol):
-    """Convex loss without penalty and without effects on the scale, as `PathSolver`
-    takes it.
-    """
+    """Convex loss without penalty and scale effects, as `PathSolver` needs it."""
 
     @property
     def design(self) -> Design: ...
@@ -154,80 +160,86 @@ class NetLoss(Protocol):
     def at_best_free(
         self, u: np.ndarray, beta: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
-        """Return the best u for beta by Newton's method from u, L and G there."""
+        """Return the best u for beta, by Newton's method from u, and L and G there."""
 
 
 class RestrictedLoss:
-    """Restriction of L to some columns of the location.
+    """L as a function of some columns of the location.
 
-    The expansion about the last point is cached, because the next penalty begins there.
+    The quadratic model about the last point is cached. A line search ends at the point
+    where the next model is needed, and the next penalty begins there, too.
 
     Parameters
     ----------
     which : (d,) int array
+        Indices of the columns among those of the location.
     loss : Loss
-        Of these columns.
+        L with these columns only.
     """
 
     def __init__(self, which: np.ndarray, loss: Loss):
         self.which, self.loss = which, loss
         self._U = sum(loss.design.sizes[:2])
-        self._known: tuple[np.ndarray, Local] | None = None
+        self._known: tuple[np.ndarray, QuadraticModel] | None = None
 
     @property
     def columns(self) -> SparseColumns | None:
-        """Return columns with fewer entries than H_bb, which is then not computed."""
-        held = getattr(self.loss, "columns", None)
-        # H_bb has d^2 entries: products by the sparse columns are cheaper below that.
-        few = isinstance(held, SparseColumns) and held.entries < self.which.size**2
-        return held if few else None
+        """The sparse columns, if they have fewer entries than H_bb; else None.
 
-    def at(self, x: np.ndarray) -> Local:
-        """Expand L about x to second order."""
-        # A line search ends at a point where the next quadratic begins, and so does the
-        # next penalty.
+        Coordinate descent then needs no H_bb, but products with the columns.
+        """
+        columns = getattr(self.loss, "columns", None)
+        if isinstance(columns, SparseColumns) and columns.entries < self.which.size**2:
+            return columns
+        return None
+
+    def at(self, x: np.ndarray) -> QuadraticModel:
+        """Return the quadratic model about x, (U + d,)."""
         if self._known is None or not np.array_equal(x, self._known[0]):
-            self._known = x, self._local(x)
+            self._known = x, self._model(x)
         return self._known[1]
 
-    def _local(self, x: np.ndarray) -> Local:
+    def _model(self, x: np.ndarray) -> QuadraticModel:
+        """Compute the quadratic model about x."""
         loss, U = self.loss, self._U
         if isinstance(loss, RowwiseLikelihood) and self.columns is not None:
             rows = loss.rows_at(x)
-            # The step was too long; the line search asks for the value alone, and
-            # halves it.
+            # The step was too long. The line search needs the value only, and halves
+            # the step.
             if not math.isfinite(rows.value):
                 none = np.empty((0, 0))
-                return Local(rows.value, none, none, none, None, None)
+                return QuadraticModel(rows.value, none, none, none, None, None)
             gradient, border = loss.gradient_of(rows), loss.border(rows)
             free = loss.free_hessian(rows)
-            return Local(rows.value, gradient, free, border, None, rows)
-        at = loss.at(x)
-        H = at.hessian.dense()
-        return Local(at.value, at.gradient, H[:U, :U], H[:U, U:], H[U:, U:], None)
+            return QuadraticModel(rows.value, gradient, free, border, None, rows)
+        point = loss.at(x)
+        H = point.hessian.dense()
+        return QuadraticModel(
+            point.value, point.gradient, H[:U, :U], H[:U, U:], H[U:, U:], None
+        )
 
 
 _NetLossT = TypeVar("_NetLossT", bound=NetLoss)
 
 
 class PathSolver(Generic[_NetLossT]):
-    """Minima of (4) for one penalty after another, each begun at the last one.
+    """Solver of (4) for one penalty after another, each warm started at the last one.
 
     Parameters
     ----------
     loss : NetLoss
     max_iter : int
-        Quadratics a point.
+        Most quadratic models per penalty.
     monitor : Monitor
-        A point has converged where its duality gap is at most `tol` times the loss
+        A solution has converged if its duality gap is at most `tol` times the loss
         without features.
 
     Attributes
     ----------
-    null : Solution
+    null : NetSolution
         The optimum without features.
     largest : float
-        The least l1 for which no feature takes part.
+        The least l1 for which no feature is active.
     """
 
     def __init__(self, loss: _NetLossT, max_iter: int, monitor: Monitor):
@@ -236,23 +248,23 @@ class PathSolver(Generic[_NetLossT]):
         self._spread = loss.design.spread[loss.design.location]
         self._n_iter, self._status = 0, Status.CONVERGED
         d = self._spread.size
-        # An infinite penalty holds all slopes at 0, as the optimum without features has
-        # them.
-        free = Penalty(np.full(d, np.inf), np.zeros(d))
-        self.null = self._solution(loss.start()[: self._U], np.zeros(d), free)
+        # Beyond an infinite penalty beta = 0 is optimal.
+        infinite = Penalty(np.full(d, np.inf), np.zeros(d))
+        self.null = self._solution(loss.start()[: self._U], np.zeros(d), infinite)
         largest = (np.abs(self.null.slope) * self._spread).max(initial=0.0)
-        self.largest = float(largest) * (1 + _ABOVE)
+        self.largest = float(largest) * (1 + _MARGIN)
         self._last, self._last_l1 = self.null, self.largest
         self._part: RestrictedLoss | None = None
 
     def solve(self, l1: float, l2: float) -> NetSolution:
-        """Return the minimum for these penalties of features in their units."""
-        penalty = Penalty(lasso_prices(l1, self._spread), prices(l2, self._spread))
+        """Return the minimum for the penalties l1 and l2 of columns in their units."""
+        penalty = Penalty(
+            l1_penalties(l1, self._spread), l2_penalties(l2, self._spread)
+        )
         here, limit = self._last, self.monitor.tol * self.null.value
-        # The sequential strong rule (Tibshirani et al., 2012): a slope changes by no
-        # more than the penalty, mostly. Columns that it wrongly leaves out are found
-        # below.
-        strong = lasso_prices(max(2 * l1 - self._last_l1, 0.0), self._spread)
+        # The sequential strong rule (Tibshirani et al., 2012) assumes that a slope
+        # changes by at most as much as the penalty. It may leave out active columns.
+        strong = l1_penalties(max(2 * l1 - self._last_l1, 0.0), self._spread)
         part = (here.beta != 0) | (np.abs(here.slope) >= strong)
         self._n_iter, self._status = 0, Status.CONVERGED
         inner = _INNER * limit
@@ -260,13 +272,11 @@ class PathSolver(Generic[_NetLossT]):
             here = self._over(np.flatnonzero(part), here, penalty, inner)
             if here.primal - here.dual <= limit or self._status is not Status.CONVERGED:
                 break
-            # Violations of the optimality conditions among the columns that were left
-            # out.
             missed = ~part & (np.abs(here.slope) > penalty.l1)
             if missed.any():
                 part |= missed
-            # No column was missed, so that the gap is among those that take part: solve
-            # it better.
+            # No other column violates optimality, so that the gap comes from those that
+            # take part: solve for them more accurately.
             elif inner > LEAST * self.null.value:
                 inner *= _TIGHTER
             else:
@@ -275,9 +285,9 @@ class PathSolver(Generic[_NetLossT]):
         return here
 
     def reach(self, l1: float, l2: float) -> NetSolution:
-        """Solve for a penalty far from the last one, on a path of penalties in between.
+        """Solve for a penalty far from the last one, by a path of penalties in between.
 
-        `n_iter` counts the steps of all of them.
+        `n_iter` of the result counts the steps of all of them.
         """
         n_iter = 0
         # Beyond a factor of 2 the strong rule would let every column take part.
@@ -287,7 +297,7 @@ class PathSolver(Generic[_NetLossT]):
         return replace(here, n_iter=n_iter + here.n_iter)
 
     def minimum(self, found: NetSolution) -> Minimum:
-        """Return a solution as models are made of it, without a Hessian."""
+        """Return a solution as the `Minimum` of other solvers, without a Hessian."""
         x, none = np.concatenate([found.u, found.beta]), np.zeros(0)
         gap = (found.primal - found.dual) / self.null.value
         point = Point(x, found.value, none, NONE)
@@ -296,33 +306,25 @@ class PathSolver(Generic[_NetLossT]):
     def _over(
         self, which: np.ndarray, here: NetSolution, penalty: Penalty, limit: float
     ) -> NetSolution:
-        """Return the minimum over some columns, to a duality gap among them."""
+        """Minimise over some columns, to a duality gap of `limit` among them."""
         u, beta = here.u, np.zeros_like(here.beta)
         beta[which] = here.beta[which]
-        part = self._part_in_time(which, here) if which.size else None
+        part = self._restricted(which, here) if which.size else None
         if which.size and part is None and np.array_equal(beta, here.beta):
-            return self._again(here, penalty)  # a pass over the rows takes time
+            # The fit ends here: the same point needs no other pass over the rows.
+            return self._certified(u, here.value, here.slope, beta, penalty)
         if part is not None:
             x = np.concatenate([u, beta[which]])
             x = self._minimized(part, x, penalty.restricted_to(which), limit)
             u, beta[which] = x[: self._U], x[self._U :]
         return self._solution(u, beta, penalty)
 
-    def _again(self, here: NetSolution, penalty: Penalty) -> NetSolution:
-        """Return the same point for another penalty."""
-        return replace(
-            here,
-            primal=here.value + penalty(here.beta),
-            dual=penalty.bound(here.value, here.slope, here.beta),
-            status=self._status,
-            n_iter=self._n_iter,
-        )
-
-    def _part_in_time(
+    def _restricted(
         self, which: np.ndarray, here: NetSolution
     ) -> RestrictedLoss | None:
-        """Return L over some columns, or None, with the status noted, where the fit is
-        to end: copies of columns and the first Hessian may take seconds.
+        """Return L over some columns; None, with a new status, if the fit is to end.
+
+        Copies of columns and the first Hessian may take seconds.
         """
         try:
             with self.monitor.limited():
@@ -340,20 +342,20 @@ class PathSolver(Generic[_NetLossT]):
     def _minimized(
         self, part: RestrictedLoss, x: np.ndarray, penalty: Penalty, limit: float
     ) -> np.ndarray:
-        """Newton's method for L, with the penalties as they are, to a gap, or to where
-        rounding keeps it from falling.
+        """Minimise by proximal Newton steps from x, (U + d,).
+
+        They end at a gap of `limit`, or where rounding keeps the gap from falling.
         """
         U, last, at_rounding = self._U, math.inf, False
         while True:
             here = part.at(x)
             C = factor(here.free)
-            by_u = np.column_stack([here.gradient[:U], here.border])
-            k = np.linalg.solve(C, by_u)
+            k = np.linalg.solve(C, np.column_stack([here.gradient[:U], here.border]))
             value, slope = here.value + penalty(x[U:]), here.gradient[U:]
             gap = value - penalty.bound(here.value, slope, x[U:])
-            # The bound is for the best u; the present u is off by half the squared
-            # Newton decrement, and the factor 2 covers higher orders.
-            gap += float(k[:, 0] @ k[:, 0])  # twice what the best u is worth
+            # The bound holds at the best u. There L is lower by half the squared Newton
+            # decrement |k_u|^2; the factor 2 covers higher orders.
+            gap += float(k[:, 0] @ k[:, 0])
             stop = self.monitor.stop(self._n_iter, gap / self.null.value)
             # At rounding, steps go on while they at least halve the gap.
             if gap <= limit or (at_rounding and gap > 0.5 * last):
@@ -364,20 +366,18 @@ class PathSolver(Generic[_NetLossT]):
                 self._status = stop
                 return x
             self._n_iter += 1
-            to = self._of_quadratic(
+            end = self._quadratic_minimum(
                 part, here, C, k, x, penalty, max(_INNER * limit, _QUADRATIC * gap)
             )
-            moved = float(here.gradient @ (to - x))
-            promised = moved + penalty(to[U:]) - penalty(x[U:])
+            moved = float(here.gradient @ (end - x))
+            promised = moved + penalty(end[U:]) - penalty(x[U:])
             for halving in range(_HALVINGS):
-                # The first trial belongs to the step; further ones are left out when
-                # time is up.
+                # The first trial belongs to the step; no other is made when time is up.
                 if halving and self.monitor.late():
                     return x
                 size = 0.5**halving
-                # Not x + 1 (to - x): slopes that coordinate descent set to 0 stay 0 to
-                # the bit.
-                there = x + size * (to - x) if halving else to
+                # x + 1 (end - x) would not be 0 to the bit where end is 0.
+                there = x + size * (end - x) if halving else end
                 reached = part.at(there).value + penalty(there[U:])
                 if reached - value <= _FALL * size * promised + _ROUNDING * value:
                     break
@@ -386,19 +386,20 @@ class PathSolver(Generic[_NetLossT]):
             # The decrease that the model promises is below what the loss resolves.
             x, last, at_rounding = there, gap, -promised <= _ROUNDING * value
 
-    def _of_quadratic(
+    def _quadratic_minimum(
         self,
         part: RestrictedLoss,
-        here: Local,
+        here: QuadraticModel,
         C: np.ndarray,
         k: np.ndarray,
         x: np.ndarray,
         penalty: Penalty,
         limit: float,
     ) -> np.ndarray:
-        """Minimise the quadratic of L at x and the penalties, by coordinate descent.
+        """Minimise a quadratic model and the penalty by coordinate descent.
 
-        It ends at a gap, (5) for the quadratic.
+        The descent ends at a gap of `limit`, by (5) for the quadratic; the result is
+        (u, beta). The model `here` is that at x.
 
         u is eliminated: with H_uu = C C' and k = C^-1 (g_u, H_ub) =: (k_u, k_b), the
         Hessian by beta is H_bb - k_b'k_b, and u moves by -C^-T (k_u + k_b (step of
@@ -413,12 +414,11 @@ class PathSolver(Generic[_NetLossT]):
             assert part.columns is not None
             assert here.rows is not None
             Z, slope, moved = part.columns, here.rows.slope, free.copy()
-            A, curvature = Z.columns, here.rows.curvature
-            cost = Z.entries + border.size
+            curvature, cost = here.rows.curvature, Z.entries + border.size
 
             def descend(tol: float, sweeps: int) -> tuple[int, float]:
                 return _coordinate_descent.descend_columns(
-                    A.indptr, A.indices, A.data, curvature, border, *factors, tol,
+                    *csr_arrays(Z.columns), curvature, border, *factors, tol,
                     sweeps, slope, moved, b, scratch, active,
                 )  # fmt: skip
 
@@ -436,16 +436,16 @@ class PathSolver(Generic[_NetLossT]):
             def gradient() -> np.ndarray:
                 return slope
 
-        # So many sweeps that a call returns for Ctrl-C in time.
+        # A call makes so few sweeps that it returns in time for Ctrl-C.
         at_once = max(1, int(self.monitor.SLICE / (_SECONDS * cost)))
         tol, sweeps = limit, 0
         while sweeps < _SWEEPS and not self.monitor.late():
             check_cancelled()
-            done, worth = descend(tol, at_once)
+            done, decrease = descend(tol, at_once)
             sweeps += done
-            # The gap costs a product with all columns; it is computed once steps are
-            # small.
-            if worth <= tol:
+            # The gap costs a product with all columns, so that it is computed only once
+            # steps are small.
+            if decrease <= tol:
                 value = here.value + penalty(b)
                 gap = value - penalty.bound(here.value, gradient(), b)
                 if gap <= limit or tol <= LEAST * self.null.value:
@@ -458,16 +458,19 @@ class PathSolver(Generic[_NetLossT]):
     def _solution(
         self, u: np.ndarray, beta: np.ndarray, penalty: Penalty
     ) -> NetSolution:
-        """Return the point with the best u, and (5)."""
-        u, value, slope = self.loss.at_best_free(u, beta)
+        """Return the best u for beta, from u, with the certificate of this point."""
+        return self._certified(*self.loss.at_best_free(u, beta), beta, penalty)
+
+    def _certified(
+        self,
+        u: np.ndarray,
+        value: float,
+        slope: np.ndarray,
+        beta: np.ndarray,
+        penalty: Penalty,
+    ) -> NetSolution:
+        """Return a point, where L and G are known, with its bound (5)."""
+        # With beta = 0 the penalty may be infinite, and its product with 0 NaN.
         primal = value + (penalty(beta) if beta.any() else 0.0)
-        return NetSolution(
-            u,
-            beta,
-            value,
-            slope,
-            primal,
-            penalty.bound(value, slope, beta),
-            self._status,
-            self._n_iter,
-        )
+        dual, end = penalty.bound(value, slope, beta), (self._status, self._n_iter)
+        return NetSolution(u, beta, value, slope, primal, dual, *end)

@@ -1,6 +1,7 @@
 """The mean loss of a linear cumulative model, with its gradient and Hessian.
 
-With a and b the predictors eta_ij of (1) in `design` on the two sides of rank y_i,
+Let a_i and b_i be the predictors eta_ij of (1) in `design` at the thresholds above and
+below rank y_i: a_i = inf at the highest rank, b_i = -inf at the lowest. Then
 
     loss = -(1/W) sum_i w_i log(F(a_i) - F(b_i)) + l2/2 |beta|^2                     (2)
 """
@@ -18,13 +19,13 @@ import numpy as np
 from .._numerics.tails import normal_cdf, normal_quantile
 from .._solvers import _cumulative
 from .bordered import Bordered, tridiagonal
-from .design import Design, prices
+from .design import Design, l2_penalties
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
-_BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
-_CHAIN = 100  # thresholds, from which on their Hessian is made and solved by blocks
-# Rows with which a fit takes longer than a thread may wait for its processor on a busy
-# machine (tools/bench/busy.py)
+_BLOCK = 1 << 17  # entries of the scores of some rows, which stay in the cache
+_CHAIN = 100  # most thresholds whose Hessian is computed and solved as a dense matrix
+# Rows from which on a fit takes longer than a thread may wait for its processor on a
+# busy machine (tools/bench/busy.py)
 _MANY = 16_384
 _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # the others are symmetric
 
@@ -34,7 +35,8 @@ class Terms:
     """log P of rows and its derivatives by a and b, (n,) each.
 
     g = d/da + d/db and g1 = d/da; c1 = d2/da2 + d2/dadb, c2 = d2/db2 + d2/dadb and
-    h12 = d2/dadb: sums that would cancel where a and b are close.
+    h12 = d2/dadb. The sums are computed as such, because they would cancel where a and
+    b are close.
     """
 
     a: np.ndarray
@@ -61,25 +63,30 @@ class Point:
 
 
 class Likelihood:
-    """(2) of one training set, over the parameters of the centred and scaled columns.
+    """Loss (2) of a training set, by the parameters of centred and scaled columns.
 
     Parameters
     ----------
     design : Design
     link : Link
     l2 : float
-        Of beta in the units of the features.
+        Penalty of beta in the units of the features.
     n_threads : int
+
+    Attributes
+    ----------
+    penalties : (p,) array
+        Ridge penalties of all parameters: 0 but for beta.
     """
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
         self.design, self.link, self.l2 = design, link, l2
         self.link_number = _cumulative.LINKS.index(link)
         self.n_threads = n_threads if design.n_samples >= _MANY else 1
-        self.price = np.zeros(design.n_parameters)
+        self.penalties = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes
-        ridge = prices(l2, design.spread[design.location])
-        self.price[q + qm : q + qm + d] = ridge
+        ridge = l2_penalties(l2, design.spread[design.location])
+        self.penalties[q + qm : q + qm + d] = ridge
         columns = design.location, design.nominal, design.scale
         every = np.concatenate(columns)
         centre = design.centre[every]
@@ -90,7 +97,7 @@ class Likelihood:
 
     @property
     def is_convex(self) -> bool:
-        """Return whether every local minimum is the global one."""
+        """Whether every local minimum is the global one."""
         return self.link != "cauchit" and not self.design.scale.size
 
     def start(self) -> np.ndarray:
@@ -98,31 +105,29 @@ class Likelihood:
         return self.design.start(quantile(self.link, self.design.shares()))
 
     def terms(self, x: np.ndarray, rows: slice) -> Terms:
-        """Return the terms of some rows."""
+        """Return the terms of some rows at parameters x."""
         D = self.design
         alpha, nu, beta, zeta = D.split(x)
         rank, s = D.rank[rows], np.exp(D.scale_columns(rows) @ zeta)
-        cuts = D.J @ alpha - D.columns(rows, D.nominal) @ (D.J @ nu).T
-        end = np.full((len(cuts), 1), np.inf)
-        ends = np.hstack([-end, cuts, end])
-        f, at = D.score(beta, rows), np.arange(len(cuts))
+        thresholds = D.J @ alpha - D.columns(rows, D.nominal) @ (D.J @ nu).T
+        ends = np.pad(thresholds, ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
+        f, i = D.score(beta, rows), np.arange(len(ends))
         above, below = D.offset_ends(rows)
-        upper, lower = ends[at, rank + 1], ends[at, rank]
+        upper, lower = ends[i, rank + 1], ends[i, rank]
         a, b = (upper - (f + above)) / s, (lower - (f + below)) / s
         width = (upper - lower - (above - below)) / s
-        out = np.empty((6, len(cuts)))
+        out = np.empty((6, len(ends)))
         _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
 
     def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield gradients of log P of rows by x, some rows at a time: which, and (rows,
-        p).
+        """Yield slices of rows, and the gradients of their log P by x, (rows, p).
 
-        A row of weight 0 has none, whatever its probability is.
+        The gradient of a row of weight 0 is 0, whatever its probability is.
         """
         D, zeta = self.design, self.design.split(x)[3]
         for rows in D.strips(max(1, _BLOCK // (x.size + D.T))):
-            with np.errstate(all="ignore"):  # of rows without weight
+            with np.errstate(all="ignore"):  # rows without weight may have P = 0
                 terms = self.terms(x, rows)
             N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
             Z = D.scale_columns(rows)
@@ -139,30 +144,26 @@ class Likelihood:
             by_nu = -by_alpha[:, :, None] * N[:, None, :]
             a = np.where(upper, terms.a, 0.0)
             b = np.where(lower, terms.b, 0.0)
-            yield (
-                rows,
-                np.hstack(
-                    [
-                        by_alpha,
-                        by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
-                        -((by_a + by_b) / s)[:, None] * X,
-                        -(by_a * a + by_b * b)[:, None] * Z,
-                    ]
-                ),
+            parts = (
+                by_alpha,
+                by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
+                -((by_a + by_b) / s)[:, None] * X,
+                -(by_a * a + by_b * b)[:, None] * Z,
             )
+            yield rows, np.hstack(parts)
 
     @property
     def of_design(self) -> Callable[[Design], Likelihood]:
-        """Return a function that makes the loss of other rows, without penalty."""
+        """A function from the design of other rows to their loss, without penalty."""
         return partial(Likelihood, link=self.link, l2=0.0, n_threads=1)
 
     def at(self, x: np.ndarray) -> Point:
         """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
-        with np.errstate(all="ignore"):  # what is no number counts as out of reach
+        with np.errstate(all="ignore"):  # anything but a number makes the value inf
             sums = self._sums(x)
             value = -float(sums.value.sum()) / self.design.total
-            value += 0.5 * float(self.price @ x**2)
-            gradient = self._gradient(sums) + self.price * x
+            value += 0.5 * float(self.penalties @ x**2)
+            gradient = self._gradient(sums) + self.penalties * x
             hessian = self._hessian(sums)
             finite = np.isfinite(gradient).all() and hessian.is_finite()
         if not (finite and math.isfinite(value)):
@@ -170,6 +171,7 @@ class Likelihood:
         return Point(x, value, gradient, hessian)
 
     def _sums(self, x: np.ndarray) -> _Sums:
+        """Sum the terms of all rows by the kernel."""
         D, (columns, centre, factor) = self.design, self._columns
         alpha, nu, beta, zeta = D.split(x)
         theta, slopes = D.J @ alpha, np.ascontiguousarray(D.J @ nu)
@@ -187,11 +189,13 @@ class Likelihood:
         return sums
 
     def _gradient(self, sums: _Sums) -> np.ndarray:
+        """Return the gradient without penalty, (p,)."""
         by_slot = self.design.of_slots(sums.by_slot.sum(axis=0).reshape(-1, 1))
         by_core = sums.by_core.sum(axis=0)
         return np.concatenate([by_slot[:, 0], by_core]) / -self.design.total
 
     def _hessian(self, sums: _Sums) -> Bordered:
+        """Return the Hessian, with the penalty."""
         parts = sums.diag, sums.off[:, :-1], sums.border, sums.core
         diag, off, border, core = (p.sum(axis=0) / -self.design.total for p in parts)
         return self.assembled(diag, off, border, np.tril(core) + np.tril(core, -1).T)
@@ -199,34 +203,36 @@ class Likelihood:
     def assembled(
         self, diag: np.ndarray, off: np.ndarray, border: np.ndarray, core: np.ndarray
     ) -> Bordered:
-        """Return the Hessian, with the price, from that by the thresholds and their
-        slopes.
+        """Assemble the Hessian, with the penalty, from blocks by u_t = (theta_t, nu_t).
 
         Parameters
         ----------
         diag, off : (T, M, M), (T - 1, M, M) arrays
-            By a threshold, and by it and the next one.
+            Blocks by u_t twice, and by u_t and u_(t+1).
         border : (T, M, D) array
-            By a threshold and (beta, zeta).
+            Blocks by u_t and (beta, zeta).
         core : (D, D) array
-            By (beta, zeta).
+            Block by (beta, zeta).
         """
         D, (T, M, C) = self.design, border.shape
         if D.is_flexible and T > _CHAIN:
             made = Bordered(diag, off, border, core, D.slots())
-            return made.plus(self.price)
+            return made.plus(self.penalties)
         U = D.n_parameters - C
         H = np.zeros((D.n_parameters, D.n_parameters))
         H[U:, U:] = core
         H[U:, :U] = D.of_slots(border.reshape(T * M, C)).T
         H[:U, :U] = D.of_slots(D.of_slots(tridiagonal(diag, off)).T)
         H = np.tril(H) + np.tril(H, -1).T
-        return Bordered.all_core(H).plus(self.price)
+        return Bordered.from_dense(H).plus(self.penalties)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """Results of `_cumulative.sums`: sums over shares of the rows, from zeros."""
+    """Arrays that `_cumulative.sums` fills: sums over each share of the rows.
+
+    Every thread has shares of its own. The first axis numbers the shares.
+    """
 
     value: np.ndarray
     by_slot: np.ndarray
@@ -238,17 +244,17 @@ class _Sums:
 
     @classmethod
     def from_design(cls, D: Design) -> tuple[int, _Sums]:
-        """Return the rows of a share, and zeros of the shapes of a design."""
+        """Return the number of rows per share, and arrays of zeros."""
         T, M, C = D.T, 1 + D.nominal.size, D.location.size + D.scale.size
         shapes = (), (T, M), (C,), (T, M, M), (T, M, M), (T, M, C), (C, C)
-        held = sum(math.prod(shape) for shape in shapes)
-        rows = _cumulative.share_of_rows(D.n_samples, held)
+        entries = sum(math.prod(shape) for shape in shapes)
+        rows = _cumulative.share_of_rows(D.n_samples, entries)
         shares = -(-D.n_samples // rows)
         return rows, cls(*(np.zeros((shares, *shape)) for shape in shapes))
 
 
 def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Log p and its derivatives, (6, n), as `_cumulative.row_terms` has them."""
+    """Return the fields of `Terms` from log_p on, (6, n), for ends a and b, (n,)."""
     out = np.empty((6, a.size))
     with np.errstate(all="ignore"):
         width = np.where(np.isinf(a) | np.isinf(b), np.inf, a - b)
@@ -259,7 +265,7 @@ def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def cumulative(link: str, t: np.ndarray) -> np.ndarray:
     """Return the distribution function F."""
-    with np.errstate(over="ignore", under="ignore"):  # it tends to 0 or 1
+    with np.errstate(over="ignore", under="ignore"):  # the limits 0 and 1 are right
         if link == "logit":
             near = np.exp(-np.abs(t))
             return np.asarray(np.where(t > 0, 1, near) / (1 + near))
@@ -273,12 +279,13 @@ def cumulative(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def exceeding(link: str, t: np.ndarray) -> np.ndarray:
-    """Return 1 - F, with all digits where F is near 1: F(-t) of the mirrored link."""
+    """Return 1 - F, with all digits where F is near 1."""
+    # 1 - F(t) is F(-t) of the mirrored link.
     return cumulative(_MIRROR.get(link, link), -t)
 
 
 def density(link: str, t: np.ndarray) -> np.ndarray:
-    """Return the density F' of the distribution of a link."""
+    """Return the density F'."""
     if link == "logit":
         return np.asarray(cumulative(link, t) * cumulative(link, -t))
     if link == "probit":
@@ -290,7 +297,7 @@ def density(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def slope(link: str, t: np.ndarray) -> np.ndarray:
-    """Return the slope of the density, F''."""
+    """Return the derivative of the density, F''."""
     f = density(link, t)
     finite = np.where(np.isinf(t), 0.0, t)
     if link == "logit":
@@ -322,11 +329,21 @@ def for_all_ranks(
 ) -> np.ndarray:
     """Expand values at the T thresholds between observed ranks to all r - 1.
 
-    The last dimension is expanded: `first` and `last` apply beyond the observed ranks,
-    and a rank without rows in between has the same value on both sides.
+    Parameters
+    ----------
+    observed : (r,) bool array
+        The ranks with training rows.
+    A : (..., T) array
+    first, last : float
+        Values below and above all observed ranks.
+
+    Returns
+    -------
+    (..., r - 1) array
+        A rank without rows has the same value on both sides.
     """
-    ends = [np.full((*A.shape[:-1], 1), end) for end in (first, last)]
-    every = np.concatenate([ends[0], A, ends[1]], axis=-1)
+    width = [(0, 0)] * (A.ndim - 1) + [(1, 1)]
+    every = np.pad(A, width, constant_values=(first, last))
     return np.asarray(every[..., np.cumsum(observed)[:-1]])
 
 
@@ -336,5 +353,5 @@ def rank_probabilities(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     below = np.concatenate([zero, below, zero + 1], axis=-1)
     above = np.concatenate([zero + 1, above, zero], axis=-1)
     lower, upper = np.diff(below, axis=-1), -np.diff(above, axis=-1)
-    # a difference of two numbers near 1 has no digits
+    # A difference of two numbers near 1 loses digits.
     return np.asarray(np.where(below[..., 1:] < 0.5, lower, upper))

@@ -1,103 +1,39 @@
-"""Columns of features, sparse or dense, and the sums over rows that derivatives need.
+"""Sparse or dense columns of features, and the sums over rows that derivatives need.
 
-Both kinds are in units of their spreads, and dense ones are centred, as `design` says.
+Columns are divided by their spreads, and dense ones are centred (see `design`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import TypeAlias
 
 import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import Matrix
-from .._numerics.rows import matvec, strips
+from .._numerics.rows import csr_arrays, matvec, strips
 from .._rows.chunks import Chunk, each, summed
 from .._rows.rows import LocalRows
 from .._rows.sums import Parts
 from .._solvers import _sparse_products
 from .._watch.monitor import check_cancelled
 
-_FAR = 100.0  # spreads: products with a column whose centre is there lose two digits
-_BLOCK, _LEAST = 65_536, 256  # entries at a time, in so many rows or more
-
-
-class Columns(Protocol):
-    """Columns Z, (n, d), of the location."""
-
-    @property
-    def size(self) -> int:
-        """Return the number of columns, d."""
-
-    @property
-    def entries(self) -> int:
-        """Return the number of entries, including zeros of dense columns."""
-
-    def matvec(self, beta: np.ndarray) -> np.ndarray:
-        """Return the product Z beta, (n,)."""
-
-    def rmatvec(self, v: np.ndarray) -> np.ndarray:
-        """Return the product Z'v, (d,)."""
-
-    def gram(self, v: np.ndarray) -> np.ndarray:
-        """Return the product Z' diag(v) Z, (d, d)."""
-
-    def by_rank(
-        self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
-    ) -> np.ndarray:
-        """Return sums of v z over the rows of rank t and of w z over those of rank t +
-        1, for each column and threshold t, (d, T).
-        """
-
-    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield some rows at a time, with Z there as an array."""
-
-    def chosen(self, which: np.ndarray) -> Self:
-        """Return some of the columns."""
-
-
-def columns_of(
-    X: np.ndarray | CSR, centre: np.ndarray, spread: np.ndarray, n_threads: int
-) -> SparseColumns | DenseColumns:
-    """Return all columns of a matrix, as a centred copy where digits would be lost."""
-    if isinstance(X, CSR):
-        every = transposed(X)
-        unit = np.repeat(1 / spread, np.diff(every.indptr))
-        return SparseColumns.from_matrix(
-            replace(every, data=every.data * unit), n_threads
-        )
-    columns = DenseColumns(X, centre, spread)
-    # z'v = (x'v - centre sum v) / spread cancels where the centre is far.
-    if (np.abs(centre) / _FAR > spread).any():
-        return columns.chosen(np.arange(columns.size))
-    return columns
-
-
-def _blocks(n: int, d: int) -> Iterator[slice]:
-    for rows in strips(n, max(_LEAST, _BLOCK // max(1, d))):
-        check_cancelled()
-        yield rows
-
-
-def transposed(A: CSR) -> CSR:
-    """Return the columns of a matrix as rows."""
-    n, d = A.shape
-    start = np.empty(d + 1, np.int64)
-    row, value = np.empty(A.data.size, np.int32), np.empty(A.data.size)
-    _sparse_products.transpose(A.indptr, A.indices, A.data, start, row, value)
-    return CSR(value, row, start, (d, n))
+_FAR = 100.0  # centre, in spreads, from which on products lose two digits
+_BLOCK, _LEAST = 65_536, 256  # entries, and fewest rows, of a block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseColumns:
-    """A sparse matrix by rows and by columns.
+    """Sparse matrix Z that is held twice, by rows and by columns.
 
     Attributes
     ----------
-    rows : CSR of (n, d)
-    columns : CSR of (d, n)
+    rows : (n, d) CSR
+        Z.
+    columns : (d, n) CSR
+        Z'.
     n_threads : int
     """
 
@@ -106,64 +42,60 @@ class SparseColumns:
     n_threads: int
 
     @classmethod
-    def from_matrix(cls, columns: CSR, n_threads: int) -> SparseColumns:
-        """Make sparse columns of a matrix."""
+    def from_columns(cls, columns: CSR, n_threads: int) -> SparseColumns:
+        """Make Z of its columns, a CSR of Z'."""
         return cls(transposed(columns), columns, n_threads)
 
     @property
     def size(self) -> int:
+        """The number of columns, d."""
         return len(self.columns)
 
     @property
     def entries(self) -> int:
+        """The number of entries, including zeros of dense columns."""
         return self.columns.data.size
 
     def matvec(self, beta: np.ndarray) -> np.ndarray:
+        """Return the product Z beta, (n,)."""
         return matvec(self.rows, beta, self.n_threads)
 
     def rmatvec(self, v: np.ndarray) -> np.ndarray:
+        """Return the product Z'v, (d,)."""
         return matvec(self.columns, v, self.n_threads)
 
     def gram(self, v: np.ndarray) -> np.ndarray:
-        d = len(self.columns)
-        out = np.zeros((d, d))
-        A, B = self.columns, self.rows
+        """Return the product Z' diag(v) Z, (d, d)."""
+        out = np.zeros((self.size, self.size))
         _sparse_products.weighted_gram(
-            A.indptr,
-            A.indices,
-            A.data,
-            B.indptr,
-            B.indices,
-            B.data,
-            v,
-            out,
-            self.n_threads,
+            *csr_arrays(self.columns), *csr_arrays(self.rows), v, out, self.n_threads
         )
         return out + np.tril(out, -1).T
 
     def by_rank(
         self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
     ) -> np.ndarray:
-        A = self.columns
-        out = np.zeros((len(A), T))
-        for group, of in ((np.where(rank < T, rank, -1), v), (rank - 1, w)):
+        """Return sums of the rows about each threshold, (d, T).
+
+        Entry (j, t) is the sum of v_i z_ij over the rows of rank t, and of w_i z_ij
+        over the rows of rank t + 1.
+        """
+        out, columns = np.zeros((self.size, T)), csr_arrays(self.columns)
+        # Group -1 is in no sum.
+        for group, factor in ((np.where(rank < T, rank, -1), v), (rank - 1, w)):
             _sparse_products.sum_by_group(
-                A.indptr,
-                A.indices,
-                A.data,
-                group.astype(np.int32),
-                of,
-                out,
-                self.n_threads,
+                *columns, group.astype(np.int32), factor, out, self.n_threads
             )
         return out
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield some rows at a time, and Z of these rows as a dense array."""
         for rows in _blocks(*self.rows.shape):
             yield rows, self.rows.dense(rows.start, rows.stop)
 
     def chosen(self, which: np.ndarray) -> SparseColumns:
-        return SparseColumns.from_matrix(self.columns.rows(which), self.n_threads)
+        """Return a copy of some of the columns."""
+        return SparseColumns.from_columns(self.columns.rows(which), self.n_threads)
 
     def dense(self) -> np.ndarray:
         """Return Z as a dense array."""
@@ -172,12 +104,13 @@ class SparseColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseColumns:
-    """A dense matrix, less its centre and by its spread; None where it is so already.
+    """Dense matrix Z = (X - centre) / spread, with the methods of `SparseColumns`.
 
     Attributes
     ----------
     X : (n, d) array
-    centre, spread : (d,) arrays
+    centre, spread : (d,) arrays, or None
+        None if X is centred and scaled already.
     """
 
     X: np.ndarray
@@ -214,11 +147,11 @@ class DenseColumns:
     ) -> np.ndarray:
         out = np.zeros((self.size, T + 2))
         for rows, Z in self.blocks():
-            # a row of rank t is in the sums of thresholds t and t - 1; those that are
-            # none have places at the ends
-            at, part = np.arange(len(Z)), rank[rows]
-            factors = np.zeros((at.size, T + 2))
-            factors[at, part + 1], factors[at, part] = v[rows], w[rows]
+            # A row of rank t is in the sums of thresholds t and t - 1. Columns 0 and
+            # T + 1 stand for the thresholds that extreme ranks do not have.
+            i, part = np.arange(len(Z)), rank[rows]
+            factors = np.zeros((i.size, T + 2))
+            factors[i, part + 1], factors[i, part] = v[rows], w[rows]
             out += Z.T @ factors
         return out[:, 1:-1]
 
@@ -227,19 +160,16 @@ class DenseColumns:
             yield rows, self._rows(rows)
 
     def chosen(self, which: np.ndarray) -> DenseColumns:
-        if self.centre is None or self.spread is None:
-            return DenseColumns(self._taken(which))
-        X = self._taken(which)
-        # In place, because the copy is the only one that may be as large as X.
-        X -= self.centre[which]
-        X /= self.spread[which]
-        return DenseColumns(X)
-
-    def _taken(self, which: np.ndarray) -> np.ndarray:
-        """Return a copy of some columns in C order, which X[:, which] is not."""
+        # C order, in which X[:, which] is not.
         if self.X.flags.c_contiguous:
-            return self.X.take(which, axis=1)
-        return np.ascontiguousarray(self.X[:, which])
+            X = self.X.take(which, axis=1)
+        else:
+            X = np.ascontiguousarray(self.X[:, which])
+        if self.centre is not None and self.spread is not None:
+            # In place, because the copy is the only one that may be as large as X.
+            X -= self.centre[which]
+            X /= self.spread[which]
+        return DenseColumns(X)
 
     def dense(self) -> np.ndarray:
         """Return Z as a dense array."""
@@ -251,9 +181,47 @@ class DenseColumns:
         return np.asarray((self.X[rows] - self.centre) / self.spread)
 
 
+Columns: TypeAlias = SparseColumns | DenseColumns
+
+
+def columns_of(
+    X: np.ndarray | CSR, centre: np.ndarray, spread: np.ndarray, n_threads: int
+) -> Columns:
+    """Return the scaled columns of a matrix.
+
+    Dense ones are views of X, or a centred copy if products would lose digits.
+    """
+    if isinstance(X, CSR):
+        every = transposed(X)
+        unit = np.repeat(1 / spread, np.diff(every.indptr))
+        every = replace(every, data=every.data * unit)
+        return SparseColumns.from_columns(every, n_threads)
+    columns = DenseColumns(X, centre, spread)
+    # z'v = (x'v - centre sum v) / spread cancels where the centre is far.
+    if (np.abs(centre) / _FAR > spread).any():
+        return columns.chosen(np.arange(columns.size))
+    return columns
+
+
+def transposed(A: CSR) -> CSR:
+    """Return the transposed matrix, A', as a CSR."""
+    n, d = A.shape
+    start = np.empty(d + 1, np.int64)
+    row, value = np.empty(A.data.size, np.int32), np.empty(A.data.size)
+    _sparse_products.transpose(*csr_arrays(A), start, row, value)
+    return CSR(value, row, start, (d, n))
+
+
+def _blocks(n: int, d: int) -> Iterator[slice]:
+    """Yield slices of n rows that have about `_BLOCK` entries in d columns."""
+    for rows in strips(n, max(_LEAST, _BLOCK // max(1, d))):
+        check_cancelled()
+        yield rows
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkedColumns:
-    """Columns of rows that are read in chunks, made of every chunk by itself.
+    """Columns of rows that are read in chunks; every pass makes those of each chunk.
 
     Attributes
     ----------
@@ -281,16 +249,12 @@ class ChunkedColumns:
         """Return the product Z'v, (d,)."""
         return self.summed(lambda rows, columns: (columns.rmatvec(v[rows]),))[0]
 
-    def summed(
-        self, call: Callable[[slice, SparseColumns | DenseColumns], Parts]
-    ) -> Parts:
-        """Return the sum over all chunks of what is made of one: which rows it has, and
-        their columns.
-        """
+    def summed(self, call: Callable[[slice, Columns], Parts]) -> Parts:
+        """Return the sum of call(rows of a chunk, columns of the chunk)."""
         return summed(
             self.X, lambda c: call(c[0], self.columns_of(c[1])), self.n_threads
         )
 
-    def columns_of(self, chunk: Matrix) -> SparseColumns | DenseColumns:
+    def columns_of(self, chunk: Matrix) -> Columns:
         """Return the columns of a chunk."""
         return columns_of(chunk, self.centre, self.spread, 1)

@@ -5,26 +5,31 @@ is z_i'Lambda in the columns of its level of each factor, and u ~ N(0, I):
 
     L = int exp(h(u)) du,   h(u) = sum_i w_i l_i(u) - |u|^2 / 2 - const
 
-Laplace: at the mode u^ of h, with W = -w d2l/deta2 and A = I + M'WM,
+The Laplace approximation is, at the mode u^ of h, with W = -w d2l/deta2 and
+A = I + M'WM,
 
     log L = h(u^) - 1/2 log det A                                                    (1)
 
-Adaptive Gauss-Hermite quadrature, for one factor, puts nodes u^ + sqrt(2) R z, with
-R R' = A^-1, to every level. Gradients are of the very sums that are computed: nodes
-move with u^ and R. For both
+Adaptive Gauss-Hermite quadrature, for a single factor, has the nodes u^ + sqrt(2) R z
+at each level, with R R' = A^-1. Gradients are those of the computed sums, so that nodes
+move with u^ and R. For both approximations
 
     dlog L = sum_m p_m dh(u_m) - 1/2 <P, dA> + e'du^,   P = A^-1 + 2 R T R'
 
 where p are the shares of the nodes, e = sum_m p_m dh/du(u_m), and T is the symmetric
-half of the lower triangle of sqrt(2) R' sum_m p_m (dh/du)(u_m) z_m'; one node is
-Laplace, e = T = 0. With k = M A^-1 (M'w H l''' + 2 e), H = diag(M P M'), all
-derivatives by what moves the ends of a row are sums over the rows of
+half of the lower triangle of sqrt(2) R' sum_m p_m (dh/du)(u_m) z_m'. Laplace is the
+case of one node, with e = T = 0. Let k = M A^-1 (M'w H l''' + 2 e) and
+H = diag(M P M'). The derivative of log L by a parameter is then a sum over the rows of
+the derivatives of their ends a, b and of eta by it, times
 
     D_q = w (sum_m p_m dl/dq(u_m) + k/2 dl'/dq + H/2 dl''/dq)
 
-The largest factor is eliminated level by level, and the others' Schur complement is
-dense (D. Bates et al., "Fitting linear mixed-effects models using lme4", Journal of
-Statistical Software 67(1), 2015; MixedModels.jl for the elimination).
+where q is an end, eta or log s, l is log P of a row, and l', l'', l''' are its
+derivatives by eta.
+
+The factor with the most levels is eliminated level by level, and the Schur complement
+of the others is dense (D. Bates et al., "Fitting linear mixed-effects models using
+lme4", Journal of Statistical Software 67(1), 2015; MixedModels.jl for the elimination).
 """
 
 from __future__ import annotations
@@ -41,24 +46,25 @@ from .._watch.monitor import check_cancelled
 from .design import Design
 from .likelihood import Link
 
-_INNER = 100  # Newton steps to a mode
-_CLOSE = 1e-9  # of a step, in deviations of u: the next one is below rounding
+_INNER = 100  # most Newton steps to a mode
+_CLOSE = 1e-9  # length of a step, in deviations of u, whose successor is rounding
 _HALVINGS = 30
 _NONE = np.empty((4, 0))
-_PART = 1024  # rows that one thread takes at once, of whole levels
+_PART = 1024  # rows that one thread takes at once, in whole levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RandomTerm:
-    """Effects of the levels of one factor.
+    """Random effects of the levels of one factor.
 
     Attributes
     ----------
     group : (n,) int64
         Level of each row.
     n_levels : int
+        G.
     Z : (n, q) array
-        Columns that the effects multiply.
+        Columns whose coefficients are random: q effects per level.
     free : (q, q) bool array
         Entries of the lower triangle of Lambda that are parameters.
     """
@@ -75,17 +81,17 @@ class RandomTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectSums:
-    """Sums over the rows at some effects: of l, w l' z and -w l'' z z'.
+    """Sums over the rows at given effects: of w l, w l' z and -w l'' z z'.
 
     Attributes
     ----------
     value : (G,) array
-        By level of the first term, as `first` and `D`.
-    first : (G, q) array
-    rest : (m,) array
-        w l' z of the other terms.
+        w l by level of the first term.
+    first, rest : (G, q), (m,) arrays
+        w l' z of the first term, and of all levels of the other terms.
     D, B, C : (G, q, q), (G, q, m), (m, m) arrays
-        B and C by pairs of levels.
+        -w l'' z z': of each level of the first term; of these with all levels of the
+        other terms; of the latter among themselves.
     """
 
     value: np.ndarray
@@ -98,15 +104,15 @@ class EffectSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mode:
-    """Mode of the random effects at some parameters, and what curves about it.
+    """Mode of the random effects at given parameters, and the curvature there.
 
     Attributes
     ----------
     u : list of (G, q) arrays, one per term
-    sums : Sums
-    factor : Factor
-    value : (units,) array
-        h(u^), by level of a single factor, or in one number.
+    sums : EffectSums
+    factor : EffectFactor
+    value : (G,) or (1,) array
+        h(u^): by level of a single factor, or of several factors in one number.
     """
 
     u: list[np.ndarray]
@@ -116,9 +122,25 @@ class Mode:
 
 
 class EffectFactor:
-    """A, factored: the first term level by level, the others by a dense complement.
+    """Factorisation of A = [D B; B' C] by its Schur complement S = C - B' D^-1 B.
 
-    Raises numpy.linalg.LinAlgError if A is not positive definite.
+    D is block diagonal, with a block per level of the first term.
+
+    Attributes
+    ----------
+    D : (G, q, q) array
+        Blocks of D^-1.
+    F : (G, q, m) array
+        D^-1 B.
+    S : (m, m) array
+        S^-1.
+    log_det, rest_log_det : (G,) array, float
+        log det of the blocks of D, and of S.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A is not positive definite.
     """
 
     def __init__(self, D: np.ndarray, B: np.ndarray, C: np.ndarray):
@@ -135,14 +157,14 @@ class EffectFactor:
     @property
     def beside(self) -> np.ndarray:
         """Blocks of A^-1 of the first term with the others, (G, q, m)."""
-        # Cached by hand: properties that functools caches share a lock in Python 3.11,
-        # for which a forked child may wait for ever.
+        # Not functools.cached_property: its instances share a lock in Python 3.11, for
+        # which a forked child may wait for ever.
         if self._beside is None:
             self._beside = np.asarray(-self.F @ self.S)
         return self._beside
 
     def solve(self, first: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the parts of A^-1 times a vector."""
+        """Return A^-1 v in two parts, (G, q) and (m,), for v in the same parts."""
         own = self.S @ (rest - np.tensordot(self.F, first, ((0, 1), (0, 1))))
         return (self.D @ first[:, :, None])[:, :, 0] - self.F @ own, own
 
@@ -152,7 +174,10 @@ class EffectFactor:
 
 
 class MixedLikelihood:
-    """-log L of one training set, by (parameters of the design, theta).
+    """-log L of a training set, by (parameters of the design, theta).
+
+    theta holds the free entries of Lambda of all terms. Rows are sorted by the levels
+    of the first term.
 
     Parameters
     ----------
@@ -160,12 +185,12 @@ class MixedLikelihood:
         Dense and in memory.
     link : Link
     terms : list of RandomTerm
-        The largest comes first.
+        The term with the most levels comes first.
     n_quadrature : int
         Nodes per dimension; 1 is Laplace.
     n_threads : int
     group_weight : (G,) array or None
-        Factors of the log likelihoods of the levels of a single term.
+        Weights of the log likelihoods of the levels of a single term.
     """
 
     def __init__(
@@ -181,7 +206,6 @@ class MixedLikelihood:
         self.n_quadrature, self.n_threads = n_quadrature, n_threads
         self.is_single, (first, *others) = len(terms) == 1, terms
         self.group_weight = group_weight
-        # of the levels of the first term, though several terms have one likelihood
         one = np.ones(first.n_levels)
         self.share = one if group_weight is None else group_weight
         every, order = slice(None), np.argsort(first.group, kind="stable")
@@ -204,11 +228,12 @@ class MixedLikelihood:
         self.Z = np.ascontiguousarray(np.hstack([t.Z for t in terms])[order])
         self.group = np.ascontiguousarray(first.group[order])
         levels = np.searchsorted(self.group, np.arange(first.n_levels + 1))
-        cuts = np.searchsorted(levels, np.arange(0, len(order), _PART))
-        cuts = np.unique(np.concatenate([cuts, [first.n_levels]]))
-        cuts[0] = 0
+        # Threads take whole levels, of about `_PART` rows.
+        bounds = np.searchsorted(levels, np.arange(0, len(order), _PART))
+        bounds = np.unique(np.concatenate([bounds, [first.n_levels]]))
+        bounds[0] = 0
         self.kernel = _level_sums.LevelRows(
-            _cumulative.LINKS.index(link), weight, self.Z, self.at, levels, cuts,
+            _cumulative.LINKS.index(link), weight, self.Z, self.at, levels, bounds,
             self.m, np.zeros((9, len(order))), n_threads,
         )  # fmt: skip
         self.by_row = np.empty((2, len(order)))
@@ -220,7 +245,7 @@ class MixedLikelihood:
         return sum(int(term.free.sum()) for term in self.terms)
 
     def lambdas(self, x: np.ndarray) -> list[np.ndarray]:
-        """Return Lambda of each term."""
+        """Return Lambda of each term, (q, q), at parameters x."""
         theta, out = x[self.design.n_parameters :], []
         for term in self.terms:
             own = np.zeros((term.q, term.q))
@@ -232,8 +257,10 @@ class MixedLikelihood:
     # Rows, and sums over them
 
     def ends(self, x: np.ndarray) -> np.ndarray:
-        """Return upper and lower ends of the rows without random effects, their
-        distance, and 1 / s, (4, n): ends of the kernel are (end - z'b) / s.
+        """Return the ends of the rows without random effects, (4, n).
+
+        These are the upper and the lower end, their distance, and 1 / s. The predictors
+        of a row are (end - z'b) / s.
         """
         D, rank, n = self.design, self.rank, self.rank.size
         alpha, nu, beta, zeta = D.split(x[: D.n_parameters])
@@ -261,7 +288,7 @@ class MixedLikelihood:
         )
 
     def by_rest(self, v: np.ndarray) -> np.ndarray:
-        """Return the sums of v_i z_i by the levels of all terms but the first, (m,)."""
+        """Return the sums of v_i z_i by level of all terms but the first, (m,)."""
         out, q = np.zeros(self.m), self.terms[0].q
         for j in range(self.at.shape[1]):
             out += np.bincount(self.at[:, j], v * self.Z[:, q + j], self.m)
@@ -275,8 +302,10 @@ class MixedLikelihood:
         share: np.ndarray = _NONE[0],
         direct: np.ndarray = _NONE,
     ) -> EffectSums:
-        """Sum over the rows at effects b, with -l'' of at least `least`; and add the
-        derivatives of w l by the ends, times a share of each level, to `direct`.
+        """Return the sums over the rows at effects b.
+
+        -l'' is replaced by `least` where it is less. The derivatives of w l by the
+        ends, times the share of the row's level, are added to `direct`, (4, n).
         """
         G, q, m = self.terms[0].n_levels, self.terms[0].q, self.m
         value, first, D = np.zeros(G), np.zeros((G, q)), np.zeros((G, q, q))
@@ -305,6 +334,7 @@ class MixedLikelihood:
     def _others(
         self, L: list[np.ndarray]
     ) -> Iterator[tuple[np.ndarray, RandomTerm, tuple[int, int]]]:
+        """Yield Lambda, the term and its range in (m,) of all terms but the first."""
         return zip(
             L[1:], self.terms[1:], itertools.pairwise(self.starts.tolist()), strict=True
         )
@@ -319,7 +349,7 @@ class MixedLikelihood:
         )
 
     def _h(self, sums: EffectSums, u: list[np.ndarray]) -> np.ndarray:
-        """Return the log joint density of each level or, of several factors, of all."""
+        """Return h(u) by level of a single factor, or of several factors in total."""
         if self.is_single:
             return np.asarray(sums.value - 0.5 * (u[0] ** 2).sum(axis=1))
         total = float(sums.value.sum()) - 0.5 * sum(float((v * v).sum()) for v in u)
@@ -340,7 +370,10 @@ class MixedLikelihood:
         ]
 
     def mode(self, x: np.ndarray) -> tuple[np.ndarray, Mode] | None:
-        """Find the mode by Newton's method; None where a row has no probability."""
+        """Return the ends of the rows, and the mode by Newton's method.
+
+        Return None if there is no mode, because a row has probability 0.
+        """
         ends, L = self.ends(x), self.lambdas(x)
         if not (ends[2] > 0).all():
             return None
@@ -364,6 +397,7 @@ class MixedLikelihood:
         u: list[np.ndarray],
         sums: EffectSums,
     ) -> Mode | None:
+        """Return the mode by Newton's method from u, whose sums are given, or None."""
         near = False
         for _ in range(_INNER):
             check_cancelled()
@@ -372,6 +406,7 @@ class MixedLikelihood:
             except np.linalg.LinAlgError:
                 if near:
                     return None
+                # With -l'' >= 0 the matrix A is positive definite.
                 damped = self.sums(ends, self.effects(L, u), 0.0)
                 factor = self.factor(L, damped)
             if near:
@@ -385,8 +420,10 @@ class MixedLikelihood:
         self, ends: np.ndarray, L: list[np.ndarray], u: list[np.ndarray],
         step: list[np.ndarray], sums: EffectSums,
     ) -> tuple[list[np.ndarray], EffectSums]:  # fmt: skip
-        """Go along the step, in every unit by the first of 1, 1/2, 1/4, ... of it that
-        does not lower h.
+        """Return the effects after a step, and the sums there.
+
+        The step is halved until it does not lower h: for each level of a single factor
+        by itself.
         """
         h = self._h(sums, u)
         size = np.ones((h.size, 1))
@@ -402,22 +439,32 @@ class MixedLikelihood:
     # Value and gradient
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return -log L and its gradient; inf where a row has no probability."""
+        """Return -log L and its gradient; inf if a row has probability 0."""
         with np.errstate(all="ignore"):
             found = self.mode(x)
             if found is None:
                 return math.inf, np.full(x.size, np.nan)
-            return self._at(x, *found)
+            value, direct, by_levels = self._derivatives(x, *found)
+        by_theta = [
+            own.sum(axis=0)[t.free]
+            for own, t in zip(by_levels, self.terms, strict=True)
+        ]
+        by_parameters = self._by_parameters(*direct)[:, 0]
+        return -value, -np.concatenate([by_parameters, *by_theta])
 
     def scores(self, x: np.ndarray, cluster: np.ndarray, n_clusters: int) -> np.ndarray:
-        """Return the gradients of log L of clusters that contain whole levels of all
-        terms, (n_clusters, p): log L is the sum of theirs.
+        """Return the gradient of log L of each cluster, (n_clusters, p).
 
-        Raises ValueError if the effects have no mode at x.
+        Clusters consist of whole levels of all terms, so that log L is a sum over them.
+
+        Raises
+        ------
+        ValueError
+            The effects have no mode at x.
         """
         found = self._existing_mode(x)
         with np.errstate(all="ignore"):
-            _, direct, by_levels = self._parts(x, *found)
+            _, direct, by_levels = self._derivatives(x, *found)
         eta, up, low, spread = direct
         of_row = cluster[self.order]
         parts = [self._by_parameters(eta, up, low, spread, of_row, n_clusters)]
@@ -428,22 +475,13 @@ class MixedLikelihood:
                 parts.append(np.bincount(of_level, by_entry, n_clusters)[None])
         return np.vstack(parts).T
 
-    def _at(
-        self, x: np.ndarray, ends: np.ndarray, mode: Mode
-    ) -> tuple[float, np.ndarray]:
-        value, direct, by_levels = self._parts(x, ends, mode)
-        by_theta = [
-            own.sum(axis=0)[t.free]
-            for own, t in zip(by_levels, self.terms, strict=True)
-        ]
-        by_parameters = self._by_parameters(*direct)[:, 0]
-        return -value, -np.concatenate([by_parameters, *by_theta])
-
-    def _parts(
+    def _derivatives(
         self, x: np.ndarray, ends: np.ndarray, mode: Mode
     ) -> tuple[float, np.ndarray, list[np.ndarray]]:
-        """Return log L, the numbers D_q of the rows, (4, n), and the gradients by
-        Lambda that come from each level, (G, q, q) by term.
+        """Return log L and its derivatives.
+
+        These are D_q of the rows, (4, n), and for each term the contributions of its
+        levels to the gradient by Lambda, (G, q, q).
         """
         factor, L = mode.factor, self.lambdas(x)
         share = self.share
@@ -475,8 +513,10 @@ class MixedLikelihood:
         self, ends: np.ndarray, L: list[np.ndarray], mode: Mode, v: list[np.ndarray],
         direct: np.ndarray,
     ) -> list[np.ndarray]:  # fmt: skip
-        """Add the parts of D_q through k = M v and through H to `direct`, and return
-        those by Lambda of each level; after calls of `terms` and `bends` at the mode.
+        """Add the terms of D_q with k = M v and with H to `direct`.
+
+        Return their contributions to the gradient by Lambda, (G, q, q) per term. The
+        kernel must have called `terms` and `bends` at the mode before.
         """
         first, second = np.zeros_like(mode.u[0]), np.zeros_like(mode.u[0])
         b, k = self.effects(L, mode.u), self.effects(L, v)
@@ -488,7 +528,7 @@ class MixedLikelihood:
     def of_modes(
         self, x: np.ndarray, sums: Sequence[list[np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the delta method needs of sums c'b of effects.
+        """Return variances and gradients of linear combinations c'b of the effects.
 
         Parameters
         ----------
@@ -499,10 +539,11 @@ class MixedLikelihood:
         Returns
         -------
         variance : (k,) array
-            c' Lambda A^-1 Lambda' c, that of c'b about its mode at x.
+            c' Lambda A^-1 Lambda' c, the variance of c'b about its mode at x.
         gradient : (k, p) array
-            Derivatives of c'b^ by x: with v = A^-1 Lambda'c they are those of
-            v'Lambda'Z'w l' at fixed u, and of c'Lambda u^ by Lambda.
+            Derivatives of c'b^ by x, for the delta method. With v = A^-1 Lambda'c they
+            are those of v'Lambda'Z'w l' at fixed u, plus those of c'Lambda u^ by
+            Lambda.
 
         Raises
         ------
@@ -533,7 +574,7 @@ class MixedLikelihood:
         return variance, gradient
 
     def _existing_mode(self, x: np.ndarray) -> tuple[np.ndarray, Mode]:
-        """Return the mode of the effects; ValueError without any."""
+        """Return `mode(x)`; raise ValueError if there is none."""
         with np.errstate(all="ignore"):
             found = self.mode(x)
         if found is None:
@@ -543,8 +584,11 @@ class MixedLikelihood:
     def _covariances(
         self, L: list[np.ndarray], factor: EffectFactor, P: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return Lambda A^-1 Lambda' in blocks: within the levels of the first term, of
-        these with all others, and of the others.
+        """Return the blocks of Lambda P Lambda' of the kernel's H.
+
+        These are the blocks of each level of the first term, (G, q, q), of these with
+        the other terms, (G, q, m), and of the others, (m, m). Beyond the first term P
+        is A^-1.
         """
         back = [own.T for own in L]
         rest = self.by_lambda(back, self.by_lambda(back, factor.S).T.copy())
@@ -554,8 +598,9 @@ class MixedLikelihood:
     def _by_lambda(
         self, first: np.ndarray, rest: np.ndarray, u: list[np.ndarray]
     ) -> list[np.ndarray]:
-        """Return the sums of d_i z_i u' by level of each term, (G, q, q), from those of
-        d_i z_i.
+        """Return the sums of d_i z_i u' by level, (G, q, q) per term.
+
+        `first` and `rest` are the sums of d_i z_i, in the parts of `EffectSums`.
         """
         ends = itertools.pairwise(self.starts.tolist())
         sums = [first, *(rest[i:j].reshape(v.shape) for v, (i, j) in zip(
@@ -565,7 +610,7 @@ class MixedLikelihood:
     def _by_curvature(
         self, L: list[np.ndarray], mode: Mode, P: np.ndarray
     ) -> list[np.ndarray]:
-        """Return the diagonal blocks of Z'WZ Lambda P by level of each term."""
+        """Return the diagonal blocks of Z'WZ Lambda P, (G, q, q) per term."""
         sums, factor = mode.sums, mode.factor
         first = sums.D @ (L[0] @ P)
         first += self.by_lambda(L, sums.B) @ factor.beside.transpose(0, 2, 1)
@@ -582,8 +627,10 @@ class MixedLikelihood:
         self, eta: np.ndarray, up: np.ndarray, low: np.ndarray, spread: np.ndarray,
         cluster: np.ndarray | None = None, n_clusters: int = 1,
     ) -> np.ndarray:  # fmt: skip
-        """Return the gradients by alpha, nu*, beta and zeta of all rows, or of the rows
-        of each cluster, (p, n_clusters).
+        """Return the gradients by alpha, nu*, beta and zeta, (p, n_clusters).
+
+        The other arguments are D_q of the rows, (n,) each, and the cluster of each row;
+        without clusters all rows are one.
         """
         D, C = self.design, n_clusters
         M = 1 + D.nominal.size
@@ -603,7 +650,7 @@ class MixedLikelihood:
         return np.vstack(parts)
 
     def level_blocks(self, factor: EffectFactor) -> list[np.ndarray]:
-        """Return the blocks of A^-1 of the levels of each term, (G, q, q)."""
+        """Return the diagonal blocks of A^-1 by level, (G, q, q) per term."""
         out = [factor.own()]
         for t, start in zip(self.terms[1:], self.starts[:-1], strict=True):
             at = start + np.arange(t.n_levels * t.q).reshape(t.n_levels, t.q)
@@ -613,8 +660,10 @@ class MixedLikelihood:
     def _quadrature(
         self, ends: np.ndarray, L: list[np.ndarray], mode: Mode, direct: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the correction of Laplace by quadrature and parts of its gradient: 2 R
-        T R', e and that by Lambda at fixed nodes; that by ends is added to `direct`.
+        """Return the correction of Laplace by quadrature, and parts of its gradient.
+
+        These are 2 R T R', (G, q, q), e, (G, q), and the gradient by Lambda at fixed
+        nodes, (G, q, q). The derivatives by the ends are added to `direct`.
         """
         assert self.nodes is not None
         z, log_weight = self.nodes
@@ -646,8 +695,9 @@ class MixedLikelihood:
 
 
 def _nodes(count: int, q: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return nodes of a product rule, (count^q, q), and log weights with exp(|z|^2);
-    None for one node.
+    """Return the nodes z of a product rule, (count^q, q), and log weights plus |z|^2.
+
+    Return None for one node, which is the Laplace approximation.
     """
     if count == 1:
         return None

@@ -1,10 +1,10 @@
 """Newton's method for the loss of a linear cumulative model.
 
-The first four links have a log P that is concave in the predictors, so that without
-columns of the scale the loss is convex. Where it is not, a multiple of the Hessian's
-diagonal is added until the step descends, and the descent goes on from saddle points
-along the direction that curves down most. Points where a row has no probability have an
-infinite value, so that thresholds which close in on a row keep their order.
+For all links but cauchit log P is concave in the predictors, so that the loss is convex
+unless there are scale effects. Where it is not convex, a multiple of the Hessian's
+diagonal is added until the step descends, and the descent leaves saddle points along
+the direction of the most negative curvature. The loss is infinite where a row has
+probability 0, so that the line search keeps the thresholds about a row in order.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .bordered import Bordered, Factor
 from .design import Design
 from .likelihood import Point
 
-_FALL = 1e-4  # share of what a direction that curves down promises
-_MOST = 1e12  # rows in whose standard errors steps are measured
-_FLAT = 1e-8  # of eigenvalues, relative to the diagonal: 0 but for rounding
+_FALL = 1e-4  # least decrease, as a share of what negative curvature promises
+_MOST = 1e12  # most rows in whose standard errors steps are measured
+_FLAT = 1e-8  # rounding error of eigenvalues, relative to the diagonal
 _MAX_SHIFT = 1e12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """End of the descent.
+    """End of a descent.
 
-    `step` is the next step, or all steps together; `violation` is its length in
-    standard errors, or the largest slope.
+    `step` is the next Newton step, or without a Hessian the sum of all steps.
+    `violation` is its length in standard errors, or the largest slope.
     """
 
     point: Point
@@ -45,8 +45,10 @@ class Minimum:
     n_iter: int
 
 
-# A step, and the force of the constraints at its end: their normals times multipliers.
-# Its work is 0 where the constraints that hold stay the same, and else negative.
+# Function that returns a step, and the constraint force at its end: the sum of normals
+# of constraints times their multipliers. With it the gradient of the Lagrangian is
+# gradient - force. force'step is 0 if the active constraints stay the same, and
+# negative otherwise.
 StepOf: TypeAlias = Callable[[Point], tuple[np.ndarray, np.ndarray]]
 
 
@@ -68,9 +70,19 @@ def minimize(
     done: int = 0,
     step_of: StepOf | None = None,
 ) -> Minimum:
-    """Go downhill from x until a Newton step is shorter than `monitor.tol`; `n_iter`
-    counts on from the steps that were `done` before. Steps under a constraint are those
-    of `step_of`, and the loss is convex then.
+    """Descend from x until a Newton step is shorter than `monitor.tol`.
+
+    Parameters
+    ----------
+    loss : Loss
+    x : (p,) array
+    max_iter : int
+    monitor : Monitor
+        The length of a step is measured in standard errors (`length_in_errors`).
+    done : int
+        Number of earlier steps; `n_iter` of the result includes them.
+    step_of : callable, optional
+        Steps under constraints, of a convex loss.
     """
     step_of = step_of or _newton_step
     here, n_iter = loss.at(x), done
@@ -83,8 +95,7 @@ def minimize(
         violation = length_in_errors(slope, loss.design.total)
         stop = monitor.stop(n_iter, violation)
         if violation <= monitor.tol:
-            # Scale effects and cauchit make the loss bend both ways: a saddle has slope
-            # 0, too.
+            # A loss that is not convex may have a saddle point here.
             there = None if loss.is_convex or stop else _below_saddle(loss, here)
             if there is None:
                 return Minimum(here, step, violation, Status.CONVERGED, n_iter)
@@ -105,7 +116,7 @@ def minimize(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tilted:
-    """A point with the value and gradient of the loss less the work of a force."""
+    """A point with value and gradient of the Lagrangian: the loss less force'x."""
 
     point: Point
     value: float
@@ -115,43 +126,51 @@ class _Tilted:
 def _along(
     loss: Loss, here: Point, step: np.ndarray, force: np.ndarray, size: float
 ) -> _Tilted:
+    """Evaluate the Lagrangian at here.x + size step, up to a constant."""
     there = loss.at(here.x + size * step)
     work = size * float(force @ step)
     return _Tilted(there, there.value - work, there.gradient - force)
 
 
 def length_in_errors(slope: float, total: float) -> float:
-    """Return the length of a Newton step in standard errors, from the slope of the mean
-    loss along it: of the weight of all rows, or of 1 or 1e12 rows where that is less or
-    more. A unit of weights in which the errors are huge would let any step pass, and
-    one in which rounding is as large as they are none.
+    """Return the length of a Newton step in standard errors.
+
+    Parameters
+    ----------
+    slope : float
+        Derivative of the mean loss along the step.
+    total : float
+        Sum of the weights.
     """
+    # The number of rows is bounded. Weights in small units would make standard errors
+    # so large that any step passes, and those in large units so small that rounding
+    # lets none pass.
     return math.sqrt(min(max(total, 1.0), _MOST) * max(-slope, 0.0))
 
 
 def _newton_step(here: Point) -> tuple[np.ndarray, np.ndarray]:
-    """Return a step of descent, and that no constraint has a force."""
+    """Return a step of descent without constraints, whose force is 0."""
     step = _direction(here.hessian, here.gradient)
     return step, np.zeros(step.size)
 
 
 def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
-    """Return -(H + shift diag(H))^-1 gradient, of a matrix that is positive definite.
+    """Return -(H + shift diag(H))^-1 gradient, (p,).
 
-    It is scaled to a diagonal of 1: thresholds that no row is near have curvatures like
-    1e-70 beside others of 1.
+    `shift` is 0, or as large as makes the matrix positive definite.
     """
+    # Scaled to a diagonal of 1, because thresholds with no row nearby have curvatures
+    # like 1e-70 beside others of 1.
     unit = _unit(H)
     H, gradient = H.scaled(unit), gradient * unit
     each, shift = np.ones(unit.size), 0.0
     while True:
         try:
             factor = Factor(H.plus(shift * each) if shift else H)
-            if shift:  # and a tenth of it, or the least curvature may be rounding alone
+            if shift:  # more of it, or the least eigenvalue may be a rounding error
                 factor = Factor(H.plus(1.1 * shift * each))
         except np.linalg.LinAlgError:
-            # Factors of 3: a shift far larger than needed would make a step of descent
-            # only.
+            # A shift far larger than needed would make short gradient steps.
             shift = max(1e-10, 3 * shift)
             if shift > _MAX_SHIFT:
                 return np.asarray(-gradient * unit)
@@ -160,18 +179,16 @@ def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
 
 
 def _unit(H: Bordered) -> np.ndarray:
-    """Return lengths along the parameters over which the curvature changes the loss by
-    1/2.
-    """
+    """Return the scale of each parameter, 1 / sqrt(diag(H)), (p,)."""
     diagonal = np.abs(H.diagonal())
-    least = max(1e-100 * diagonal.max(), 1e-200)  # products of steps are finite
+    least = max(1e-100 * diagonal.max(), 1e-200)  # so that products of steps are finite
     return np.asarray(1 / np.sqrt(np.maximum(diagonal, least)))
 
 
 def _below_saddle(loss: Loss, here: Point) -> Point | None:
-    """Return a lower point where the slope is 0.
+    """Return a lower point near one whose gradient is 0; None if it is a minimum.
 
-    None if the Hessian has no direction that curves down. O(p^3).
+    The direction is that of the most negative curvature. O(p^3).
     """
     unit = _unit(here.hessian)
     H = here.hessian.scaled(unit)
@@ -185,7 +202,7 @@ def _below_saddle(loss: Loss, here: Point) -> Point | None:
         return None
     for halving in range(HALVINGS):
         size = 0.5**halving
-        # Along a direction of slope 0 either sense may lead down first.
+        # To third order, only one of the two senses may descend.
         for step in (size * unit * along[:, 0], -size * unit * along[:, 0]):
             there = loss.at(here.x + step)
             if there.value - here.value <= _FALL * size**2 * curvature[0]:

@@ -1,20 +1,18 @@
-"""The mean loss of `likelihood` from what each row adds, for features that are sparse
-or many, and for rows that are read in chunks.
+"""The mean loss of `likelihood` for sparse or many features, and for rows in chunks.
 
-Nothing of the size of all parameters squared is made unless it is asked for. With
-E_i = (1, -n_i) / s_i, and u_t the threshold t with its slopes, the predictors of row i
-move by
+The derivatives are sums of terms of single rows, and the Hessian of (p, p) is computed
+only on request. With E_i = (1, -n_i) / s_i, and u_t = (theta_t, nu_t) the threshold t
+with its slopes, the differentials of the predictors of row i are
 
     da = E_i'du_(y_i) - x_i'dbeta / s_i - a_i z_i'dzeta                              (3)
     db = E_i'du_(y_i - 1) - x_i'dbeta / s_i - b_i z_i'dzeta
 
-so that derivatives by u are sums over the rows of each rank, and no two ranks but
-neighbours share a second one.
+Derivatives by u are therefore sums over the rows of each rank, and second derivatives
+by two thresholds are 0 unless these are neighbours.
 
-Every chunk of rows that are read in chunks has a loss of its own, divided by the weight
-of all rows, so that value, gradient and Hessian are sums over the chunks. An evaluation
-is one pass over the rows. What is held of a row are its rank, its weight where there
-are weights, and its offset where there is one.
+Rows that are read in chunks have one loss per chunk, divided by the weight of all rows,
+so that value, gradient and Hessian are sums over the chunks. An evaluation is one pass
+over the rows. Only ranks, weights and offsets of all rows are in memory.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -32,13 +29,12 @@ from .._solvers import _cumulative
 from .bordered import NONE, Bordered, tridiagonal
 from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point, Terms
-from .matrices import DenseColumns, SparseColumns, columns_of
+from .matrices import Columns, DenseColumns, columns_of
 
-Held: TypeAlias = SparseColumns | DenseColumns
-LEAST = 1e-26  # share of the loss that is the square of the rounding of slopes
-_POLISH = 30  # Newton steps for alpha and nu* alone
-_FALL = 1e-4  # of Armijo's rule
-_ROUNDING = 1e-14  # of the loss, relative to it
+LEAST = 1e-26  # squared rounding error of slopes, relative to the loss
+_POLISH = 30  # most Newton steps for alpha and nu* alone
+_FALL = 1e-4  # constant of Armijo's rule
+_ROUNDING = 1e-14  # relative rounding error of the loss
 _HALVINGS = 40
 _FLAT = 1e-200  # the least curvature whose inverse is finite with room
 
@@ -50,7 +46,7 @@ class RowTerms:
     Attributes
     ----------
     value : float
-        The loss; infinite where a row has probability 0, and all else means nothing
+        The loss. Infinite if a row has probability 0; the other fields are undefined
         then.
     E : (n, 1 + m) array
         Of (3).
@@ -89,14 +85,14 @@ class RowTerms:
 
 
 class RowwiseLikelihood(Likelihood):
-    """The loss of features that are sparse or many.
+    """The loss of sparse or of many features.
 
     Attributes
     ----------
     columns : SparseColumns or DenseColumns
-        Of the location.
+        Columns of the location.
     N, Z : (n, m), (n, k) arrays
-        Those of nominal effects and of the scale.
+        Columns of nominal effects and of the scale.
     """
 
     def __init__(
@@ -105,24 +101,23 @@ class RowwiseLikelihood(Likelihood):
         link: Link,
         l2: float,
         n_threads: int,
-        parts: tuple[Held, np.ndarray, np.ndarray] | None = None,
+        parts: tuple[Columns, np.ndarray, np.ndarray] | None = None,
     ):
         super().__init__(design, link, l2, n_threads)
         if parts is None:
             every = columns_of(design.X, design.centre, design.spread, n_threads)
-            held: Held = every
+            columns: Columns = every
             if design.location.size < design.X.shape[1]:
-                held = every.chosen(design.location)
+                columns = every.chosen(design.location)
             N, Z = (every.chosen(of).dense() for of in (design.nominal, design.scale))
-            Z += (design.centre / design.spread)[design.scale]  # which are not centred
-            parts = held, N, Z
+            # `every` is centred, which columns of the scale must not be.
+            Z += (design.centre / design.spread)[design.scale]
+            parts = columns, N, Z
         self.columns, self.N, self.Z = parts
 
     def of_columns(self, which: np.ndarray) -> Likelihood:
-        """Return the loss without penalty of some columns of the location.
-
-        Dense ones are copied, and summed over in one pass with their Hessian.
-        """
+        """Return the loss without penalty of some columns of the location."""
+        # Dense columns are copied: the kernel sums the Hessian of a copy in one pass.
         if isinstance(self.columns, DenseColumns):
             design = self.design.of_columns(which)
             return Likelihood(design, self.link, 0.0, self.n_threads)
@@ -133,16 +128,31 @@ class RowwiseLikelihood(Likelihood):
     def at_best_free(
         self, u: np.ndarray, beta: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
-        """Return the best alpha and nu* for beta, the loss and its slopes by beta."""
+        """Minimise over alpha and nu* for fixed beta, beginning at u.
+
+        Return the best (alpha, nu*), (U,), the loss there, and its gradient by beta,
+        (d,).
+        """
         u, rows = with_best_free(self, u, self.columns.matvec(beta))
         return u, rows.value, self.columns.rmatvec(rows.slope)
 
     def rows_at(self, x: np.ndarray) -> RowTerms:
-        """Evaluate the predictors of all rows. O(entries + n m)."""
-        return self.rows_of(*self._free_and_rest(x))
+        """Return the terms of all rows at x, (p,). O(entries + n m)."""
+        alpha, nu, beta, zeta = self.design.split(x)
+        free = np.column_stack([alpha, nu])
+        return self.rows_of(free, zeta, self.columns.matvec(beta))
 
     def rows_of(self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray) -> RowTerms:
-        """Return the terms for (alpha, nu*) of (q, 1 + m), zeta and x'beta."""
+        """Return the terms of all rows for given scores.
+
+        Parameters
+        ----------
+        free : (q, 1 + m) array
+            alpha and nu*.
+        zeta : (k,) array
+        f : (n,) array
+            x'beta.
+        """
         E, s, t = self._terms(free, zeta, f)
         w = self.design.weight / self.design.total
         with np.errstate(over="ignore"):  # which is no finite value
@@ -160,26 +170,20 @@ class RowwiseLikelihood(Likelihood):
             w * t.h12,
         )
 
-    def _free_and_rest(
-        self, x: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        alpha, nu, beta, zeta = self.design.split(x)
-        return np.column_stack([alpha, nu]), zeta, self.columns.matvec(beta)
-
     def _terms(
         self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Terms]:
         """Return E of (3), 1 / s, and the terms of the rows.
 
-        Rows without weight have probability 1; all terms are NaN where thresholds cross
-        at a row.
+        Rows without weight have probability 1. All terms are NaN if thresholds cross at
+        a row.
         """
         D = self.design
         with np.errstate(over="ignore", invalid="ignore"):  # seen in delta or the value
             s = np.exp(-(self.Z @ zeta))
             E = np.hstack([np.ones((D.n_samples, 1)), -self.N]) * s[:, None]
-            # thresholds with their slopes, and one that is none at either end
-            # Rows of all ranks then take their ends by one index, without a branch.
+            # Thresholds with their slopes, and a placeholder at either end, so that
+            # rows of all ranks take their ends by one index, without a branch.
             u = np.zeros((D.T + 2, E.shape[1]))
             u[1:-1] = D.J @ free
             above, below = D.offset_ends()
@@ -218,9 +222,10 @@ class RowwiseLikelihood(Likelihood):
         return self.design.of_slots(self.design.of_slots(by_slot).T)
 
     def _by_slots(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray]:
-        """Return the blocks of the Hessian by thresholds with their slopes.
+        """Return the blocks of the Hessian by (theta_t, nu_t).
 
-        The blocks on the diagonal are (T, M, M), those beside it (T - 1, M, M).
+        These are the diagonal ones, (T, M, M), and the off-diagonal ones of neighbours,
+        (T - 1, M, M), with M = 1 + m.
         """
         T, M = self.design.T, r.E.shape[1]
         diag, off = np.empty((T, M, M)), np.empty((T - 1, M, M))
@@ -231,7 +236,7 @@ class RowwiseLikelihood(Likelihood):
                 e = r.E[:, k] * r.E[:, h]
                 own = (r.bend_a + r.cross) * e, (r.bend_b + r.cross) * e
                 diag[:, k, h] = self._by_rank(*own)
-                # of rows between two thresholds, from rank 1 on
+                # Only rows between two thresholds have a mixed derivative.
                 off[:, k, h] = -self._by_rank(np.zeros_like(e), r.cross * e)[:-1]
         return diag, off
 
@@ -241,46 +246,43 @@ class RowwiseLikelihood(Likelihood):
         return self.design.of_slots(by_slot.reshape(-1, by_slot.shape[2]))
 
     def _border_by_slot(self, r: RowTerms) -> np.ndarray:
-        """Return the border by thresholds with their slopes, (T, M, d)."""
-        D = self.design
-        by_slot = [
-            self.columns.by_rank(
-                D.rank, -r.bend_a * r.scale * e, -r.bend_b * r.scale * e, D.T
-            )
-            for e in r.E.T
-        ]
+        """Return the Hessian by (theta_t, nu_t) and by beta, (T, M, d)."""
+        D, of_a, of_b = self.design, -r.bend_a * r.scale, -r.bend_b * r.scale
+        by_slot = [self.columns.by_rank(D.rank, of_a * e, of_b * e, D.T) for e in r.E.T]
         return np.stack(by_slot, axis=2).transpose(1, 2, 0)
 
     def at(self, x: np.ndarray) -> Point:
-        """Return value, gradient and Hessian. O(sum over rows of the squares of
-        entries).
+        """Return value, gradient and Hessian.
+
+        The cost is O(sum over rows of the squared numbers of entries).
         """
         p, r = x.size, self.rows_at(x)
         if not math.isfinite(r.value):
             return Point(x, np.inf, np.full(p, np.nan), NONE)
-        gradient = self.gradient_of(r) + self.price * x
+        gradient = self.gradient_of(r) + self.penalties * x
         border, core = self._border_by_slot(r), self.columns.gram(r.curvature)
         if self.Z.shape[1]:
             by_slot, by_beta, by_zeta = self._by_zeta(r)
             border = np.concatenate([border, by_slot], axis=2)
             core = np.block([[core, by_beta], [by_beta.T, by_zeta]])
         hessian = self.assembled(*self._by_slots(r), border, core)
-        return Point(x, r.value + 0.5 * float(self.price @ x**2), gradient, hessian)
+        return Point(x, r.value + 0.5 * float(self.penalties @ x**2), gradient, hessian)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient, without the Hessian. O(entries)."""
         r = self.rows_at(x)
-        gradient = self.gradient_of(r) + self.price * x
-        return r.value + 0.5 * float(self.price @ x**2), gradient
+        gradient = self.gradient_of(r) + self.penalties * x
+        return r.value + 0.5 * float(self.penalties @ x**2), gradient
 
     def _by_zeta(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the Hessian by zeta and thresholds, by beta, and by zeta.
+        """Return the Hessian by zeta and (theta_t, nu_t), by zeta and beta, by zeta.
 
-        Their shapes are (T, M, k), (d, k) and (k, k). a and b decrease with zeta in
-        proportion to themselves, and so do their other slopes.
+        Their shapes are (T, M, k), (d, k) and (k, k).
         """
+        # By (3) da = -a z'dzeta, and the derivatives of a by other parameters shrink
+        # likewise; to_a and to_b are the negative derivatives of by_a and by_b.
         h11, h22 = r.bend_a + r.cross, r.bend_b + r.cross
-        to_a = h11 * r.a - r.cross * r.b + r.by_a  # minus the slopes of by_a, by_b
+        to_a = h11 * r.a - r.cross * r.b + r.by_a
         to_b = h22 * r.b - r.cross * r.a + r.by_b
         own = to_a * r.a + to_b * r.b
         by_slot = np.stack(
@@ -294,18 +296,21 @@ class RowwiseLikelihood(Likelihood):
         return by_slot, np.stack(by_beta, axis=1), (own[:, None] * self.Z).T @ self.Z
 
     def _by_rank(self, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
-        """Return sums by threshold, (T,), of what rows have for a and for b."""
+        """Return the sums of `of_a` and `of_b`, (n,) each, by threshold, (T,).
+
+        Threshold t is the end a of rows of rank t, and the end b of those of t + 1.
+        """
         rank, T = self.design.rank, self.design.T
-        return np.asarray(
-            np.bincount(rank, of_a, T + 1)[:T] + np.bincount(rank, of_b, T + 1)[1:]
-        )
+        above, below = np.bincount(rank, of_a, T + 1), np.bincount(rank, of_b, T + 1)
+        return np.asarray(above[:T] + below[1:])
 
 
 def with_best_free(
     loss: RowwiseLikelihood, u: np.ndarray, f: np.ndarray
 ) -> tuple[np.ndarray, RowTerms]:
-    """Return the best alpha and nu* for scores f of the location, without scale
-    effects, by Newton's method from u, and the rows there.
+    """Minimise over (alpha, nu*) for fixed scores f = x'beta, (n,), without scale.
+
+    Return the minimum, (U,), of Newton's method from u, and the terms of the rows.
     """
     q, none = loss.design.J.shape[1], np.zeros(0)
 
@@ -336,8 +341,9 @@ def with_best_free(
 
 
 def factor(H: np.ndarray) -> np.ndarray:
-    """Return C of C C' = H; of H with a larger diagonal where H is singular to
-    rounding.
+    """Return the Cholesky factor C of C C' = H, (U, U).
+
+    If H is singular to rounding, a multiple of its diagonal is added.
     """
     diagonal = np.maximum(np.diagonal(H), _FLAT)
     shift = 0.0
@@ -352,9 +358,7 @@ def factor(H: np.ndarray) -> np.ndarray:
 
 
 class ChunkedLikelihood(Likelihood):
-    """The loss of rows that are taken chunk by chunk, as many as threads at a time, or
-    where they are.
-    """
+    """The loss of rows in chunks, which threads or workers evaluate side by side."""
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
         super().__init__(design, link, l2, n_threads)
@@ -370,10 +374,8 @@ class ChunkedLikelihood(Likelihood):
             return Point(x, math.inf, np.full(x.size, np.nan), NONE)
         diag, off, border, core = parts
         first = self.design.slots() if len(diag) else np.zeros(0, np.int64)
-        hessian = Bordered(diag, off, border, core, first).plus(self.price)
-        ridge = self.price * x
-        whole = float(value) + 0.5 * float(ridge @ x)
-        return Point(x, whole, gradient + ridge, hessian)
+        hessian = Bordered(diag, off, border, core, first).plus(self.penalties)
+        return Point(x, *self._penalised(x, value, gradient), hessian)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient, without the Hessian."""
@@ -382,17 +384,23 @@ class ChunkedLikelihood(Likelihood):
         )
         if not math.isfinite(value):
             return math.inf, np.full(x.size, np.nan)
-        ridge = self.price * x
+        return self._penalised(x, value, gradient)
+
+    def _penalised(
+        self, x: np.ndarray, value: np.ndarray, gradient: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Add the penalty at x to the value and the gradient of the loss."""
+        ridge = self.penalties * x
         return float(value) + 0.5 * float(ridge @ x), gradient + ridge
 
 
 def _at(link: Link, x: np.ndarray, part: Design) -> Parts:
-    """Return the loss of a chunk, its gradient and what makes its Hessian."""
+    """Return the value of a chunk, its gradient and the blocks of its Hessian."""
     loss = likelihood_in_memory(part, link, 0.0, 1)
     there = loss.at(x)
     H = there.hessian
     if not math.isfinite(there.value):
-        # a row has probability 0: sums over all chunks are infinite, of any shape
+        # The sum over all chunks is infinite, but its parts must have their shapes.
         T, M, C = part.T, 1 + part.nominal.size, part.location.size + part.scale.size
         shapes = (T, M, M), (T - 1, M, M), (T, M, C), (C, C)
         H = loss.assembled(*(np.zeros(shape) for shape in shapes))
@@ -403,6 +411,7 @@ def _at(link: Link, x: np.ndarray, part: Design) -> Parts:
 
 
 def _value_and_gradient(link: Link, x: np.ndarray, part: Design) -> Parts:
+    """Return the value and the gradient of a chunk."""
     loss = likelihood_in_memory(part, link, 0.0, 1)
     assert isinstance(loss, RowwiseLikelihood)
     value, gradient = loss.value_and_gradient(x)
@@ -419,7 +428,7 @@ def has_many(design: Design) -> bool:
 def likelihood_in_memory(
     design: Design, link: Link, l2: float, n_threads: int
 ) -> Likelihood:
-    """Return the loss of rows that are held."""
+    """Return the loss of rows in memory."""
     if design.is_sparse or has_many(design) or design.is_shifted:
         return RowwiseLikelihood(design, link, l2, n_threads)
     return Likelihood(design, link, l2, n_threads)

@@ -1,34 +1,38 @@
-"""Ranks that columns separate: when the likelihood has no maximum, and the proof of it.
+"""Separation of the ranks by columns: detection, and a certificate.
 
 A direction (dalpha, dnu, dbeta) of the parameters moves the two predictors of row i by
 
     up_i  =  (J dalpha)_y - n_i'(J dnu)_y - x_i'dbeta,         for y_i < T
     low_i = -(J dalpha)_(y-1) + n_i'(J dnu)_(y-1) + x_i'dbeta,   for y_i > 0
 
-each divided by s_i > 0. If none of these is negative, every P(y_i) grows along the
-direction or stays, whatever F is; if one is positive it grows for ever, and no finite
-parameters are the best. That is the certificate. "Complete" separation is that all are
-positive, "quasi-complete" that some are 0. Conversely, where F is log-concave and
-without columns of the scale, a maximum exists if there is no such direction and none
-along which nothing moves (Albert, Anderson, Biometrika 71:1-10, 1984, for the logistic
-model; Haberman in McCullagh, JRSS B 42:138-139, 1980, for ordered ranks).
+each divided by s_i > 0. If none of these is negative, no P(y_i) falls along the
+direction, whatever F is. If one is positive, its P(y_i) grows for ever, so that the
+likelihood has no finite maximum: the direction is a certificate of separation.
+Separation is "complete" if all of them are positive, and "quasi-complete" if some are
+0. Conversely, if F is log-concave and there are no scale effects, a maximum exists
+unless there is such a direction, or one along which nothing moves (Albert, Anderson,
+Biometrika 71:1-10, 1984, for the logistic model; Haberman in McCullagh, JRSS B
+42:138-139, 1980, for ordered ranks).
 
-With A the matrix whose rows give up and low, and c = A'1, the direction is that of
+Let A be the matrix whose rows give all up_i and low_i, and c = A'1. The solution of
 
     min  1/2 |d - c|^2   s.t.  A d >= 0                                             (1)
 
-which is 0 only if no direction is a certificate: c'd is the sum of what moves.
+is a certificate, unless it is 0 and there is none: c'd is the sum of all entries of
+A d, and at the solution c'd = |d|^2.
 
-Free thresholds without nominal effects need not be among the variables. There are some
-that go with dbeta where no row of a rank is moved above one of the next rank: the rows
-of A are x_k - x_i for y_i = j and y_k = j + 1, of which only the two that a rank's
-thresholds would lie between can be violated most. With c the mean of the highest rank
-less that of the lowest one, c'd is what is moved along from one end to the other, and 0
-only if nothing is. A thousand thresholds cost no more than one.
+Flexible thresholds without nominal effects need not be among the variables. For a given
+dbeta there are suitable dalpha if no row of a rank moves above a row of the next rank.
+The rows of A are then x_k - x_i for y_i = j and y_k = j + 1. Of each pair of ranks only
+the row of j that moves furthest up and the row of j + 1 that moves furthest down need
+to be looked at. With c the mean of the highest rank less that of the lowest one, c'd is
+the distance by which these two move apart, and 0 only if no rows do. A thousand
+thresholds then cost no more than one.
 
 The dual method of Goldfarb and Idnani (Mathematical Programming 27:1-33, 1983) solves
-(1): from d = c it adds violated rows to a set that holds with equality, and drops those
-whose multiplier would become negative. O(n p) for each row added, p the variables.
+(1): from d = c it adds violated rows to a working set that holds with equality, and
+drops rows whose multiplier would become negative. It takes O(n p) operations per added
+row, where p is the number of variables.
 """
 
 from __future__ import annotations
@@ -49,18 +53,18 @@ from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from .design import Design
 from .likelihood import Link, cumulative, exceeding
 
-_HOLDS = 1e-9  # of the largest move: what rounding may take from another
-_INVOLVED = 1e-6  # of the largest change by a column's spread
-_MOVES = 1e-3  # of a predictor: a Newton step at a maximum is far shorter
-_FLAT = 1e-12  # of F or 1 - F: few rows of a maximum are as far from a threshold
-_ROWS = 65536  # at a time
-_DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
-_LARGEST = 1500  # variables up to which (1) is solved, and not one threshold at a time
+_HOLDS = 1e-9  # rounding error of a move, relative to the largest one
+_INVOLVED = 1e-6  # least coefficient of a separating column, relative to the largest
+_MOVES = 1e-3  # change of a predictor; a Newton step at a maximum is far shorter
+_FLAT = 1e-12  # value of F or 1 - F that few rows have at a maximum
+_ROWS = 65536  # rows that are processed at a time
+_DEPENDENT = 1e-9  # least part of a row outside the span of others, relative to it
+_LARGEST = 1500  # most variables for which (1) is solved for all thresholds together
 
 Row: TypeAlias = tuple[int, int]
 
 
-def judged(
+def check_separation(
     design: Design,
     link: Link,
     x: np.ndarray,
@@ -69,20 +73,22 @@ def judged(
     is_penalised: bool,
     monitor: Monitor,
 ) -> tuple[Status, np.ndarray]:
-    """Return the status of a finished descent, and the columns that separate the ranks.
+    """Look for columns that separate the ranks at the end of a descent.
 
-    If the time does not suffice to decide, the status says so.
+    Return the status, which is SEPARATED if there are any, or MAX_TIME if the time does
+    not suffice to decide; and the indices of these columns. The other arguments are
+    those of `separated_columns`.
     """
     find = partial(separated_columns, design, link, x, step, is_penalised)
-    return judged_by(find, status, monitor)
+    return check_separation_by(find, status, monitor)
 
 
-def judged_by(
+def check_separation_by(
     find: Callable[[], np.ndarray], status: Status, monitor: Monitor
 ) -> tuple[Status, np.ndarray]:
-    """Return what `judged` does, by a function that finds the columns."""
+    """Do as `check_separation`, with a function that returns the columns."""
     none = np.zeros(0, dtype=np.int64)
-    # The other ends are a limit that the caller set: a certificate would exceed it.
+    # Any other status is a limit that the caller set; a search would exceed it.
     if status not in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
         return status, none
     try:
@@ -96,19 +102,19 @@ def judged_by(
 def separated_columns(
     design: Design, link: Link, x: np.ndarray, step: np.ndarray, is_penalised: bool
 ) -> np.ndarray:
-    """Return columns by which ranks are separated, by number; none where they are not.
+    """Return the indices of columns that separate the ranks; none if none do.
 
     Parameters
     ----------
     design : Design
     link : Link
     x, step : (p,) arrays
-        Where a descent has ended, and the Newton step from there. A maximum leaves next
-        to none, and no predictor where F is flat; along a certificate either steps go
-        on, if by ever less likelihood, or predictors have left where derivatives can be
-        told from 0. All else is done without looking for a certificate.
+        End of a descent, and the Newton step from there. At a maximum the step is short
+        and no predictor lies where F is flat, so that no certificate is sought. With
+        separation either steps stay long, or predictors are so large that derivatives
+        cannot be told from 0.
     is_penalised : bool
-        Whether beta has a price, and must stay as it is.
+        Whether beta has a penalty. It is then finite, and no direction changes it.
 
     Raises
     ------
@@ -120,15 +126,12 @@ def separated_columns(
     # that a minimum exists.
     if is_penalised and not design.nominal.size:
         return none
-    # The cheap tests come first: nearly all fits have a maximum, and end at one of
-    # them.
-    if _is_near(design, link, x, step):
+    # The cheap tests come first, because nearly all fits have a maximum.
+    if _is_surely_maximum(design, link, x, step):
         return none
-    if not (_goes_on(design, step) or _is_flat(design, link, x)):
+    if not (_is_long(design, step) or _is_flat(design, link, x)):
         return none
-    if is_penalised:
-        # Penalised slopes stay finite; the nominal ones, which have no penalty, may
-        # not.
+    if is_penalised:  # nominal effects have no penalty, and may diverge
         design = replace(design, location=none)
         step = step[: sum(design.sizes[:2])]
     # The scale divides up and low by a positive number, which changes no sign.
@@ -139,13 +142,13 @@ def separated_columns(
     return involved(design, direction)
 
 
-def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
+def _is_surely_maximum(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
     """Return whether bounds exclude a long step and rows where F is flat.
 
     The bounds on all predictors, and on their changes by the step, take a third of the
-    time of the full check; False if they do not suffice.
+    time of the full check. The result is False if they do not suffice.
     """
-    # The bounds hold for predictors whose slopes and scale are those of all rows.
+    # The bounds hold only if all rows have the same slopes and scale.
     if D.nominal.size or D.scale.size:
         return False
     offset = 0.0 if D.offset is None else np.abs(D.offset).max()
@@ -156,7 +159,7 @@ def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
 
 
 def _bound(D: Design, x: np.ndarray) -> float:
-    """Return a bound of |J alpha - x_i'beta| over all rows."""
+    """Return a bound on |J alpha - x_i'beta| over all rows."""
     alpha, _, beta, _ = D.split(x)
     largest = float(D.of_chunks(partial(_largest_score, beta)).max())
     return largest + float(np.abs(D.J @ alpha).max())
@@ -167,12 +170,13 @@ def _largest_score(beta: np.ndarray, D: Design) -> np.ndarray:
     return np.array([np.abs(D.score(beta)).max()])
 
 
-def _goes_on(D: Design, step: np.ndarray) -> bool:
+def _is_long(D: Design, step: np.ndarray) -> bool:
+    """Return whether a step changes a predictor by more than at a maximum."""
     return bool(D.of_chunks(partial(_moved, step))[:, 0].max() > _MOVES)
 
 
 def _moved(direction: np.ndarray, D: Design) -> np.ndarray:
-    """Return the largest and the least change of the predictors of a chunk."""
+    """Return the largest |move| and the least move of the predictors of a chunk."""
     moved = moves(D, direction)
     largest = float(np.abs(_finite(moved)).max(initial=0.0))
     return np.array([largest, float(moved.min())])
@@ -186,8 +190,8 @@ def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
 
 
 def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
-    """Return the largest predictors of a chunk, up and low."""
-    up, low = moves(D, x)
+    """Return the largest upper predictor a and the largest -b of a chunk."""
+    up, low = moves(D, x)  # a and -b, linear in the parameters as their changes are
     above, below = D.offset_ends()
     up, low = up - above, low + below
     s = np.exp(D.scale_columns(slice(None)) @ D.split(x)[3])
@@ -195,35 +199,38 @@ def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
 
 
 def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
-    """Return a direction that proves separation, or None; `guess` is tried first.
+    """Return a direction that proves separation, (p,), or None.
+
+    `guess` is tried first. The design has no columns of the scale.
 
     Raises
     ------
     OutOfTime
-        As `check_cancelled` does.
+        The time of the caller is up (`check_cancelled`).
     """
-    # On separated ranks the Newton step itself mostly is a certificate.
+    # With separation the Newton step itself mostly is a certificate.
     if is_certificate(design, guess):
         return guess
     is_plain = design.is_flexible and not design.nominal.size
     # The general cone reads single rows again and again, each a message to a worker.
     if not (is_plain or has_near_rows(design.X)):
         return None
-    cone = _Neighbours(design) if is_plain else _AllRows(design)
+    cone = _AdjacentRanks(design) if is_plain else _AllRows(design)
     # A step of (1) costs the square of the number of variables.
     if cone.c.size <= _LARGEST:
-        found = cone.whole(nearest(cone))
+        found = cone.parameters(project(cone))
     elif design.is_flexible and design.nominal.size and not design.is_chunked:
         found = _by_thresholds(design)
     else:
         return None
-    # The solver of (1) ends at rounding; what is reported is verified from the rows.
+    # The solver of (1) ends at rounding, so that its result is verified from the rows.
     return found if is_certificate(design, found) else None
 
 
 def _by_thresholds(D: Design) -> np.ndarray:
-    """Return a direction that leaves beta as it is: the slopes of every threshold whose
-    two ranks they tell apart.
+    """Look for a certificate threshold by threshold, with dbeta = 0.
+
+    The result has the slopes of each threshold whose two ranks they separate, (p,).
     """
     none = np.zeros(0, dtype=np.int64)
     alpha, nu = np.zeros(D.T), np.zeros((D.T, D.nominal.size))
@@ -231,6 +238,7 @@ def _by_thresholds(D: Design) -> np.ndarray:
     for j in range(D.T):
         rows = by_rank[bounds[j] : bounds[j + 2]]
         weight = D.weight[rows]
+        # The columns of nominal effects are those of the location of this design.
         pair = Design(
             take(D.X, rows), D.nominal, none, none, None, D.rank[rows] - np.int32(j),
             weight, float(weight.sum()), np.eye(1), D.centre, D.spread,
@@ -242,9 +250,9 @@ def _by_thresholds(D: Design) -> np.ndarray:
 
 
 def _grouped(D: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of positive weight in the order of their ranks.
+    """Return the indices of rows of positive weight, sorted by rank, and bounds.
 
-    Where those of each rank begin, and the last ones end.
+    Rank j has the entries from bounds[j] to bounds[j + 1]; the bounds are (T + 2,).
     """
     used = np.flatnonzero(D.weight > 0)
     by_rank = used[np.argsort(D.rank[used], kind="stable")]
@@ -263,8 +271,11 @@ def is_certificate(design: Design, direction: np.ndarray) -> bool:
 
 
 def _holds(direction: np.ndarray, largest: float, least: float) -> bool:
-    """Return whether a row moves by a direction, and none to the wrong side."""
-    # The length of a direction means nothing: moves are judged relative to it.
+    """Return whether a row moves along a direction, and none to the wrong side.
+
+    `largest` and `least` are the largest |move| and the least move of all predictors.
+    """
+    # The length of a direction is arbitrary, so that moves are compared with it.
     size = np.abs(direction).max()
     return bool(largest > _HOLDS * size and least >= -_HOLDS * largest)
 
@@ -272,9 +283,9 @@ def _holds(direction: np.ndarray, largest: float, least: float) -> bool:
 def moves(
     design: Design, direction: np.ndarray, rows: slice = slice(None)
 ) -> np.ndarray:
-    """Return (2, n): up and low of the rows.
+    """Return up and low of some rows, (2, n).
 
-    Inf where a row has no predictor on that side, or no weight.
+    They are inf where a row has no predictor on that side, or no weight.
     """
     D = design
     alpha, nu, beta, _ = D.split(direction)
@@ -282,79 +293,80 @@ def moves(
     N = D.columns(rows, D.nominal) if D.nominal.size else None
     moved = np.full((2, f.size), np.inf)
     for side, sign in ((0, 1.0), (1, -1.0)):
-        cut = D.rank[rows] - side
-        inner = (cut >= 0) & (cut < D.T) & (D.weight[rows] > 0)
-        move = (D.J @ alpha)[cut[inner]] - f[inner]
+        t = D.rank[rows] - side  # the threshold on this side
+        inner = (t >= 0) & (t < D.T) & (D.weight[rows] > 0)
+        move = (D.J @ alpha)[t[inner]] - f[inner]
         if N is not None:
-            move -= np.einsum("ij,ij->i", N[inner], (D.J @ nu)[cut[inner]])
+            move -= np.einsum("ij,ij->i", N[inner], (D.J @ nu)[t[inner]])
         moved[side, inner] = sign * move
     return moved
 
 
 def _finite(moved: np.ndarray) -> np.ndarray:
+    """Return the finite entries of an array."""
     return np.asarray(moved[np.isfinite(moved)])
 
 
 class Cone(Protocol):
-    """The directions of (1) that no row of A forbids.
+    """The constraints A d >= 0 of (1), whose rows need not be in memory.
 
     Attributes
     ----------
     c : (p,) array
+        Vector of (1).
     """
 
     c: np.ndarray
 
-    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
-        """Return the row of A by which d is least allowed, and by how much, of all rows
-        that are not among some.
+    def worst(self, d: np.ndarray, excluded: Sequence[Row]) -> tuple[Row, float]:
+        """Return the row with the least entry of A d, and this entry.
+
+        Rows in `excluded` are left out.
         """
 
     def normal(self, row: Row) -> np.ndarray:
-        """Return the vector (p,) of one row of A."""
-
-    def whole(self, d: np.ndarray) -> np.ndarray:
-        """Return all parameters of a direction."""
+        """Return one row of A, (p,)."""
 
 
-class _Given:
-    """The cone of an A that is held."""
+class _DenseCone:
+    """The cone of a matrix A in memory; its rows are (i, 0)."""
 
     def __init__(self, A: np.ndarray):
         self._A, self.c = A, A.sum(axis=0)
 
-    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+    def worst(self, d: np.ndarray, excluded: Sequence[Row]) -> tuple[Row, float]:
         moved = self._A @ d
-        for row, _ in but:
-            moved[row] = np.inf
-        row = int(moved.argmin())
-        return (row, 0), float(moved[row])
+        for i, _ in excluded:
+            moved[i] = np.inf
+        i = int(moved.argmin())
+        return (i, 0), float(moved[i])
 
     def normal(self, row: Row) -> np.ndarray:
         return np.asarray(self._A[row[0]])
 
-    def whole(self, d: np.ndarray) -> np.ndarray:
-        return d
-
 
 def certificate_of(A: np.ndarray, guess: np.ndarray) -> np.ndarray | None:
-    """Return a direction along which no row of A d falls and one rises, or None;
-    `guess` is tried first. For models whose moves are not `moves`.
+    """Return a d, (p,), with A d >= 0 and A d != 0, or None; `guess` is tried first.
+
+    This is `certificate` for models that compute A themselves.
     """
-    for d in (guess, None):
-        if d is None:
-            if A.shape[1] > _LARGEST:
-                return None
-            d = nearest(_Given(A))
+
+    def holds(d: np.ndarray) -> bool:
         moved = A @ d
-        if _holds(d, float(np.abs(moved).max(initial=0.0)), float(moved.min())):
-            return d
-    return None
+        return _holds(d, float(np.abs(moved).max(initial=0.0)), float(moved.min()))
+
+    if holds(guess):
+        return guess
+    if A.shape[1] > _LARGEST:
+        return None
+    d = project(_DenseCone(A))
+    return d if holds(d) else None
 
 
 def involved(design: Design, direction: np.ndarray) -> np.ndarray:
-    """Return the columns that a certificate is of: those that rounding alone has moved
-    do not separate.
+    """Return the indices of the columns that a certificate changes.
+
+    Columns that only rounding has changed do not separate the ranks.
     """
     _, nu, beta, _ = design.split(direction)
     change = np.zeros(design.centre.size)
@@ -364,16 +376,19 @@ def involved(design: Design, direction: np.ndarray) -> np.ndarray:
 
 
 class _AllRows:
-    """The cone over all parameters: a row of A is up or low of a row of the data."""
+    """The cone over all parameters.
+
+    Row (0, i) of A gives up_i, and row (1, i) gives low_i.
+    """
 
     def __init__(self, design: Design):
         self.design = design
         self.c = _sum_of_normals(design)
 
-    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+    def worst(self, d: np.ndarray, excluded: Sequence[Row]) -> tuple[Row, float]:
         D = self.design
         moved = np.hstack([moves(D, d, rows) for rows in D.strips(_ROWS)])
-        for row in but:
+        for row in excluded:
             moved[row] = np.inf
         side, i = divmod(int(moved.argmin()), D.n_samples)
         return (side, i), float(moved[side, i])
@@ -383,16 +398,18 @@ class _AllRows:
         i_th = slice(i, i + 1)
         J = D.J[D.rank[i] - side]
         n, x = D.columns(i_th, D.nominal)[0], D.columns(i_th, D.location)[0]
-        made: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
-        return made if side == 0 else -made
+        up: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
+        return up if side == 0 else -up
 
-    def whole(self, d: np.ndarray) -> np.ndarray:
+    def parameters(self, d: np.ndarray) -> np.ndarray:
+        """Return the direction of all parameters, (p,)."""
         return d
 
 
-class _Neighbours:
-    """The cone over beta: a row of A is the way from a row of one rank to a row of the
-    next.
+class _AdjacentRanks:
+    """The cone over beta, for flexible thresholds without nominal effects.
+
+    Row (i, k) of A is x_k - x_i, where k is of the rank after that of i.
     """
 
     def __init__(self, design: Design):
@@ -403,12 +420,12 @@ class _Neighbours:
         self.c = apart[D.location] / D.spread[D.location]
 
     def _ends(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the least and the largest x'd of each rank, over the rows in use."""
+        """Return x'd of the rows sorted by rank, and its minima and maxima per rank."""
         f = self.design.score(d)[self._by_rank]
         first = self._bounds[:-1]
         return f, np.minimum.reduceat(f, first), np.maximum.reduceat(f, first)
 
-    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+    def worst(self, d: np.ndarray, excluded: Sequence[Row]) -> tuple[Row, float]:
         f, low, high = self._ends(d)
         between = low[1:] - high[:-1]
         while True:
@@ -417,32 +434,36 @@ class _Neighbours:
             i = self._by_rank[start + f[start:middle].argmax()]
             k = self._by_rank[middle + f[middle:end].argmin()]
             row = int(i), int(k)
-            if row not in but or between[j] == np.inf:
+            if row not in excluded or between[j] == np.inf:
                 return row, float(between[j])
-            between[j] = np.inf  # others of these ranks are violated even less
+            between[j] = np.inf  # other rows of these ranks have larger entries
 
     def normal(self, row: Row) -> np.ndarray:
         D = self.design
-        i, k = (D.columns(slice(at, at + 1), D.location)[0] for at in row)
-        return np.asarray(k - i)
+        x_i, x_k = (D.columns(slice(r, r + 1), D.location)[0] for r in row)
+        return np.asarray(x_k - x_i)
 
-    def whole(self, d: np.ndarray) -> np.ndarray:
+    def parameters(self, d: np.ndarray) -> np.ndarray:
+        """Return the direction of all parameters, (p,): d, and thresholds for it."""
         _, low, high = self._ends(d)
         return np.concatenate([(low[1:] + high[:-1]) / 2, d])
 
 
 def _apart(mass: np.ndarray, D: Design) -> Parts:
-    """Return the share of a chunk in the mean difference of the extreme ranks."""
+    """Return the contribution of a chunk to the mean difference of the extreme ranks.
+
+    `mass` holds the weights of the highest and the lowest rank.
+    """
     highest, lowest = (np.where(D.rank == end, D.weight, 0.0) for end in (D.T, 0))
     return (rmatvec(D.X, highest / mass[0] - lowest / mass[1]),)
 
 
 def _sum_of_normals(D: Design) -> np.ndarray:
-    """Return the vector c of (1)."""
+    """Return the vector c = A'1 of `_AllRows`, (p,)."""
     total = np.zeros(D.n_parameters)
     q, qm, *_ = D.sizes
     used = np.flatnonzero(D.weight > 0)
-    ends = np.zeros(D.n_samples)  # of rows inside, up and low of beta cancel
+    ends = np.zeros(D.n_samples)  # by beta, up and low of a row of an inner rank cancel
     ends[used] = (D.rank[used] == D.T).astype(float) - (D.rank[used] == 0)
     raw = rmatvec(D.X, ends)[D.location] - ends.sum() * D.centre[D.location]
     total[q + qm :] = raw / D.spread[D.location]
@@ -458,23 +479,22 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     return total
 
 
-class _Held:
-    """Rows of A that hold with equality: N = Q B with orthonormal columns of Q, and
-    B^-1.
+class _WorkingSet:
+    """Rows of A that hold with equality.
+
+    Their normals are the columns of N = Q B, with orthonormal columns of Q, and
+    `inverse` is B^-1.
     """
 
     def __init__(self, p: int):
         self.rows: list[Row] = []
-        self.N, self.Q, self.inverse = (
-            np.zeros((p, 0)),
-            np.zeros((p, 0)),
-            np.zeros((0, 0)),
-        )
+        self.N, self.Q = np.zeros((2, p, 0))
+        self.inverse = np.zeros((0, 0))
 
     def add(
         self, row: Row, normal: np.ndarray, along: np.ndarray, rest: np.ndarray
     ) -> None:
-        """Add a row whose part outside the others' span is `rest`."""
+        """Add a row with normal = Q along + rest, where rest is orthogonal to Q."""
         k, length = len(self.rows), float(np.linalg.norm(rest))
         inverse = np.zeros((k + 1, k + 1))
         inverse[:k, :k] = self.inverse
@@ -486,13 +506,11 @@ class _Held:
         self.rows.append(row)
 
     def drop(self, k: int) -> None:
-        """Remove the k-th row from the basis, and update its factor.
-
-        O(p k): that of B^-1 is orthogonal to all columns of B but the k-th one, and a
-        reflection turns it into the last unit vector.
-        """
+        """Remove the k-th row, and update the factors in O(p k)."""
         del self.rows[k]
         self.N = np.delete(self.N, k, 1)
+        # Row k of B^-1 is orthogonal to all columns of B but the k-th one. A reflection
+        # (Householder) turns it into the last unit vector, which is then left out.
         v = self.inverse[k] / np.linalg.norm(self.inverse[k])
         v[-1] += math.copysign(1.0, v[-1])
         v *= math.sqrt(2) / np.linalg.norm(v)
@@ -501,52 +519,56 @@ class _Held:
         self.inverse = (rest - np.outer(rest @ v, v))[:, :-1]
 
 
-def nearest(cone: Cone) -> np.ndarray:
-    """Return the solution of (1), up to a factor; 0 if the rows of the set span
-    everything.
+def project(cone: Cone) -> np.ndarray:
+    """Return the solution of (1) for c / |c|, (p,), by the dual active set method.
+
+    It is the projection of c / |c| onto the cone: 0 if the working set spans all.
     """
     c, size = cone.c, float(np.linalg.norm(cone.c))
     if size == 0:
         return c
     c = c / size
-    d, held, multiplier = c.copy(), _Held(c.size), np.zeros(0)
-    settled: list[Row] = []  # that the rows held imply, to rounding
+    d, active, multiplier = c.copy(), _WorkingSet(c.size), np.zeros(0)
+    implied: list[Row] = []  # rows that the working set implies, up to rounding
     for _ in range(20 * c.size + 100):
         check_cancelled()
-        row, moved = cone.worst(d, held.rows + settled)
+        row, moved = cone.worst(d, active.rows + implied)
         if moved >= -1e-14:
             break
         normal, gained = cone.normal(row), 0.0
         while True:
-            along = held.Q.T @ normal
-            rest = normal - held.Q @ along
-            again = held.Q.T @ rest  # what rounding has left in the span
-            along, rest = along + again, rest - held.Q @ again
-            falls = held.inverse @ along
+            along = active.Q.T @ normal
+            rest = normal - active.Q @ along
+            again = active.Q.T @ rest  # orthogonalised twice, against rounding
+            along, rest = along + again, rest - active.Q @ again
+            falls = active.inverse @ along
             free = np.linalg.norm(rest) > _DEPENDENT * np.linalg.norm(normal)
-            whole = -float(normal @ d) / float(rest @ rest) if free else np.inf
+            # The step ends where the row holds with equality, or before, where a
+            # multiplier of the working set reaches 0.
+            full = -float(normal @ d) / float(rest @ rest) if free else np.inf
             ratio = np.full(falls.size, np.inf)
             down = falls > _DEPENDENT * np.abs(falls).max(initial=0.0)
             ratio[down] = multiplier[down] / falls[down]
-            part = float(ratio.min(initial=np.inf))
-            length = min(whole, part)
-            if not np.isfinite(length):  # it is violated by rounding alone
+            blocked = float(ratio.min(initial=np.inf))
+            length = min(full, blocked)
+            if not np.isfinite(length):
                 break
             multiplier = multiplier - length * falls
             gained += length
             if free:
                 d = d + length * rest
-            if whole <= part:
+            if full <= blocked:
                 break
             first = int(ratio.argmin())
-            held.drop(first)
+            active.drop(first)
             multiplier = np.delete(multiplier, first)
-        if not np.isfinite(length):
-            settled.append(row)
+        if not np.isfinite(length):  # the row is violated by rounding alone
+            implied.append(row)
             continue
-        held.add(row, normal, along, rest)
+        active.add(row, normal, along, rest)
         multiplier = np.append(multiplier, gained)
-        settled.clear()
-    Q = np.linalg.qr(held.N)[0]
-    d = c - Q @ (Q.T @ c)  # without the rounding of the steps
+        implied.clear()
+    # Computed from c once more, without the rounding of the steps.
+    Q = np.linalg.qr(active.N)[0]
+    d = c - Q @ (Q.T @ c)
     return np.asarray(d - Q @ (Q.T @ d))

@@ -110,7 +110,7 @@ def inner_products(
         start, size = np.zeros((2, A.shape[1]), np.int64)
         row, value = np.empty(B.data.size, np.int32), np.empty(B.data.size)
         _kernel_values.csr_times_csr(
-            *_parts(A), *_parts(B), start, size, row, value, out
+            *csr_arrays(A), *csr_arrays(B), start, size, row, value, out
         )
         return out
     # Rows of B are made dense in blocks of at most about 32 MB.
@@ -119,7 +119,7 @@ def inner_products(
         # The kernel adds a contiguous row of B' for every stored entry of A.
         columns = np.ascontiguousarray(dense.T)
         part = np.zeros((len(A), columns.shape[1]))
-        _kernel_values.csr_times_dense(*_parts(A), columns, part)
+        _kernel_values.csr_times_dense(*csr_arrays(A), columns, part)
         out[:, rows] = part
     return out
 
@@ -129,11 +129,12 @@ def matvec(X: Matrix, v: np.ndarray, n_threads: int = 1) -> np.ndarray:
     if not isinstance(X, CSR):
         return matmul(X, v[:, None])[:, 0]
     out = np.empty(len(X))
-    _sparse_products.times(*_parts(X), np.ascontiguousarray(v), out, n_threads)
+    _sparse_products.times(*csr_arrays(X), np.ascontiguousarray(v), out, n_threads)
     return out
 
 
-def _parts(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def csr_arrays(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a CSR matrix in the order in which kernels take them."""
     return A.indptr, A.indices, A.data
 
 

@@ -21,7 +21,7 @@ from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum
 from .._cumulative.ordered import Order
 from .._cumulative.rowwise import RowwiseLikelihood, has_many
-from .._cumulative.separation import judged
+from .._cumulative.separation import check_separation
 from .._input.checks import (
     check_choice,
     check_count,
@@ -736,7 +736,7 @@ def _model(
     primal, dual = objectives or (point.value, None)
     status, separated = found.status, np.zeros(0, dtype=np.int64)
     if l1 == 0:
-        status, separated = judged(
+        status, separated = check_separation(
             design, loss.link, point.x, found.step, status, l2 > 0, prepared.monitor
         )
     touching = np.zeros(prepared.problem.present.size - 1, dtype=np.int64)
@@ -744,7 +744,7 @@ def _model(
         # Two thresholds that meet enclose an inner rank.
         inner = np.flatnonzero(prepared.problem.present)[1:-1]
         touching[inner - 1] = order.meetings(point.x)
-    penalty = 0.5 * float(loss.price @ point.x**2)
+    penalty = 0.5 * float(loss.penalties @ point.x**2)
     model = PomModel(
         **prepared.fields(design, point.x),
         covariance=covariance_of(loss, point, middle),

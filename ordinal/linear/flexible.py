@@ -14,7 +14,7 @@ from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Link, for_all_ranks, rank_probabilities
 from .._cumulative.newton import Minimum
 from .._cumulative.newton import minimize as newton
-from .._cumulative.separation import judged
+from .._cumulative.separation import check_separation
 from .._input.checks import check_count
 from .._input.fields import FINITE
 from .._input.sparse import read_only
@@ -205,7 +205,7 @@ def _minimum(
         done += found[-1][0].n_iter
     best, link = min(found, key=lambda each: each[0].point.value)
     x, step, status = best.point.x, best.step, best.status
-    status, separated = judged(design, link, x, step, status, False, monitor)
+    status, separated = check_separation(design, link, x, step, status, False, monitor)
     loss, x = EstimatedShape(design), np.append(x, _CONTAINED[link])
     # A fit that was stopped, or separated ranks, end the search at the start.
     if status is not Status.CONVERGED:

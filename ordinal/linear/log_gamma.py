@@ -161,7 +161,7 @@ class FixedShape:
         if not (math.isfinite(value) and np.isfinite(H).all()):
             return Point(x, math.inf, np.full(p, np.nan), NONE)
         total = D.total
-        return Point(x, value / total, gradient / total, Bordered.all_core(H / total))
+        return Point(x, value / total, gradient / total, Bordered.from_dense(H / total))
 
     def _ends(self, x: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
         """Return the derivatives of a and b by x, (n, p) each, and a and b, (n,).
@@ -217,4 +217,4 @@ class EstimatedShape:
         H[-1, :-1] = H[:-1, -1] = first @ np.array([p.gradient for p in near])
         H[-1, -1] = second @ values - 30 * here.value / (12 * _H**2)
         gradient = np.append(here.gradient, first @ values)
-        return Point(x, here.value, gradient, Bordered.all_core(H))
+        return Point(x, here.value, gradient, Bordered.from_dense(H))

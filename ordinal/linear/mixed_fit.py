@@ -18,7 +18,7 @@ from .._cumulative.design import Threshold
 from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
-from .._cumulative.separation import judged
+from .._cumulative.separation import check_separation
 from .._input.checks import (
     as_array,
     as_real_array,
@@ -441,7 +441,7 @@ def _fit(
         weighted = replace(design, weight=weight, total=float(weight.sum()))
     plain = likelihood_of(weighted, prepared.link, 0.0, prepared.n_threads)
     start = minimize(plain, max_iter, Monitor("start", 1e-6))
-    _, separated = judged(
+    _, separated = check_separation(
         design, prepared.link, start.point.x, start.step, start.status, False, monitor
     )
     if separated.size:

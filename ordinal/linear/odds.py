@@ -154,6 +154,6 @@ def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndar
     slopes = np.zeros((alpha.size, nominal.size))
     slopes[:, np.searchsorted(nominal, D.nominal)] = nu
     # The same slope at all thresholds gives the same predictors.
-    slopes[:, np.searchsorted(nominal, freed)] = np.outer(D.even(), beta[~kept])
+    slopes[:, np.searchsorted(nominal, freed)] = np.outer(D.unit_shift(), beta[~kept])
     larger = replace(D, location=D.location[kept], nominal=nominal)
     return larger, np.concatenate([alpha, slopes.ravel(), beta[kept], zeta])

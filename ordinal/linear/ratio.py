@@ -13,7 +13,7 @@ import numpy as np
 from .._cumulative.elastic_net import PathSolver
 from .._cumulative.likelihood import Link, cumulative, exceeding
 from .._cumulative.newton import Minimum, minimize
-from .._cumulative.separation import certificate_of, involved, judged_by
+from .._cumulative.separation import certificate_of, involved, check_separation_by
 from .._input.checks import (
     check_choice,
     check_count,
@@ -397,7 +397,7 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
         eta = loss.predictors(found.point.x, rows)[D.weight[rows] > 0]
         ends = exceeding(loss.link, eta), cumulative(loss.link, eta)
         flat = flat or bool(min(end.min(initial=1.0) for end in ends) < _FLAT)
-    if loss.price.any():
+    if loss.penalties.any():
         # Penalised slopes stay finite; those of nominal effects may not.
         if not D.nominal.size:
             return none
@@ -431,7 +431,7 @@ def ratio_model(
     separated = np.zeros(0, np.int64)
     if np.isfinite(found.step).all() and point.hessian.size:
         find = partial(_separated, loss, found)
-        status, separated = judged_by(find, status, prepared.monitor)
+        status, separated = check_separation_by(find, status, prepared.monitor)
     if null is None:
         none = np.zeros(0, np.int64)
         bare = loss.of_design(replace(D, location=none, nominal=none))
@@ -442,7 +442,7 @@ def ratio_model(
         covariance_type=middle.kind,
         l1=penalties[0],
         l2=penalties[1],
-        loglik=-D.total * (point.value - 0.5 * float(loss.price @ point.x**2)),
+        loglik=-D.total * (point.value - 0.5 * float(loss.penalties @ point.x**2)),
         null_loglik=null,
         separated=read_only(separated),
         convergence=prepared.monitor.record(

@@ -30,7 +30,7 @@ from typing import Literal
 import numpy as np
 
 from .._cumulative.bordered import NONE, Bordered
-from .._cumulative.design import Design, by_threshold, prices
+from .._cumulative.design import Design, by_threshold, l2_penalties
 from .._cumulative.likelihood import Link, Point, quantile, terms_of
 from .._cumulative.matrices import DenseColumns, SparseColumns, columns_of
 from .._input.types import Index
@@ -58,9 +58,9 @@ class RatioLikelihood:
 
     def __init__(self, design: Design, family: Family, link: Link, l2: float = 0.0):
         self.design, self.family, self.link = design, family, link
-        self.price = np.zeros(design.n_parameters)
+        self.penalties = np.zeros(design.n_parameters)
         q, qm, _, _ = design.sizes
-        self.price[q + qm :] = prices(l2, design.spread[design.location])
+        self.penalties[q + qm :] = l2_penalties(l2, design.spread[design.location])
         T, m = design.T, design.nominal.size
         beta = design.n_parameters - design.location.size
         self._order = np.concatenate(
@@ -212,8 +212,8 @@ class RatioLikelihood:
         placed, made = np.empty(p), np.empty((p, p))
         placed[self._order] = gradient
         made[np.ix_(self._order, self._order)] = H
-        ridge = self.price * x
-        hessian = Bordered.all_core(made).plus(self.price)
+        ridge = self.penalties * x
+        hessian = Bordered.from_dense(made).plus(self.penalties)
         return Point(x, float(value + 0.5 * ridge @ x), placed + ridge, hessian)
 
 

@@ -31,7 +31,7 @@ from functools import partial
 
 import numpy as np
 
-from .._cumulative.design import HESSIAN_COLUMNS, Design, prices
+from .._cumulative.design import HESSIAN_COLUMNS, Design, l2_penalties
 from .._cumulative.matrices import (
     ChunkedColumns,
     DenseColumns,
@@ -39,7 +39,7 @@ from .._cumulative.matrices import (
     columns_of,
 )
 from .._cumulative.newton import length_in_errors
-from .._cumulative.separation import judged
+from .._cumulative.separation import check_separation
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._numerics import lbfgs
@@ -123,7 +123,7 @@ class ThresholdLoss:
             if isinstance(problem, ChunkedProblem)
             else columns_of(problem.X, *about)
         )
-        self.price = prices(l2, self.spread)
+        self.penalties = l2_penalties(l2, self.spread)
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present
         # LAT counts a threshold on either side of a rank without rows; in LIT such a
@@ -145,7 +145,7 @@ class ThresholdLoss:
             f, b, self.rank, self.weight, self.times, self.beside, slope, curvature,
             by_chunk, self.n_threads,
         )  # fmt: skip
-        ridge = self.price * x
+        ridge = self.penalties * x
         value = float(by_chunk.sum() + 0.5 * (ridge @ x))
         gradient = self.columns.rmatvec(slope) + ridge
         return ThresholdPoint(x, b, pools, f, curvature, value, gradient)
@@ -167,7 +167,7 @@ class ThresholdLoss:
             gram, border = self._second(here, slice(0, here.f.size), self.columns)
         # Thresholds are eliminated: their Hessian is diagonal, because no loss is of
         # two.
-        H = np.diag(self.price) + gram
+        H = np.diag(self.penalties) + gram
         pooled = np.add.reduceat(border, here.pools)
         least = np.finfo(float).tiny  # of terms that have all gone flat
         moves = (
@@ -301,7 +301,9 @@ def _judged(
     every, none = np.arange(problem.n_features), np.zeros(0, dtype=np.int64)
     design = Design.from_problem(problem, every, none, none, None, "flexible")
     x = np.concatenate([found.point.b, found.point.x])
-    return judged(design, "logit", x, found.step, found.status, False, monitor)
+    return check_separation(
+        design, "logit", x, found.step, found.status, False, monitor
+    )
 
 
 def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
@@ -317,7 +319,7 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
         try:
             with monitor.limited():
                 H, moves = loss.hessian(here)
-                step = _solved(H, loss.price, -here.gradient)
+                step = _solved(H, loss.penalties, -here.gradient)
                 ahead = np.concatenate([moves @ step, step])
                 slope = float(here.gradient @ step)
                 violation = length_in_errors(slope, loss.total)
