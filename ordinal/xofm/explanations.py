@@ -1,12 +1,12 @@
-"""Parts of a piecewise linear score: curves, interactions, contributions of a row.
+"""Decomposition of a piecewise linear score into main effects and interactions.
 
-With e_j = (u_j, v_j) the value of feature j's curve at x, (F) of `ordinal.xofm` has
+With e_j = (u_j, v_j) the value of feature j's curve at x, (F) of `ordinal.xofm` is
 
     U = sum_j u_j + sum_{i<j} <v_i, v_j>,
 
-but the pairs of this sum hold main effects of their own: <v_i, v_j> is no 0 on the
-average over x_j. With the means c_j and m_j of u_j and v_j over the training rows, and
-m the sum of the m_j, the same U is
+but the pairs of this sum contain main effects: the mean of <v_i, v_j> over x_j is not
+0. With the means c_j and m_j of u_j and v_j over the training rows, and m the sum of
+the m_j, the same U is
 
     U = B + sum_j g_j + sum_{i<j} h_ij                                               (E)
 
@@ -14,10 +14,10 @@ m the sum of the m_j, the same U is
     g_j  = u_j - c_j + <v_j - m_j, m - m_j>
     h_ij = <v_i - m_i, v_j - m_j>.
 
-Every g_j has mean 0, and h_ij has mean 0 along both features, whatever the value of the
-other: (E) is the functional analysis of variance of U over the product of the features'
-marginals, where its terms are uncorrelated. So the square of the standard deviation of
-U, were the features independent, is the sum of those of the terms.
+Every g_j has mean 0, and h_ij has mean 0 over either feature, whatever the value of the
+other. (E) is the functional analysis of variance of U over the product of the marginal
+distributions of the features, where its terms are uncorrelated. If the features are
+independent, the variance of U is therefore the sum of the variances of the terms.
 
 G. Hooker, "Generalized functional ANOVA diagnostics for high-dimensional functions of
 dependent variables", Journal of Computational and Graphical Statistics 16:709-732,
@@ -28,6 +28,7 @@ effects with the functional ANOVA", AISTATS 2020.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +39,8 @@ from .._rows.sums import Parts
 from .layout import Layout
 from .objective import LocatedRows
 
-_BINS = 32  # of the range of a feature of numbers
-_ROUNDING = 1e-6  # of sums of shares
+_BINS = 32  # number of bins of the range of a numeric feature
+_ROUNDING = 1e-6  # rounding error of sums of shares
 
 
 class ScoreFunction(NamedTuple):
@@ -97,19 +98,19 @@ class Interaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginals:
-    """Distribution of the training rows, by weight, along each feature.
+    """Weighted marginal distributions of the training rows, by feature.
 
     Attributes
     ----------
     mass : (N,) array
-        Shares of the rows at the nodes; a row between two is shared by them. Those of a
-        feature sum to 1.
+        Shares of the rows at the nodes; a row between two nodes is divided between
+        them. The shares of a feature sum to 1.
     between : (N,) array
-        Sum of weight s (1 - s) over the rows that lie a share s of the way from a node
-        to the next, over the weight of all rows.
+        Weighted mean of s (1 - s), over the rows that lie a share s of the way from a
+        node to the next; other rows count as 0.
     histogram : tuple of (d,) arrays
-        Shares of the rows in bins of equal width over the range of each feature of
-        numbers; empty for one of categories.
+        Shares of the rows in bins of equal width over the range of each numeric
+        feature; empty for a categorical one.
     """
 
     mass: np.ndarray
@@ -124,7 +125,7 @@ class Marginals:
         return cls(*own, tuple(map(read_only, histogram)))
 
     def check(self, layout: Layout) -> None:
-        """Raise ValueError unless they can be those of rows with this layout."""
+        """Raise ValueError unless they are possible for rows with this layout."""
         if self.mass.size != layout.node[-1]:
             raise ValueError("node_mass must have one entry per node")
         with np.errstate(over="ignore"):  # an infinite sum is refused
@@ -145,8 +146,14 @@ class Marginals:
 def sums_of(
     layout: Layout, rows: LocatedRows, X: np.ndarray, share: np.ndarray
 ) -> Parts:
-    """Return sums over rows, laid out, and the same ones as X (n, d), in any order:
-    their mass, what is between nodes, and their shares in the bins of each feature.
+    """Return the sums of some rows for `Marginals`, whose arrays they are.
+
+    Parameters
+    ----------
+    layout : Layout
+    rows : LocatedRows
+    X, share : (n, d), (n,) arrays
+        The values of these rows, and the shares of their weights.
     """
     histogram = [
         _histogram(x, share, knots) if kind else np.empty(0)
@@ -156,12 +163,15 @@ def sums_of(
 
 
 def _histogram(x: np.ndarray, share: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """Return shares of the rows with a value, in bins from first to last knot."""
-    there = ~np.isnan(x)
-    x, share = x[there], share[there]
+    """Return the shares of the rows in bins from the first to the last knot, (bins,).
+
+    Rows with a missing value are in no bin.
+    """
+    known = ~np.isnan(x)
+    x, share = x[known], share[known]
     if knots.size < 2:
         return np.array([share.sum()])
-    # of tiny knots numpy 1.26 sees overflows that are not in the result
+    # With tiny knots numpy 1.26 reports overflows that are not in the result.
     with np.errstate(over="ignore"):
         place = (np.clip(x, knots[0], knots[-1]) - knots[0]) / (knots[-1] - knots[0])
     number = np.minimum((place * _BINS).astype(np.intp), _BINS - 1)
@@ -196,18 +206,18 @@ class Explained:
         table = layout.table(W)[:, : 1 + n_factors]
         mean = layout.means(table, np.append(marginals.mass, 0.0))
         of_others = mean[:, 1:].sum(axis=0) - mean[:, 1:]
-        # (F) of the means: a row of zeros stands for the base
+        # B of (E), which is (F) at the means
         self.base = float(mean[:, 0].sum() + 0.5 * (mean[:, 1:] * of_others).sum())
         feature = np.repeat(np.arange(len(names)), np.diff(layout.node))
         table[:-1] -= mean[feature]
         table[:-1, 0] += (table[:-1, 1:] * of_others[feature]).sum(axis=1)
         self._table = table  # g_j in column 0, v_j - m_j in the others
-        self._nodes = [
-            slice(a, b) for a, b in zip(layout.node[:-1], layout.node[1:], strict=True)
-        ]
-        self._curves = [table[nodes] for nodes in self._nodes]  # the last one: missing
+        self._nodes = [slice(a, b) for a, b in pairwise(layout.node)]
+        # The last row of a curve is that of missing values.
+        self._curves = [table[nodes] for nodes in self._nodes]
 
     def score_functions(self) -> tuple[ScoreFunction, ...]:
+        """Return the main effects g_j."""
         return tuple(
             ScoreFunction(name, at, E[:-1, 0], float(E[-1, 0]), self._share(j))
             for j, (name, at, E) in enumerate(
@@ -223,9 +233,11 @@ class Explained:
         return Named((*self.names, *self._pair_names()), np.append(of_curves, of_pairs))
 
     def interaction(self, i: int, j: int) -> Interaction:
+        """Return h_ij."""
         return self._interaction(i, j, self._strengths()[i, j])
 
     def interactions(self, top: int | None) -> tuple[Interaction, ...]:
+        """Return the strongest h_ij, or all of them, the strongest first."""
         strengths = self._strengths()
         first, second = np.triu_indices(len(self.names), 1)
         order = np.argsort(-strengths[first, second], kind="stable")[:top]
@@ -235,7 +247,7 @@ class Explained:
         )
 
     def contributions(self, node: np.ndarray, share: np.ndarray) -> Named:
-        """Return the contributions of rows, placed by `Layout.locate`."""
+        """Return the terms of (E) for rows, given by positions of `Layout.locate`."""
         low, high = self._table[node], self._table[node + 1]
         E = low + share[:, :, None] * (high - low)
         pairs = [
@@ -249,27 +261,31 @@ class Explained:
         )
 
     def _share(self, j: int) -> np.ndarray:
-        """Return the share of the rows in the bins or the categories of feature j."""
+        """Return the shares of the rows in the bins or categories of feature j."""
         found = self._marginals.histogram[j]
         return found if found.size else self._marginals.mass[self._nodes[j]][:-1]
 
     def _strengths(self) -> np.ndarray:
-        """Return standard deviations of all h_ij, (d, d): the mean of <v_i, v_j>^2 over
-        the product of the marginals is the inner product of the two second moments.
-        """
+        """Return the standard deviations of all h_ij, (d, d)."""
+        # The mean of <v_i, v_j>^2 over the product of the marginals is the inner
+        # product of the two matrices of second moments.
         scale, second = self._moments(slice(1, None))
         flat = second.reshape(len(second), -1)
         together = np.sqrt(np.maximum(flat @ flat.T, 0))
         return np.asarray(np.outer(scale, scale) * together)
 
     def _moments(self, columns: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Return second moments over the rows of some columns of each feature's curve,
-        (d, k, k), in the unit `scale` (d,) of its largest value, whose square may
-        overflow.
+        """Return the second moments of some columns of each feature's curve.
 
-        Of a line from a to b the value at the share s has the square (1 - s) a^2 + s
-        b^2 - s (1 - s) (b - a)^2.
+        Returns
+        -------
+        scale : (d,) array
+            Largest absolute value of each curve, whose square may overflow.
+        second : (d, k, k) array
+            Second moments of the curves, divided by `scale`.
         """
+        # On a line from a to b the value at the share s of the way has the square
+        # (1 - s) a^2 + s b^2 - s (1 - s) (b - a)^2.
         scale, second = [], []
         for nodes, curve in zip(self._nodes, self._curves, strict=True):
             scale.append(np.abs(curve[:, columns]).max(initial=0.0) or 1.0)
@@ -281,19 +297,17 @@ class Explained:
         return np.array(scale), np.array(second)
 
     def _pair_names(self) -> list[str]:
-        first, second = np.triu_indices(len(self.names), 1)
-        return [
-            f"{self.names[i]}:{self.names[j]}"
-            for i, j in zip(first, second, strict=True)
-        ]
+        """Return the names of all pairs, in the order of `np.triu_indices`."""
+        return [f"{a}:{b}" for a, b in combinations(self.names, 2)]
 
     def _interaction(self, i: int, j: int, strength: float) -> Interaction:
-        together = self._curves[i][:, 1:] @ self._curves[j][:, 1:].T
+        """Return h_ij, with its standard deviation."""
+        h = self._curves[i][:, 1:] @ self._curves[j][:, 1:].T
         return Interaction(
             (self.names[i], self.names[j]),
             (self.at[i], self.at[j]),
-            together[:-1, :-1],
-            (together[-1, :-1], together[:-1, -1]),
-            float(together[-1, -1]),
+            h[:-1, :-1],
+            (h[-1, :-1], h[:-1, -1]),
+            float(h[-1, -1]),
             float(strength),
         )

@@ -1,10 +1,9 @@
-"""Functions that fit the factorization model; the package states the problem.
+"""Fit of the factorization model; the package states the problem.
 
-Rows of XOFM in chunks, of which some stay located and the others are located anew.
-
-What is held of every row are some numbers: its rank, weight, score, slope and place in
-the order. Where its entries lie is held of as many rows as there is room for. Nothing
-that is computed depends on which rows these are, or on where the rows come from.
+Rows may come in chunks. Ranks, weights, scores, slopes and the order of all rows are in
+memory. The positions of their entries among the knots (`Layout.locate`) are cached for
+as many rows as there is room for, and computed again for the others in every pass. The
+result does not depend on which rows are cached, or on where the rows come from.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -76,19 +75,19 @@ from .solvers import (
 )
 
 _SAMPLE = 100_000  # rows from which quantiles are taken
-_STEP = 16  # rows from one to the next of a sample that a fit begins with
-# Rows of a sample at least: below, the fit of all rows takes a second at the most.
+_STEP = 16  # a fit begins with every 16th row
+# Least rows of a sample. With fewer the fit of all rows takes a second at the most.
 _LEAST = 4096
-_ENTRIES = 2**22  # of X, in the largest sample: 80 MB, beside `cache_mb`
+_ENTRIES = 2**22  # most entries of X in a sample: 80 MB, in addition to `cache_mb`
 
 
 def numbers_of(problem: Problem) -> Categories:
-    """Return no categories, because columns read in chunks hold only numbers.
+    """Return the categories of columns that are read in chunks: None, all are numbers.
 
     Raises
     ------
     TypeError
-        If the chunks are sparse.
+        The chunks are sparse.
     """
     if is_sparse(problem.X):
         raise zeros_are_values()
@@ -101,8 +100,10 @@ def knots_of(
     n_intervals: list[int],
     breakpoints: str,
 ) -> list[np.ndarray]:
-    """Return knots from the ranges of the columns and, for quantiles, of some of the
-    rows at equal distances. Rows have positive weight.
+    """Return the knots of each feature; rows have positive weight.
+
+    They are computed from the ranges of the columns and, for quantiles, from rows at
+    equal distances.
     """
     low, high = np.full((2, problem.n_features), np.nan)
     with closing(chunks(problem.X)) as given:
@@ -114,10 +115,10 @@ def knots_of(
     check_spans(low, high, problem.shown_names)
     X, weight = np.vstack([low, high]), np.zeros(2)
     if breakpoints == "quantile":
+        # At equal distances, the rows are the same however the source cuts its blocks.
         n = problem.rank.size
-        # At equal distances: the same rows however the source cuts its blocks.
         some = np.arange(0, n, -(-n // _SAMPLE))
-        # The ends of the range have weight 0: they bound the knots, and move no
+        # The ends of the range have weight 0: they bound the knots, but move no
         # quantile.
         X = np.vstack([X, dense(take(problem.X, some))])
         weight = np.append(weight, problem.weight[some] / problem.weight.max())
@@ -133,18 +134,19 @@ class ChunkRows:
     problem : Problem
     layout : Layout
     width : int
-        Of the tables of pieces.
+        Number of columns m of the tables of pieces.
     cache_mb : float
-        Memory for those that stay located, and for their S of (F), in 10^6 bytes.
+        Memory for the positions of rows, and for their S of (F), in 10^6 bytes.
     n_threads : int
-        Of the pass that finds `marginals`, and locates them.
+        Threads of the pass that computes `marginals` and fills the cache.
 
     Attributes
     ----------
     rank, weight : (n,) arrays
-        The largest weight is 1: products then neither overflow nor vanish together.
-    kept : Rows
-        The first of them, which stay located.
+        The largest weight is 1, so that products of weights neither overflow nor all
+        vanish.
+    kept : LocatedRows
+        The first rows, whose positions are cached.
     marginals : Marginals
     """
 
@@ -159,7 +161,7 @@ class ChunkRows:
         self._X, self._layout = problem.X, layout
         self.rank, self.weight = problem.rank, problem.weight / problem.weight.max()
         n, d = problem.X.shape
-        # A place is 4 bytes for the node and 8 for the share; S is 8 per column of W.
+        # A position takes 4 bytes for the node and 8 for the share, and S 8 per column.
         k = in_room(n, cache_mb * 1e6 / (12 * d + 8 * width))
         self.kept = LocatedRows(
             np.empty((k, d), np.int32), np.empty((k, d)), self.rank[:k], self.weight[:k]
@@ -174,18 +176,16 @@ class ChunkRows:
         return self.kept.n_kept
 
     def samples(self) -> Iterator[LocatedRows]:
-        """Yield samples of the rows to begin a fit with, the smallest first.
+        """Yield samples of the rows with which a fit begins, the smallest first.
 
-        None where the rows are few, or a rank is missing in the smallest sample.
+        There are none if the rows are few, or if the smallest sample lacks a rank.
         """
         n, d = self._X.shape
-        # At equal distances, as for knots, and the same whatever `cache_mb` is: it
-        # changes no bit of the model.
+        # At equal distances, and independent of `cache_mb`, so that the model is, too.
         first = max(_STEP, -(-n * d // _ENTRIES))
         steps = [s for s in (first, first * _STEP, first * _STEP**2) if n >= s * _LEAST]
-        if not steps:
-            return
-        if np.unique(self.rank[:: steps[-1]]).size < np.unique(self.rank).size:
+        present = np.unique(self.rank).size
+        if not steps or np.unique(self.rank[:: steps[-1]]).size < present:
             return
         for step in reversed(steps):
             some = np.arange(0, n, step)
@@ -197,13 +197,13 @@ class ChunkRows:
         return self.kept.take(np.argsort(self.kept.rank, kind="stable"))
 
     def mass(self, layout: Layout) -> np.ndarray:
-        """Return the mass of `LocatedRows`, in the layout of these rows."""
+        """Return the weight of the rows at each node, as `LocatedRows.mass`."""
         return self._mass
 
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return U of (F), (n,), and S of the cached rows, if there is room for it."""
+        """Return U of (F), (n,), and write S of the cached rows into `S` if given."""
         U = np.empty(self.rank.size)
         U[: self.n_kept] = self.kept.scores(table, n_threads, S)
 
@@ -216,7 +216,7 @@ class ChunkRows:
     def scattered(
         self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
     ) -> Generator[Parts, None, None]:
-        """Return the sum of the slopes by the values at the nodes, chunk by chunk."""
+        """Yield the contribution of each chunk to the gradient by the nodes."""
         yield from self.kept.scattered(table, S, slope, n_threads)
 
         def of_chunk(chunk: Chunk) -> Parts:
@@ -230,13 +230,14 @@ class ChunkRows:
             yield from parts
 
     def _located(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of the rows of a chunk, cached or computed."""
         rows, X = chunk
         if rows.stop <= self.n_kept:
             return self.kept.node[rows], self.kept.share[rows]
         return self._layout.locate(np.asarray(X))
 
     def _sums(self, share: np.ndarray, chunk: Chunk) -> Parts:
-        """Return the marginals of a chunk, and cache its places if there is room."""
+        """Return the sums for the marginals of a chunk, and fill the cache."""
         rows, X = chunk[0], np.asarray(chunk[1])
         if rows.stop <= self.n_kept:
             self._layout.locate_into(X, self.kept.node[rows], self.kept.share[rows])
@@ -487,7 +488,7 @@ def fit_xofm(
 
 @dataclass(frozen=True, slots=True)
 class _XofmFit:
-    """Checked options, the same for the fit of all rows and those of the folds."""
+    """Checked options, which the fits of all rows and of the folds share."""
 
     categories: Categories
     sign: np.ndarray
@@ -507,7 +508,7 @@ class _XofmFit:
     def watched(
         self, problem: Problem, rng: np.random.Generator, probability: bool
     ) -> XofmModel:
-        """Return the model, with what a caller must know of how the fit ended."""
+        """Fit while the monitor reports, and warn unless the fit has converged."""
         with self.monitor, closing(problem):
             model = self.fit(problem, rng, probability)
             self.monitor.conclude(model.convergence)
@@ -517,40 +518,33 @@ class _XofmFit:
     def fit(
         self, problem: Problem, rng: np.random.Generator, probability: bool
     ) -> XofmModel:
-        """Return the model, with a link if asked for.
-
-        The start of the fits, of the folds as well, is drawn as it is without a link.
-        """
-        # Copies of the generator: the model is the same with and without a link.
+        """Return the model, with a link to probabilities if requested."""
+        # Every fit draws from a copy of the generator, so that the model is the same
+        # with and without a link.
         drawn = copy.deepcopy(rng)
         deal = fold_shares if is_in_memory(problem.X) else draw_few_folds
         share = deal(problem, copy.deepcopy(rng)) if probability else None
 
         def of_fold(part: Problem, train: np.ndarray) -> list[XofmModel]:
-            return [self._whole(part, copy.deepcopy(drawn))]
+            return [self._without_link(part, copy.deepcopy(drawn))]
 
         model: XofmModel
-        whole = self._whole(problem, rng)
+        whole = self._without_link(problem, rng)
         (model,) = calibrate([whole], problem, share, of_fold, self.monitor)
         return model
 
-    def _whole(self, problem: Problem, rng: np.random.Generator) -> XofmModel:
-        monitor = copy.copy(self.monitor)  # which watches held-out rows of its own
+    def _without_link(self, problem: Problem, rng: np.random.Generator) -> XofmModel:
+        """Return the model of some rows, of which `rng` draws the start."""
+        monitor = copy.copy(self.monitor)  # with held-out rows of its own
         problem = with_positive_weight(problem)
-        about = self.categories, self.n_intervals, self.breakpoints
-        layout = Layout.from_knots(
-            knots_of(problem, *about), self.categories, self.sign < 0
-        )
-        held = self.solver == "sgd" or self.early_stopping is not None
-        rows = ChunkRows(
-            problem,
-            layout,
-            self.penalty.size,
-            np.inf if held else self.cache_mb,
-            self.n_threads,
-        )
+        knots = knots_of(problem, self.categories, self.n_intervals, self.breakpoints)
+        layout = Layout.from_knots(knots, self.categories, self.sign < 0)
+        # Pairs are drawn from positions in memory, and rows held out of them.
+        in_memory = self.solver == "sgd" or self.early_stopping is not None
+        cache_mb = np.inf if in_memory else self.cache_mb
+        rows = ChunkRows(problem, layout, self.penalty.size, cache_mb, self.n_threads)
         train: Ranked = rows
-        if held:
+        if in_memory:
             train = by_rank = rows.by_rank()
             if self.early_stopping is not None:
                 train, test = hold_out_rows(by_rank, self.early_stopping, rng)
@@ -562,20 +556,20 @@ class _XofmFit:
         if self.solver == "sgd":
             found = stochastic_descent(objective, W, monitor, rng=rng, **self.options)
         else:
-            samples = () if held else rows.samples()
+            samples = () if in_memory else rows.samples()
             found = quasi_newton(objective, W, monitor, samples=samples, **self.options)
         return self._model(problem, layout, rows, found)
 
     def _model(
         self, problem: Problem, layout: Layout, rows: ChunkRows, found: XofmSolution
     ) -> XofmModel:
-        """Return the model of the pieces found, with the scores of all rows."""
+        """Return the model of a solution, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)
         U = rows.scores(layout.table(found.W), self.n_threads)
         order = np.lexsort((U, rows.rank))
         every = np.arange(problem.n_classes + 1)
         start = np.searchsorted(rows.rank[order], every)
-        # Cumulative weights give the share of a rank below a score by one search.
+        # With cumulative weights one binary search gives the share below a score.
         mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
         return XofmModel(
             u=read_only(found.W[:, 0].copy()),

@@ -1,9 +1,10 @@
-"""Features cut in pieces: where a value lies, without the vector that says so in full.
+"""Pieces of the features, and the position of a value among them.
 
-A feature of numbers has knots b_0 < ... < b_g and g pieces between them, one of
-categories has a piece each, and both have a last piece for values that are missing. A
-score that is linear between the knots is given by its values at nodes: the knots, or
-the categories, and one for missing values.
+A numeric feature has knots b_0 < ... < b_g and g pieces between them. A categorical
+feature has a piece per category. Both have a last piece for missing values. A score
+that is linear between the knots is given by its values at nodes: the knots, or the
+categories, and one for missing values. A node and a share of the way to the next node
+replace the vector Phi(x) of `ordinal.xofm`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from .._input.sparse import read_only
 from .._numerics.rows import strips
 from .._solvers import _factorization
 
-_ENTRIES = 1 << 23  # located at a time, so that Ctrl-C has its turn
+_ENTRIES = 1 << 23  # entries per call of the kernel, so that Ctrl-C has its turn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,12 +28,12 @@ class Layout:
     Attributes
     ----------
     knots : tuple of (d,) arrays
-        Empty for a feature of categories.
+        Empty for a categorical feature.
     first : (d + 1,) int32
         The first piece of each feature; the last of each is for missing values.
     kind : (d,) int8
-        1 where the value at a knot is the sum of the pieces below, -1 where it is that
-        of those above, 0 for categories.
+        1 if the value at a knot is the sum of the pieces below, -1 if it is the sum of
+        those above, 0 for categories.
     node : (d + 1,) int64
         The first node of each feature.
     """
@@ -66,18 +67,18 @@ class Layout:
         return int(self.first[-1])
 
     def locate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return node at or below each value of X, and the share of the way to the
-        next.
+        """Return the positions of the values of X, (n, d).
 
-        (n, d) int32 and float64. A number beyond the knots is moved to the last of
-        them; NaN is missing.
+        They are the node at or below each value, int32, and the share of the way to the
+        next node, float64. A number beyond the knots is moved to the nearest one; NaN
+        is missing.
         """
         node, share = np.empty(X.shape, np.int32), np.empty(X.shape)
         self.locate_into(X, node, share)
         return node, share
 
     def locate_into(self, X: np.ndarray, node: np.ndarray, share: np.ndarray) -> None:
-        """Locate rows, and write the results into existing arrays."""
+        """Locate the values of rows, and write the positions into existing arrays."""
         X = np.asarray(X, np.float64)
         # One array for the kernel, which walks over features without Python objects.
         knots = np.concatenate(self.knots)
@@ -88,21 +89,22 @@ class Layout:
             )
 
     def table(self, W: np.ndarray) -> np.ndarray:
-        """Return values at the nodes, and a row of zeros, from those of the pieces, (P,
-        m).
+        """Return the values at the nodes, and a row of zeros, (N + 1, m).
+
+        W holds the values of the pieces, (P, m).
         """
         table = np.empty((int(self.node[-1]) + 1, W.shape[1]))
         _factorization.spread(W, self.first, self.kind, table)
         return table
 
     def gather(self, G: np.ndarray) -> np.ndarray:
-        """Return the gradient by pieces from that by the nodes of `table`."""
+        """Return the gradient by pieces, (P, m), from that by nodes, (N + 1, m)."""
         dW = np.empty((self.n_pieces, G.shape[1]))
         _factorization.gather(G, self.first, self.kind, dW)
         return dW
 
     def unseen(self, mass: np.ndarray) -> np.ndarray:
-        """Return pieces that have a node of their own with no weight of rows at it."""
+        """Return the pieces with a node of their own at which the mass is 0."""
         pieces = []
         for j, kind in enumerate(self.kind):
             a, b = self.first[j], self.first[j + 1]
@@ -111,9 +113,7 @@ class Layout:
         return np.concatenate(pieces)
 
     def means(self, table: np.ndarray, mass: np.ndarray) -> np.ndarray:
-        """Return the mean of each feature's values over rows of this weight at the
-        nodes, (d, m).
-        """
+        """Return the mean of each feature's values, weighted by mass, (d, m)."""
         sums = np.add.reduceat((mass[:, None] * table)[:-1], self.node[:-1])
         weight = np.add.reduceat(mass[:-1], self.node[:-1])
         return np.asarray(sums / weight[:, None])
@@ -122,7 +122,10 @@ class Layout:
 def pieces_of(n_intervals: Any, d: int) -> list[int]:  # noqa: ANN401  (checked here)
     """Return the number of intervals of each of d features.
 
-    ValueError if it is no such number, or their count is not d.
+    Raises
+    ------
+    ValueError
+        A number is not a positive integer, or there are not d of them.
     """
     several = isinstance(n_intervals, Sequence | np.ndarray)
     values = list(n_intervals) if several else [n_intervals] * d
@@ -135,21 +138,18 @@ def pieces_of(n_intervals: Any, d: int) -> list[int]:  # noqa: ANN401  (checked 
 
 
 def equal_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
-    """Return knots of pieces of equal length over the range of x; fewer if they
-    coincide.
-    """
+    """Return knots at equal distances over the range of x; fewer if they coincide."""
     # unique, because a range of a few floats cannot have more pieces than these.
     return np.unique(np.linspace(x.min(), x.max(), pieces + 1))
 
 
 def quantile_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
-    """Return knots at values of x that leave the same weight between them, as nearly as
-    ties allow; fewer if they coincide.
-    """
+    """Return knots at weighted quantiles of x; fewer if they coincide."""
     order = np.argsort(x, kind="stable")
     x, below = x[order], np.cumsum(weight[order])
     shares = np.arange(1, pieces) / pieces * below[-1]
-    # the first value with that weight up to it, which a row written twice shares
+    # The first value up to which there is that weight: a row written twice has the same
+    # knots as a row of weight 2.
     inner = x[np.minimum(np.searchsorted(below, shares), x.size - 1)]
     return np.unique(np.concatenate([x[:1], inner, x[-1:]]))
 
@@ -165,13 +165,12 @@ def make_knots(
     cut = quantile_knots if breakpoints == "quantile" else equal_knots
     knots = []
     for j, pieces in enumerate(n_intervals):
-        x = X[:, j]
-        there = ~np.isnan(x)
+        known = ~np.isnan(X[:, j])
         if not is_number[j]:
             k = np.empty(0)
-        elif not there.any():
+        elif not known.any():
             k = np.zeros(1)
         else:
-            k = cut(x[there], weight[there], pieces)
+            k = cut(X[known, j], weight[known], pieces)
         knots.append(read_only(k))
     return knots

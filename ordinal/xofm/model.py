@@ -7,11 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from .._input.checks import (
-    check_choice,
-    check_count,
-    shown,
-)
+from .._input.checks import check_choice, check_count, shown
 from .._input.columns import column_number
 from .._input.features import read_features
 from .._input.fields import (
@@ -38,10 +34,7 @@ from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import Convergence
 from .explanations import Explained, Interaction, Marginals, ScoreFunction
 from .layout import Layout
-from .objective import (
-    packed,
-    scores,
-)
+from .objective import packed, scores
 
 _Knots: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, INCREASING]
 _Categories: TypeAlias = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
@@ -51,14 +44,14 @@ _SIGNS = Rule("be -1, 0 or 1", lambda a: np.abs(a) <= 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingScores:
-    """Scores by rank, and the definitions of the paper that predictions rest on.
+    """Scores of the training rows, and predictions by the definitions of the paper.
 
     Attributes
     ----------
     scores : (m,) array
-        By rank, increasing within each.
+        Sorted by rank, and increasing within each.
     mass : (m,) array
-        Weights of the rows, summed up within each rank.
+        Cumulative weights of the rows within each rank.
     start : (r + 1,) array
         Position in `scores` of the first row of each rank.
     """
@@ -68,16 +61,15 @@ class TrainingScores:
     start: np.ndarray
 
     def interval(self, U: np.ndarray) -> np.ndarray:
-        """Return ranks of the ends of the interval of each score, (n, 2), by Definition
-        4.
+        """Return the interval of ranks of each score, (n, 2), by Definition 4.
 
-        They change places where L > R.
+        Its ends L and R are exchanged where L > R.
         """
-        held = np.flatnonzero(np.diff(self.start))
-        least = self.scores[self.start[held]]
-        most = self.scores[self.start[held + 1] - 1]
-        L = np.where(U[:, None] >= least, held, held[0]).max(axis=1)
-        R = np.where(U[:, None] <= most, held, held[-1]).min(axis=1)
+        present = np.flatnonzero(np.diff(self.start))  # ranks with rows
+        least = self.scores[self.start[present]]
+        most = self.scores[self.start[present + 1] - 1]
+        L = np.where(U[:, None] >= least, present, present[0]).max(axis=1)
+        R = np.where(U[:, None] <= most, present, present[-1]).min(axis=1)
         return np.column_stack([np.minimum(L, R), np.maximum(L, R)])
 
     def kappa(self, U: np.ndarray, tau: float) -> np.ndarray:
@@ -87,51 +79,55 @@ class TrainingScores:
         for h, (a, b) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
             mass = np.append(0.0, self.mass[a:b])
             total[h] = mass[-1]
-            with np.errstate(over="ignore"):  # infinity has its place among scores
+            with np.errstate(over="ignore"):  # infinity has a position among scores
                 low, high = U - tau, U + tau
             below[:, h] = mass[np.searchsorted(self.scores[a:b], low)]
             far = np.searchsorted(self.scores[a:b], high, side="right")
             above[:, h] = total[h] - mass[far]
         lower = np.cumsum(below, axis=1) - below
         higher = np.cumsum(above[:, ::-1], axis=1)[:, ::-1] - above
-        # as sums of what is meant: where one rank outweighs the others, a difference
-        # of sums that hold its weight could be 0
+        # Summed without the rank itself: if it outweighs the others, a difference of
+        # sums that contain its weight could be 0.
         sums = np.cumsum(total), np.cumsum(total[::-1])
         others = np.append(0.0, sums[0][:-1]) + np.append(0.0, sums[1][:-1])[::-1]
         return np.asarray((lower + higher) / others)
 
     def shares(self, U: np.ndarray, tau: float) -> np.ndarray:
-        """Return kappa over the interval of each score, normalised, (n, r): with tau
-        = 0 where all are 0, and of alike ranks where they still are.
+        """Return kappa over the interval of each score, normalised, (n, r).
+
+        If all are 0 for a row, tau = 0 is used; if they still are, the ranks of the
+        interval have equal shares.
         """
         ends, rank = self.interval(U), np.arange(self.start.size - 1)
         inside = (
             (ends[:, :1] <= rank) & (rank <= ends[:, 1:]) & (np.diff(self.start) > 0)
         )
         P = np.where(inside, self.kappa(U, tau), 0.0)
-        for far_enough in (lambda U: self.kappa(U, 0.0), lambda U: 1.0):
+        for instead in (lambda U: self.kappa(U, 0.0), lambda U: 1.0):
             none = ~P.any(axis=1)
-            P[none] = np.where(inside[none], far_enough(U[none]), 0.0)
+            P[none] = np.where(inside[none], instead(U[none]), 0.0)
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def in_unit_of(self, like: TrainingScores, U: np.ndarray) -> np.ndarray:
-        """Return scores U of this model in the origin and unit of another one, by the
-        line through the ranks' mean scores in both that is best in the weighted mean
-        square; in this unit if the line would not rise.
+        """Convert scores U of this model to the origin and the unit of another one.
+
+        The map is the weighted least squares line through the ranks' mean scores in
+        both models. If it would not increase, only the origin changes.
         """
         own, _ = self.means()
-        its, mass = like.means()
-        both = np.isfinite(own) & np.isfinite(its)
+        others, mass = like.means()
+        both = np.isfinite(own) & np.isfinite(others)
         weight = mass[both] / mass[both].sum()
-        origin, to = weight @ own[both], weight @ its[both]
-        own, its = own[both] - origin, its[both] - to
+        origin, target = weight @ own[both], weight @ others[both]
+        own, others = own[both] - origin, others[both] - target
         spread = weight @ own**2
-        slope = weight @ (own * its) / spread if spread > 0 else 1.0
-        return np.asarray(to + (slope if slope > 0 else 1.0) * (U - origin))
+        slope = weight @ (own * others) / spread if spread > 0 else 1.0
+        return np.asarray(target + (slope if slope > 0 else 1.0) * (U - origin))
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean score of the training rows of each rank, NaN without rows,
-        and their weight, (r,) each.
+        """Return the mean score of the rows of each rank, and their weight, (r,) each.
+
+        The mean is NaN for a rank without rows.
         """
         mean = np.full(self.start.size - 1, np.nan)
         total = np.zeros(self.start.size - 1)
@@ -241,6 +237,7 @@ class XofmModel(Model):
         return Explained(self._layout, self._names, tuple(at), W, k, self._marginals)
 
     def _rows(self, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of the values of X, as `Layout.locate`."""
         Z = read_for(self, X, missing=True, categories=self.categories)
         assert isinstance(Z, np.ndarray)
         return self._layout.locate(Z)
@@ -273,12 +270,12 @@ class XofmModel(Model):
         return finite_scores(scores(node, share, table, resolve_n_threads(None)))
 
     def link_input(self, X: np.ndarray, like: XofmModel) -> np.ndarray:
-        """Return scores for the link of another model, of rows as a `Problem` has them,
-        with categories by their place.
+        """Return the scores of rows of a `Problem` for the link of another model.
 
-        (P) knows no origin of U, and a fit that stops early a smaller unit: scores are
-        moved and scaled so that the ranks' mean scores of the training rows are nearest
-        to those of that model.
+        Categories are given by their numbers. The loss does not depend on the origin of
+        U, and a fit that stops early has smaller scores. They are therefore moved and
+        scaled, so that the ranks' mean scores of the training rows are nearest to those
+        of the other model.
         """
         if not isinstance(like, XofmModel) or like.classes.size != self.classes.size:
             raise TypeError(
@@ -287,7 +284,7 @@ class XofmModel(Model):
             )
         Z = np.array(read_features(X, self.n_features, missing=True))
         for j, labels in enumerate(self.categories):
-            if labels is not None:  # a place that is none is no memory to read
+            if labels is not None:  # another number would be read out of bounds
                 Z[~np.isin(Z[:, j], np.arange(labels.size)), j] = np.nan
         U = self._scores(*self._layout.locate(Z))
         return self._training_scores.in_unit_of(like._training_scores, U)
@@ -393,7 +390,7 @@ class XofmModel(Model):
         return predicted(self, X, rule, "share", cost)
 
     def _labels(self, U: np.ndarray) -> np.ndarray:
-        """`predict` of rows with the scores U, by the paper's rule."""
+        """Return labels of rows with the scores U, by the rule of the paper."""
         shares = self._training_scores.shares(U, self.tau)
         return np.asarray(self.classes[shares.argmax(axis=1)])
 
@@ -524,6 +521,6 @@ class XofmModel(Model):
             if not np.isfinite(16 * largest):  # above all parts that a score can have
                 raise ValueError("u and V make scores beyond double")
         self._marginals.check(layout)
-        # each row weighs at most 1, which keeps all sums finite
+        # A row weighs at most 1, which keeps all sums finite.
         if (self.mass > 1 + np.arange(m) - np.repeat(start[:-1], np.diff(start))).any():
             raise ValueError("mass must be at most the number of rows")

@@ -1,8 +1,8 @@
 """The objective (P) of `ordinal.xofm`: rows, bounds, the pairwise loss, penalties.
 
-Pieces are held as one table W of shape (P, m): the main effects u in column 0, the
-factors V in the next ones, and zeros up to a multiple of `LANES`, the width of the
-vector loops. `Layout.table` makes of it the values at the nodes.
+The parameters of the pieces are one table W of shape (P, m): the main effects u in
+column 0, the factors V in the next ones, and zeros up to a multiple of `LANES`, the
+width of the vector loops. `Layout.table` computes the values at the nodes from it.
 """
 
 from collections.abc import Generator
@@ -19,8 +19,8 @@ from .._solvers import _factorization
 from .layout import Layout
 
 _STRIP = 1 << 21  # entries of X in one call of a kernel: some hundredths of a second
-_LEAST = 1024  # rows of which slopes are added in one table
-# entries of X for each node of a table, lest its zeros take longer than the rows
+_LEAST = 1024  # least rows whose slopes are added in one table
+# Least entries of X per node of a table: with fewer its zeros take longer than the rows
 _SHARE = 16
 
 
@@ -31,7 +31,7 @@ class LocatedRows:
     Attributes
     ----------
     node, share : (n, d) arrays
-        Where each value lies, as `Layout.locate` says.
+        Positions of the values, as `Layout.locate` returns them.
     rank : (n,) array, increasing
     weight : (n,) array
     """
@@ -53,28 +53,33 @@ class LocatedRows:
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return U of (F), (n,); and its S, (n, m), if there is room given for it."""
+        """Return U of (F), (n,), and write S, (n, m), into `S` if given."""
         return scores(self.node, self.share, table, n_threads, S)
 
     def scattered(
         self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
     ) -> Generator[Parts, None, None]:
-        """Return the sum of the slopes by the values at the nodes, chunk by chunk."""
+        """Yield the contribution of each chunk to the gradient by the nodes."""
         return scattered(self.node, self.share, table, S, slope, n_threads)
 
     def mass(self, layout: Layout) -> np.ndarray:
-        """Weight of the rows at each node; one between two is shared by them."""
+        """Return the weight of the rows at each node, (N + 1,).
+
+        The weight of a row between two nodes is divided between them.
+        """
         mass = np.zeros(int(layout.node[-1]) + 1)
+        # Feature by feature, without another array of all rows and features.
         for j in range(self.node.shape[1]):
-            # Feature by feature: no array of all rows and features beside those that
-            # there are.
             far = self.weight * self.share[:, j]
             mass += np.bincount(self.node[:, j], self.weight - far, mass.size)
             mass += np.bincount(self.node[:, j] + 1, far, mass.size)
         return mass
 
     def between(self, layout: Layout) -> np.ndarray:
-        """Sum of weight s (1 - s) over rows a share s of the way from each node."""
+        """Return the sum of weight s (1 - s) over the rows after each node, (N + 1,).
+
+        A row after a node lies a share s of the way to the next node.
+        """
         spread = self.weight[:, None] * self.share * (1 - self.share)
         size = int(layout.node[-1]) + 1
         return np.bincount(self.node.ravel(), spread.ravel(), size)
@@ -82,14 +87,14 @@ class LocatedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Bounds of coefficients that may not be negative: each is the square of its root.
+    """Coefficients that must not be negative; each is the square of a free number.
 
     Attributes
     ----------
     squared : (P,) uint8
-        The main effects of monotone features.
+        1 for main effects of monotone features.
     factors : bool
-        Whether all factors are bounded, as they are with any monotone feature.
+        Whether all factors are bounded, which any monotone feature requires.
     """
 
     squared: np.ndarray
@@ -97,25 +102,28 @@ class Bounds:
 
     @classmethod
     def from_signs(cls, layout: Layout, sign: np.ndarray) -> Self:
-        """Make the bounds from the sign -1, 0 or 1 of every feature, (d,)."""
+        """Make the bounds from the direction -1, 0 or 1 of each feature, (d,)."""
         squared = np.repeat(sign != 0, np.diff(layout.first))
         squared[layout.first[1:] - 1] = False  # missing values are in no order
         return cls(squared.astype(np.uint8), bool((sign != 0).any()))
 
     def mask(self, W: np.ndarray) -> np.ndarray:
-        """Return the bounded entries of W."""
+        """Return the mask of the bounded entries of W, (P, m)."""
         mask = np.full(W.shape, self.factors)
         mask[:, 0] = self.squared
         return mask
 
 
 class Ranked(Protocol):
-    """Rows by their ranks and weights, wherever they are.
+    """Rows with ranks and weights, in memory or in chunks.
+
+    The methods are those of `LocatedRows`.
 
     Attributes
     ----------
     n_kept : int
-        The first rows, for which S of (F) is kept from `scores` to `scattered`.
+        Number of the first rows for which S of (F) is kept from `scores` to
+        `scattered`.
     """
 
     @property
@@ -127,54 +135,51 @@ class Ranked(Protocol):
     @property
     def n_kept(self) -> int: ...
 
-    def mass(self, layout: Layout) -> np.ndarray:
-        """Weight of the rows at each node; one between two is shared by them."""
-        ...
+    def mass(self, layout: Layout) -> np.ndarray: ...
 
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Return U of (F), (n,); and S of the rows that are kept, if there is room for
-        it.
-        """
-        ...
+    ) -> np.ndarray: ...
 
     def scattered(
         self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
-    ) -> Generator[Parts, None, None]:
-        """Return the sum of the slopes by the values at the nodes, chunk by chunk."""
-        ...
+    ) -> Generator[Parts, None, None]: ...
 
 
 class PairLoss:
-    """The mean loss over the pairs of some rows, without penalties.
+    """The mean loss over all pairs of rows of different ranks, without penalties.
 
-    All pairs need the scores of all rows, sorted, and nothing else of them. So a point
-    is two passes over the rows: for the scores, and when each row has its slope.
+    An evaluation with gradient takes two passes over the rows: one for the scores,
+    which are then sorted to find the slope of each row, and one for the gradient.
+
+    Attributes
+    ----------
+    weight : float
+        Sum M of w_i w_j over the pairs.
+    n_pairs : int
+    start : (r + 1,) array
+        First row of each rank with rows, if rows are sorted by rank.
     """
 
     def __init__(self, rows: Ranked, tau: float, n_threads: int):
         self.rows, self.tau, self.n_threads = rows, tau, n_threads
         count = np.bincount(rows.rank)
-        among = np.cumsum(count > 0) - 1  # those that are present
-        # The kernel's tree has one leaf per rank: ranks without rows would only deepen
-        # it.
-        self._rank = np.asarray(
-            rows.rank if (count > 0).all() else among[rows.rank], np.int32
-        )
-        held = np.bincount(self._rank, rows.weight)
-        # Pairs of different ranks, counted by the lower rank: O(r) rather than O(n^2).
-        self.weight = float((held[1:] * np.cumsum(held)[:-1]).sum())
+        # The kernel's tree has one leaf per rank, and ranks without rows would only
+        # deepen it.
+        self._rank = (np.cumsum(count > 0) - 1)[rows.rank].astype(np.int32)
         count = count[count > 0]
+        mass = np.bincount(self._rank, rows.weight)
+        # Pairs of different ranks, counted by the higher rank: O(r), not O(n^2).
+        self.weight = float((mass[1:] * np.cumsum(mass)[:-1]).sum())
         self.n_pairs = int((count[1:] * np.cumsum(count)[:-1]).sum())
-        self.start = np.append(0, np.cumsum(count))  # where rows are by rank
+        self.start = np.append(0, np.cumsum(count))
         n, self._r = rows.rank.size, count.size
         self._S, self._slope = np.empty((0, 0)), np.empty(n)
         self._sorted, self._tree = np.empty((3, n)), np.empty(2 * self._r + 2)
 
     def value(self, table: np.ndarray) -> float:
-        """Return the loss; infinite where scores overflow. O(n (d m + log n))."""
-        # Kept from one evaluation to the next: memory of this size is slow to ask for.
+        """Return the loss; infinite if scores overflow. O(n (d m + log n))."""
+        # Kept from one evaluation to the next, because allocating it is slow.
         if self._S.shape[1] != table.shape[1]:
             self._S = np.empty((self.rows.n_kept, table.shape[1]))
         U = self.rows.scores(table, self.n_threads, self._S)
@@ -182,20 +187,13 @@ class PairLoss:
         if not np.isfinite(U).all():
             return np.inf
         loss = _factorization.hinge(
-            U,
-            np.argsort(U),
-            self._rank,
-            self.rows.weight,
-            self._r,
-            self.tau,
-            self._slope,
-            self._sorted,
-            self._tree,
-        )
+            U, np.argsort(U), self._rank, self.rows.weight, self._r, self.tau,
+            self._slope, self._sorted, self._tree,
+        )  # fmt: skip
         return float(loss / self.weight)
 
     def gradient(self, table: np.ndarray) -> np.ndarray:
-        """Return the gradient by node values, with the table of the last `value`."""
+        """Return the gradient by the nodes, (N + 1, m), at the table of `value`."""
         slopes = self.rows.scattered(table, self._S, self._slope, self.n_threads)
         with closing(slopes) as parts:
             return pairwise(parts)[0] / self.weight
@@ -208,7 +206,7 @@ class Objective:
     Attributes
     ----------
     penalty : (m,) array
-        lambda of each column of W.
+        Ridge penalty of each column of W.
     """
 
     layout: Layout
@@ -217,7 +215,7 @@ class Objective:
     penalty: np.ndarray
 
     def at(self, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return value and gradient by W, which must be finite."""
+        """Return the value, and the gradient by W, which is 0 if the value is inf."""
         table = self.layout.table(W)
         value = self.loss.value(table)
         if not np.isfinite(value):
@@ -226,11 +224,9 @@ class Objective:
         return value + float((self.penalty * W * W).sum()), dW
 
     def violation(self, W: np.ndarray, dW: np.ndarray) -> float:
-        """Return the largest slope.
-
-        Of a bounded entry by its root, or at 0 the descent.
-        """
-        # At 0 the root has no slope: only descent into the allowed side counts there.
+        """Return the largest |slope|, by the root of an entry if it is bounded."""
+        # By the root the slope at 0 is 0, so that W's own slope counts there, if it
+        # descends into the feasible side.
         by_root = np.where(
             W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0)
         )
@@ -244,7 +240,7 @@ def scores(
     n_threads: int,
     S: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return U (n,) of (F); and its S, (n, m), if there is room given for it."""
+    """Return U of (F), (n,), and write S, (n, m), into `S` if given."""
     n, d = node.shape
     U, width = np.empty(n), max(1, _STRIP // d)
     scratch = np.empty((min(n, width), table.shape[1])) if S is None else S
@@ -262,7 +258,7 @@ def scattered(
     slope: np.ndarray,
     n_threads: int,
 ) -> Generator[Parts, None, None]:
-    """Return the gradient of sum_i slope_i U_i by the table, of each chunk of rows."""
+    """Yield the gradient of sum_i slope_i U_i by the table for each chunk of rows."""
     n, d = node.shape
     step = _LEAST
     while step < CHUNK and step * d < _SHARE * len(table):
@@ -277,7 +273,7 @@ def scattered(
 
 
 def packed(u: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return the table W of main effects and factors."""
+    """Return the table W, (P, m), of main effects, (P,), and factors, (P, k)."""
     lanes = _factorization.LANES
     W = np.zeros((u.size, -(-(1 + V.shape[1]) // lanes) * lanes))
     W[:, 0] = u
@@ -288,7 +284,10 @@ def packed(u: np.ndarray, V: np.ndarray) -> np.ndarray:
 def initial_pieces(
     objective: Objective, n_factors: int, scale: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
+    """Return the start W: u = 0, and V of independent normal numbers.
+
+    Bounded entries are positive: scale^2 in u, and absolute values in V.
+    """
     layout, bounds = objective.layout, objective.bounds
     V = scale * rng.standard_normal((layout.n_pieces, n_factors))
     W = packed(np.zeros(layout.n_pieces), V)
@@ -300,7 +299,7 @@ def initial_pieces(
 
 
 def fill_unseen(layout: Layout, rows: Ranked, W: np.ndarray) -> None:
-    """Give the pieces that no row has the values of the mean row, in place."""
+    """Set the pieces without rows to the mean of their feature, in place."""
     mass = rows.mass(layout)
     feature = np.repeat(np.arange(len(layout.kind)), np.diff(layout.first))
     unseen = layout.unseen(mass)

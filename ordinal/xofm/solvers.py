@@ -1,8 +1,8 @@
-"""The two solvers of (P): quasi-Newton steps on the gradient of all pairs, and
-Algorithm 1 of the paper on mini-batches of pairs; early stopping by held-out rows.
+"""The two solvers of (P), and early stopping by held-out rows.
 
-The learning rate of the latter falls to 0 in the course of a run: with a fixed one, as
-the paper has it, the iterates stay at a distance from any minimum.
+`quasi_newton` takes L-BFGS steps on the gradient of all pairs. `stochastic_descent` is
+Algorithm 1 of the paper on mini-batches of pairs. Its learning rate decreases to 0:
+with the fixed rate of the paper the iterates do not converge to a minimum.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -29,17 +29,16 @@ from .._watch.monitor import Monitor
 from .layout import Layout
 from .objective import LocatedRows, Objective, PairLoss, Ranked
 
-_PATIENCE = 10  # evaluations on the held-out rows without a better one
+_PATIENCE = 10  # evaluations on the held-out rows without an improvement
 
 
 class HeldOutMonitor(Monitor):
-    """A monitor that also ends a fit when held-out rows are no longer predicted better.
-
-    A solver leaves the pieces to judge in `latest` before it asks to go on.
+    """A monitor that ends a fit when its loss on held-out rows no longer improves.
 
     Attributes
     ----------
     latest : (P, m) array or None
+        The pieces to evaluate next, which a solver sets before it calls `stop`.
     best : (P, m) array or None
         The pieces with the least loss on the held-out rows so far.
     """
@@ -49,37 +48,37 @@ class HeldOutMonitor(Monitor):
     best: np.ndarray | None = None
 
     def watch(self, layout: Layout, held: PairLoss) -> None:
-        """Evaluate on these rows from now on."""
+        """Evaluate the loss of these held-out rows from now on."""
         self._layout, self._held = layout, held
         self._least, self._since = np.inf, 0
 
     def judge(self) -> bool:
-        """Evaluate the latest pieces on the held-out rows; whether to stop."""
+        """Evaluate the latest pieces on the held-out rows; return whether to stop."""
         # The monitor asks more often than a solver has new pieces.
         if self._held is None or self.latest is None:
             return False
         value = self._held.value(self._layout.table(self.latest))
         self._since += 1
         if value < self._least:
-            # A copy: stochastic descent goes on in the same array.
+            # A copy, because stochastic descent goes on in the same array.
             self._least, self._since, self.best = value, 0, self.latest.copy()
         self.latest = None
         return self._since >= _PATIENCE
 
     def stop(self, n_iter: int, violation: float) -> Status | None:
-        # of this part alone: the fits of folds have held-out rows of their own
-        return super().stop(n_iter, violation) or (
-            Status.HELD_OUT if self.judge() else None
-        )
+        status = super().stop(n_iter, violation)
+        if status is None and self.judge():
+            status = Status.HELD_OUT  # of this fit only, not of those of folds
+        return status
 
 
 def hold_out_rows(
     rows: LocatedRows, early_stopping: float, rng: np.random.Generator
 ) -> tuple[LocatedRows, LocatedRows]:
-    """Return rows to train on, and a share of each rank that is held out."""
+    """Return the training rows, and the held-out ones: a share of each rank."""
     rule = "a share between 0 and 1, or None"
     share = check_real("early_stopping", early_stopping, lambda v: 0 < v < 1, rule)
-    # Ranks without rows would count among those that must keep one.
+    # `hold_out` leaves a training row of each rank, so that ranks must have rows.
     rank = np.unique(rows.rank, return_inverse=True)[1]
     held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
@@ -91,9 +90,9 @@ def hold_out_rows(
     return rows.take(train), rows.take(test)
 
 
-_EVALUATIONS = 50  # of the whole objective in a stochastic run
-_MOST_PAIRS = 2.0**62  # that a run can count, in centuries
-_DEFAULT_PAIRS = 2_000_000  # seen by default, or at least one pass over all
+_EVALUATIONS = 50  # evaluations of the whole objective in a stochastic run
+_MOST_PAIRS = 2.0**62  # most pairs that a run can count
+_DEFAULT_PAIRS = 2_000_000  # least number of pairs that a run sees by default
 
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "lbfgs": {"tol": 1e-3, "max_iter": 1000},
@@ -114,7 +113,7 @@ _CLOSER = 0.3
 
 
 class XofmSolution(NamedTuple):
-    """The pieces a solver ends with; value and violation are those of (P) there."""
+    """End of a solver: the pieces, and value and violation of (P) there."""
 
     W: np.ndarray
     value: float
@@ -124,9 +123,12 @@ class XofmSolution(NamedTuple):
 
 
 def solver_options(solver: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401  (checked here)
-    """Return the options of a solver, checked.
+    """Return the checked options of a solver, with its defaults.
 
-    What only the other one takes is refused.
+    Raises
+    ------
+    ValueError, TypeError
+        An option is invalid, or belongs to the other solver.
     """
     check_choice("solver", solver, ("lbfgs", "sgd"))
     options = dict(_DEFAULTS[solver])
@@ -150,19 +152,18 @@ def quasi_newton(
     max_iter: int,
     samples: Iterable[Ranked] = (),
 ) -> XofmSolution:
-    """Minimise (P) from the pieces W, in the roots of the bounded ones.
+    """Minimise (P) from the pieces W by L-BFGS, over the roots of the bounded ones.
 
-    Ends where the largest slope is at most `monitor.tol`. Each of the samples is
-    searched before all rows, from the minimum of the one before, and with its
-    curvature: the optimum of every 16th row is so near to that of all that a few steps
-    on all rows are left.
+    The search ends where the largest slope is at most `monitor.tol`. It begins on the
+    samples, one after the other, each warm started with the minimum and the curvature
+    of the one before. The minimum for every 16th row is so near to that for all rows
+    that a few steps on all rows suffice.
     """
     mask, shape = objective.bounds.mask(W), W.shape
 
     def pieces(x: np.ndarray) -> np.ndarray:
         x = x.reshape(shape)
-        # Squares need no projection, so that plain L-BFGS serves with and without
-        # bounds.
+        # With squares the same L-BFGS serves with and without bounds.
         return np.where(mask, x * x, x)
 
     def search(objective: Objective, x: np.ndarray, tol: float, done: int) -> Minimum:
@@ -171,7 +172,8 @@ def quasi_newton(
             value, dW = objective.at(monitor.latest)
             return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
 
-        # Held-out rows are known to this monitor alone; with them there are no samples.
+        # A copy by `after` would not see `monitor.latest`. It is made after samples
+        # only, which a fit with held-out rows does not have.
         part = monitor.after(done) if done else monitor
         return minimize(
             fun, x, tol=tol, max_iter=max_iter, monitor=part, curvature=curvature
@@ -198,28 +200,28 @@ def stochastic_descent(
     batch_size: int,
     rng: np.random.Generator,
 ) -> XofmSolution:
-    """Minimise (P) from the pieces W, which are overwritten.
+    """Minimise (P) from the pieces W, which are overwritten, on batches of pairs.
 
-    A run ends after `n_epochs` passes over the pairs; it has converged if the largest
-    slope is then at most `monitor.tol`. For None see `fit_xofm`.
+    A run ends after `n_epochs` passes over the pairs, and has converged if the largest
+    slope is then at most `monitor.tol`. `fit_xofm` describes the defaults of None.
     """
     loss = objective.loss
     if n_epochs is None:
         n_epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
-    rate = learning_rate
-    if rate is None:
-        rate = _default_rate(objective, batch_size)
+    if learning_rate is None:
+        learning_rate = _default_rate(objective, batch_size)
     last = max(1, round(min(n_epochs * loss.n_pairs, _MOST_PAIRS)))
-    # Pairs follow from the key and their number: a run can be cut anywhere and goes on
-    # with the same pairs, for every number of threads.
+    # The kernel draws each pair from the key and the number of the pair, so that pairs
+    # depend neither on interruptions nor on the number of threads.
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None
     for part in range(1, _EVALUATIONS + 1):
-        # The objective costs a pass over all pairs: it is asked for 50 times, not per
-        # batch.
+        # The objective costs as much as many batches, so that it is evaluated rarely.
         stop = last * part // _EVALUATIONS
         while done < stop and status is None:
-            done = _slice(objective, W, rate, batch_size, key, done, stop, last)
+            done = _slice(
+                objective, W, learning_rate, batch_size, key, done, stop, last
+            )
             status = monitor.stop(done, violation)
         if status is not None:
             break
@@ -227,8 +229,8 @@ def stochastic_descent(
         # A diverging run never recovers, and its pieces predict nothing.
         if not np.isfinite(value):
             raise ValueError(
-                f"learning_rate={rate:g} is too large, or a penalty or init_scale: the "
-                "scores overflow"
+                f"learning_rate={learning_rate:g} is too large, or a penalty or "
+                "init_scale: the scores overflow"
             )
         violation = objective.violation(W, dW)
         monitor.latest = W
@@ -239,7 +241,9 @@ def stochastic_descent(
 
 
 def _default_rate(objective: Objective, batch_size: int) -> float:
-    """Slopes of u go with the pieces, those of roots and factors with tau as well."""
+    """Return the default learning rate."""
+    # Slopes by u grow with the number of pieces, those by roots and factors also with
+    # tau. Batches of less than 16 pairs have noisier gradients.
     steps = max(16, objective.layout.n_pieces) * max(1.0, objective.loss.tau)
     return min(4.0, batch_size / 4) / steps
 
@@ -254,34 +258,23 @@ def _slice(
     stop: int,
     last: int,
 ) -> int:
-    """Batches from pair `done` on, until `stop` or until the clock says to report."""
+    """Take steps from pair `done` on, to pair `stop` or until it is time to report.
+
+    W is updated in place; the result is the number of pairs done. The learning rate
+    reaches 0 at pair `last`.
+    """
     layout, loss, bounds = objective.layout, objective.loss, objective.bounds
     floor = np.full(W.shape[1], 0.0 if bounds.factors else -np.inf)
-    floor[0] = -np.inf  # u is kept from falling below 0 by being a square
+    floor[0] = -np.inf  # bounded entries of u are squares
     # Pairs are drawn at random from all rows, which must be in memory.
     assert isinstance(loss.rows, LocatedRows)
+    rows = loss.rows
     done = _factorization.sgd(
-        loss.rows.node,
-        loss.rows.share,
-        loss.rows.weight,
-        loss.start,
-        layout.first,
-        layout.kind,
-        loss.tau,
-        loss.n_pairs / loss.weight,
-        2 * objective.penalty,
-        floor,
-        bounds.squared,
-        W,
-        rate,
-        batch_size,
-        key,
-        done,
-        stop,
-        last,
-        Monitor.SLICE,
+        rows.node, rows.share, rows.weight, loss.start, layout.first, layout.kind,
+        loss.tau, loss.n_pairs / loss.weight, 2 * objective.penalty, floor,
+        bounds.squared, W, rate, batch_size, key, done, stop, last, Monitor.SLICE,
         loss.n_threads,
-    )
+    )  # fmt: skip
     return int(done)
 
 
@@ -292,10 +285,9 @@ def _solution(
     n_iter: int,
     status: Status,
 ) -> XofmSolution:
-    """Return W, or the best for the held-out rows, with a record of its own."""
+    """Return the solution W, or the pieces that are best for the held-out rows."""
     monitor.latest = W
     monitor.judge()
-    # The last pieces need not be the best ones for the held-out rows.
     if monitor.best is not None:
         W = monitor.best
         if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
