@@ -115,7 +115,7 @@ def test_the_derivatives_of_p_are_those_of_p(eta, width, at):
 def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
     psi, K = objective(case)
     rng = np.random.default_rng(seed)
-    x = rng.normal(size=psi.price.size) / np.sqrt(1 + np.abs(K).max())
+    x = rng.normal(size=psi.penalties.size) / np.sqrt(1 + np.abs(K).max())
     here = psi.at(x, case.u)
     slow, _ = oracle(case, fit_stub(case, psi))
     scale = here.value + np.abs(K).max() ** 2 * case.weight.sum()
@@ -148,16 +148,16 @@ def test_sums_over_many_chunks_of_rows_lose_none(keep):
         loss(slack.ravel(), 1.5, 0.1).reshape(*slack.shape, 3), 2, 0
     )
     slope = 2 * sign * p * d1
-    ridge = psi.price * x / 0.7
+    ridge = psi.penalties * x / 0.7
     assert_allclose(here.value, (p**2).sum() + 0.5 * ridge @ x, rtol=1e-12)
     expected = np.append(slope.sum(axis=0), -slope.sum(axis=1) @ K) + ridge
     assert_allclose(here.gradient, expected, atol=1e-9 * np.abs(expected).max())
     D = 2 * (d1**2 + p * d2)
     H = psi.hessian(here)
-    columns = D.sum(axis=0) + psi.price[:3] / 0.7
+    columns = D.sum(axis=0) + psi.penalties[:3] / 0.7
     assert_allclose(H[range(3), range(3)], columns, rtol=1e-12)
     assert_allclose(H[3:, :3], -K.T @ D, atol=1e-8)
-    block = K.T @ (D.sum(axis=1)[:, None] * K) + np.diag(psi.price[3:]) / 0.7
+    block = K.T @ (D.sum(axis=1)[:, None] * K) + np.diag(psi.penalties[3:]) / 0.7
     lower = np.tril(H[3:, 3:])
     assert_allclose(lower, np.tril(block), atol=1e-9 * np.abs(block).max())
 
@@ -165,7 +165,7 @@ def test_sums_over_many_chunks_of_rows_lose_none(keep):
 def fit_stub(case, psi):
     """A model of zeros, where only the shapes count."""
     thresholds = np.zeros(case.r - 1)
-    coef = np.zeros(psi.price.size - psi.T)
+    coef = np.zeros(psi.penalties.size - psi.T)
     return type("Stub", (), {"thresholds": thresholds, "coef": coef})
 
 
@@ -217,7 +217,7 @@ def test_np_svor_agrees_with_a_general_purpose_solver(case):
     )  # fmt: skip
     value = model.convergence.primal
     gradient = inner.at(x, np.inf).gradient
-    excess = 0.5 * case.C * (gradient**2 / inner.price).sum()  # (GAP)
+    excess = 0.5 * case.C * (gradient**2 / inner.penalties).sum()  # (GAP)
     assert value - psi(found.x) <= excess + 1e-11 * (1 + value)
     assert value <= psi(found.x) + 1e-9 * (1 + value)
 

@@ -56,8 +56,8 @@ from .objective import (
     Squares,
     TlsPoint,
     TruncatedObjective,
+    combined,
     kernel_values,
-    mixed,
     root_of,
 )
 
@@ -298,9 +298,9 @@ def fit_tlssvor(
 
 
 def _read(basis: AnyBasis | None, problem: Problem, kernel: Kernel) -> BasisChoice:
-    """Return how a fit chooses its basis; by default every row of positive weight."""
+    """Return the choice of the basis: by default every row of positive weight."""
     if basis is None:
-        # A row without weight would have a free coefficient.
+        # The penalty of a row of weight v is w_h^2 / v, so that 0 is not possible.
         every = np.flatnonzero(problem.weight > 0)
         return read(None, kernel, problem) or BasisChoice("numbers", rows=every)
     n = int(np.count_nonzero(problem.weight > 0))
@@ -315,30 +315,42 @@ def _read(basis: AnyBasis | None, problem: Problem, kernel: Kernel) -> BasisChoi
 
 
 def _restricted_to(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
-    """Return the same choice in a problem of these rows."""
+    """Return the choice in the problem of some rows, given by their numbers."""
     if choice.way != "numbers":
         return choice
     return BasisChoice("numbers", rows=np.flatnonzero(np.isin(train, choice.rows)))
 
 
-class _Stated(NamedTuple):
-    """(P) of some rows, and how its solution is a sum over support rows."""
+class _Columns(NamedTuple):
+    """Columns whose linear combination is the score.
 
-    fill: Fill  # of its columns
-    price: np.ndarray  # factor of the penalty of each coefficient
+    Attributes
+    ----------
+    fill : callable
+        Computes the columns of some rows.
+    penalties : (m,) array
+        Factor of the squared coefficient of each column in the penalty.
+    support : array or CSR
+        Support of the model.
+    coef : callable
+        Converts coefficients of the columns to those of the support.
+    """
+
+    fill: Fill
+    penalties: np.ndarray
     support: Any
     coef: Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
 class _TlsSvorFit:
-    """Checked options, the same for the fit of all rows and those of the folds."""
+    """Checked options, which the fits of all rows and of the folds share."""
 
     kernel: Kernel
     C: float
     u: float
     eta: float
-    every_row: bool  # is in the basis
+    every_row: bool  # whether the basis has every row
     n_threads: int
     cache_mb: float
     max_iter: int
@@ -347,7 +359,7 @@ class _TlsSvorFit:
     def chosen(
         self, choice: BasisChoice, problem: Problem, rng: np.random.Generator
     ) -> BasisChoice:
-        """Return the choice as row numbers, unless it is of another kind."""
+        """Return the choice with its rows drawn: numbers, if they are rows of X."""
         if choice.way == "auto":
             seed = int(rng.integers(2**31))
 
@@ -359,32 +371,27 @@ class _TlsSvorFit:
         if choice.way in ("numbers", "own", "columns"):
             return choice
         rows, _ = chosen_rows(
-            choice,
-            self.kernel,
-            partial(take, problem.X),
-            problem.rank,
-            problem.weight,
-            rng,
-            self.n_threads,
-        )
+            choice, self.kernel, partial(take, problem.X), problem.rank,
+            problem.weight, rng, self.n_threads,
+        )  # fmt: skip
         return BasisChoice("numbers", rows=rows)
 
     def fit(self, problem: Problem, choice: BasisChoice) -> TlsSvorModel:
-        """Return the model on a basis that has been chosen."""
+        """Return the model on a basis whose rows are drawn already."""
         present = np.flatnonzero(problem.present)
         try:
             with self.monitor.stage("kernel matrix"), self.monitor.limited():
-                stated, psi, begin = self._begun(problem, choice)
-        except OutOfTime:  # what there is time for: thresholds, and a score of 0
+                columns, psi, begin = self._prepared(problem, choice)
+        except OutOfTime:  # without columns the score is 0, and thresholds take no time
             none = BasisChoice("numbers", rows=np.empty(0, np.intp))
-            stated, psi, begin = self._begun(problem, none)
+            columns, psi, begin = self._prepared(problem, none)
         point, status, n_iter = minimize(
             psi, begin, self.u, self.max_iter, self.monitor
         )
         T = present.size - 1
         return TlsSvorModel(
-            support=stated.support,
-            coef=read_only(stated.coef(point.x[T:])),
+            support=columns.support,
+            coef=read_only(columns.coef(point.x[T:])),
             thresholds=read_only(around_ranks(point.x[:T], present, problem.n_classes)),
             C=self.C,
             u=self.u,
@@ -399,73 +406,59 @@ class _TlsSvorFit:
             ),
         )
 
-    def _begun(
+    def _prepared(
         self, problem: Problem, choice: BasisChoice
-    ) -> tuple[_Stated, TruncatedObjective, TlsPoint]:
-        """Return (P) for np-SVOR, and the point 0."""
-        stated = self._stated(problem, choice)
-        terms, m = SharedTerms.from_problem(problem, self.eta), stated.price.size
+    ) -> tuple[_Columns, TruncatedObjective, TlsPoint]:
+        """Return the columns, psi, and its point x = 0 for u = inf."""
+        columns = self._columns(problem, choice)
+        terms, m = SharedTerms.from_problem(problem, self.eta), columns.penalties.size
+        # A fit to the whole kernel matrix keeps all of it.
+        cache_mb = np.inf if self.every_row else self.cache_mb
         rows = with_state(
-            problem.X,
-            problem.rank,
-            problem.weight,
-            partial(_loss_sums, m, stated.fill, terms),
-            self.n_threads,
-            self._cache_mb * 1e6 / (8 * max(1, m)),  # columns are doubles
-        )
+            problem.X, problem.rank, problem.weight,
+            partial(_loss_sums, m, columns.fill, terms), self.n_threads,
+            cache_mb * 1e6 / (8 * max(1, m)),  # columns are doubles
+        )  # fmt: skip
         total = float(problem.weight.sum())
         psi = TruncatedObjective(
-            rows, terms, total, self.C, stated.price, self.n_threads
+            rows, terms, total, self.C, columns.penalties, self.n_threads
         )
-        return stated, psi, psi.at(np.zeros(psi.price.size), np.inf)
+        return columns, psi, psi.at(np.zeros(psi.penalties.size), np.inf)
 
-    def _stated(self, problem: Problem, choice: BasisChoice) -> _Stated:
+    def _columns(self, problem: Problem, choice: BasisChoice) -> _Columns:
+        """Return the kernel values with the basis rows, as columns."""
         kernel, X, rows = self.kernel, problem.X, choice.rows
         if choice.way == "columns":
-            return self._of_columns(problem)
+            return self._feature_columns(problem)
+        penalties = np.ones(len(rows))
         if choice.way == "own":
             basis, support = rows, read_only_matrix(rows)
-            price = np.ones(len(rows))
+        elif isinstance(kernel, Precomputed):
+            basis, support = rows, read_only(dense(rows).astype(np.int64))
         else:
-            basis = rows if isinstance(kernel, Precomputed) else take(X, rows)
-            support = (
-                read_only(dense(rows).astype(np.int64))
-                if basis is rows
-                else read_only_matrix(basis)
-            )
-            price = np.ones(rows.size)
-            if self.every_row:
-                # The penalty of a row written twice: two coefficients of half the size.
-                price = 1 / problem.weight[rows]
-        return _Stated(kernel_values(kernel, basis), price, support, np.asarray)
+            basis = take(X, rows)
+            support = read_only_matrix(basis)
+        if self.every_row:
+            # The penalty of a row written twice: two coefficients of half the size.
+            penalties = 1 / problem.weight[rows]
+        return _Columns(kernel_values(kernel, basis), penalties, support, np.asarray)
 
-    def _of_columns(self, problem: Problem) -> _Stated:
-        """Return (P) with every row in the basis of a linear kernel, as one of d
-        columns.
-        """
+    def _feature_columns(self, problem: Problem) -> _Columns:
+        """Return d columns for a linear kernel with every row in the basis."""
         assert isinstance(self.kernel, Linear | LinearARD)
         features = ColumnFeatures(self.kernel, problem.n_features)
+        squares = partial(Squares, features.double)
         rows = with_state(
-            problem.X,
-            problem.rank,
-            problem.weight,
-            partial(Squares, features.double),
-            self.n_threads,
+            problem.X, problem.rank, problem.weight, squares, self.n_threads
         )
         (S,) = rows.sum("squares")
-        # As many columns as features, whatever the number of rows in the basis.
         R = root_of(S)
-        return _Stated(
-            mixed(features.double, R),
+        return _Columns(
+            combined(features.double, R),
             np.ones(R.shape[1]),
             read_only_matrix(features.support),
             lambda q: features.coefficients(R @ q),
         )
-
-    @property
-    def _cache_mb(self) -> float:
-        """Memory for columns: a fit to the whole kernel matrix keeps all of it."""
-        return np.inf if self.every_row else self.cache_mb
 
 
 def _loss_sums(
@@ -478,7 +471,7 @@ def _loss_sums(
     room: int,
     n_threads: int,
 ) -> LossSums:
-    """Make the columns of some rows, which are cached for `room` of them."""
+    """Return the state of some rows, which caches the columns of `room` rows."""
     columns = CachedColumns(X, m, fill, room, n_threads)
     return LossSums(columns, rank, weight, terms, n_threads)
 

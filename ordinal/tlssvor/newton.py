@@ -1,9 +1,9 @@
 """Newton's method for psi, which need not be convex, and descent from u = inf.
 
-Where the Hessian is indefinite a multiple of the penalty's is added until it is not, as
-if C were smaller: steps then are descent directions, but short, and are lengthened
-while that helps. J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006,
-Algorithms 3.2 and 3.3.
+If the Hessian is indefinite, a multiple of the penalty's Hessian is added until it is
+positive definite, as if C were smaller. The step then descends, but is short; it is
+doubled while psi falls. J. Nocedal, S. J. Wright, Numerical Optimization, Springer,
+2006, Algorithms 3.2 and 3.3.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime
 from .objective import TlsPoint, TruncatedObjective
 
-_FALL = 1e-4  # of Armijo's rule
-_ROUNDING = 1e-14  # of psi, relative to it
+_FALL = 1e-4  # constant of Armijo's rule
+_ROUNDING = 1e-14  # relative rounding error of psi
 _HALVINGS = 40
 _MAX_SHIFT = 1e200
-_POWERS = 30
+_POWERS = 30  # steps of inverse iteration
 _LIMITS = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED)
 
 
 class Descent:
-    """Newton steps along which psi never rises by more than its rounding.
+    """Descents by Newton steps, none of which raises psi by more than its rounding.
 
     Attributes
     ----------
     point : TlsPoint
-        Where the last descent ended.
+        End of the last descent.
     status : Status
-        Why it went no further; once a limit is met, descents stay where they begin.
+        Reason for this end; after a limit is met, later descents make no step.
     n_iter : int
-        Steps of all descents.
+        Number of steps of all descents.
     """
 
     point: TlsPoint
@@ -47,13 +47,13 @@ class Descent:
         self._shift = 0.0
 
     def run(self, point: TlsPoint, tol: float) -> None:
-        """Go from the point downhill until its violation is at most tol."""
+        """Descend from a point until the violation is at most `tol`."""
         self.point = point
         while True:
             stop = self.monitor.stop(self.n_iter, self.point.violation)
             if self.point.violation <= tol:
-                # where every slack is cut off the slope is 0: no end of descents that
-                # a limit has cut short
+                # A limit that ended an earlier descent remains the status: the slope is
+                # 0 also where every slack is truncated.
                 if self.status not in _LIMITS:
                     self.status = Status.CONVERGED
                 return
@@ -63,7 +63,7 @@ class Descent:
                 with self.monitor.limited():
                     there = self._step() if stop is None else None
             except OutOfTime:
-                continue  # the monitor says why
+                continue  # `monitor.stop` then returns the reason
             if there is None:
                 self.status = Status.STALLED if stop is None else stop
                 return
@@ -71,9 +71,9 @@ class Descent:
             self.n_iter += 1
 
     def below_saddle(self) -> TlsPoint | None:
-        """Return a point below a saddle, where a descent may end by symmetry.
+        """Return a point with a lower psi if the descent has ended at a saddle point.
 
-        None below a minimum, whose Hessian is positive definite.
+        Return None at a minimum, whose Hessian is positive definite.
         """
         self._shift = 0.0
         try:
@@ -85,15 +85,16 @@ class Descent:
         if factor is None or self._shift == 0:
             return None
         here, T = self.point, self.psi.T
-        # A fixed seed: the fit must not depend on anything but its arguments.
+        # A fixed seed, because the fit must depend on its arguments only.
         d = np.random.default_rng(0).standard_normal((here.x.size, 1))
-        for _ in range(_POWERS):  # towards the direction that curves down most
+        # Inverse iteration leads to the direction of the most negative curvature.
+        for _ in range(_POWERS):
             if not (size := np.linalg.norm(d)) > 0:
-                return None  # H is so large that its inverse is all rounding
+                return None  # H is so large that its inverse is rounding alone
             d = factor.solve(d / size)
         d = d[:, 0] / max(np.abs(d[:T]).max(), self.psi.largest_score(d[T:, 0]))
         for halving in range(_HALVINGS):
-            # At a saddle psi falls on both sides, or by higher orders on one.
+            # psi falls on both sides, or by its third derivative on one.
             for step in (0.5**halving, -(0.5**halving)):
                 there = self.psi.at(here.x + step * d, here.u)
                 if there.value < (1 - _ROUNDING) * here.value:
@@ -102,20 +103,21 @@ class Descent:
         return None
 
     def _factor(self) -> Cholesky | None:
-        """Factorise H + shift price, with a shift that makes it positive definite.
+        """Factorise H + shift diag(penalties), positive definite by a shift >= 0.
 
-        The shift acts like a smaller C, because price / C is in H. None where H
-        overflows.
+        The shift acts like a smaller C, because H contains diag(penalties) / C. Return
+        None if H overflows.
         """
-        H = self.psi.hessian(self.point)
-        least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
-        # The last shift is a good guess; it fades so that Newton's full speed returns.
+        H, penalties = self.psi.hessian(self.point), self.psi.penalties
+        least = 1e-3 * float(np.abs(np.diagonal(H) / penalties).mean())
+        # The last shift is a good guess. It decreases, so that Newton's method becomes
+        # quadratically convergent again.
         self._shift = self._shift / 4 if self._shift > least else 0.0
         while self._shift < _MAX_SHIFT:
             shifted = np.empty_like(H)
-            for rows in strips(len(H)):  # new memory costs more than the copy
+            for rows in strips(len(H)):  # in strips, so that Ctrl-C has its turn
                 shifted[rows] = H[rows]
-            np.fill_diagonal(shifted, np.diagonal(H) + self._shift * self.psi.price)
+            np.fill_diagonal(shifted, np.diagonal(H) + self._shift * penalties)
             try:
                 return Cholesky(shifted, self.psi.n_threads)
             except np.linalg.LinAlgError:
@@ -123,8 +125,9 @@ class Descent:
         return None
 
     def _step(self) -> TlsPoint | None:
-        """Armijo's rule along Newton's direction from a step of 1; None where no step
-        is left that improves.
+        """Return the point after a Newton step, shortened by Armijo's rule.
+
+        Return None if no step improves.
         """
         here, factor = self.point, self._factor()
         if factor is None:
@@ -135,17 +138,20 @@ class Descent:
             size = 0.5**halving
             there = self.psi.at(here.x + size * d, here.u)
             rise = there.value - here.value
-            # near the minimum values differ by their rounding only
+            # Near the minimum values differ by their rounding only.
             if rise <= _FALL * size * slope or (
                 rise <= _ROUNDING * here.value
                 and there.violation <= 0.5 * here.violation
             ):
-                # A shifted Hessian makes steps too short; a true one makes them right.
+                # Only steps of a shifted Hessian are too short.
                 return self._lengthened(there, d, size) if self._shift > 0 else there
         return None
 
     def _lengthened(self, there: TlsPoint, d: np.ndarray, size: float) -> TlsPoint:
-        """Return the step of this size doubled while psi falls."""
+        """Return the end of a step along d, which is doubled while psi falls.
+
+        `there` is the end of the step of the given size.
+        """
         here = self.point
         while True:
             size *= 2
@@ -155,8 +161,8 @@ class Descent:
             there = farther
 
 
-_LOWERED = 0.7  # u from one step to the next
-_LOOSE = 1e-2  # tolerance of the steps before the last
+_LOWERED = 0.7  # ratio of adjacent values of u
+_LOOSE = 1e-2  # tolerance for values of u above the final one
 
 
 def minimize(
@@ -166,12 +172,13 @@ def minimize(
     max_iter: int,
     monitor: Monitor,
 ) -> tuple[TlsPoint, Status, int]:
-    """Return (best point, why it is the last, Newton steps).
+    """Minimise psi; return the best point, the status, and the number of Newton steps.
 
-    First np-SVOR, u = inf, from `begin`; its minimum is unique. Then u falls in steps
-    from where it first cuts a slack, each begun at the last solution. The final descent
-    begins at the lower of the two that np-SVOR and these steps give at u, and goes on
-    below any saddle, so that psi never ends above that of np-SVOR's solution.
+    The first descent, from `begin`, is np-SVOR with u = inf, whose minimum is unique.
+    Then u decreases from the largest slack to its final value, and each descent is warm
+    started at the last solution. The final descent begins at the better one of two
+    points, the solutions of np-SVOR and of the last u, and leaves saddle points. psi is
+    therefore never above that of the solution of np-SVOR.
     """
     descent, tol = Descent(psi, max_iter, monitor), monitor.tol
     with monitor.stage("u = inf"):
@@ -194,9 +201,9 @@ def minimize(
 
 
 def _path(u: float, largest: float) -> list[float]:
-    """Return values between the largest slack and u, falling."""
+    """Return decreasing values between the largest slack and u."""
     values: list[float] = []
-    # Above the largest slack no term is truncated: psi is that of u = inf.
+    # Above the largest slack no term is truncated, so that psi is that of u = inf.
     while (higher := u / _LOWERED ** (1 + len(values))) < largest:
         values.append(higher)
     return values[::-1]

@@ -1,19 +1,17 @@
 """psi of (P) in `ordinal.tlssvor`, its gradient and its Hessian.
 
-Kernels walk over the entries (row, threshold). What is summed over rows comes in chunks
-of a fixed size, which are added in pairs, pairs of pairs and so on, so that no byte
-depends on the number of threads, nor on whether columns are kept or made anew, nor on
-who holds which rows.
+Sums over rows are computed by chunks of a fixed size, which are added in a fixed tree.
+The result therefore depends neither on the number of threads, nor on which columns are
+cached, nor on the worker that has a row.
 
-Columns that the coefficients of a score multiply, made row by row.
+The score is a linear combination of m columns, which are computed row by row. For a
+basis of rows they are kernel values with these rows. For a linear kernel of d features
+a basis of all n rows is replaced by at most d columns. With features z, let t = Z'w;
+the least sum_h w_h^2 / v_h over all w with Z'w = t is
 
-For a basis of rows they are the kernel's values with these. For a linear kernel of d
-features a basis of all n rows is one of d columns: with features z, Z'w =: u takes the
-place of w, and the least sum_h w_h^2 / v_h of all w with Z'w = u is
+    t'(sum_h v_h z_h z_h')^+ t = |q|^2     where t = R q,   R R' = sum_h v_h z_h z_h'
 
-    u'(sum_h v_h z_h z_h')^+ u = |q|^2     where u = R q,   R R' = sum_h v_h z_h z_h'
-
-so that the columns Z R, whose coefficients q cost |q|^2, state the same problem.
+so that the columns Z R, with coefficients q and penalty |q|^2, state the same problem.
 """
 
 from __future__ import annotations
@@ -38,22 +36,24 @@ from .._watch.monitor import check_cancelled
 from ..kernels.functions import check_values
 from ..kernels.tiles import Evaluator
 
+# Function of (X of k rows, out, n_threads) that writes their columns into out, (k, m)
 Fill = Callable[[Any, np.ndarray, int], None]
-"""Of some rows, room for their columns, threads."""
 
 
 class CachedColumns:
-    """Columns of n rows, in double: kept for as many of the first chunks of rows as
-    there is room for, and made for the others whenever they are asked for.
+    """Columns of n rows, (n, m), in double precision.
+
+    Those of as many chunks of rows as there is room for are cached, from the first on.
+    The others are computed whenever they are needed.
 
     Parameters
     ----------
     X : (n, d) matrix, or rows that are read in chunks
     m : int
     fill : callable
-        Makes the columns of some rows.
+        Computes the columns of some rows.
     room : float
-        For how many rows they may be kept.
+        Number of rows whose columns may be cached.
     n_threads : int
     """
 
@@ -62,14 +62,16 @@ class CachedColumns:
         self.n, self.m = len(X), m
         self._kept = np.empty((in_room(self.n, room), m))
         if m:
+            # All threads share a chunk, so that Ctrl-C has its turn after each.
             for rows in strips(len(self._kept), CHUNK):
                 check_cancelled()
-                # Chunk by chunk, on all threads each: between two of them Ctrl-C has
-                # its turn.
                 fill(take(X, rows), self._kept[rows], n_threads)
 
     def block(self, rows: slice) -> np.ndarray:
-        """Return a chunk, (rows, m), as read-only; it is safe in several threads."""
+        """Return the columns of a chunk, (k, m), which must not be written to.
+
+        Several threads may call this at once.
+        """
         if rows.stop <= len(self._kept):
             return self._kept[rows]
         out = np.empty((rows.stop - rows.start, self.m))
@@ -79,24 +81,25 @@ class CachedColumns:
 
 
 def kernel_values(kernel: Kernel, basis: Matrix) -> Fill:
-    """Return columns that are values with basis rows, or with those of these numbers
-    for a precomputed kernel.
+    """Return a function that computes kernel values with basis rows.
+
+    For a precomputed kernel the basis holds the numbers of the rows.
     """
-    return partial(_values, kernel, basis)
+    return partial(_kernel_values, kernel, basis)
 
 
-def _values(
+def _kernel_values(
     kernel: Kernel, basis: Matrix, X: Matrix, out: np.ndarray, n_threads: int
 ) -> None:
     Evaluator(kernel, _double(X), basis, n_threads).fill(out)
 
 
-def mixed(features: Callable[[Matrix], np.ndarray], R: np.ndarray) -> Fill:
-    """Return what fills an array with Z R, the features of rows times R."""
-    return partial(_mixed, features, R)
+def combined(features: Callable[[Matrix], np.ndarray], R: np.ndarray) -> Fill:
+    """Return a function that computes Z R, the features of rows times R."""
+    return partial(_combined, features, R)
 
 
-def _mixed(
+def _combined(
     features: Callable[[Matrix], np.ndarray],
     R: np.ndarray,
     X: Matrix,
@@ -107,14 +110,14 @@ def _mixed(
 
 
 def _double(X: Matrix) -> Matrix:
-    """Return rows that workers may hold in single precision."""
+    """Return rows in double precision; workers may hold them in single precision."""
     return X if isinstance(X, CSR) else np.asarray(X, np.float64)
 
 
 class Squares:
-    """State of some rows that sums the squares of their features."""
+    """State of some rows (`RowState`) that sums products of their features."""
 
-    size = 0  # bytes beside the rows
+    size = 0  # bytes in addition to the rows
 
     def __init__(
         self,
@@ -129,7 +132,7 @@ class Squares:
         self._features, self._X, self._weight = features, X, weight
 
     def squares(self) -> Iterator[Parts]:
-        """Yield sum_h v_h z_h z_h' of each chunk."""
+        """Yield sum_h v_h z_h z_h' of each chunk, (d, d)."""
 
         def of_chunk(rows: slice) -> Parts:
             Z = self._features(_double(take(self._X, rows)))
@@ -141,25 +144,27 @@ class Squares:
 
 
 def root_of(S: np.ndarray) -> np.ndarray:
-    """Return R of this module, (d, k) for a sum of rank k."""
+    """Return R with R R' = S, (d, k), for S of rank k up to rounding."""
+    # Scaled to a diagonal of 1, so that the rank does not depend on units of features.
     size = np.sqrt(np.diagonal(S))
-    size = np.where(size > 0, size, 1.0)  # so that no unit of a feature is too small
+    size = np.where(size > 0, size, 1.0)
     values, vectors = np.linalg.eigh(S / size[:, None] / size)
-    # Directions that only rounding has would get columns of noise.
+    # Directions with eigenvalues of rounding would give columns of noise.
     counts = values > len(S) * np.finfo(float).eps * max(values[-1], 0.0)
     return np.asarray(size[:, None] * vectors[:, counts] * np.sqrt(values[counts]))
 
 
-_COLUMNS = 1024  # of the Hessian in one product
-_AT_ONCE = 1 << 28  # bytes of the Hessians of chunks that are made side by side
+_COLUMNS = 1024  # columns of the Hessian in one product
+_AT_ONCE = 1 << 28  # bytes of the Hessians of chunks that are computed side by side
 
-# scores, thresholds, ranks, weights of rows and of thresholds, u, eta: for the kernels
+# Arguments of kernels: scores, thresholds, ranks, weights of rows and of thresholds, u
+# and eta
 _Loss = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TlsPoint:
-    """x = (b, w), and psi for a value of u.
+    """Parameters x = (b, w), with psi and its gradient for a value of u.
 
     Attributes
     ----------
@@ -177,15 +182,15 @@ class TlsPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedTerms:
-    """Terms of psi that all rows share.
+    """Constants of psi that are the same for all rows.
 
     Attributes
     ----------
     times : (T,) array
-        How many terms each threshold stands for: two on either side of a rank without
-        rows are one.
+        Number of thresholds that each variable b_t stands for. Thresholds about a rank
+        without rows are one variable.
     among : (r,) array of int32
-        The place of each rank among those that have rows.
+        Position of each rank among those that have rows.
     eta : float
     """
 
@@ -195,22 +200,22 @@ class SharedTerms:
 
     @classmethod
     def from_problem(cls, problem: Problem, eta: float) -> SharedTerms:
-        # Thresholds around a rank without rows have the same terms, and one solution.
+        # Thresholds about a rank without rows have the same terms.
         times = np.diff(np.flatnonzero(problem.present)).astype(float)
         return cls(times, problem.among_present, eta)
 
 
 class LossSums:
-    """Sums of the loss over some rows, by chunks in order or as arrays of all rows.
+    """Sums of the loss over some rows, chunk by chunk in their order.
 
     Parameters
     ----------
-    columns : Columns
-        (n, m), with an entry of w each.
+    columns : CachedColumns
+        (n, m), where w has the m coefficients.
     rank : (n,) array
-        Among all classes.
+        Ranks among all classes.
     weight : (n,) array
-    terms : Terms
+    terms : SharedTerms
     n_threads : int
     """
 
@@ -232,7 +237,7 @@ class LossSums:
         return 8 * self.n * self._columns.m
 
     def column_weights(self) -> Iterator[Parts]:
-        """Return the weights of the terms of each entry of w, for one threshold."""
+        """Yield sum_i v_i |K_ih| of each chunk, (m,)."""
 
         def of_chunk(rows: slice) -> Parts:
             K, weight = self._columns.block(rows), self._weights(rows)
@@ -244,9 +249,9 @@ class LossSums:
         return self._by_chunk(of_chunk, self.n_threads)
 
     def slopes(self, x: np.ndarray, u: float) -> Iterator[Parts]:
-        """Return psi without penalty and its slopes by b, and its slopes by w.
+        """Yield the loss and its slopes by b, (1 + T,), and its slopes by w, (m,).
 
-        O(n (m + T)), in one pass over the columns.
+        The penalty is left out. O(n (m + T)), in one pass over the columns.
         """
 
         def of_chunk(rows: slice) -> Parts:
@@ -261,11 +266,10 @@ class LossSums:
         return self._by_chunk(of_chunk, self.n_threads)
 
     def curvature(self, x: np.ndarray, u: float) -> Iterator[Parts]:
-        """Return the Hessian without penalty, its lower triangle.
+        """Yield the Hessian of the loss of each chunk, (T + m, T + m).
 
-        What is above blocks on the diagonal is not set.
-
-        O(n m^2), with n the rows that are not far from every bend and margin.
+        Only the lower triangle is defined. O(n m^2), where n counts the rows with a
+        slack at which the loss is curved.
         """
         size = 8 * x.size**2
         # `in_order` holds up to 3 answers per thread, each as large as the Hessian.
@@ -273,7 +277,7 @@ class LossSums:
         return self._by_chunk(lambda rows: self._curvature(rows, x, u), side_by_side)
 
     def largest_score(self, w: np.ndarray) -> Parts:
-        """Return the largest absolute value."""
+        """Return the largest absolute score of the rows."""
         found = (
             np.abs(self._scores(self._columns.block(rows), w)).max()
             for rows in self._chunks()
@@ -287,19 +291,20 @@ class LossSums:
     def _by_chunk(
         self, of_chunk: Callable[[slice], Parts], n_threads: int
     ) -> Iterator[Parts]:
-        """Yield the answers of all chunks, at most 3 n_threads held at once."""
-        if n_threads == 1:  # one at a time, for Hessians as large as the memory
+        """Yield the results of all chunks, of which at most 3 n_threads are held."""
+        if n_threads == 1:  # one is held, because Hessians may be large
             return map(of_chunk, self._chunks())
         return in_order(of_chunk, strips(self.n, CHUNK), n_threads)
 
     def _chunks(self) -> Iterator[slice]:
+        """Yield the slices of all chunks; check for cancellation between them."""
         for rows in strips(self.n, CHUNK):
             check_cancelled()
             yield rows
 
     @property
     def _within(self) -> int:
-        """Threads within a chunk: all where there is but one."""
+        """Number of threads within a chunk: all of them if it is the only chunk."""
         return self.n_threads if self.n <= CHUNK else 1
 
     def _curvature(self, chunk: slice, x: np.ndarray, u: float) -> Parts:
@@ -312,26 +317,27 @@ class LossSums:
             *self._loss(chunk, K, x, u), D, by_row, by_part, self._within
         )
         H = np.empty((T + m, T + m))
-        for part in strips(len(H)):  # new memory costs time, of which Ctrl-C has turns
+        for part in strips(len(H)):  # in strips, so that Ctrl-C has its turn
             H[part] = 0.0
         H[np.arange(T), np.arange(T)] = by_part.sum(axis=0)
-        # Truncated rows curve downwards: their products are subtracted.
+        # Truncated rows have a negative curvature, so that their products are
+        # subtracted. K'K of one matrix is half of the work of a product of two.
         root = np.sqrt(np.abs(by_row))
         with Pool(self._within if m > _COLUMNS else 1) as pool:
-            # K'K of one matrix is half the work of a product of two
             for sign in (1, -1):
                 rows = np.flatnonzero(sign * by_row > 0)
                 for part in strips(rows.size):
                     scaled = root[rows[part], None] * K[rows[part]]
                     add = partial(_add_products, H[T:, T:], sign, scaled)
-                    pool.run(add, strips(m, _COLUMNS))  # each leaves Ctrl-C its turn
-        # Rows far from every margin and bend have no curvature.
+                    pool.run(add, strips(m, _COLUMNS))  # Ctrl-C has its turn after each
+        # The loss has no curvature where p is constant: below 0 and above u.
         rows = np.flatnonzero(D.any(axis=1))
         for part in strips(rows.size):
             H[T:, :T] -= K[rows[part]].T @ D[rows[part]]
         return (H,)
 
     def _slack(self, rows: slice, x: np.ndarray) -> float:
+        """Return the largest slack of the rows of a chunk that have weight."""
         above = self._rank[rows, None] > np.arange(self._T)
         f = self._scores(self._columns.block(rows), x[self._T :])
         distance = f[:, None] - x[: self._T]
@@ -339,17 +345,17 @@ class LossSums:
         return float(slack[self._weight[rows] > 0].max(initial=-np.inf))
 
     def _loss(self, rows: slice, K: np.ndarray, x: np.ndarray, u: float) -> _Loss:
+        """Return the arguments of a kernel for the rows of a chunk."""
         f, b = self._scores(K, x[self._T :]), x[: self._T].copy()
         weight = self._weights(rows)
         return f, b, self._rank[rows], weight, self._times, u, self._eta
 
     @staticmethod
     def _scores(K: np.ndarray, w: np.ndarray) -> np.ndarray:
-        f = np.empty(len(K))
-        return np.matmul(K, w, out=f)
+        return np.asarray(K @ w)
 
     def _weights(self, rows: slice) -> np.ndarray:
-        """Return contiguous weights, because views of one number are not."""
+        """Return contiguous weights; a broadcast number has no contiguous view."""
         return np.ascontiguousarray(self._weight[rows])
 
 
@@ -360,29 +366,29 @@ def _add_products(H: np.ndarray, sign: int, scaled: np.ndarray, columns: slice) 
 
 
 class TruncatedObjective:
-    """psi of one training set, over x = (b, w) and the T thresholds between ranks that
-    have rows.
+    """psi of a training set, by x = (b, w).
+
+    b has the T thresholds between adjacent ranks with rows.
 
     Parameters
     ----------
     rows : RowState
-        Of `LossSums`.
-    terms : Terms
-        Which they have.
+        States of the type `LossSums`.
+    terms : SharedTerms
     total : float
-        Their weight.
+        Sum of the weights.
     C : float
-    price : (m,) array
-        Factors of the penalty of each w_h.
+    penalties : (m,) array
+        Factors of w_h^2 in the penalty.
     n_threads : int
-        Threads of the factorisations of its Hessian.
+        Threads of the factorisations of the Hessian.
 
     Attributes
     ----------
-    price : (T + m,) array
-        Factors of the penalty of each entry of x.
+    penalties : (T + m,) array
+        Factors of the squared entries of x in the penalty.
     scale : (T + m,) array
-        Weights of the terms that each entry of x is in, the unit of its slope.
+        Weights of the terms in which each entry of x occurs; the unit of its slope.
     """
 
     def __init__(
@@ -391,31 +397,31 @@ class TruncatedObjective:
         terms: SharedTerms,
         total: float,
         C: float,
-        price: np.ndarray,
+        penalties: np.ndarray,
         n_threads: int = 1,
     ):
         self._rows, self.C, self.eta, self.n_threads = rows, C, terms.eta, n_threads
         self.T = terms.times.size
-        self.price = np.concatenate([terms.times, price])
+        self.penalties = np.concatenate([terms.times, penalties])
         (column,) = rows.sum("column_weights")
-        column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
+        column[column == 0] = 1.0  # w_h is in no term, and stays 0
         self.scale = np.concatenate([total * terms.times, terms.times.sum() * column])
 
     def at(self, x: np.ndarray, u: float) -> TlsPoint:
-        """Return value and gradient of psi."""
+        """Return value and gradient of psi at x for a value of u."""
         (value, *by_threshold), by_column = self._rows.sum("slopes", x, u)
         gradient = np.concatenate([by_threshold, by_column])
-        ridge = self.price * x / self.C
+        ridge = self.penalties * x / self.C
         gradient += ridge
         value += 0.5 * float(ridge @ x)
         violation = float(np.abs(gradient / self.scale).max())
         return TlsPoint(x, u, float(value), gradient, violation)
 
     def hessian(self, point: TlsPoint) -> np.ndarray:
-        """Return the lower triangle of the Hessian; above it, entries are undefined."""
+        """Return the Hessian, of which only the lower triangle is defined."""
         (H,) = self._rows.sum("curvature", point.x, point.u)
         diagonal = np.arange(len(H))
-        H[diagonal, diagonal] += self.price / self.C
+        H[diagonal, diagonal] += self.penalties / self.C
         return H
 
     def largest_score(self, w: np.ndarray) -> float:
