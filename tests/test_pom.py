@@ -850,7 +850,7 @@ def test_a_start_from_some_of_the_rows_changes_steps_only(link, monkeypatch):
     X, y, weight, offset = drawn(1, n=20_000)
     options = {"sample_weight": weight, "offset": offset, "link": link, "tol": TIGHT}
     plain = fit_pom(X, y, **options)
-    monkeypatch.setattr("ordinal._cumulative.fitting._SHARE", 1000)
+    monkeypatch.setattr("ordinal._cumulative.fitting._LEAST_ROWS", 1000)
     near = fit_pom(X, y, **options)
     assert near.convergence.n_iter < plain.convergence.n_iter
     assert_allclose(parameters(near), parameters(plain), rtol=1e-10)
@@ -858,7 +858,7 @@ def test_a_start_from_some_of_the_rows_changes_steps_only(link, monkeypatch):
 
 
 def test_a_start_at_which_a_row_has_no_probability_is_left(monkeypatch):
-    monkeypatch.setattr("ordinal._cumulative.fitting._SHARE", 1000)
+    monkeypatch.setattr("ordinal._cumulative.fitting._LEAST_ROWS", 1000)
     X, y, *_ = drawn(2, n=20_000, d=1)
     X[1], y[1] = -1e5 * np.sign(np.corrcoef(X[:, 0], y)[0, 1]), y.max()
     model = fit_pom(X, y, link="cloglog")
@@ -870,5 +870,5 @@ def test_a_rank_of_none_of_the_rows_of_a_start_is_fitted(monkeypatch):
     X, y, *_ = drawn(3, n=20_000)
     rare = np.where((np.arange(20_000) % 16 == 5) & (y == 3), 4, y)
     plain = fit_pom(X, rare)
-    monkeypatch.setattr("ordinal._cumulative.fitting._SHARE", 1000)
+    monkeypatch.setattr("ordinal._cumulative.fitting._LEAST_ROWS", 1000)
     assert_array_equal(fit_pom(X, rare).coef, plain.coef)
