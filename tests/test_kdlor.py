@@ -222,7 +222,7 @@ def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
     ],
 )
 def test_eigenvectors_are_for_many_ridges_of_few_rows(n, ridges, expected):
-    assert scatter_module.pays(n, ridges) is expected
+    assert scatter_module.is_spectrum_faster(n, ridges) is expected
 
 
 @pytest.mark.parametrize("basis", [None, np.arange(0, 60, 2)])

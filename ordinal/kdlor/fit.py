@@ -1,7 +1,7 @@
-"""Functions that fit KDLOR; the package states the problem.
+"""Fit of KDLOR, and of a path of ridges; the package states the problem.
 
-One fit or a path of them, on all rows or on a basis. The dual (D) has as many unknowns
-as pairs of neighbouring ranks; the thresholds cut the score of its solution.
+The dual (D) has one unknown per pair of adjacent ranks. An active set method solves it;
+the thresholds follow from the mean scores of the ranks.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -45,7 +45,14 @@ from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.features import Features
 from ..kernels.functions import on_basis
 from ..kernels.tiles import Products
-from .scatter import BasisScatter, OfRows, Scatter, Shares, support_of, weighty
+from .scatter import (
+    BasisScatter,
+    KernelScatter,
+    Scatter,
+    Shares,
+    rows_with_weight,
+    support_of,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -110,57 +117,59 @@ class KdlorModel(ScoreModel):
         return decision(self, X)
 
     def link_input(self, X: MatrixLike, like: Scored) -> np.ndarray:
-        """Return scores for the link of another model: in its unit, in which
-        neighbouring means are as far apart, and moved by what its thresholds lie
-        higher.
+        """Return scores for the link of another model, in its unit and origin.
+
+        In its unit the smallest difference of adjacent mean scores is the same.
         """
         ratio = 1.0
         if isinstance(like, KdlorModel) and min(self.rho, like.rho) > 0:
             ratio = like.rho / self.rho
-        own = replace(
+        scaled = replace(
             self, coef=ratio * self.coef, thresholds=ratio * self.thresholds
-        )  # in the unit of the other
-        return ScoreModel.link_input(own, X, like)
+        )
+        return ScoreModel.link_input(scaled, X, like)
 
 
-_SETTLED = 1e-13  # slopes by entries that rounding may leave of 0
+_ROUNDING = 1e-13  # rounding error of a slope
 
 
-def nearest(
+def solve_dual(
     Q: np.ndarray, C: float, least: float, max_iter: int, monitor: Monitor
 ) -> tuple[np.ndarray, int, Status]:
-    """Return a that minimises a'Q a among a >= 0 with sum C, the number of steps, and
-    the status.
+    """Minimise a'Q a over a >= 0 with sum_k a_k = C.
 
-    It is in proportion to the x >= 0 that minimises x'Q x + (1 - sum_k x_k)^2, up to a
-    factor of Q: a least squares problem, which the active set of Lawson and Hanson
-    ("Solving least squares problems", 1974, chapter 23) solves. A step brings one more
-    entry in, and every entry that would fall below 0 on the way out.
+    Return the minimum, (q - 1,), the number of steps, and the status. `least` is the
+    least denominator of the relative gap.
+
+    Up to a factor of Q, the minimum is proportional to that of x'Q x + (1 - sum_k
+    x_k)^2 over x >= 0. This least squares problem is solved by the active set method of
+    Lawson and Hanson ("Solving least squares problems", 1974, chapter 23). A step frees
+    one more entry, and fixes the entries at 0 that would otherwise become negative.
     """
     largest = float(np.diagonal(Q).max())
     H = Q / (largest if largest > 0 else 1.0) + 1.0
-    H[np.diag_indices_from(H)] += 0.1 * _SETTLED  # pairs may be alike
+    H[np.diag_indices_from(H)] += 0.1 * _ROUNDING  # two pairs may have the same column
     x, free = np.zeros(len(Q)), np.zeros(len(Q), bool)
-    # The best single pair is where the active set begins.
+    # The active set method begins with the best single pair.
     entering, value, n_iter = int(np.diagonal(Q).argmin()), 0.0, 0
     while True:
         new, inside = _with_entry(H, x, free, entering)
         n_iter += 1
         new_value = 0.5 * float(new @ H @ new) - float(new.sum())
-        if not new_value < value:  # rounding is all that is left
+        if not new_value < value:  # the optimum, up to rounding
             return C * x / x.sum(), n_iter, Status.CONVERGED
         x, free, value = new, inside, new_value
         a = C * x / x.sum()
         slope = np.where(free, 0.0, 1 - H @ x)
         entering = int(slope.argmax())
-        if not slope[entering] > _SETTLED:
+        if not slope[entering] > _ROUNDING:
             return a, n_iter, Status.CONVERGED
         if n_iter == max_iter:
             return a, n_iter, Status.MAX_ITER
         Qa = Q @ a
         norm = 0.25 * float(a @ Qa)
         gap = relative_gap(norm - 0.5 * C * float(Qa.min()), -norm, least)
-        # The gap of (D) itself, not of the least squares problem that stands for it.
+        # This is the gap of (D), not of the least squares problem.
         if (stopped := monitor.stop(n_iter, gap)) is not None:
             return a, n_iter, stopped
 
@@ -168,9 +177,10 @@ def nearest(
 def _with_entry(
     H: np.ndarray, x: np.ndarray, free: np.ndarray, entering: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the minimum of x'H x / 2 - sum_k x_k over the free entries and the
-    entering one, without those that fall below 0 on the way there, and which are free
-    then.
+    """Minimise x'H x / 2 - sum_k x_k over the free entries and an entering one.
+
+    Entries that become 0 on the way to the minimum are fixed there. Return the end, and
+    the entries that are free at it.
     """
     x, free = x.copy(), free.copy()
     free[entering] = True
@@ -190,33 +200,37 @@ def _with_entry(
 
 
 def relative_gap(primal: float, dual: float, least: float) -> float:
+    """Return the gap relative to the objectives, or to `least` if they are smaller."""
     return (primal - dual) / max(abs(primal), abs(dual), least)
 
 
 def thresholds(means: np.ndarray, variance: float, share: np.ndarray) -> np.ndarray:
-    """Return where the most likely rank changes, (q - 1,), if the scores of rank k are
-    normal and share[k] of all rows are of rank k. Thresholds rise, and are equal where
-    a rank is never the most likely one.
+    """Return the scores at which the most likely rank changes, (q - 1,).
+
+    Scores of rank k are normal with mean means[k], and rank k has the share share[k] of
+    the rows. Thresholds increase; two are equal if the rank between them is never the
+    most likely one.
     """
-    means = np.maximum.accumulate(means)  # unless it ended early, they rise
+    means = np.maximum.accumulate(means)  # not in order if the fit ended early
     apart = means - means[:, None]
-    odds = np.subtract.outer(np.log(share), np.log(share))  # of row over column
-    shift = variance * odds / np.where(apart > 0, apart, np.inf)
-    even = 0.5 * (means + means[:, None]) + shift  # row k and column l are as likely
+    log_odds = np.subtract.outer(np.log(share), np.log(share))
+    shift = variance * log_odds / np.where(apart > 0, apart, np.inf)
+    # (CUT) of all pairs: entry (k, l) is the score at which ranks k and l are as likely
+    even = 0.5 * (means + means[:, None]) + shift
     return np.array(
         [even[: j + 1, j + 1 :].min(axis=1).max() for j in range(means.size - 1)]
     )
 
 
-# Of C^2 k / (4 u t), k being the mean of k(x, x): objectives below that are what
-# rounding makes of 0, where the means of ranks are the same
+# Objectives relative to C^2 k / (4 u t), where k is the mean of k(x, x), that are
+# rounding errors of 0, because ranks have the same mean
 _NO_ANSWER = 1e-8
-_ONE_POINT = 1e-14  # of k: no scatter but what rounding leaves of rows that are alike
+_ONE_POINT = 1e-14  # trace of the scatter of equal rows, relative to k, by rounding
 
 
 @dataclass(frozen=True, slots=True)
 class KdlorFit:
-    """Checked options, the same for the fit of all rows and those of the folds."""
+    """Checked options, which the fits of all rows and of the folds share."""
 
     kernel: Kernel
     C: float
@@ -227,9 +241,9 @@ class KdlorFit:
     def features(
         self, choice: BasisChoice, problem: Problem, ridge: float, seed: int
     ) -> Features:
-        """Return the features of the chosen basis.
+        """Return the features of a basis, whose rows are drawn with the seed.
 
-        If its size is to be found, models of this ridge decide.
+        If the choice is "auto", models with this ridge determine the number of rows.
         """
         if choice.way == "auto":
 
@@ -243,7 +257,7 @@ class KdlorFit:
     def features_in_time(
         self, choice: BasisChoice, problem: Problem, ridge: float, seed: int
     ) -> Features:
-        """Return `features`, or those of a single row where time is up before."""
+        """Return `features`, or those of a single row if the time is up before."""
         try:
             with self.monitor.stage("basis"), self.monitor.limited(Monitor.GRACE):
                 return self.features(choice, problem, ridge, seed)
@@ -253,7 +267,7 @@ class KdlorFit:
     def features_among(
         self, features: Features | None, part: Problem, rows: np.ndarray
     ) -> Features | None:
-        """Return the features for a part of the problem, which has these rows."""
+        """Return the features for a part of the problem, given by row numbers."""
         if features is None:
             return None
         return features_among(features, self.kernel, part.X, rows, self.n_threads)
@@ -261,7 +275,7 @@ class KdlorFit:
     def fit(
         self, problem: Problem, ridge: float, features: Features | None
     ) -> KdlorModel:
-        """Return the model of one ridge, on a basis or on every row."""
+        """Return the model of one ridge, on a basis or by the kernel matrix."""
         return self._fit(problem, ridge, features, self.scatter(problem, features))
 
     def fit_path(
@@ -271,7 +285,7 @@ class KdlorFit:
         features: Features | None,
         products: Products | None = None,
     ) -> list[KdlorModel]:
-        """Return one model per ridge, by the same scatter."""
+        """Return one model per ridge; all have the same scatter."""
         models, n = list[KdlorModel](), len(ridges)
         scatter = self.scatter(problem, features, products, n)
         for i, u in enumerate(ridges):
@@ -288,12 +302,15 @@ class KdlorFit:
         scatter: Scatter | None,
         last: bool = True,
     ) -> KdlorModel:
-        """Return the model of a ridge; without scatter, time was up."""
+        """Return the model of one ridge, with scores of 0 if the time is up.
+
+        The scatter is None if the time was up before.
+        """
         if scatter is not None:
             with suppress(OutOfTime):
                 return self._solve(problem, scatter, u, last)
         support = support_of(self.kernel, problem, features)
-        return self._nothing(problem, support, u, Status.MAX_TIME)
+        return self._zero_score(problem, support, u, Status.MAX_TIME)
 
     def scatter(
         self,
@@ -302,24 +319,25 @@ class KdlorFit:
         products: Products | None = None,
         n_ridges: int = 1,
     ) -> Scatter | None:
-        """Return the scatter for so many ridges, or None if time is up."""
+        """Return the scatter for a number of ridges, or None if the time is up."""
         shares, n_threads = Shares.from_problem(problem), self.n_threads
         with suppress(OutOfTime), self.monitor.stage("scatter"), self.monitor.limited():
             if features is not None:
                 return BasisScatter(features, problem, shares, n_threads)
-            return OfRows(self.kernel, problem, shares, n_threads, products, n_ridges)
+            return KernelScatter(
+                self.kernel, problem, shares, n_threads, products, n_ridges
+            )
         return None
 
     def _solve(
         self, problem: Problem, scatter: Scatter, u: float, last: bool
     ) -> KdlorModel:
         """Return the model of one u; `last` if the scatter is not needed after it."""
-        # All rows are one point: any direction is as good, and 0 is the one without
-        # scores.
+        # All rows are one point, so that no direction is better than 0.
         if abs(scatter.t) <= _ONE_POINT * abs(scatter.size):
-            return self._nothing(problem, scatter.support, u, Status.CONVERGED)
+            return self._zero_score(problem, scatter.support, u, Status.CONVERGED)
         if (stopped := self.monitor.stop(0, np.inf)) is not None:
-            return self._nothing(problem, scatter.support, u, stopped)
+            return self._zero_score(problem, scatter.support, u, stopped)
         ridge = u * scatter.t
         try:
             if not scatter.t > 0:
@@ -332,7 +350,7 @@ class KdlorFit:
                 f"the scatter with ridge={u:g} is not"
             ) from None
         least = _NO_ANSWER * self.C**2 * scatter.size / (4 * ridge)
-        a, n_iter, status = nearest(
+        a, n_iter, status = solve_dual(
             solved.Q, self.C, least, self.max_iter, self.monitor
         )
         found = solved.direction(a)
@@ -341,29 +359,29 @@ class KdlorFit:
         primal = found.norm - self.C * rho
         dual = found.norm - float(steps @ a) - found.lost
         violation = relative_gap(primal, dual, least)
-        # The raw data judge: an active set that ended well may still have a poor
-        # factor.
+        # The gap is that of raw data: Q of a poor factor may have been solved exactly.
         if status is Status.CONVERGED and not violation <= self.monitor.tol:
             status = Status.STALLED
-        made = self.monitor.record(status, n_iter, violation, primal, dual)
+        record = self.monitor.record(status, n_iter, violation, primal, dual)
         between = thresholds(found.means, found.norm, scatter.shares.of_rank)
         return self._model(
-            problem, scatter.support, u, found.coef, between, a, rho, made
+            problem, scatter.support, u, found.coef, between, a, rho, record
         )
 
-    def _nothing(
+    def _zero_score(
         self, problem: Problem, support: Matrix, u: float, status: Status
     ) -> KdlorModel:
-        """Return a score of 0: of rows that are all one point, or where a fit ended
-        early.
+        """Return a model whose score is 0.
+
+        All rows are one point (CONVERGED), or the fit has ended early.
         """
         pairs = np.count_nonzero(problem.present) - 1
         if status is Status.CONVERGED:
-            made = self.monitor.record(status, 1, 0.0, 0.0, 0.0)
+            record = self.monitor.record(status, 1, 0.0, 0.0, 0.0)
         else:
-            made = self.monitor.record(status, 0, np.inf, 0.0)
-        none, a = np.zeros(len(support)), np.full(pairs, self.C / pairs)
-        return self._model(problem, support, u, none, np.zeros(pairs), a, 0.0, made)
+            record = self.monitor.record(status, 0, np.inf, 0.0)
+        zero, a = np.zeros(len(support)), np.full(pairs, self.C / pairs)
+        return self._model(problem, support, u, zero, np.zeros(pairs), a, 0.0, record)
 
     def _model(
         self,
@@ -374,11 +392,11 @@ class KdlorFit:
         between: np.ndarray,
         a: np.ndarray,
         rho: float,
-        made: Convergence,
+        convergence: Convergence,
     ) -> KdlorModel:
+        """Return the model, with entries for ranks without rows."""
         present, r = np.flatnonzero(problem.present), problem.n_classes
         dual = np.zeros(r - 1)
-        # Pairs of present ranks, at the place of their lower rank.
         dual[present[:-1]] = a
         return KdlorModel(
             support=support,
@@ -393,7 +411,7 @@ class KdlorFit:
             n_features=problem.n_features,
             feature_names=problem.feature_names,
             link=None,
-            convergence=made,
+            convergence=convergence,
         )
 
 
@@ -569,8 +587,9 @@ def _fit_path(
     X_test: Matrix | None,
     **options: Any,  # noqa: ANN401  (as of the fit)
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """Return a model for the ridge of every point, from one kernel matrix, and the
-    decision function of each for the rows of `X_test`, or None.
+    """Return a model per point, and its decision function for `X_test`, or None.
+
+    The points differ in `ridge`; all models have the same kernel matrix.
     """
     ridges = [check_factor("ridge", point["ridge"]) for point in points]
     task = _prepared(X, y, **options)
@@ -578,7 +597,7 @@ def _fit_path(
     with job.monitor, closing(problem):
         features = task.features(ridges[-1])
         models = job.fit_path(problem, ridges, features, products)
-        used = None if features is not None else weighty(problem)
+        used = None if features is not None else rows_with_weight(problem)
         scores = decisions(models, [used] * len(models), problem.X, X_test)
 
         def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
@@ -593,7 +612,7 @@ def _fit_path(
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Checked arguments of a fit."""
+    """Checked arguments of `fit_kdlor` and of a path."""
 
     job: KdlorFit
     problem: Problem
@@ -602,7 +621,7 @@ class _Task:
     shares: FoldShares | None
 
     def features(self, ridge: float) -> Features | None:
-        """Return the features of a basis, perhaps chosen by models of a ridge."""
+        """Return the features of the basis, if there is one (`KdlorFit.features`)."""
         if self.choice is None:
             return None
         return self.job.features_in_time(self.choice, self.problem, ridge, self.seed)
@@ -612,7 +631,7 @@ class _Task:
         models: list[KdlorModel],
         fit: Callable[[Problem, np.ndarray], list[KdlorModel]],
     ) -> list[KdlorModel]:
-        """Return the models with their links, by fits to the folds."""
+        """Return the models with links to probabilities, if these are requested."""
         monitor = self.job.monitor
         models = calibrate(models, self.problem, self.shares, fit, monitor)
         monitor.conclude(models[-1].convergence)
@@ -635,7 +654,7 @@ def _prepared(
     prepared = prepare_with_kernel("fit_kdlor", X, y, reading, **common)
     problem, kernel = prepared.problem, prepared.kernel
     choice = read(basis, kernel, problem)
-    # before the folds are drawn, which change nothing of a model
+    # Drawn before the folds, so that these do not change the model.
     seed = 0 if choice is None else int(prepared.rng.integers(2**31))
     shares = prepared.folds(few=choice is not None)
     job = KdlorFit(kernel, C, max_iter, prepared.n_threads, prepared.monitor)

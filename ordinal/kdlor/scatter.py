@@ -1,4 +1,4 @@
-"""Scatter of the rows in (P) and (D) of KDLOR: of all rows, or on a basis."""
+"""Scatter S within the ranks for KDLOR, by the kernel matrix or on a basis."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from ..kernels.features import Features
 from ..kernels.functions import check_values
 from ..kernels.tiles import Products, on_itself
 
-# The share of a row that has no weight: its coefficient is then as far below those of
-# the others, and no model keeps it
+# Share of a row of weight 0. Its coefficient is in proportion to it, and no model has
+# it.
 _NO_SHARE = 1e-60
-_SPECTRUM = 700  # rows whose eigenvectors take less than a tenth of a second
+_SPECTRUM = 700  # most rows; their eigenvectors take less than a tenth of a second
 
 
-class Judged(NamedTuple):
-    """A direction, and what raw data say of it."""
+class Direction(NamedTuple):
+    """A direction w, and the terms of the duality gap, computed from raw data."""
 
-    coef: np.ndarray  # of the support rows
+    coef: np.ndarray  # coefficients of the support rows
     means: np.ndarray  # (q,) mean scores of the ranks that are present
     norm: float  # w'S w
-    lost: float  # |e|^2 / (4 u t) of (GAP), or more
+    lost: float  # an upper bound on |e|^2 / (4 u t) of (GAP)
 
 
 class ScatterSolution(Protocol):
-    """(D) of one u: its matrix, and the direction of a point."""
+    """Problem (D) for one u: its matrix Q, (q - 1, q - 1), and w for any a."""
 
     Q: np.ndarray
 
-    def direction(self, a: np.ndarray) -> Judged: ...
+    def direction(self, a: np.ndarray) -> Direction: ...
 
 
 class Scatter(Protocol):
@@ -45,18 +45,18 @@ class Scatter(Protocol):
 
     shares: Shares
     support: Any
-    t: float  # the trace that u is a part of
-    size: float  # the mean of k(x, x)
+    t: float  # trace of the scatter about the mean of all rows
+    size: float  # mean of k(x, x)
 
     def with_ridge(self, ridge: float, last: bool) -> ScatterSolution: ...
 
 
 class Shares(NamedTuple):
-    """Weights of the rows and of the ranks."""
+    """Shares of the rows and of the ranks in the weight."""
 
     rank: np.ndarray  # (n,) among the q ranks that are present
-    p: np.ndarray  # (n,) of sum 1
-    of_rank: np.ndarray  # (q,) their sums
+    p: np.ndarray  # (n,) shares of the rows, of sum 1
+    of_rank: np.ndarray  # (q,) shares of the ranks
 
     @classmethod
     def from_problem(cls, problem: Problem) -> Shares:
@@ -64,25 +64,25 @@ class Shares(NamedTuple):
         return cls(rank, p, np.bincount(rank, p))
 
     def means(self) -> np.ndarray:
-        """Return (n, q): the mean of every rank as a sum of rows."""
+        """Return the coefficients of the rows in the mean of each rank, (n, q)."""
         out = np.zeros((self.p.size, self.of_rank.size))
         out[np.arange(self.p.size), self.rank] = self.p / self.of_rank[self.rank]
         return out
 
 
-def weighty(problem: Problem) -> np.ndarray:
-    """Return the rows that a fit to the whole kernel matrix keeps."""
+def rows_with_weight(problem: Problem) -> np.ndarray:
+    """Return the numbers of the support rows of a fit to the whole kernel matrix."""
     return np.flatnonzero(problem.weight > 0)
 
 
 def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> Matrix:
-    """Return the support rows of a model."""
+    """Return the support of a model: rows of positive weight, or that of a basis."""
     if features is None:
-        return support_rows(kernel, problem.X, weighty(problem))
+        return support_rows(kernel, problem.X, rows_with_weight(problem))
     return read_only_matrix(features.support)
 
 
-def pays(n: int, n_ridges: int) -> bool:
+def is_spectrum_faster(n: int, n_ridges: int) -> bool:
     """Return whether eigenvectors are faster than one factorisation per ridge.
 
     docs/decisions.md has the measurements.
@@ -90,8 +90,8 @@ def pays(n: int, n_ridges: int) -> bool:
     return n <= _SPECTRUM and n_ridges >= 5 + n // 100
 
 
-class OfRows:
-    """The scatter of all rows by their kernel matrix. O(n^2) doubles."""
+class KernelScatter:
+    """Scatter of all rows by their kernel matrix. It takes O(n^2) memory."""
 
     def __init__(
         self,
@@ -103,7 +103,8 @@ class OfRows:
         n_ridges: int,
     ):
         self.shares, self.n_threads = shares, n_threads
-        self.support, self.rows = support_of(kernel, problem, None), weighty(problem)
+        self.rows = rows_with_weight(problem)
+        self.support = support_of(kernel, problem, None)
         self.kernel = on_itself(kernel, problem.X, n_threads, products)
         self.K = np.empty(self.kernel.shape)
         self.kernel.triangle(self.K, mirror=True)
@@ -112,46 +113,47 @@ class OfRows:
         self.offset = float(p @ h)
         self.size = float(p @ diagonal)
         self.t = self.size - self.offset
-        # of every row from the mean of all; rounding may leave less than 0
-        self.apart = np.sqrt(np.maximum(diagonal - 2 * h + self.offset, 0.0))
-        self.spectrum = Spectrum(self.K, p) if pays(p.size, n_ridges) else None
+        # |phi_i - m| of every row, whose square may be negative by rounding
+        self.distance = np.sqrt(np.maximum(diagonal - 2 * h + self.offset, 0.0))
+        use_spectrum = is_spectrum_faster(p.size, n_ridges)
+        self.spectrum = Spectrum(self.K, p) if use_spectrum else None
 
-    def with_ridge(self, ridge: float, last: bool) -> SolvedRows:
+    def with_ridge(self, ridge: float, last: bool) -> KernelSolution:
+        """Return (D) for a ridge u t; `last` if the scatter is not needed after it."""
         if self.spectrum is not None:
-            return SolvedRows(self, ridge, self.spectrum.with_ridge(ridge))
+            return KernelSolution(self, ridge, self.spectrum.with_ridge(ridge))
         # The last ridge may factorise in place: K is the largest array of a fit.
         A = self.K if last else self.K.copy()
-        # A row without weight has a diagonal beyond all others, and the coefficient 0.
+        # A row of weight 0 has a diagonal beyond all others, and the coefficient 0.
         A[np.diag_indices_from(A)] += ridge / np.maximum(self.shares.p, _NO_SHARE)
-        return SolvedRows(self, ridge, Cholesky(A, self.n_threads))
+        return KernelSolution(self, ridge, Cholesky(A, self.n_threads))
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
-        """Return the scores of the training rows for columns of coefficients.
-
-        Kernel values are computed afresh where a factor took their place.
-        """
+        """Return the scores of the training rows, (n, k), for coefficients (n, k)."""
+        # Without a spectrum a factor may have taken the place of K, so that kernel
+        # values are computed again.
         if self.spectrum is None:
             return self.kernel.product(coef)
         return matmul(self.K, coef)
 
 
 class Spectrum:
-    """Eigenvectors of diag(s) K diag(s), s_i = sqrt(p_i), which serve every u."""
+    """Eigenvectors of diag(s) K diag(s), s_i = sqrt(p_i), the same for every u."""
 
     def __init__(self, K: np.ndarray, p: np.ndarray):
         s = np.sqrt(p)
         self._values, vectors = np.linalg.eigh(s[:, None] * K * s)
         self._columns = s[:, None] * vectors
 
-    def with_ridge(self, ridge: float) -> Shifted:
+    def with_ridge(self, ridge: float) -> SpectralFactor:
         values = self._values + ridge
         if not values[0] > 0:
             raise np.linalg.LinAlgError("matrix is not positive definite")
-        return Shifted(self._columns, np.sqrt(values)[:, None])
+        return SpectralFactor(self._columns, np.sqrt(values)[:, None])
 
 
-class Shifted(NamedTuple):
-    """Operator of a factor: R = columns / roots has the inverse R R'."""
+class SpectralFactor(NamedTuple):
+    """R = columns / roots with R R' = (K + u t diag(1 / p))^-1, as `Cholesky`."""
 
     columns: np.ndarray
     roots: np.ndarray
@@ -163,34 +165,39 @@ class Shifted(NamedTuple):
         return np.asarray(self.columns @ (B / self.roots))
 
 
-class SolvedRows:
-    """(D) of one u, by (ROWS) and raw scores of the direction of every pair."""
+class KernelSolution:
+    """(D) for one u, by (ROWS) and the raw scores of the direction of each pair."""
 
-    def __init__(self, of: OfRows, ridge: float, factor: Cholesky | Shifted):
-        self._of, self._ridge = of, ridge
-        self._own = of.shares.means()
-        # (ROWS) takes one right-hand side per rank; the scatter itself is never formed.
+    def __init__(
+        self, scatter: KernelScatter, ridge: float, factor: Cholesky | SpectralFactor
+    ):
+        self._scatter, self._ridge = scatter, ridge
+        self._own = scatter.shares.means()
+        # (ROWS) takes one right-hand side per rank; the scatter itself is not formed.
         F = factor.forward((self._own > 0).astype(float))
-        turned = np.linalg.solve(F.T @ F, np.diff(np.eye(F.shape[1])))
-        self._beta = factor.backward(F @ turned) / (2 * ridge)
-        self._f = of.scores(self._beta)
+        g = np.linalg.solve(F.T @ F, np.diff(np.eye(F.shape[1])))
+        # Columns are the directions of the unit vectors a, by which w is linear in a.
+        self._beta = factor.backward(F @ g) / (2 * ridge)
+        self._f = scatter.scores(self._beta)
         self._means = self._own.T @ self._f
         half = np.diff(self._means, axis=0)
         self.Q = half + half.T
 
-    def direction(self, a: np.ndarray) -> Judged:
-        of, ridge, (rank, p, _) = self._of, self._ridge, self._of.shares
+    def direction(self, a: np.ndarray) -> Direction:
+        """Return w = S^-1 D a / 2 with the terms of its gap."""
+        scatter, ridge, (rank, p, _) = self._scatter, self._ridge, self._scatter.shares
         beta, f, means = self._beta @ a, self._f @ a, self._means @ a
-        away = p * (f - means[rank])
-        norm = float(away @ f) + ridge * float(beta @ f)
-        e = 2 * (away + ridge * beta) - np.diff(self._own, axis=1) @ a
-        far = max(of.offset, 0.0) ** 0.5  # the mean of all, from the origin
-        longest = float(np.abs(e) @ of.apart) + abs(float(e.sum())) * far
-        return Judged(beta[of.rows], means, norm, longest**2 / (4 * ridge))
+        within = p * (f - means[rank])
+        norm = float(within @ f) + ridge * float(beta @ f)
+        e = 2 * (within + ridge * beta) - np.diff(self._own, axis=1) @ a
+        # The bound on |e| below (GAP), with |m| from `offset` = |m|^2.
+        far = max(scatter.offset, 0.0) ** 0.5
+        longest = float(np.abs(e) @ scatter.distance) + abs(float(e.sum())) * far
+        return Direction(beta[scatter.rows], means, norm, longest**2 / (4 * ridge))
 
 
 class BasisScatter:
-    """The scatter of the features of all rows on a basis. O(m^2) doubles."""
+    """Scatter of the features of all rows on a basis. It takes O(m^2) memory."""
 
     def __init__(
         self, features: Features, problem: Problem, shares: Shares, n_threads: int
@@ -206,8 +213,9 @@ class BasisScatter:
             own = np.zeros((len(V), q))
             own[np.arange(len(V)), rank[rows]] = p[rows]
             sums = own.T @ V
-            # The product of a matrix with itself costs half of one of two matrices.
-            V = np.sqrt(p[rows])[:, None] * V  # it may have been X itself
+            # V'V of one matrix costs half of a product of two. V may be X itself, so
+            # that it is not changed in place.
+            V = np.sqrt(p[rows])[:, None] * V
             return sums, inner(V, V)
 
         sums, squares = summed(problem.X, of_chunk, n_threads)
@@ -223,25 +231,27 @@ class BasisScatter:
         self.S = 0.5 * (S + S.T)
         self.shares, self.n_threads = shares, n_threads
 
-    def with_ridge(self, ridge: float, last: bool) -> SolvedOnBasis:
+    def with_ridge(self, ridge: float, last: bool) -> BasisSolution:
+        """Return (D) for a ridge u t."""
         A = self.S + ridge * np.eye(len(self.S))
-        return SolvedOnBasis(self, ridge, Cholesky(A, self.n_threads))
+        return BasisSolution(self, ridge, Cholesky(A, self.n_threads))
 
 
-class SolvedOnBasis:
-    """(D) of one u, by features on a basis."""
+class BasisSolution:
+    """(D) for one u, by features on a basis."""
 
-    def __init__(self, of: BasisScatter, ridge: float, factor: Cholesky):
-        self._of, self._ridge, self._factor = of, ridge, factor
-        self._F = factor.forward(np.diff(of.means, axis=0).T.copy())
+    def __init__(self, scatter: BasisScatter, ridge: float, factor: Cholesky):
+        self._scatter, self._ridge, self._factor = scatter, ridge, factor
+        self._F = factor.forward(np.diff(scatter.means, axis=0).T.copy())
         self.Q = self._F.T @ self._F
 
-    def direction(self, a: np.ndarray) -> Judged:
-        of, ridge = self._of, self._ridge
+    def direction(self, a: np.ndarray) -> Direction:
+        """Return w = S^-1 D a / 2 with the terms of its gap."""
+        scatter, ridge = self._scatter, self._ridge
         w = 0.5 * self._factor.backward(self._F @ a[:, None])[:, 0]
-        Sw = of.S @ w + ridge * w
-        # The residual of the direction's own equation: rounding of the factor shows
-        # here.
-        e = 2 * Sw - a @ np.diff(of.means, axis=0)
-        coef = of.features.coefficients(w)
-        return Judged(coef, of.means @ w, float(w @ Sw), float(e @ e) / (4 * ridge))
+        Sw = scatter.S @ w + ridge * w
+        # Residual of 2 S w = D a, in which rounding errors of the factor show.
+        e = 2 * Sw - a @ np.diff(scatter.means, axis=0)
+        lost = float(e @ e) / (4 * ridge)
+        coef = scatter.features.coefficients(w)
+        return Direction(coef, scatter.means @ w, float(w @ Sw), lost)
