@@ -16,7 +16,13 @@ from strategies import at_most, sample
 import ordinal
 from ordinal._solvers import _pair_descent
 from ordinal.model_selection import Grid, select
-from ordinal.ofmhs.hierarchy import HierarchyPath, Prices, Quadratic, both_ways, scores
+from ordinal.ofmhs.hierarchy import (
+    HierarchyPath,
+    PairPenalties,
+    Quadratic,
+    both_ways,
+    scores,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -161,30 +167,32 @@ def test_slopes_are_differences_of_the_loss(seed):
     weight = rng.uniform(0.5, 2, len(y))
     problem = Problem.from_arrays(X, y, sample_weight=weight)
     path = HierarchyPath(problem, 1, 10, Monitor("test", 1e-5))
-    start = path.at(path._last.u, np.zeros(3), np.zeros((3, 3)), Prices(0.0, 0.0))
+    start = path.at(
+        path._last.u, np.zeros(3), np.zeros((3, 3)), PairPenalties(0.0, 0.0)
+    )
     x = 0.5 * rng.standard_normal(6)
     pairs = np.zeros((3, 3))
 
     def at(x):
         parts = pairs.copy()
         parts[:, 2] = x[3:]
-        return path.at(start.u, x[:3], parts, Prices(0.0, 0.0))
+        return path.at(start.u, x[:3], parts, PairPenalties(0.0, 0.0))
 
     found = np.concatenate(path.slopes_at(at(x)))
     assert_allclose(found, slopes(lambda x: at(x).value, x, 1e-5), atol=1e-8)
 
 
 def program(seed, d=4, n=12):
-    """A quadratic of d features and all their pairs, and prices."""
+    """A quadratic of d features and all their pairs, and penalties."""
     rng = np.random.default_rng(seed)
     first, second = (of.astype(np.int32) for of in np.triu_indices(d, 1))
     m = d + first.size
     A = rng.standard_normal((n, m))
     H, slope = A.T @ A / n, rng.standard_normal(m)
     price = rng.uniform(0.05, 1.0)
-    prices = Prices(price, price * rng.uniform(0.5, 2.5))
+    penalties = PairPenalties(price, price * rng.uniform(0.5, 2.5))
     return Quadratic(
-        H, first, second, prices, slope.copy(), np.zeros(d),
+        H, first, second, penalties, slope.copy(), np.zeros(d),
         np.zeros((first.size, 3)),
     ), slope  # fmt: skip
 
@@ -198,7 +206,7 @@ def effects_of(q):
 
 def value_of(q, slope):
     x = effects_of(q)
-    return slope @ x + 0.5 * x @ q.H @ x + q.prices(q.own, q.parts)
+    return slope @ x + 0.5 * x @ q.H @ x + q.penalties(q.own, q.parts)
 
 
 @given(seeds)
@@ -216,14 +224,14 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
     assert (np.diff(values) <= 1e-12).all()
     s, d = q.slope, q.own.size
     free = q.own != 0
-    assert_allclose(s[:d][free], -q.prices.own * np.sign(q.own[free]), atol=1e-7)
-    assert (np.abs(s[:d]) <= q.prices.own + 1e-7).all()
+    assert_allclose(s[:d][free], -q.penalties.own * np.sign(q.own[free]), atol=1e-7)
+    assert (np.abs(s[:d]) <= q.penalties.own + 1e-7).all()
     by_parts = np.stack([s[q.first], s[q.second], s[d:]], axis=1)
     size = np.linalg.norm(q.parts, axis=1, keepdims=True)
     inside = size[:, 0] == 0
     unit = q.parts[~inside] / size[~inside]
-    assert_allclose(by_parts[~inside], -q.prices.pair * unit, atol=1e-7)
-    limit = q.prices.pair + 1e-7
+    assert_allclose(by_parts[~inside], -q.penalties.pair * unit, atol=1e-7)
+    limit = q.penalties.pair + 1e-7
     assert (np.linalg.norm(by_parts[inside], axis=1) <= limit).all()
     assert_array_equal(q.parts[inside], 0)
 
@@ -317,7 +325,7 @@ def test_next_to_no_penalty_is_maximum_likelihood_of_all_products():
 
 
 def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
-    assert Prices.from_arguments(0.1, 0.5).pair == pytest.approx(
+    assert PairPenalties.from_arguments(0.1, 0.5).pair == pytest.approx(
         math.hypot(0.1, 0.1, 0.5 * 0.1), rel=1e-15
     )
     X, y = crossed(400, seed=3)

@@ -1,23 +1,23 @@
-"""The mean logistic loss of LIT and LAT over a direction, its thresholds minimised out.
+"""The mean logistic loss of LIT and LAT as a function of the direction beta only.
 
 With the score f = x'beta and the losses of `_solvers/_threshold_losses.pyx`,
 
     V(beta) = min { L(f, b) : b_1 <= ... <= b_T } + l2/2 |beta|^2                    (V)
 
-L falls apart into one convex function a threshold, so that b for given scores takes T
-searches of a root, and where these come out in disorder, pools of neighbours that have
-one root: the least of a sum of functions under an order is found by pooling adjacent
-violators. V is convex, and at its b, with pools for thresholds,
+L is a sum of one convex function per threshold, so that b for given scores takes T
+searches for a root. Where the roots are out of order, adjacent thresholds are pooled
+and have a common root: pooling adjacent violators minimises such a sum under an order.
+V is convex, and at its b, with one variable per pool,
 
     dV = dL/dbeta,   d2V = L_beta,beta - L_beta,b L_b,b^-1 L_b,beta                  (H)
 
-where L_b,b is diagonal. Newton's method is run on it, and L-BFGS where there are so
-many features that the matrix would be too much.
+where L_b,b is diagonal. V is minimised by Newton's method, or by L-BFGS if there are
+too many features for a Hessian.
 
-Without a penalty there may be no minimum. A direction of scores and thresholds along
-which no loss grows keeps each row between the two thresholds beside its rank, and with
-them the order of thresholds between which there are rows. So it is one that separates
-ranks for cumulative models too, and `separation` finds it.
+Without a penalty there may be no minimum. Along a direction of scores and thresholds in
+which no loss grows, each row stays between the two thresholds about its rank, so that
+thresholds with rows in between stay in order. Such a direction separates the ranks for
+cumulative models, too, and `separation` finds it.
 
 R. E. Barlow, H. D. Brunk, "The isotonic regression problem and its dual", JASA
 67:140-147, 1972, for pools of convex functions.
@@ -32,12 +32,7 @@ from functools import partial
 import numpy as np
 
 from .._cumulative.design import HESSIAN_COLUMNS, Design, l2_penalties
-from .._cumulative.matrices import (
-    ChunkedColumns,
-    DenseColumns,
-    SparseColumns,
-    columns_of,
-)
+from .._cumulative.matrices import ChunkedColumns, Columns, columns_of
 from .._cumulative.newton import length_in_errors
 from .._cumulative.separation import check_separation
 from .._input.problem import Problem, around_ranks
@@ -52,23 +47,23 @@ from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime
 from .model import LinearThresholdModel
 
-_EXACT = 1e-8  # step of a threshold, relative, after which its error is the square
-_SEARCHES = 200
-_RIDGE = 1e-10  # share of the curvature of the losses that collinear features need
+_EXACT = 1e-8  # relative step of a threshold, whose error is then about its square
+_SEARCHES = 200  # most steps to the roots
+_RIDGE = 1e-10  # ridge for collinear features, relative to the curvature of the losses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThresholdPoint:
-    """Point where V was evaluated, in the units of the centred and scaled features.
+    """Point with V and its derivatives, by the centred and scaled features.
 
     Attributes
     ----------
     x : (d,) array
         beta.
     b : (T,) array
-        The thresholds of these scores, in order.
+        The best thresholds for these scores, in order.
     pools : int array
-        The first threshold of each pool; all, where none are equal.
+        Index of the first threshold of each pool; all, if none are equal.
     f, curvature : (n,) arrays
         The scores, and the second derivatives of L by them.
     value : float
@@ -88,7 +83,7 @@ class ThresholdPoint:
 class DescentEnd:
     """End of a descent and its reason.
 
-    `step` is the next step of (b, beta), or all steps together.
+    `step` is the next step of (b, beta); for L-BFGS it is the end point itself.
     """
 
     point: ThresholdPoint
@@ -99,44 +94,43 @@ class DescentEnd:
 
 
 class ThresholdLoss:
-    """(V) of one training set, over the T thresholds between ranks that have rows.
+    """V of a training set, with the T thresholds between ranks that have rows.
 
     Parameters
     ----------
     problem : Problem
     beside : bool
-        Whether rows have losses at the thresholds beside their rank only (LIT).
+        Whether rows have losses only at the thresholds about their rank (LIT).
     l2 : float
-        Of beta in the units of the features.
+        Penalty of beta in the units of the features.
     n_threads : int
     """
 
     def __init__(self, problem: Problem, beside: bool, l2: float, n_threads: int):
         self.beside, self.n_threads = beside, n_threads
         self.total = float(problem.weight.sum())
-        # Weights of sum 1: the size of V, and tolerances, do not depend on the rows.
+        # With weights of sum 1, V and tolerances do not depend on the number of rows.
         self.weight = problem.weight / self.total
         self.centre, self.spread = moments_of(problem, self.total)
-        about = self.centre, self.spread, n_threads
-        self.columns: SparseColumns | DenseColumns | ChunkedColumns = (
-            ChunkedColumns(problem.X, *about)
-            if isinstance(problem, ChunkedProblem)
-            else columns_of(problem.X, *about)
+        make = ChunkedColumns if isinstance(problem, ChunkedProblem) else columns_of
+        self.columns: Columns | ChunkedColumns = make(
+            problem.X, self.centre, self.spread, n_threads
         )
         self.penalties = l2_penalties(l2, self.spread)
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present
-        # LAT counts a threshold on either side of a rank without rows; in LIT such a
-        # threshold has rows on one side alone, and the other is the better half of it
+        # Two thresholds about a rank without rows are one variable. In LAT it has the
+        # losses of both. In LIT each would have rows on one side only, so that the
+        # variable has the losses of the rows on both sides once.
         gaps = np.diff(present).astype(float)
         self.times = np.ones(gaps.size) if beside else gaps
         mass = np.bincount(self.rank, self.weight, minlength=present.size)
-        # Summed from both ends, because 1 - below has no digits of a rare top rank.
+        # Summed from both ends, because 1 - below loses the digits of a rare top rank.
         below, above = np.cumsum(mass)[:-1], np.cumsum(mass[::-1])[-2::-1]
         self.sides = (mass[:-1], mass[1:]) if beside else (below, above)
 
     def at(self, x: np.ndarray, b: np.ndarray) -> ThresholdPoint:
-        """Return V and its gradient; the search for the thresholds begins at b."""
+        """Return V and its gradient at x; the search for the thresholds begins at b."""
         f = self.columns.matvec(x)
         b, pools = self._thresholds(f, b)
         slope, curvature = np.empty(f.size), np.empty(f.size)
@@ -151,57 +145,45 @@ class ThresholdLoss:
         return ThresholdPoint(x, b, pools, f, curvature, value, gradient)
 
     def start(self) -> ThresholdPoint:
-        """No effects, with the thresholds that are best for them."""
+        """Return the point without effects."""
         low, high = self.sides
         return self.at(np.zeros(self.spread.size), np.log(low / high))
 
     def hessian(self, here: ThresholdPoint) -> tuple[np.ndarray, np.ndarray]:
-        """Return (H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T,
-        d).
+        """Return the Hessian (H), (d, d), and the derivative of b by beta, (T, d).
 
-        O(n d^2).
+        The latter is -L_b,b^-1 L_b,beta. O(n d^2).
         """
         if isinstance(self.columns, ChunkedColumns):
             gram, border = self.columns.summed(partial(self._second, here))
         else:
             gram, border = self._second(here, slice(0, here.f.size), self.columns)
-        # Thresholds are eliminated: their Hessian is diagonal, because no loss is of
-        # two.
         H = np.diag(self.penalties) + gram
         pooled = np.add.reduceat(border, here.pools)
-        least = np.finfo(float).tiny  # of terms that have all gone flat
-        moves = (
-            pooled
-            / np.maximum(self._slopes(here.f, here.b, here.pools)[1], least)[:, None]
-        )
+        # L_b,b is diagonal, because no loss depends on two thresholds; its entries may
+        # underflow.
+        by_pools = self._slopes(here.f, here.b, here.pools)[1]
+        moves = pooled / np.maximum(by_pools, np.finfo(float).tiny)[:, None]
         H -= pooled.T @ moves
         return H, np.repeat(moves, self._sizes(here.pools), axis=0)
 
     def _second(
-        self, here: ThresholdPoint, rows: slice, columns: SparseColumns | DenseColumns
+        self, here: ThresholdPoint, rows: slice, columns: Columns
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return sums over some rows of L_beta,beta and L_b,beta, whose columns are
-        given.
-        """
+        """Return L_beta,beta and -L_b,beta of some rows, whose columns are given."""
         f, rank, weight = here.f[rows], self.rank[rows], self.weight[rows]
         border = np.zeros((here.b.size, here.x.size))
         for some, Z in columns.blocks():
             _threshold_losses.across(
-                f[some],
-                here.b,
-                rank[some],
-                weight[some],
-                self.times,
-                self.beside,
-                Z,
-                border,
-            )
+                f[some], here.b, rank[some], weight[some], self.times, self.beside,
+                Z, border,
+            )  # fmt: skip
         return columns.gram(here.curvature[rows]), border
 
     def _thresholds(
         self, f: np.ndarray, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Minimise L over ordered thresholds for these scores, and pool equal ones."""
+        """Return the best ordered thresholds for scores f, from b on, and the pools."""
         pools = np.arange(b.size)
         while True:
             # Pool adjacent violators, for any convex losses (Barlow and Brunk, 1972).
@@ -209,22 +191,22 @@ class ThresholdLoss:
             in_order = np.append(True, b[1:] >= b[:-1])
             if in_order.all():
                 return np.repeat(b, self._sizes(pools)), pools
-            # neighbours in disorder are one in the solution as well
+            # Adjacent thresholds in disorder are equal in the solution.
             runs = np.flatnonzero(in_order)
             b = np.add.reduceat(b, runs) / np.diff(np.append(runs, b.size))
             pools = pools[runs]
 
     def _roots(self, f: np.ndarray, b: np.ndarray, pools: np.ndarray) -> np.ndarray:
-        """Find the zero of each pool's slope by Newton's method between bounds."""
+        """Return the root of the slope by each pool, by Newton's method in brackets."""
         sums = (np.add.reduceat(self.times * side, pools) for side in self.sides)
         level = np.subtract(*(np.log(side) for side in sums))
-        # If all scores were equal, the root would be there plus the log odds of the
-        # sides.
-        lo, hi = f.min() + level - 1, f.max() + level + 1  # not a root in rounding
+        # If all scores were f, the root would be f plus the log odds of the two sides.
+        # The margin of 1 keeps the bounds away from the root in spite of rounding.
+        lo, hi = f.min() + level - 1, f.max() + level + 1
         for _ in range(_SEARCHES):
             b = np.clip(b, lo, hi)
             slope, curvature = self._slopes(f, b, pools)
-            # Newton's steps alone may run away where the losses are nearly flat.
+            # Newton's steps alone may diverge where the losses are nearly linear.
             lo, hi = np.where(slope < 0, b, lo), np.where(slope > 0, b, hi)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 there = b - slope / curvature
@@ -236,25 +218,21 @@ class ThresholdLoss:
         return np.asarray(b)
 
     def _slopes(self, f: np.ndarray, b: np.ndarray, pools: np.ndarray) -> np.ndarray:
-        """Return derivatives of L by the pools, (2, p), where b has a threshold a pool,
-        or all of them.
+        """Return the first and second derivatives of L by the pools, (2, p).
+
+        b has one threshold per pool, or all T of them.
         """
         if b.size < self.times.size:
             b = np.repeat(b, self._sizes(pools))
         by_chunk = np.empty((_threshold_losses.n_chunks(f.size), b.size, 2))
         _threshold_losses.by_threshold(
-            f,
-            b,
-            self.rank,
-            self.weight,
-            self.times,
-            self.beside,
-            by_chunk,
+            f, b, self.rank, self.weight, self.times, self.beside, by_chunk,
             self.n_threads,
-        )
+        )  # fmt: skip
         return np.asarray(np.add.reduceat(by_chunk.sum(axis=0), pools).T)
 
     def _sizes(self, pools: np.ndarray) -> np.ndarray:
+        """Return the number of thresholds of each pool."""
         return np.diff(np.append(pools, self.times.size))
 
 
@@ -266,7 +244,7 @@ def fit_thresholded(
     max_iter: int,
     monitor: Monitor,
 ) -> LinearThresholdModel:
-    """Return the model of LIT, whose losses are `beside` the ranks, or LAT."""
+    """Return the model of LIT (`beside`) or of LAT."""
     loss = ThresholdLoss(problem, beside, l2, n_threads)
     # A Hessian of more columns costs more than the steps that it saves.
     descend = _newton if loss.spread.size <= HESSIAN_COLUMNS else _lbfgs
@@ -276,7 +254,7 @@ def fit_thresholded(
     status, separated = found.status, np.zeros(0, dtype=np.int64)
     # Only without a penalty can V fall for ever along a direction.
     if l2 == 0:
-        status, separated = _judged(problem, found, monitor)
+        status, separated = _check_separation(problem, found, monitor)
     present = np.flatnonzero(problem.present)
     return LinearThresholdModel(
         method="lit" if beside else "lat",
@@ -294,7 +272,7 @@ def fit_thresholded(
     )
 
 
-def _judged(
+def _check_separation(
     problem: Problem, found: DescentEnd, monitor: Monitor
 ) -> tuple[Status, np.ndarray]:
     """Return the status of the fit, and the features that separate the ranks."""
@@ -307,10 +285,9 @@ def _judged(
 
 
 def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
-    """Minimise the loss by Newton's method.
+    """Minimise V by Newton's method.
 
-    The violation is the length of the next step in the norm of the Hessian of the sum
-    of the losses.
+    The violation is the length of the next step in standard errors.
     """
     here, n_iter, violation = loss.start(), 0, np.inf
     ahead = np.zeros(here.b.size + here.x.size)
@@ -329,8 +306,6 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
                 if stop is None and n_iter >= max_iter:
                     stop = Status.MAX_ITER
                 if stop is None:
-                    # The thresholds' own move, of first order, is where their search
-                    # begins.
                     line = partial(_along, loss, here, step, moves @ step)
                     there = armijo(line, here, slope)
         except OutOfTime:
@@ -340,20 +315,18 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
         here, n_iter = there, n_iter + 1
 
 
-def _solved(H: np.ndarray, price: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return H^-1 v of a matrix that may be singular but for the prices on its
-    diagonal, where v is in its range. The share is one of the losses alone: a feature
-    of next to no spread has a price like 1e20, and to scale it away would let rounding
-    in a constant column look like a feature.
-    """
-    of_losses = float((np.diagonal(H) - price).max(initial=0.0))
+def _solved(H: np.ndarray, penalties: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return H^-1 v, where H may be singular and v is in its range."""
+    # The ridge is relative to the curvature of the losses only. A feature with almost
+    # no spread has a penalty like 1e20; a ridge relative to that would hide all others.
+    of_losses = float((np.diagonal(H) - penalties).max(initial=0.0))
     shift = _RIDGE * max(of_losses, np.finfo(float).tiny)
     while math.isfinite(shift):
         try:
             return Cholesky(H + np.diag(np.full(len(H), shift))).solve(v[:, None])[:, 0]
         except np.linalg.LinAlgError:
             shift *= 100
-    return np.full_like(v, np.nan)  # of what is no number; no step is taken then
+    return np.full_like(v, np.nan)  # H is not finite, so that no step is made
 
 
 def _along(
@@ -363,14 +336,12 @@ def _along(
     moves: np.ndarray,
     size: float,
 ) -> ThresholdPoint:
-    """Return a point of a search, whose thresholds are near those that have moved
-    along.
-    """
+    """Return a point on a line; the search for thresholds begins on it, too."""
     return loss.at(here.x + size * step, here.b + size * moves)
 
 
 def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
-    """Minimise by L-BFGS, whose violation is the largest slope of V."""
+    """Minimise V by L-BFGS; the violation is the largest slope of V."""
     here = loss.start()
 
     def fun(x: np.ndarray) -> tuple[float, np.ndarray]:

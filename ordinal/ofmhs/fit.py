@@ -40,9 +40,9 @@ from .._numerics.memory import check_memory
 from .._numerics.rows import dense, strips, take
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
-from .hierarchy import DescentEnd, HierarchyPath, both_ways, scores
+from .hierarchy import HierarchyPath, both_ways, scores
 
-_ENTRIES = 2**20  # of rows that are standardised at a time
+_ENTRIES = 2**20  # entries of rows that are standardised at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -106,7 +106,7 @@ class OfmhsModel(Scored):
 
     @property
     def n_pairs(self) -> int:
-        """Return the pairs with nonzero effects."""
+        """Number of pairs whose interaction is not 0."""
         return int(np.count_nonzero(np.triu(self.pairs)))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
@@ -154,14 +154,16 @@ class OfmhsModel(Scored):
         name  effect
         x1   2.32234
         """
-        name, mains, first, second = self._held()
+        name, mains, first, second = self._nonzero()
         effect = np.concatenate([self.main[mains], self.pairs[first, second]])
         order = np.argsort(-np.abs(effect), kind="stable")
         return Table({"name": np.array(name, str)[order], "effect": effect[order]})
 
-    def _held(self) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-        """Return the names of the effects that are not 0, main ones first, the features
-        of the main effects, and the first and second ones of the pairs.
+    def _nonzero(self) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+        """Return the names and features of the effects that are not 0.
+
+        The names of main effects come first. The features are those of main effects,
+        and the first and the second ones of pairs.
         """
         names = self.feature_names or default_names(self.n_features)
         mains = np.flatnonzero(self.main)
@@ -173,7 +175,7 @@ class OfmhsModel(Scored):
 
     def _score_terms(self, X: MatrixLike) -> Named:
         Z = (dense(read_for(self, X)) - self.centre) / self.spread
-        names, mains, first, second = self._held()
+        names, mains, first, second = self._nonzero()
         products = Z[:, first] * Z[:, second] * self.pairs[first, second]
         return Named(
             tuple(names), np.hstack([Z[:, mains] * self.main[mains], products])
@@ -193,8 +195,8 @@ class OfmhsModel(Scored):
             raise ValueError("pairs must be symmetric, with zeros on its diagonal")
 
 
-_BYTES = 150  # that a fit holds for a pair of features
-_EASIER = "raise the penalties"  # what helps a fit that met a limit
+_BYTES = 150  # bytes of a fit per pair of features
+_EASIER = "raise the penalties"  # remedy for a fit that met a limit
 
 
 @preprocessed
@@ -329,21 +331,43 @@ def fit_ofmhs(
 
 @dataclass(slots=True)
 class _OfmhsFit:
-    """Checked arguments of fits that differ in their penalties alone."""
+    """Checked arguments of fits that differ in their penalties only."""
 
     problem: Problem
     n_threads: int
     max_iter: int
     monitor: Monitor
-    path: HierarchyPath | None = None  # begins each fit at the one before
+    path: HierarchyPath | None = None  # warm starts each fit at the one before
 
     def fit(self, ratio: float, l1: float) -> OfmhsModel:
         """Return the model of two penalties."""
         problem, monitor = self.problem, self.monitor
+        # Made here, because its first point is part of the fit that the monitor times.
         if self.path is None:
             self.path = HierarchyPath(problem, self.n_threads, self.max_iter, monitor)
-        found = self.path.reach(l1, ratio)
-        return _model(problem, self.path, found, l1, ratio, monitor)
+        path, found = self.path, self.path.reach(l1, ratio)
+        point, present = found.point, np.flatnonzero(problem.present)
+        main, theta = path.effects(point.own, point.parts)
+        brought = np.zeros((main.size, main.size))
+        brought[path.first, path.second] = point.parts[:, 0]
+        brought[path.second, path.first] = point.parts[:, 1]
+        return OfmhsModel(
+            main=read_only(main),
+            pairs=read_only(both_ways(main.size, path.first, path.second, theta)),
+            brought=read_only(brought),
+            centre=read_only(path.design.centre),
+            spread=read_only(path.design.spread),
+            thresholds=read_only(around_ranks(point.u, present, problem.n_classes)),
+            l1=l1,
+            pair_ratio=ratio,
+            largest=path.largest(ratio),
+            classes=read_only(problem.classes),
+            n_features=problem.n_features,
+            feature_names=problem.feature_names,
+            convergence=monitor.record(
+                found.status, found.n_iter, found.violation, found.primal, found.dual
+            ),
+        )
 
 
 def _prepared(
@@ -359,47 +383,12 @@ def _prepared(
 
 
 def _penalty(l1: float, pair_ratio: float) -> tuple[float, float]:
-    """Return the ratio and l1, checked."""
-    return _ratio(pair_ratio), check_factor("l1", l1)
-
-
-def _ratio(value: Any) -> float:  # noqa: ANN401  (checked here)
+    """Check the penalties; return the ratio and l1."""
     rule = "a number from 0 to 1e6, or inf"
-    return check_real(
-        "pair_ratio", value, lambda v: 0 <= v <= 1e6 or v == math.inf, rule
+    ratio = check_real(
+        "pair_ratio", pair_ratio, lambda v: 0 <= v <= 1e6 or v == math.inf, rule
     )
-
-
-def _model(
-    problem: Problem,
-    path: HierarchyPath,
-    found: DescentEnd,
-    l1: float,
-    ratio: float,
-    monitor: Monitor,
-) -> OfmhsModel:
-    point, present = found.point, np.flatnonzero(problem.present)
-    main, theta = path.effects(point.own, point.parts)
-    brought = np.zeros((main.size, main.size))
-    brought[path.first, path.second] = point.parts[:, 0]
-    brought[path.second, path.first] = point.parts[:, 1]
-    return OfmhsModel(
-        main=read_only(main),
-        pairs=read_only(both_ways(main.size, path.first, path.second, theta)),
-        brought=read_only(brought),
-        centre=read_only(path.design.centre),
-        spread=read_only(path.design.spread),
-        thresholds=read_only(around_ranks(point.u, present, problem.n_classes)),
-        l1=l1,
-        pair_ratio=ratio,
-        largest=path.largest(ratio),
-        classes=read_only(problem.classes),
-        n_features=problem.n_features,
-        feature_names=problem.feature_names,
-        convergence=monitor.record(
-            found.status, found.n_iter, found.violation, found.primal, found.dual
-        ),
-    )
+    return ratio, check_factor("l1", l1)
 
 
 def _fit_path(
@@ -415,7 +404,7 @@ def _fit_path(
     models: dict[tuple[float, float], OfmhsModel] = {}
     task = _prepared(X, y, **options)
     with task.monitor as monitor:
-        # pairs come in as the ratio falls, and are 0 where it is infinite
+        # Pairs enter as the ratio decreases; with an infinite one they are 0.
         for penalty in sorted(set(penalties), reverse=True):
             models[penalty] = task.fit(*penalty)
         monitor.conclude(models[penalties[-1]].convergence)

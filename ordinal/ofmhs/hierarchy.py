@@ -1,23 +1,24 @@
-"""The path of (P) of `ordinal.ofmhs`: Newton's method, certified.
+"""Solver of (P) of `ordinal.ofmhs` on a path of penalties, with a duality gap.
 
-With L the mean loss whose thresholds are at their optimum for the score, g_j and G_jk
-its slopes by beta_j and Theta_jk, and P the penalty, the dual of (P) has constraints
+Let L be the mean loss with the best thresholds for the score, g_j and G_jk its slopes
+by beta_j and Theta_jk, and P the penalty. The dual of (P) has the constraints
 
     |g_j| <= l1,   sqrt(g_j^2 + g_k^2 + G_jk^2) <= l_pair     for all j < k          (1)
 
-since g_j is the slope by own_j and by all m_jk alike. L is convex and not negative, so
-that c times its tangent lies below it for every c in [0, 1]; where c makes the slopes
-satisfy (1) the minimum of that and P is at 0 effects, and
+because g_j is the slope by own_j and by all m_jk. L is convex and not negative, so that
+c times its tangent lies below it for every c in [0, 1]. If c times the slopes satisfy
+(1), the minimum of this bound plus P is at 0 effects, and
 
     c (L - g'beta - G'Theta) <= min (P).                                             (2)
 
-The largest such bound is the dual value. At the optimum (1) holds and c is 1. With no
-effects (1) says which is the least l1 for which they are the solution.
+The largest of these bounds is the dual value. At the optimum (1) holds and c is 1. At
+0 effects (1) gives the least l1 for which they are the solution.
 
-Every step takes L's quadratic by the effects of the groups that are not 0 or break (1),
-the largest breaks first, with thresholds eliminated. It is minimised together with P
-by block coordinate descent (`_solvers/_pair_descent.pyx`), which finds the groups that
-are 0, in turns with Newton's method among those that are not, where P is smooth.
+A step is a proximal Newton step over the groups that are not 0 or that violate (1), the
+largest violations first. The quadratic model of L has its thresholds eliminated. The
+sum of it and P is minimised by block coordinate descent
+(`_solvers/_pair_descent.pyx`), which finds the groups that are 0, in alternation with
+Newton steps over the groups that are not, for which P is smooth.
 """
 
 from __future__ import annotations
@@ -43,67 +44,67 @@ from .._solvers import _pair_descent
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 
-_ENTRIES, _LEAST = 65_536, 256  # of an array at a time, in so many rows or more
+_ENTRIES, _LEAST = 65_536, 256  # entries, and fewest rows, of an array of some rows
 
 
 def scores(Z: np.ndarray, main: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Return z'main + 1/2 z' pairs z for every row z of Z, (n,).
 
-    `pairs` is symmetric, and products of features are not stored. O(n d^2), or less
-    where few pairs are not 0.
+    `pairs` is symmetric, (d, d). O(n d^2), or less if few features have pairs; products
+    of features are not stored.
     """
     f = np.asarray(Z @ main)
-    # Few pairs are not 0: only their features enter the quadratic form.
-    held = np.flatnonzero(pairs.any(axis=1))
-    if held.size:
-        among = pairs[np.ix_(held, held)]
-        for rows in strips(len(Z), max(_LEAST, _ENTRIES // held.size)):
+    paired = np.flatnonzero(pairs.any(axis=1))  # mostly few features
+    if paired.size:
+        own = pairs[np.ix_(paired, paired)]
+        for rows in strips(len(Z), max(_LEAST, _ENTRIES // paired.size)):
             check_cancelled()
-            part = Z[rows][:, held]
-            f[rows] += 0.5 * np.einsum("ij,ij->i", part @ among, part)
+            part = Z[rows][:, paired]
+            f[rows] += 0.5 * np.einsum("ij,ij->i", part @ own, part)
     return f
 
 
 def both_ways(
     d: int, first: np.ndarray, second: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Return the symmetric (d, d) matrix of what the pairs have."""
+    """Return the symmetric matrix, (d, d), with a value per pair of features."""
     out = np.zeros((d, d))
     out[first, second] = out[second, first] = values
     return out
 
 
-_FALL = 1e-4  # of Armijo's rule
-_ROUNDING = 1e-14  # of the value, relative to it
+_FALL = 1e-4  # constant of Armijo's rule
+_ROUNDING = 1e-14  # relative rounding error of the value
 _HALVINGS = 40
-_FEW = 16  # groups that may join at a step, or as many as are there
-_INNER = 1e-8  # share of the gap that the last sweep over a quadratic may be worth
-_FINER = 1e-3  # factor of it where steps promise nothing any more
-_SWEEPS = 5  # between two steps of Newton's method for a quadratic
-_ROUNDS = 200  # of both
-_LARGEST = 6000  # parts that are not 0, of which a matrix is made
-_RIDGE = 1e-12  # of its diagonal, where effects are more than rows
-_SECONDS = 2e-9  # of an entry in a sweep
-_ABOVE = 1e-12  # lest rounding lets a feature take part at the largest penalty
-_FAR = 4.0  # between the penalties on the way to one of them
+_FEW = 16  # groups that may enter at a step, or as many as are not 0
+_INNER = 1e-8  # decrease by the last sweep over a quadratic, relative to the gap
+_FINER = 1e-3  # factor of this tolerance when steps no longer decrease the value
+_SWEEPS = 5  # sweeps between two Newton steps for a quadratic
+_ROUNDS = 200  # most Newton steps for a quadratic
+_LARGEST = 6000  # most parts of the Hessian of a Newton step
+_RIDGE = 1e-12  # share added to its diagonal, for more effects than rows
+_SECONDS = 2e-9  # seconds per entry in a sweep
+_MARGIN = 1e-12  # so that no feature is active at the largest penalty
+_FAR = 4.0  # ratio of adjacent penalties on the path to a single one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices:
-    """Penalties of a main effect and of the parts of a pair, which may be infinite."""
+class PairPenalties:
+    """Penalties l1 of a main effect and l_pair of a pair, which may be infinite."""
 
     own: float
     pair: float
 
     @classmethod
-    def from_arguments(cls, l1: float, ratio: float) -> Prices:
-        """Return l_pair of (P): a pair whose features have |g_j| = |g_k| = l1 comes in
-        where |G_jk| is ratio times that.
+    def from_arguments(cls, l1: float, ratio: float) -> PairPenalties:
+        """Make the penalties of (P).
+
+        With |g_j| = |g_k| = l1 a pair enters the model where |G_jk| = ratio l1.
         """
         return cls(l1, l1 * math.hypot(ratio, math.sqrt(2)))
 
     def __call__(self, own: np.ndarray, parts: np.ndarray) -> float:
-        """Return the number of pairs, P."""
+        """Return P for the parts `own`, (d,), and `parts`, (K, 3)."""
         sizes = np.linalg.norm(parts, axis=1)
         of_pairs = self.pair * float(sizes.sum()) if sizes.any() else 0.0
         return self.own * float(np.abs(own).sum()) + of_pairs
@@ -111,7 +112,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPoint:
-    """Point where (P) was evaluated.
+    """Point with the value of (P).
 
     Attributes
     ----------
@@ -120,9 +121,10 @@ class PairPoint:
     own : (d,) array
     parts : (P, 3) array
         m_jk, m_kj and Theta_jk of the pairs j < k.
-    rows : Rows
+    rows : RowTerms
+        Terms of the derivatives of L.
     value : float
-        Of (P).
+        Value of (P).
     """
 
     u: np.ndarray
@@ -149,16 +151,17 @@ class DescentEnd:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quadratic:
-    """The quadratic of L by some effects, together with P; it is minimised in place.
+    """Quadratic model of L by m effects, plus P; the effects are changed in place.
 
     Attributes
     ----------
     H : (m, m) array
+        Hessian by m - K main effects and K pairs.
     first, second : (K,) int32 arrays
-        Of the pairs, by the numbers of the features that take part.
-    prices : Prices
+        Positions of the features of each pair among the main effects.
+    penalties : PairPenalties
     slope : (m,) array
-        Of the quadratic where the parts are.
+        Slope of the quadratic at the present effects.
     own : (m - K,) array
     parts : (K, 3) array
     """
@@ -166,27 +169,28 @@ class Quadratic:
     H: np.ndarray
     first: np.ndarray
     second: np.ndarray
-    prices: Prices
+    penalties: PairPenalties
     slope: np.ndarray
     own: np.ndarray
     parts: np.ndarray
 
     def descend(self, tol: float, sweeps: int) -> float:
-        """Sweeps of block coordinate descent, which find the parts that are 0.
+        """Sweep by block coordinate descent, which finds the parts that are 0.
 
-        What the last one was worth.
+        Return the decrease of the value by the last sweep.
         """
+        P = self.penalties
         return _pair_descent.descend(
-            self.H, self.first, self.second, self.prices.own, self.prices.pair, tol,
-            sweeps, self.slope, self.own, self.parts,
+            self.H, self.first, self.second, P.own, P.pair, tol, sweeps, self.slope,
+            self.own, self.parts,
         )[1]  # fmt: skip
 
     def newton(self) -> None:
-        """Take a Newton step among the parts that are not 0, where P is smooth.
+        """Take a Newton step over the parts that are not 0, where P is smooth.
 
-        It sees how main effects are shared, which takes coordinate descent many sweeps.
-        Parts that would change their sign become 0. Nothing happens where none is
-        lower.
+        How the parts of a main effect are divided takes coordinate descent many sweeps,
+        and Newton's method one step. Parts that would change their sign become 0. If no
+        step decreases the value, nothing changes.
         """
         d, kept = self.own.size, np.flatnonzero(self.parts.any(axis=1))
         mains = np.flatnonzero(self.own)
@@ -195,16 +199,15 @@ class Quadratic:
         places = np.stack([self.first[kept], self.second[kept], d + kept], axis=1)
         effects = np.concatenate([mains, places.ravel()])
         sizes = np.linalg.norm(self.parts[kept], axis=1)[:, None]
-        # Among nonzero parts |.| is linear and |.|_2 smooth, with the Hessian (I - uu')
-        # / |.|.
+        # For nonzero parts |.| is linear, and |.|_2 has the Hessian (I - uu') / |.|_2.
         unit, sign = self.parts[kept] / sizes, np.sign(self.own[mains])
         A = self.H[np.ix_(effects, effects)]
         bends = np.eye(3) - unit[:, :, None] * unit[:, None, :]
         at = mains.size + np.arange(3 * kept.size).reshape(-1, 3)
         A[at[:, :, None], at[:, None, :]] += (
-            self.prices.pair / sizes[:, :, None] * bends
+            self.penalties.pair / sizes[:, :, None] * bends
         )
-        of_P = [self.prices.own * sign, self.prices.pair * unit.ravel()]
+        of_P = [self.penalties.own * sign, self.penalties.pair * unit.ravel()]
         slope = self.slope[effects] + np.concatenate(of_P)
         # A share of the diagonal: effects in any units are affected alike.
         A[np.diag_indices_from(A)] *= 1 + _RIDGE
@@ -215,20 +218,19 @@ class Quadratic:
         for halving in range(_HALVINGS // 4):
             moved = 0.5**halving * step
             own = self.own[mains] + moved[: mains.size]
-            # Beyond 0 the penalty has another slope, which this quadratic does not
-            # know.
+            # Beyond 0 the penalty has another slope than this quadratic.
             own[own * sign < 0] = 0.0
             parts = self.parts[kept] + moved[mains.size :].reshape(-1, 3)
             parts[(parts * unit).sum(axis=1) < 0] = 0.0
             change = np.zeros(self.slope.size)
-            # A feature is in several pairs: `change[places] += ...` would add one of
-            # them.
+            # A feature is in several pairs, of which `change[places] += ...` would add
+            # only one.
             np.add.at(change, mains, own - self.own[mains])
             np.add.at(change, places, parts - self.parts[kept])
             by_slope = self.H @ change
             rise = float(change @ (self.slope + 0.5 * by_slope))
-            rise += self.prices(own, parts)
-            rise -= self.prices(self.own[mains], self.parts[kept])
+            rise += self.penalties(own, parts)
+            rise -= self.penalties(self.own[mains], self.parts[kept])
             if rise < 0:
                 self.own[mains], self.parts[kept] = own, parts
                 self.slope[:] += by_slope
@@ -236,16 +238,16 @@ class Quadratic:
 
 
 class HierarchyPath:
-    """Minima of (P) for one pair of penalties after another, each begun at the last.
+    """Solver of (P) for one pair of penalties after another, each warm started.
 
     Parameters
     ----------
     problem : Problem
-        Of dense features.
+        With dense features.
     n_threads, max_iter : int
     monitor : Monitor
-        A point has converged where its duality gap is at most `tol` times the loss
-        without effects.
+        A point has converged if its duality gap is at most `tol` times the loss without
+        effects.
 
     Attributes
     ----------
@@ -256,7 +258,7 @@ class HierarchyPath:
     null : float
         The loss without effects.
     slopes : (d,), (P,) arrays
-        Of the loss without effects.
+        g and G of the loss without effects.
     """
 
     def __init__(
@@ -272,17 +274,17 @@ class HierarchyPath:
         u = self._loss.start()[: self.design.T]
         own, parts = np.zeros(d), np.zeros((self.first.size, 3))
         # With no effects the penalties do not matter.
-        self._last = self.at(u, own, parts, Prices(1.0, 1.0))
+        self._last = self.at(u, own, parts, PairPenalties(1.0, 1.0))
         self._last_l1 = math.inf
         self.null, self.slopes = self._last.value, self.slopes_at(self._last)
 
     def largest(self, ratio: float) -> float:
-        """Return the least l1 for which no effects are the solution."""
+        """Return the least l1 for which all effects are 0."""
         g, G = self.slopes
         # (1) for pairs, solved for l1.
         sizes = self._sizes(g, G) / math.hypot(ratio, math.sqrt(2))
         largest = max(np.abs(g).max(initial=0.0), sizes.max(initial=0.0))
-        return float(largest) * (1 + _ABOVE)
+        return float(largest) * (1 + _MARGIN)
 
     def effects(
         self, own: np.ndarray, parts: np.ndarray
@@ -294,16 +296,20 @@ class HierarchyPath:
         return own + of_pairs, parts[:, 2]
 
     def at(
-        self, u: np.ndarray, own: np.ndarray, parts: np.ndarray, prices: Prices
+        self,
+        u: np.ndarray,
+        own: np.ndarray,
+        parts: np.ndarray,
+        penalties: PairPenalties,
     ) -> PairPoint:
-        """Return (P) at some effects, with the best thresholds, looked for from u on.
+        """Evaluate (P) at given effects, with the best thresholds, found from u.
 
         O(n d^2).
         """
         main, theta = self.effects(own, parts)
         pairs = both_ways(main.size, self.first, self.second, theta)
         u, rows = with_best_free(self._loss, u, scores(self.Z, main, pairs))
-        return PairPoint(u, own, parts, rows, rows.value + prices(own, parts))
+        return PairPoint(u, own, parts, rows, rows.value + penalties(own, parts))
 
     def slopes_at(self, here: PairPoint) -> tuple[np.ndarray, np.ndarray]:
         """Return the slopes g and G. O(n d^2)."""
@@ -312,23 +318,26 @@ class HierarchyPath:
         return columns.rmatvec(slope), G
 
     def bound(
-        self, here: PairPoint, prices: Prices, slopes: tuple[np.ndarray, np.ndarray]
+        self,
+        here: PairPoint,
+        penalties: PairPenalties,
+        slopes: tuple[np.ndarray, np.ndarray],
     ) -> float:
-        """Return (2), or 0 if that is more, because the loss is never negative."""
+        """Return the best bound (2), or 0 if that is larger: (P) is never negative."""
         (g, G), (main, theta) = slopes, self.effects(here.own, here.parts)
         tangent = here.rows.value - float(g @ main) - float(G @ theta)
         with np.errstate(divide="ignore", over="ignore"):
             c = min(
                 # A slope of 0 allows every c: infinity is what is meant.
-                (prices.own / np.abs(g)).min(initial=1.0),
-                (prices.pair / self._sizes(g, G)).min(initial=1.0),
+                (penalties.own / np.abs(g)).min(initial=1.0),
+                (penalties.pair / self._sizes(g, G)).min(initial=1.0),
             )
         return max(0.0, float(c) * tangent)
 
     def reach(self, l1: float, ratio: float) -> DescentEnd:
-        """Return the minimum, by way of larger penalties where the last one is far.
+        """Return the minimum, by a path of penalties if the last one is far.
 
-        `n_iter` counts the steps to all.
+        `n_iter` of the result counts the steps for all of them.
         """
         n_iter = 0
         largest = min(self._last_l1, self.largest(ratio))
@@ -340,12 +349,12 @@ class HierarchyPath:
         return replace(found, n_iter=n_iter + found.n_iter)
 
     def solve(self, l1: float, ratio: float, before: int = 0) -> DescentEnd:
-        """Return the minimum, from the last one on, after so many steps to others."""
-        prices, n_iter, finer = Prices.from_arguments(l1, ratio), 0, 1.0
-        here = self.at(self._last.u, self._last.own, self._last.parts, prices)
+        """Return the minimum, warm started at the last one, `before` steps later."""
+        penalties, n_iter, finer = PairPenalties.from_arguments(l1, ratio), 0, 1.0
+        here = self.at(self._last.u, self._last.own, self._last.parts, penalties)
         while True:
             slopes = self.slopes_at(here)
-            dual = self.bound(here, prices, slopes)
+            dual = self.bound(here, penalties, slopes)
             violation = (here.value - dual) / self.null
             stop = self.monitor.stop(before + n_iter, violation)
             if violation <= self.monitor.tol:
@@ -359,11 +368,11 @@ class HierarchyPath:
             try:
                 with self.monitor.limited(self.monitor.GRACE):
                     gap = finer * (here.value - dual)
-                    there = self._step(here, prices, slopes, gap)
+                    there = self._step(here, penalties, slopes, gap)
             except OutOfTime:
                 there = None
             n_iter += 1
-            # The quadratic was not solved well enough to promise a fall that shows.
+            # The quadratic was not solved accurately enough for a measurable decrease.
             if there is None or here.value - there.value <= _ROUNDING * here.value:
                 finer *= _FINER
             here = there or here
@@ -373,73 +382,75 @@ class HierarchyPath:
     def _step(
         self,
         here: PairPoint,
-        prices: Prices,
+        penalties: PairPenalties,
         slopes: tuple[np.ndarray, np.ndarray],
         gap: float,
     ) -> PairPoint | None:
-        """Return the next point; None where none is lower."""
-        mains, chosen = self._taking_part(here, prices, slopes)
+        """Return the next point, or None if none is lower."""
+        mains, chosen = self._working_set(here, penalties, slopes)
         own, parts = here.own.copy(), here.parts.copy()
-        own[mains], parts[chosen] = self._of_quadratic(
-            here, mains, chosen, prices, _INNER * gap
+        own[mains], parts[chosen] = self._quadratic_minimum(
+            here, mains, chosen, penalties, _INNER * gap
         )
         before, after = self.effects(here.own, here.parts), self.effects(own, parts)
-        promised = prices(own, parts) - (here.value - here.rows.value)
+        promised = penalties(own, parts) - (here.value - here.rows.value)
         for slope, old, new in zip(slopes, before, after, strict=True):
             promised += float(slope @ (new - old))
         for halving in range(_HALVINGS):
             size = 0.5**halving
             there = self.at(
                 here.u,
-                # The full step is taken as it is, so that parts that became 0 are 0 to
-                # the bit.
+                # The full step is taken as it is, so that parts which became 0 are 0
+                # to the bit.
                 here.own + size * (own - here.own) if halving else own,
                 here.parts + size * (parts - here.parts) if halving else parts,
-                prices,
+                penalties,
             )
             rise = there.value - here.value
             if rise <= _FALL * size * promised + _ROUNDING * here.value:
                 return there
         return None
 
-    def _taking_part(
+    def _working_set(
         self,
         here: PairPoint,
-        prices: Prices,
+        penalties: PairPenalties,
         slopes: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return numbers of the features and pairs whose groups are not 0, or break (1)
-        by most: no more new ones than there are old, or a few.
+        """Return the indices of the features and of the pairs of the next step.
+
+        These are the groups that are not 0, and those that violate (1) most.
         """
         g, G = slopes
         excess = np.concatenate(
-            [np.abs(g) / prices.own, self._sizes(g, G) / prices.pair]
+            [np.abs(g) / penalties.own, self._sizes(g, G) / penalties.pair]
         )
-        held = np.concatenate([here.own != 0, here.parts.any(axis=1)])
-        new = np.flatnonzero(~held & (excess > 1))
-        # At most doubled: of all groups that break (1) at first, few are in the
-        # solution, and the Hessian costs the square of their number.
-        most = max(_FEW, np.count_nonzero(held))
-        new = new[np.argsort(-excess[new], kind="stable")[:most]]
-        held[new] = True
-        chosen = np.flatnonzero(held[g.size :])
-        features = [np.flatnonzero(held[: g.size])]
+        active = np.concatenate([here.own != 0, here.parts.any(axis=1)])
+        new = np.flatnonzero(~active & (excess > 1))
+        # The number of groups at most doubles: few of those that violate (1) at first
+        # are in the solution, and the Hessian costs the square of their number.
+        most = max(_FEW, np.count_nonzero(active))
+        active[new[np.argsort(-excess[new], kind="stable")[:most]]] = True
+        chosen = np.flatnonzero(active[g.size :])
+        features = [np.flatnonzero(active[: g.size])]
         features += [self.first[chosen], self.second[chosen]]
         return np.unique(np.concatenate(features)), chosen
 
-    def _of_quadratic(
+    def _quadratic_minimum(
         self,
         here: PairPoint,
         mains: np.ndarray,
         chosen: np.ndarray,
-        prices: Prices,
+        penalties: PairPenalties,
         tol: float,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the parts of some groups where the quadratic of L and P are least.
+        """Minimise the quadratic model at a point plus P over some groups.
 
-        Thresholds are eliminated: with H_uu = C C' and k = C^-1 H_ux the Hessian by the
-        effects x is H_xx - k'k, and their slopes are those of L, whose slopes by the
-        thresholds are 0.
+        Return the main effects `own` and the parts of the pairs.
+
+        Thresholds are eliminated: with H_uu = C C' and k = C^-1 H_ux, the Hessian by
+        the effects x is H_xx - k'k. The slopes by x are those of L, because its slopes
+        by thresholds are 0.
         """
         first, second = self.first[chosen], self.second[chosen]
         loss, rows = self._loss_of(self._columns(mains, first, second)), here.rows
@@ -447,23 +458,24 @@ class HierarchyPath:
         H = loss.columns.gram(rows.curvature) - k.T @ k
         slope = loss.columns.rmatvec(rows.slope)
         own, parts = here.own[mains].copy(), here.parts[chosen].copy()
-        at, to = (np.searchsorted(mains, of).astype(np.int32) for of in (first, second))
-        quadratic = Quadratic(H, at, to, prices, slope, own, parts)
+        places = (np.searchsorted(mains, j).astype(np.int32) for j in (first, second))
+        quadratic = Quadratic(H, *places, penalties, slope, own, parts)
         cost = _SECONDS * (mains.size + 3 * chosen.size) * max(1, slope.size)
         sweeps = min(_SWEEPS, max(1, int(self.monitor.SLICE / cost)))
         for i in range(_ROUNDS if slope.size else 0):
             check_cancelled()
-            worth = quadratic.descend(tol, sweeps)
-            if self.monitor.late() or (i and not worth > tol):
+            decrease = quadratic.descend(tol, sweeps)
+            # Sweeps may decrease little far from the optimum, so that there is at least
+            # one Newton step.
+            if self.monitor.late() or (i and not decrease > tol):
                 break
-            # once at least: sweeps may be worth little far from the optimum
             quadratic.newton()
         return own, parts
 
     def _columns(
         self, mains: np.ndarray, first: np.ndarray, second: np.ndarray
     ) -> np.ndarray:
-        """Return some features, and products of two, (n, m)."""
+        """Return the features `mains`, and the products of pairs, (n, m)."""
         D = np.empty((len(self.Z), mains.size + first.size))
         for rows in strips(len(D)):
             check_cancelled()
@@ -478,7 +490,7 @@ class HierarchyPath:
         return np.asarray(np.hypot(of_mains, G))
 
     def _loss_of(self, D: np.ndarray) -> RowwiseLikelihood:
-        """Return the loss of scores that are sums over these columns."""
+        """Return the loss by coefficients of the columns D, (n, m)."""
         n, m = D.shape
         design = replace(
             self.design, location=np.arange(m), centre=np.zeros(m), spread=np.ones(m)
