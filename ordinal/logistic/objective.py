@@ -112,9 +112,11 @@ class ThresholdLoss:
         # With weights of sum 1, V and tolerances do not depend on the number of rows.
         self.weight = problem.weight / self.total
         self.centre, self.spread = moments_of(problem, self.total)
-        make = ChunkedColumns if isinstance(problem, ChunkedProblem) else columns_of
-        self.columns: Columns | ChunkedColumns = make(
-            problem.X, self.centre, self.spread, n_threads
+        about = self.centre, self.spread, n_threads
+        self.columns: Columns | ChunkedColumns = (
+            ChunkedColumns(problem.X, *about)
+            if isinstance(problem, ChunkedProblem)
+            else columns_of(problem.X, *about)
         )
         self.penalties = l2_penalties(l2, self.spread)
         present = np.flatnonzero(problem.present)

@@ -458,8 +458,8 @@ class HierarchyPath:
         H = loss.columns.gram(rows.curvature) - k.T @ k
         slope = loss.columns.rmatvec(rows.slope)
         own, parts = here.own[mains].copy(), here.parts[chosen].copy()
-        places = (np.searchsorted(mains, j).astype(np.int32) for j in (first, second))
-        quadratic = Quadratic(H, *places, penalties, slope, own, parts)
+        a, b = (np.searchsorted(mains, j).astype(np.int32) for j in (first, second))
+        quadratic = Quadratic(H, a, b, penalties, slope, own, parts)
         cost = _SECONDS * (mains.size + 3 * chosen.size) * max(1, slope.size)
         sweeps = min(_SWEEPS, max(1, int(self.monitor.SLICE / cost)))
         for i in range(_ROUNDS if slope.size else 0):
