@@ -1,19 +1,19 @@
 """CNNOR: a convolutional network that is trained on triplets of rows.
 
-Every row goes through the same tower, a convolution over neighbouring features and two
-layers behind it:
+The same network, called tower, embeds every row. It is a convolution over neighbouring
+features, followed by two layers:
 
     c(x) = tanh of F filters on each window of w neighbouring features, zeros beyond
     e(x) = V tanh(U'c(x) + a)
 
 A triplet (l, x, h) at a threshold has a row l of the rank below it, a row h of the rank
-above it, and any row x, of which it asks on whose side it is:
+above it, and any row x. It asks whether x is above the threshold:
 
     u = |e(x) - e(l)|^2 - |e(x) - e(h)|^2,     P(x is above) = 1 / (1 + exp(-u))     (T)
 
-The loss of a triplet is the cross entropy of that. Rows are brought through the tower
-once for each evaluation, however many triplets they are in, and the slopes by their
-places e come from all of them.
+The loss of a triplet is the cross entropy of P. Every row passes through the tower once
+per evaluation, however many triplets it is in, and its gradient by the embedding e is
+the sum over all of them.
 """
 
 from __future__ import annotations
@@ -33,14 +33,22 @@ from .._watch.monitor import Monitor, check_cancelled
 from .layers import LayerRows, log_odds
 from .training import Training
 
-_LEAST = 1e-300  # of a share of votes
-_FAR = 1e100  # deviations from the mean
+_LEAST = 1e-300  # least mean probability of a vote
+_FAR = 1e100  # largest standardised value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tower:
-    """Weights of the network: K (w + 1, F) of the filters, U (d F + 1, h) of the layer
-    behind them, both with the bias last, and V (h, q) of the places.
+    """Weights of the network.
+
+    Attributes
+    ----------
+    K : (w + 1, F) array
+        Filters, the bias last.
+    U : (d F + 1, h) array
+        Weights of the hidden layer, the bias last.
+    V : (h, q) array
+        Weights of the embedding.
     """
 
     K: np.ndarray
@@ -59,7 +67,7 @@ class Tower:
     ) -> Tower:
         """Draw a tower at random, with mean variances of at most 1 in every layer."""
         K = rng.standard_normal((width + 1, filters))
-        # Sums of that many terms have variance 1 then, where tanh is neither flat nor
+        # The arguments of tanh then have a variance of 1, where it is neither flat nor
         # linear.
         K[:-1] /= np.sqrt(min(width, d))
         U = rng.standard_normal((d * filters + 1, hidden))
@@ -67,10 +75,11 @@ class Tower:
         return cls(K, U, rng.standard_normal((hidden, places)) / np.sqrt(hidden))
 
     def packed(self) -> np.ndarray:
+        """Return all weights in one vector."""
         return np.concatenate([self.K.ravel(), self.U.ravel(), self.V.ravel()])
 
     def like(self, x: np.ndarray) -> Tower:
-        """Return one of these sizes, from the vector of all its weights."""
+        """Return a tower of these sizes, from the vector of its weights."""
         k, u = self.K.size, self.K.size + self.U.size
         return Tower(
             x[:k].reshape(self.K.shape),
@@ -79,9 +88,9 @@ class Tower:
         )
 
     def decay(self) -> np.ndarray:
-        """Return the weights that are penalised, packed: all but the biases."""
+        """Return the vector of penalised weights, with 0 for biases."""
         K, U = self.K.copy(), self.U.copy()
-        # Biases have no price: a shift of the inputs must not change the fit.
+        # Biases have no penalty, because a shift of the inputs must not change the fit.
         K[-1] = U[-1] = 0.0
         return Tower(K, U, self.V).packed()
 
@@ -122,17 +131,22 @@ def windows(Z: np.ndarray, width: int) -> np.ndarray:
 
 
 def standardized(rows: LayerRows, some: slice) -> np.ndarray:
-    """Return features of rows, of any size, without the column of ones."""
+    """Return standardised rows, clipped, without the column of ones."""
     with np.errstate(over="ignore"):
         return np.asarray(np.clip(rows[some][:, :-1], -_FAR, _FAR))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triplets:
-    """Triplets of rows.
+    """Triplets (l, x, h) of rows, N of them.
 
-    They are `low` and `high` at the sides, `asked` between. Each has a label, whether
-    `asked` is above, and a weight.
+    Attributes
+    ----------
+    low, asked, high : (N,) int arrays
+        Numbers of the rows l, x and h.
+    above : (N,) bool array
+        Whether x is above the threshold.
+    weight : (N,) array
     """
 
     low: np.ndarray
@@ -145,21 +159,21 @@ class Triplets:
     def drawn(
         cls, rank: np.ndarray, share: np.ndarray, n: int, rng: np.random.Generator
     ) -> Triplets:
-        """Return about n of them, ten for a row and threshold at most.
+        """Draw about n triplets, at most ten per row and threshold.
 
-        Each rank is asked of each threshold in proportion to its rows, once at least,
-        and weighs there as much as these; sides are drawn by weight, and are no row
-        that is asked, unless the rank has no other one.
+        At each threshold the number of triplets with x of a rank is proportional to the
+        rows of the rank, and at least 1; their weight is that of these rows. l and h
+        are drawn by weight, and differ from x unless the rank has no other row.
         """
         m = int(rank.max())
-        # Few rows do not make more triplets worth their time.
-        each = min(n / (rank.size * m), 10.0)  # for a row and threshold
+        # With few rows more triplets would repeat the same comparisons.
+        each = min(n / (rank.size * m), 10.0)  # triplets per row and threshold
         of_rank = [np.flatnonzero(rank == k) for k in range(m + 1)]
         parts = []
         for k in range(m):
             for c, rows in enumerate(of_rank):
                 size = max(1, round(each * rows.size))
-                # Permutations, and not independent draws: each row is asked equally
+                # Permutations, not independent draws, so that each row is x equally
                 # often.
                 draws = [rng.permutation(rows) for _ in range(-(-size // rows.size))]
                 asked = np.concatenate(draws)[:size]
@@ -173,30 +187,27 @@ class Triplets:
 def side(
     rows: np.ndarray, share: np.ndarray, asked: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return rows drawn by weight, one for each that is asked, and another one than
-    that.
-    """
+    """Draw a row by weight for each entry of `asked`, different from it if possible."""
     ends = np.cumsum(share[rows])
-    at = np.searchsorted(ends, rng.random(asked.size) * ends[-1], side="right")
-    # Rounding may put the last draw at the end of the sums.
-    at = np.minimum(at, rows.size - 1)
-    same = rows[at] == asked
-    at[same] = (at[same] + 1) % rows.size
-    return np.asarray(rows[at])
+    drawn = np.searchsorted(ends, rng.random(asked.size) * ends[-1], side="right")
+    drawn = np.minimum(drawn, rows.size - 1)  # rounding may exceed the last sum
+    same = rows[drawn] == asked
+    drawn[same] = (drawn[same] + 1) % rows.size
+    return np.asarray(rows[drawn])
 
 
 class Relations:
-    """(P) of `fit_cnnor`: the mean loss of triplets, and the penalty of the weights.
+    """(P) of `fit_cnnor`: the mean loss of triplets, plus the penalty of the weights.
 
     Parameters
     ----------
-    rows : Rows
+    rows : LayerRows
     triplets : Triplets
     start : Tower
-        That all others are of the size of.
+        A tower of the sizes of all others.
     l2 : float
     n_threads : int
-        Which changes no bit: chunks of rows are added in one tree.
+        The result does not depend on it: chunks of rows are added in a fixed tree.
     """
 
     def __init__(
@@ -211,14 +222,14 @@ class Relations:
         self.n_threads = min(n_threads, sum(1 for _ in rows.chunks()))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return value and gradient of the loss."""
+        """Return value and gradient of (P)."""
         tower = self.start.like(x)
 
         def forward(rows: slice) -> tuple[np.ndarray, ...]:
             with np.errstate(all="ignore"):
                 return tower.layers(standardized(self.rows, rows))
 
-        # Layers of all rows are kept: triplets join rows of any two chunks.
+        # The layers of all rows are kept, because triplets join rows of any chunks.
         parts = list(in_order(forward, self.rows.chunks(), self.n_threads))
         E = np.concatenate([part[-1] for part in parts])
         with np.errstate(all="ignore"):
@@ -236,12 +247,12 @@ class Relations:
             return value, slopes + self.l2 * decay
 
     def _terms(self, E: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the mean loss, and its slopes by the places of the rows."""
+        """Return the mean loss, and its slopes by the embeddings E, (n, q)."""
         T = self.triplets
         low, x, high = E[T.low], E[T.asked], E[T.high]
         u = relation(low, x, high)
-        # One formula for both labels, whose sign says which side is wrong.
-        np.negative(u, out=u, where=T.above)  # > 0 where it is on the wrong side
+        # One formula for both labels: u > 0 where x is on the wrong side.
+        np.negative(u, out=u, where=T.above)
         wrong, _ = log_odds(u)
         # log(1 + e^u) that neither overflows nor loses digits.
         value = T.weight @ (np.maximum(u, 0) + np.log1p(np.exp(-np.abs(u))))
@@ -255,19 +266,19 @@ class Relations:
         )
         by_e = np.empty_like(E)
         for a in range(E.shape[1]):
-            # A row is in many triplets: bincount adds them all, in their order.
+            # A row is in many triplets; bincount adds these in their order.
             by_e[:, a] = sum(np.bincount(at, g[:, a], len(E)) for at, g in parts)
         return float(value), by_e
 
 
 def relation(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return u of (T) for places in the last dimension."""
+    """Return u of (T) for embeddings, (..., q)."""
     return np.asarray((np.square(x - low) - np.square(x - high)).sum(axis=-1))
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of the tower, of the set of triplets, and of the comparisons."""
+    """Sizes of the tower, and numbers of triplets and of rows to compare with."""
 
     width: int
     filters: int
@@ -279,10 +290,17 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Related:
-    """Fitted relations.
+    """Fitted tower, with the rows that votes compare with.
 
-    The tower and, per threshold, places of rows below and above it (m, s, q), and the
-    logistic function of their votes.
+    Attributes
+    ----------
+    rows : LayerRows
+    tower : Tower
+    low, high : (m, s, q) arrays
+        Embeddings of rows below and above each threshold.
+    slopes, offsets : (m,) arrays
+        Logistic function of the votes at each threshold.
+    convergence : Convergence
     """
 
     rows: LayerRows
@@ -304,7 +322,7 @@ def fit_relations(
     rng: np.random.Generator,
     monitor: Monitor,
 ) -> Related:
-    """Return the tower of least loss that L-BFGS finds, and pairs to compare."""
+    """Train a tower by L-BFGS, and draw pairs of rows to compare with."""
     rows, rank, share = training.rows, training.rank, training.share
     start = Tower.drawn(
         rows.X.shape[1], sizes.width, sizes.filters, sizes.hidden, sizes.places, rng
@@ -319,12 +337,9 @@ def fit_relations(
     objective = Relations(rows, triplets, start, l2, n_threads)
     with monitor.limited(monitor.GRACE):
         found = minimize(
-            objective,
-            start.packed(),
-            tol=monitor.tol,
-            max_iter=max_iter,
+            objective, start.packed(), tol=monitor.tol, max_iter=max_iter,
             monitor=monitor,
-        )
+        )  # fmt: skip
     tower = start.like(found.x)
     E = np.concatenate(
         [tower.places(standardized(rows, part)) for part in rows.chunks()]
@@ -342,10 +357,11 @@ def fit_relations(
 
 
 def votes(E: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the log odds of the mean P of (T) for places E (n, q) and the pairs of
-    every threshold, (n, m). u of (T) is linear in e(x), so that those of all pairs are
-    one product.
+    """Return the votes at each threshold, (n, m): log odds of the mean P of (T).
+
+    The mean is over the pairs of the threshold; E holds the embeddings of x, (n, q).
     """
+    # u of (T) is linear in e(x), so that one product serves all pairs.
     between = high - low
     slopes = 2 * between.reshape(-1, E.shape[1]).T
     level = (between * (high + low)).sum(axis=2).ravel()

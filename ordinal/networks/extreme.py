@@ -1,16 +1,18 @@
 """ELMOR: ridge regression of ordinal codes on a random hidden layer.
 
-With the hidden layer h(x) of one draw, m its mean by the weights v_i, which sum to 1,
-and t the mean of the codes c_i of the training rows, everything follows from
+Let h(x) be the random hidden layer, m its weighted mean by weights v_i of sum 1, and t
+the mean of the codes c_i of the training rows. Fits need only
 
     S = sum_i v_i (h_i - m)(h_i - m)' = Q diag(s) Q',    B = sum_i v_i (h_i - m) c_i'
 
-The outputs under a ridge l are o(x) = t + (h(x) - m)' Q diag(1 / (s + l)) Q'B. Those of
-a row without an observation of its own, whose share of the weights is d, are
+The outputs for a ridge l are o(x) = t + (h(x) - m)' Q diag(1 / (s + l)) Q'B. The
+outputs of row i by a fit that leaves out one observation of it, whose share of the
+weight is d, are
 
     c_i - (c_i - o_i) / (1 - d (1 + sum_a z_ia^2 / (s_a + l))),    z_i = Q'(h_i - m)
 
-so that one decomposition serves all ridges, and a ridge costs O(n h r).
+so that one eigendecomposition serves all ridges, and leave-one-out errors cost O(n h r)
+per ridge.
 """
 
 from __future__ import annotations
@@ -34,15 +36,15 @@ from .._rows.sums import Parts
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from .layers import LayerRows, hidden_units
-from .models import ElmorModel, code_distances
+from .models import ElmorModel, code_distances, network_fields
 
-_KEPT = 8_000_000  # entries of the rows' units that are kept, 64 MB
-_BLOCK = 512  # rows whose products are made at once: with 200 units they stay in cache
-_LOWEST, _HIGHEST = -9, 3  # of the ridge by the mean of s, as powers of ten
+_KEPT = 8_000_000  # most entries of units that are cached: 64 MB
+_BLOCK = 512  # rows of one product, which stay in the cache with 200 units
+_LOWEST, _HIGHEST = -9, 3  # range of the ridge over the mean of s, as powers of ten
 _DECADE = math.log(10.0)
-_FAR = 1e100  # deviations from the mean
-_FINEST = 1e-12  # a logarithm of the ridge is not told from its neighbours below it
-_LEAST = 1e-10  # of what an observation leaves: a row that h alone tells has none
+_FAR = 1e100  # largest standardised value
+_FINEST = 1e-12  # rounding error of the logarithm of the ridge
+_LEAST = 1e-10  # least divisor of leave-one-out residuals, which may be 0 by rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +57,14 @@ class Layer:
 
     @classmethod
     def from_problem(cls, problem: Problem, U: np.ndarray) -> Layer:
-        """Standardised by the moments of the rows, by their weights."""
+        """Make a layer that standardises by the weighted moments of the rows."""
         sparse = is_sparse(problem.X)
         if isinstance(problem, ChunkedProblem) and not sparse:
             return cls(*chunked_moments(problem).mean_and_scale(), U)
         found: Moments | None = None
         for rows, part in chunks(problem.X):
             weight = problem.weight[rows]
-            # of sparse rows only so many become dense at a time
+            # Only few sparse rows become dense at a time.
             for some in strips(weight.size, TILE if sparse else CHUNK):
                 more = Moments.from_rows(dense(take(part, some)), weight[some])
                 found = found.joined(more) if found is not None else more
@@ -72,8 +74,7 @@ class Layer:
     def __call__(self, X: Matrix) -> np.ndarray:
         """Return the units of rows, (n, h).
 
-        Those of rows without weight, too, whose features may be of any size, are
-        finite.
+        They are finite even for rows of weight 0, whose features may be of any size.
         """
         rows = LayerRows(X, self.mean, self.scale)
         out = np.empty((X.shape[0], self.U.shape[1]))
@@ -87,17 +88,17 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RidgeSolution:
-    """Outputs o(x) = intercept + h(x)'weights, and what is known of them.
+    """Outputs o(x) = intercept + h(x)'weights for a ridge.
 
     Attributes
     ----------
     weights : (h, m) array
     intercept : (m,) array
     ridge : float
-    loo : float
-        |c - o|^2 of the mean row, by the outputs without an observation of it; None
-        where that was not asked for.
+    loo : float or None
+        Mean of |c - o|^2 with leave-one-out outputs; None if it was not computed.
     objective : float
+        Mean of |c - o|^2 plus the penalty.
     """
 
     weights: np.ndarray
@@ -108,21 +109,20 @@ class RidgeSolution:
 
 
 class Regression:
-    """The codes of a problem on a layer: its sums, and its solutions by ridge.
+    """Ridge regression of the codes of a problem on a layer, for any ridge.
 
     Parameters
     ----------
     problem : Problem
-        In memory or in chunks, which are read once here and once for each call of
-        `loo`.
+        In memory or in chunks. It is read once here, and once per call of `loo`.
     layer : Layer
     n_threads : int
-        Which changes no bit: chunks of rows are added in one tree.
+        The result does not depend on it: chunks of rows are added in a fixed tree.
 
     Raises
     ------
     OutOfTime
-        As `check_cancelled` says.
+        The time of the caller is up (`check_cancelled`).
     """
 
     def __init__(self, problem: Problem, layer: Layer, n_threads: int):
@@ -136,69 +136,71 @@ class Regression:
             and problem.n_samples * layer.U.shape[1] <= _KEPT
         )
         self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
-        # A difference, which the bounded units allow: they lie between -1 and 1.
+        # The difference loses few digits, because units lie between -1 and 1.
         self.S = S - np.outer(self.mean, self.mean)
         self.right = B - np.outer(self.mean, self.codes)
         check_cancelled()
         s, self.Q = np.linalg.eigh(self.S)
-        # Rounding leaves eigenvalues below 0 where there are more units than rows.
+        # With more units than rows some eigenvalues are negative by rounding.
         self.s = np.maximum(s, 0.0)
         self.B = self.Q.T @ self.right
         self.unit = float(self.s.mean()) or 1.0
 
     def _sums(self, chunk: Chunk) -> Parts:
+        """Return the sums of a chunk: of v c, v h, v h h' and v h c'."""
         rows, part = chunk
         H = self.layer(part)
         if self._keeps:
             self._units[rows.start] = H
         v, C = self._share(rows), self._codes(rows)
-        # Weights on both sides as roots: S is then a product of one matrix with itself.
+        # With roots of the weights S is V'V of one matrix, in half of the time.
         root = np.sqrt(v)[:, None]
         S, B = np.zeros((H.shape[1],) * 2), np.zeros((H.shape[1], self.m))
         for some in strips(len(H), _BLOCK):
             check_cancelled()  # all strips of a chunk take seconds with 1000 units
             V = root[some] * H[some]
-            S += V.T @ V  # of one matrix, which takes half the time
+            S += V.T @ V
             B += V.T @ (root[some] * C[some])
         return v @ C, v @ H, S, B
 
     def _share(self, rows: slice) -> np.ndarray:
+        """Return v of some rows."""
         return np.asarray(self.problem.weight[rows] / self.total)
 
     def _codes(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return the codes of some rows, (n, m): 1 if y > k, otherwise -1."""
         return np.where(self.rank[rows, None] > np.arange(self.m), 1.0, -1.0)
 
     def observation(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Return the share of one observation of each row: all of it, or of a row that
-        counts for several one of these.
-        """
-        # A row of weight 3 stands for three: leaving out one of them leaves the others.
+        """Return the share of one observation of each row in the weight, (n,)."""
+        # A row of weight 3 stands for three observations, of which one is left out.
         each = np.minimum(self.problem.weight[rows], 1.0)
         return np.asarray(each / self.total)
 
     def projected(self, X: Matrix) -> np.ndarray:
-        """Return the hidden features z of rows, (n, h)."""
-        return self._turned(self.layer(X))
+        """Return z of rows, (n, h)."""
+        return self._project(self.layer(X))
 
-    def _turned(self, H: np.ndarray) -> np.ndarray:
-        """Return z of rows with the units H, which are overwritten."""
+    def _project(self, H: np.ndarray) -> np.ndarray:
+        """Return z of rows, (n, h), by their units H, which are overwritten."""
         H -= self.mean
         return np.asarray(H @ self.Q)
 
     def _projected_chunk(self, chunk: Chunk) -> np.ndarray:
+        """Return z of the rows of a chunk, cached or computed."""
         rows, part = chunk
         Z = self._projected.get(rows.start)
         if Z is None:
-            # Popped, because the projected units take their place in memory.
+            # The units are removed, because z takes their place in memory.
             H = self._units.pop(rows.start, None)
-            Z = self._turned(self.layer(part) if H is None else H)
+            Z = self._project(self.layer(part) if H is None else H)
             if self._keeps:
                 self._projected[rows.start] = Z
         return Z
 
     def loo(self, ridges: list[float]) -> np.ndarray:
-        """Return |c - o|^2 of the mean row, left out, for each ridge; one pass."""
-        # In the eigenvectors of S every ridge costs O(n h), and no factorisation.
+        """Return the mean leave-one-out |c - o|^2 of each ridge, in one pass."""
+        # In the basis of eigenvectors a ridge needs no factorisation.
         G = 1 / (self.s + np.asarray(ridges)[:, None])
         columns = (self.B.T[:, None] * G).reshape(-1, self.s.size)
 
@@ -219,7 +221,10 @@ class Regression:
         return np.asarray(errors)
 
     def left_out(self, X: Matrix, rows: np.ndarray, ridge: float) -> np.ndarray:
-        """Return outputs of training rows without an observation of theirs, (n, m)."""
+        """Return the leave-one-out outputs of training rows, (n, m).
+
+        X holds these rows, and `rows` their numbers.
+        """
         Z, g = self.projected(X), 1 / (self.s + ridge)
         C = self._codes(rows)
         R = C - self.codes - Z @ (g[:, None] * self.B)
@@ -227,7 +232,8 @@ class Regression:
         return np.asarray(C - R / left_of(d, np.square(Z) @ g[:, None]))
 
     def solution(self, ridge: float, loo: float | None) -> RidgeSolution:
-        A = self.B / (self.s + ridge)[:, None]  # the weights, along the columns of Q
+        """Return the solution for a ridge, whose leave-one-out error is `loo`."""
+        A = self.B / (self.s + ridge)[:, None]  # Q'weights
         weights = self.Q @ A
         # |c - o|^2 = |c - t|^2 - 2 A'B + A'SA, and the codes are 1 or -1
         error = (1 - self.codes**2).sum() - 2 * (A * self.B).sum()
@@ -243,7 +249,7 @@ def left_of(share: np.ndarray, leverage: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkedWeights:
-    """Fitted weights; `link` if probabilities were requested."""
+    """Fitted network; `link` is None unless probabilities were requested."""
 
     layer: Layer
     solution: RidgeSolution
@@ -261,32 +267,34 @@ def fit_codes(
     max_iter: int,
     monitor: Monitor,
 ) -> LinkedWeights:
-    """Return the outputs on a layer of these weights: by this ridge, or by the one of
-    least leave-one-out error.
+    """Fit the outputs on a hidden layer of weights U, (d + 1, h).
 
-    Where time is up, by the best ridge so far; where it is up before the first pass is
-    over, outputs are the same for all rows.
+    Without a ridge, that of the least leave-one-out error is found. If the time is up,
+    the ridge is the best one so far; if it is up before the first pass has ended, the
+    outputs are the same for all rows.
     """
     layer = Layer.from_problem(problem, U)
     try:
         with monitor.limited(Monitor.GRACE):
-            of = Regression(problem, layer, n_threads)
+            regression = Regression(problem, layer, n_threads)
     except OutOfTime:
         return _without_features(problem, layer, share, monitor)
     if ridge is None:
-        solution, convergence = _searched(of, max_iter, monitor)
+        solution, convergence = _searched(regression, max_iter, monitor)
     else:
-        solution, convergence = _given(of, ridge, monitor)
-    return LinkedWeights(layer, solution, _link(of, solution.ridge, share), convergence)
+        solution, convergence = _given(regression, ridge, monitor)
+    return LinkedWeights(
+        layer, solution, _link(regression, solution.ridge, share), convergence
+    )
 
 
 def _given(
-    of: Regression, ridge: float, monitor: Monitor
+    regression: Regression, ridge: float, monitor: Monitor
 ) -> tuple[RidgeSolution, Convergence]:
-    """Return the solution, and by what it misses the normal equations."""
-    found = of.solution(ridge, None)
-    residual = of.S @ found.weights + ridge * found.weights - of.right
-    violation = float(np.abs(residual).max() / (np.abs(of.right).max() or 1.0))
+    """Return the solution for a ridge; the violation is that of normal equations."""
+    found = regression.solution(ridge, None)
+    residual = regression.S @ found.weights + ridge * found.weights - regression.right
+    violation = float(np.abs(residual).max() / (np.abs(regression.right).max() or 1.0))
     status = monitor.stop(1, violation)
     if violation <= monitor.tol:
         status = Status.CONVERGED
@@ -296,14 +304,15 @@ def _given(
 
 
 def _searched(
-    of: Regression, max_iter: int, monitor: Monitor
+    regression: Regression, max_iter: int, monitor: Monitor
 ) -> tuple[RidgeSolution, Convergence]:
-    """Return the solution by the ridge of least leave-one-out error, to within a
-    factor.
+    """Return the solution for the ridge of least leave-one-out error.
 
-    Powers of ten from the middle of the range, five at a time, downhill to where both
-    neighbours are worse or the range ends; then six points between these, a quarter of
-    the step apart. A local search: the error can have other minima.
+    The search descends on a grid of powers of ten, from the middle of the range, five
+    of them per pass, to a point whose neighbours are worse or at the end of the range.
+    Then the step becomes a quarter of the last one, with six new points between these
+    neighbours, and so on. The minimum may be a local one. The violation is the
+    logarithm of the factor between the ridge and its neighbours.
     """
     found: dict[float, float] = {}
     best, step, n_iter = (_LOWEST + _HIGHEST) / 2, 1.0, 0
@@ -321,7 +330,7 @@ def _searched(
                 break
             try:
                 with monitor.limited(Monitor.GRACE):
-                    errors = of.loo([of.unit * 10.0**p for p in new])
+                    errors = regression.loo([regression.unit * 10.0**p for p in new])
             except OutOfTime:
                 status = Status.MAX_TIME
                 break
@@ -329,10 +338,10 @@ def _searched(
             n_iter += 1
         least = min(near, key=lambda p: (found[p], -p))
         if near[0] < least < near[-1] or least in {_LOWEST, _HIGHEST}:
-            around, step, reach = step, step / 4, 4  # of which two are known
+            around, step, reach = step, step / 4, 4  # 9 points, 3 of them known
         best = least
-    ridge = of.unit * 10.0**best
-    solution = of.solution(ridge, found.get(best))
+    ridge = regression.unit * 10.0**best
+    solution = regression.solution(ridge, found.get(best))
     return solution, monitor.record(status, n_iter, violation, solution.objective)
 
 
@@ -347,28 +356,31 @@ def _end(
     return Status.MAX_ITER if n_iter >= max_iter else monitor.stop(n_iter, violation)
 
 
-def _link(of: Regression, ridge: float, share: FewFolds | None) -> SoftmaxLink | None:
-    """Return probabilities from the outputs of rows that are left out.
+def _link(
+    regression: Regression, ridge: float, share: FewFolds | None
+) -> SoftmaxLink | None:
+    """Return a link to probabilities, fitted to leave-one-out outputs.
 
-    But a row that is all there is of its rank is judged by the outputs of all.
+    The only row of a rank has its outputs by all rows.
     """
     if share is None:
         return None
-    problem = of.problem
+    problem = regression.problem
     rows, weight = share.rows, problem.weight[share.rows] * share.factor
     X = problem.X.take(rows) if isinstance(problem, ChunkedProblem) else problem.X
     X = take(X, rows) if X.shape[0] > rows.size else X
-    outputs = of.left_out(X, rows, ridge)
+    outputs = regression.left_out(X, rows, ridge)
     single, _ = never_scored(problem, share)
     at = np.searchsorted(rows, single)
-    plain = of.solution(ridge, None)
-    outputs[at] = plain.intercept + of.layer(take(X, at)) @ plain.weights
+    plain = regression.solution(ridge, None)
+    outputs[at] = plain.intercept + regression.layer(take(X, at)) @ plain.weights
     return link_of(outputs, problem.rank[rows], weight, problem.present)
 
 
 def link_of(
     outputs: np.ndarray, rank: np.ndarray, weight: np.ndarray, observed: np.ndarray
 ) -> SoftmaxLink:
+    """Fit the link to probabilities to outputs, (n, m), of rows of known ranks."""
     return SoftmaxLink.fit(
         code_distances(outputs, observed), rank, weight, observed.size
     )
@@ -377,7 +389,7 @@ def link_of(
 def _without_features(
     problem: Problem, layer: Layer, share: FewFolds | None, monitor: Monitor
 ) -> LinkedWeights:
-    """Fit the mean of the codes, where there was no time for a pass."""
+    """Return constant outputs, the mean codes, if there was no time for a pass."""
     mass = np.bincount(problem.rank, problem.weight, problem.n_classes)
     mass = mass[problem.present] / mass.sum()
     codes = 2 * np.cumsum(mass[::-1])[::-1][1:] - 1
@@ -387,24 +399,18 @@ def _without_features(
     link = None
     if share is not None:
         rows = share.rows
-        same = np.tile(codes, (rows.size, 1))
+        outputs = np.tile(codes, (rows.size, 1))
         weight = problem.weight[rows] * share.factor
-        link = link_of(same, problem.rank[rows], weight, problem.present)
+        link = link_of(outputs, problem.rank[rows], weight, problem.present)
     record = monitor.record(Status.MAX_TIME, 0, np.inf, error)
     return LinkedWeights(layer, solution, link, record)
 
 
 def elmor_model(problem: Problem, fitted: LinkedWeights) -> ElmorModel:
+    """Return the model that `fit_elmor` returns."""
     layer, found = fitted.layer, fitted.solution
     return ElmorModel(
-        mean=read_only(layer.mean),
-        scale=read_only(layer.scale),
-        hidden_weights=read_only(layer.U[:-1].copy()),
-        hidden_bias=read_only(layer.U[-1].copy()),
-        classes=problem.classes,
-        n_features=problem.n_features,
-        feature_names=problem.feature_names,
-        convergence=fitted.convergence,
+        **network_fields(problem, layer.mean, layer.scale, layer.U, fitted.convergence),
         output_weights=read_only(np.ascontiguousarray(found.weights.T)),
         intercept=read_only(found.intercept),
         observed=read_only(problem.present),

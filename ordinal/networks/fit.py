@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, Literal, Unpack, get_args
 
-import numpy as np  # noqa: F401 - Rng names a type of it
+import numpy as np
 
 from .._cumulative.likelihood import Link
 from .._input.checks import (
@@ -16,9 +17,10 @@ from .._input.checks import (
     check_factor_or_zero,
     check_flag,
 )
+from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import draw_few_folds
-from .._model.preparation import Callback, Common, Prepared, prepare
+from .._model.preparation import Callback, Common, prepare
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
@@ -157,19 +159,14 @@ def fit_nnor(
     array([1])
     """
     check_choice("loss", loss, get_args(CodeLoss))
-    job = _NetworkFit("fit_nnor", n_hidden, l2, n_starts, max_iter)
-    prepared = job.prepare(
-        X, y, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
-        classes=classes, rng=rng, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
+    l2 = check_factor_or_zero("l2", l2)
+    problem, trained = _trained(
+        "fit_nnor", X, y, partial(OrderedCodes, squared=loss == "squared"), n_hidden,
+        l2, n_starts, max_iter, tol=tol, sample_weight=sample_weight,
+        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
+        max_time=max_time, callback=callback, verbose=verbose,
     )  # fmt: skip
-    with prepared.monitor as monitor:
-        training = Training.from_problem(prepared.problem)
-        codes = OrderedCodes(training.rank, training.share, loss == "squared")
-        trained = job.trained(prepared, training, codes)
-        monitor.conclude(trained.convergence)
-    trained.convergence.warn_unless_converged("fit_nnor")
-    return nnor_model(prepared.problem, trained, loss, job.l2)
+    return nnor_model(problem, trained, loss, l2)
 
 
 @preprocessed
@@ -288,19 +285,14 @@ def fit_nnpom(
     ('1|2', '2|3')
     """
     check_choice("link", link, get_args(Link))
-    job = _NetworkFit("fit_nnpom", n_hidden, l2, n_starts, max_iter)
-    prepared = job.prepare(
-        X, y, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
+    l2 = check_factor_or_zero("l2", l2)
+    problem, trained = _trained(
+        "fit_nnpom", X, y, partial(Cumulative, link=link), n_hidden, l2, n_starts,
+        max_iter, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
         classes=classes, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
     )  # fmt: skip
-    with prepared.monitor as monitor:
-        training = Training.from_problem(prepared.problem)
-        below = Cumulative(training.rank, training.share, link)
-        trained = job.trained(prepared, training, below)
-        monitor.conclude(trained.convergence)
-    trained.convergence.warn_unless_converged("fit_nnpom")
-    return nnpom_model(prepared.problem, trained, link, job.l2)
+    return nnpom_model(problem, trained, link, l2)
 
 
 @preprocessed
@@ -457,14 +449,9 @@ def fit_elmor(
     share = draw_few_folds(problem, prepared.rng) if probability else None
     with prepared.monitor as monitor, closing(problem):
         fitted = fit_codes(
-            problem,
-            U,
-            None if ridge == "loo" else float(ridge),
-            share,
-            n_threads=prepared.n_threads,
-            max_iter=max_iter,
-            monitor=monitor,
-        )
+            problem, U, None if ridge == "loo" else float(ridge), share,
+            n_threads=prepared.n_threads, max_iter=max_iter, monitor=monitor,
+        )  # fmt: skip
         monitor.conclude(fitted.convergence)
     fitted.convergence.warn_unless_converged("fit_elmor")
     return elmor_model(problem, fitted)
@@ -628,60 +615,50 @@ def fit_cnnor(
     l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare(
-        "fit_cnnor",
-        X,
-        y,
-        tol=tol,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        classes=classes,
-        rng=rng,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
-    )
+        "fit_cnnor", X, y, tol=tol, sample_weight=sample_weight,
+        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
+        max_time=max_time, callback=callback, verbose=verbose,
+    )  # fmt: skip
     with prepared.monitor as monitor:
+        training = Training.from_problem(prepared.problem)
         found = fit_relations(
-            Training.from_problem(prepared.problem),
-            sizes,
-            l2,
-            max_iter=max_iter,
-            n_threads=prepared.n_threads,
-            rng=prepared.rng,
-            monitor=monitor,
-        )
+            training, sizes, l2, max_iter=max_iter, n_threads=prepared.n_threads,
+            rng=prepared.rng, monitor=monitor,
+        )  # fmt: skip
         monitor.conclude(found.convergence)
     found.convergence.warn_unless_converged("fit_cnnor")
     return cnnor_model(prepared.problem, found, l2)
 
 
-class _NetworkFit:
-    """Checked arguments of both fits."""
+def _trained(
+    name: str,
+    X: MatrixLike,
+    y: Labels,
+    loss_of: Callable[[np.ndarray, np.ndarray], Loss],
+    n_hidden: int,
+    l2: float,
+    n_starts: int,
+    max_iter: int,
+    **common: Unpack[Common],
+) -> tuple[Problem, TrainedNetwork]:
+    """Train the network of `fit_nnor` or `fit_nnpom`, by name.
 
-    def __init__(self, name: str, n_hidden: int, l2: float, n_starts: int, steps: int):
-        self.name = name
-        self.n_hidden = check_count("n_hidden", n_hidden)
-        self.l2 = check_factor_or_zero("l2", l2)
-        self.n_starts = check_count("n_starts", n_starts)
-        self.max_iter = check_count("max_iter", steps)
-
-    def prepare(self, X: MatrixLike, y: Labels, **common: Unpack[Common]) -> Prepared:
-        return prepare(self.name, X, y, **common)
-
-    def trained(
-        self, prepared: Prepared, training: Training, loss: Loss
-    ) -> TrainedNetwork:
-        return training.best(
-            loss,
-            n_hidden=self.n_hidden,
-            n_starts=self.n_starts,
-            l2=self.l2,
-            max_iter=self.max_iter,
-            n_threads=prepared.n_threads,
-            rng=prepared.rng,
-            monitor=prepared.monitor,
-        )
+    `loss_of` makes the loss from the ranks of the rows and their shares of the weight.
+    """
+    n_hidden = check_count("n_hidden", n_hidden)
+    n_starts = check_count("n_starts", n_starts)
+    max_iter = check_count("max_iter", max_iter)
+    prepared = prepare(name, X, y, **common)
+    with prepared.monitor as monitor:
+        training = Training.from_problem(prepared.problem)
+        trained = training.best(
+            loss_of(training.rank, training.share), n_hidden=n_hidden,
+            n_starts=n_starts, l2=l2, max_iter=max_iter,
+            n_threads=prepared.n_threads, rng=prepared.rng, monitor=monitor,
+        )  # fmt: skip
+        monitor.conclude(trained.convergence)
+    trained.convergence.warn_unless_converged(name)
+    return prepared.problem, trained
 
 
 for _fit, _name in ((fit_nnor, "nnor"), (fit_nnpom, "nnpom")):

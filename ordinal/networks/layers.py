@@ -1,16 +1,15 @@
-"""Rows on their way into the hidden layer, and losses of the outputs.
+"""Standardised rows, the random hidden layer, and losses of the outputs.
 
-Rows are standardised, some at a time. A loss has the shape of the output layer:
-`n_outputs` linear outputs s = V h(x), without bias, and free parameters t beside them.
-`terms` is asked for some rows, whose outputs are the columns of an array, and gives
-their part of the loss, its slopes by s, and those by t.
+Rows are standardised chunk by chunk. A network has `n_outputs` linear outputs
+s = V h(x), without bias. The loss has further free parameters t, such as thresholds.
+`Loss.terms` returns the loss of some rows with its slopes by s and by t.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -21,17 +20,16 @@ from .._numerics.rows import dense, strips, take
 from .._rows.moments import Moments
 from .._solvers import _cumulative, _hidden_layer
 
-ROWS = 1024  # of a chunk: with 50 hidden units they fit in the L2 cache
-_KEPT = 32_000_000  # entries of the standardised rows that are kept, 256 MB
+ROWS = 1024  # rows of a chunk, which fit in the L2 cache with 50 hidden units
+_KEPT = 32_000_000  # most entries of standardised rows that are cached: 256 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerRows:
-    """Rows of which every column has the mean 0 and the deviation 1, and a last column
-    of ones for the bias.
+    """Standardised rows, (n, d + 1), with a last column of ones for the bias.
 
-    They are made from X a chunk at a time, whenever they are asked for; not too many
-    are kept. Neither changes a bit.
+    They are cached if there are few; otherwise each chunk is computed when needed. The
+    result is the same to the bit.
     """
 
     X: Matrix
@@ -41,18 +39,18 @@ class LayerRows:
 
     @classmethod
     def of_training(cls, X: Matrix, weight: np.ndarray) -> LayerRows:
-        """Standardised by the moments of rows of these weights, all positive."""
+        """Standardise training rows by their own moments; weights are positive."""
         parts = ((dense(take(X, rows)), weight[rows]) for rows in strips(len(weight)))
         moments = Moments.of_parts(parts)
         assert moments is not None  # there are rows of positive weight
-        made = cls(X, *moments.mean_and_scale())
+        out = cls(X, *moments.mean_and_scale())
         n, d = X.shape
         if n * (d + 1) > _KEPT:
-            return made
+            return out
         kept = np.empty((n, d + 1))
-        for rows in made.chunks():
-            kept[rows] = made[rows]
-        return cls(X, made.mean, made.scale, kept)
+        for rows in out.chunks():
+            kept[rows] = out[rows]
+        return replace(out, kept=kept)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         if self.kept is not None:
@@ -64,23 +62,24 @@ class LayerRows:
         return out
 
     def chunks(self, size: int = ROWS) -> Iterator[slice]:
-        """Yield slices of rows of one batch."""
+        """Return slices of at most `size` rows that cover all rows."""
         return strips(self.X.shape[0], size)
 
 
 def hidden_units(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
-    """tanh(Z U), (n, h): what the hidden layer with the weights U (d + 1, h), the bias
-    last, makes of the rows Z (n, d + 1), whose last column is 1.
+    """Return the units of the hidden layer, tanh(Z U), (n, h).
+
+    The weights U are (d + 1, h), the bias last; the last column of Z, (n, d + 1), is 1.
     """
     H = Z @ U
     return np.asarray(np.tanh(H, out=H))
 
 
 class Spaces:
-    """Arrays of one size that several threads work in, each in one at a time.
+    """Pool of work arrays of one size, for several threads.
 
-    New ones would be new pages at every evaluation: that takes longer than a product
-    of two matrices.
+    Arrays allocated at every evaluation would be new pages of memory, which take longer
+    than a product of two matrices.
     """
 
     def __init__(self, size: int):
@@ -89,7 +88,7 @@ class Spaces:
 
     @contextmanager
     def one(self) -> Iterator[np.ndarray]:
-        """Allocate an array of so many doubles."""
+        """Lend an array, (size,), for a `with` block."""
         try:
             space = self._free.pop()
         except IndexError:
@@ -101,8 +100,10 @@ class Spaces:
 
 
 def random_layer(d: int, n_hidden: int, rng: np.random.Generator) -> np.ndarray:
-    """Return weights U (d + 1, h) whose units bend within the cloud of standardised
-    rows: their arguments have the mean variance 1, and so has their bias.
+    """Draw the weights U of a hidden layer, (d + 1, h).
+
+    The arguments of the units have a mean variance of 1 over standardised rows, without
+    the bias, whose variance is 1, too: units are nonlinear within the data.
     """
     U = rng.standard_normal((d + 1, n_hidden))
     U[:-1] /= np.sqrt(max(d, 1))
@@ -118,19 +119,20 @@ class Loss(Protocol):
     n_outputs: int
 
     def start(self) -> np.ndarray:
-        """Return t that is best where all outputs are 0."""
+        """Return the best t if all outputs are 0."""
         ...
 
     def terms(self, S: np.ndarray, t: np.ndarray, rows: slice) -> Terms:
-        """Return (loss, slopes by t) of rows of the outputs S (n_outputs, c), in the
-        place of which the slopes by S are put.
+        """Return the loss of some rows, and its slopes by t.
+
+        S has their outputs, (n_outputs, c), and is overwritten by the slopes by them.
         """
         ...
 
 
 def log_odds(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return 1 / (1 + e^-z) and 1 / (1 + e^z), both with all their digits."""
-    with np.errstate(under="ignore"):  # 0 is what it tends to
+    with np.errstate(under="ignore"):  # the limit 0 is right
         near = np.exp(-np.abs(z))
         far = near / (1 + near)
     near = 1 / (1 + near)
@@ -138,8 +140,9 @@ def log_odds(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class OrderedCodes:
-    """One logistic output for each threshold, z_k = s_k - t_k, against the code of rank
-    y, which is 1 for k < y and else 0.
+    """Loss (1) or (2) of NNOR, with one logistic output per threshold.
+
+    The log odds of output k are s_k - t_k.
 
     Parameters
     ----------
@@ -148,7 +151,7 @@ class OrderedCodes:
     share : (n,) array > 0
         Weights whose sum is 1.
     squared : bool
-        Half the squared error of the logistic outputs, in place of the cross entropy.
+        Whether the loss is (2), half the squared error, or (1), the cross entropy.
     """
 
     def __init__(self, rank: np.ndarray, share: np.ndarray, squared: bool):
@@ -167,11 +170,10 @@ class OrderedCodes:
 
 
 class Cumulative:
-    """One output f below a cumulative link, P(y <= j) = F(theta_j - f), and its
-    negative log-likelihood.
+    """Loss (3) of NNPOM, with one output f: P(y <= j) = F(theta_j - f).
 
-    The m thresholds are in order by construction: t is their mean and the logarithms of
-    the m - 1 gaps between them, which no reversal of the ranks disturbs.
+    The m thresholds are in order by construction: t has their mean and the logarithms
+    of the m - 1 gaps between them. Reversed ranks have the mirrored t.
 
     Parameters
     ----------
@@ -192,7 +194,7 @@ class Cumulative:
 
     @staticmethod
     def thresholds(t: np.ndarray) -> np.ndarray:
-        """Return theta, (m,), increasing but for rounding."""
+        """Return theta, (m,), which increase up to rounding."""
         out = np.empty((2, t.size + 1))
         _hidden_layer.thresholds(t, out)
         return out[0, :-1]
@@ -206,11 +208,9 @@ class Cumulative:
 
 
 def start_of(rank: np.ndarray, share: np.ndarray, link: Link) -> np.ndarray:
-    """Return the thresholds of a model without features: those of the shares of the
-    ranks.
-    """
+    """Return the thresholds of a model without features, F^-1 of cumulative shares."""
     of_rank = np.bincount(rank, share)
-    # shares can be so small that their sums round to 0, to 1 or to one another
+    # Shares can be so small that cumulative ones are 0, 1 or equal by rounding.
     below = np.cumsum(of_rank)[:-1] / of_rank.sum()
     theta = quantile(link, np.clip(below, 1e-15, 1 - 1e-15))
     return np.asarray(theta + 1e-9 * np.arange(theta.size))

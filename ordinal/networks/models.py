@@ -34,7 +34,7 @@ from .._input.predictions import values_of
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
-from .._model.links import SoftmaxLink, require_link
+from .._model.links import SoftmaxLink, falling, require_link
 from .._model.model import Model, read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, by_probabilities, predicted
@@ -45,7 +45,7 @@ from .training import TrainedNetwork
 NearestRule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 ScanRule: TypeAlias = Literal["scan", "mode", "median", "cost"]
 CodeLoss: TypeAlias = Literal["cross_entropy", "squared"]
-_LARGEST = 1e290  # output: the sums of some are finite
+_LARGEST = 1e290  # largest output, so that sums of outputs are finite
 _SEVERAL = Rule("name two ranks or more", lambda a: np.count_nonzero(a) > 1)
 
 
@@ -141,11 +141,8 @@ class OrderedOutputs(Model):
     def _proba(self, z: np.ndarray) -> np.ndarray:
         """Return `predict_proba` of rows with these log odds."""
         above, below = log_odds(z)
-        rising = (z[:, 1:] > z[:, :-1]).any(axis=1)  # where `above` rounds to 1, too
-        if rising.any():
-            above[rising] = falling(above[rising])
-            below[rising] = -falling(-below[rising])  # 1 - above, with all digits
-        P = rank_probabilities(below, above)
+        # `below` is 1 - above with all its digits, which isotonic regression keeps.
+        P = rank_probabilities(-falling(-below), falling(above))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def predict(
@@ -494,62 +491,56 @@ class ElmorModel(NetworkModel):
         return predicted(self, X, rule, "nearest", cost)
 
     def _labels(self, outputs: np.ndarray) -> np.ndarray:
-        """`predict` of rows with these outputs, by the nearest code."""
+        """Return labels of rows with these outputs, by the nearest code."""
         return np.asarray(self.classes[self._distances(outputs).argmin(axis=1)])
 
 
 def code_distances(outputs: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Return distances of outputs to codes of ranks, beyond the nearest, (n, r).
+    """Return distances of outputs to the codes of the ranks, (n, r).
 
-    They are quarters of the differences of squares; inf for a rank that is not
-    observed.
+    They are quarters of the squared distances, less the smallest one of each row; inf
+    for a rank that is not observed.
     """
     outputs = np.clip(outputs, -_LARGEST, _LARGEST)  # so that their sums are finite
-    ahead = np.cumsum(outputs, axis=1)  # of the lowest rank
+    # The squared distances of adjacent codes differ by 4 times an output.
+    ahead = np.cumsum(outputs, axis=1)
     out = np.full((len(outputs), observed.size), np.inf)
     out[:, observed] = np.column_stack([np.zeros(len(outputs)), -ahead])
     return np.asarray(out - out.min(axis=1, keepdims=True))
 
 
-def falling(A: np.ndarray) -> np.ndarray:
-    """Return the nearest sequence that does not rise, for every row of A (n, K).
-
-    It is the least-squares one: entry k is the least over i <= k of the largest mean
-    from i to some j >= k. O(n K^2).
-    """
-    n, K = A.shape
-    sums = np.hstack([np.zeros((n, 1)), np.cumsum(A, axis=1)])
-    out = np.full((n, K), np.inf)
-    for i in range(K):
-        means = (sums[:, i + 1 :] - sums[:, i : i + 1]) / np.arange(1, K - i + 1)
-        largest = np.maximum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
-        np.minimum(out[:, i:], largest, out=out[:, i:])
-    # rounding must neither raise an entry above the one before nor beyond the range
-    out = np.minimum.accumulate(out, axis=1)
-    least, most = A.min(axis=1, keepdims=True), A.max(axis=1, keepdims=True)
-    return np.asarray(np.clip(out, least, most))
-
-
-def hidden_layer(problem: Problem, trained: TrainedNetwork) -> dict[str, Any]:
-    """Return the fields that all networks have."""
-    U = trained.network.U
+def network_fields(
+    problem: Problem,
+    mean: np.ndarray,
+    scale: np.ndarray,
+    U: np.ndarray,
+    convergence: Convergence,
+) -> dict[str, Any]:
+    """Return the fields of `NetworkModel`; U has the bias last, (d + 1, h)."""
     return {
-        "mean": read_only(trained.rows.mean),
-        "scale": read_only(trained.rows.scale),
+        "mean": read_only(mean),
+        "scale": read_only(scale),
         "hidden_weights": read_only(U[:-1].copy()),
         "hidden_bias": read_only(U[-1].copy()),
         "classes": problem.classes,
         "n_features": problem.n_features,
         "feature_names": problem.feature_names,
-        "convergence": trained.convergence,
+        "convergence": convergence,
     }
+
+
+def _fields(problem: Problem, trained: TrainedNetwork) -> dict[str, Any]:
+    """Return the fields of `NetworkModel` for a trained network."""
+    rows, U = trained.rows, trained.network.U
+    return network_fields(problem, rows.mean, rows.scale, U, trained.convergence)
 
 
 def nnor_model(
     problem: Problem, trained: TrainedNetwork, loss: CodeLoss, l2: float
 ) -> NnorModel:
+    """Return the model that `fit_nnor` returns."""
     return NnorModel(
-        **hidden_layer(problem, trained),
+        **_fields(problem, trained),
         output_weights=read_only(trained.network.V.copy()),
         offsets=read_only(trained.network.t.copy()),
         observed=read_only(problem.present),
@@ -561,10 +552,11 @@ def nnor_model(
 def nnpom_model(
     problem: Problem, trained: TrainedNetwork, link: Link, l2: float
 ) -> NnpomModel:
+    """Return the model that `fit_nnpom` returns."""
     theta = Cumulative.thresholds(trained.network.t)
     present = np.flatnonzero(problem.present)
     return NnpomModel(
-        **hidden_layer(problem, trained),
+        **_fields(problem, trained),
         output_weights=read_only(trained.network.V[0].copy()),
         thresholds=read_only(around_ranks(theta, present, problem.n_classes)),
         link=link,

@@ -144,6 +144,7 @@ class CnnorModel(OrderedOutputs):
 
 
 def cnnor_model(problem: Problem, found: Related, l2: float) -> CnnorModel:
+    """Return the model that `fit_cnnor` returns."""
     tower = found.tower
     return CnnorModel(
         mean=read_only(found.rows.mean),

@@ -1,4 +1,4 @@
-"""The least loss of a network, by L-BFGS from several random hidden layers."""
+"""Training of a network by L-BFGS from several random hidden layers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,26 @@ from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from .layers import ROWS, LayerRows, Loss, Spaces, random_layer
 
-_SPACE = 2_000_000  # doubles that a thread works in, of as many rows as have room
-_FEWEST = 32  # rows that it takes anyhow
-# Multiplications of a chunk, and those that its tanh counts for: with fewer, which take
-# less than half a millisecond, threads wait for each other and for the interpreter
-# (tools/bench/busy.py)
+_SPACE = 2_000_000  # most doubles of the work array of a thread
+_FEWEST = 32  # least rows of a chunk, even if they need more
+# Multiplications of a chunk that are worth a thread, and the number that a tanh counts
+# for. Fewer take less than half a millisecond, so that threads wait for each other and
+# for the interpreter (tools/bench/busy.py).
 _WORTH_A_THREAD, _TANH = 4_000_000, 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """Weights of a network.
+    """Parameters of a network.
 
-    U (d + 1, h) belongs to the hidden layer, the bias last, V (n_outputs, h) to the
-    outputs, and t are the free parameters of the loss.
+    Attributes
+    ----------
+    U : (d + 1, h) array
+        Weights of the hidden layer, the bias last.
+    V : (n_outputs, h) array
+        Weights of the outputs.
+    t : array
+        Free parameters of the loss.
     """
 
     U: np.ndarray
@@ -37,27 +43,28 @@ class Network:
     t: np.ndarray
 
     def packed(self) -> np.ndarray:
+        """Return all parameters in one vector."""
         return np.concatenate([self.U.ravel(), self.V.ravel(), self.t])
 
     def like(self, x: np.ndarray) -> Network:
-        """Return one of these sizes, from the vector of all its weights."""
+        """Return a network of these sizes, from the vector of its parameters."""
         u, v = self.U.size, self.U.size + self.V.size
         return Network(x[:u].reshape(self.U.shape), x[u:v].reshape(self.V.shape), x[v:])
 
 
 class Objective:
-    """The loss of the training rows, and l2/2 of the squared weights without biases.
+    """(P) of `ordinal.networks`: the loss, plus l2/2 times the squared weights.
 
     Parameters
     ----------
-    rows : Rows
+    rows : LayerRows
     loss : Loss
-        Of these rows.
+        Loss of these rows.
     start : Network
-        That all others are of the size of.
+        A network of the sizes of all others.
     l2 : float
     n_threads : int
-        Which changes no bit: chunks of rows are added in one tree.
+        The result does not depend on it: chunks of rows are added in a fixed tree.
     """
 
     def __init__(
@@ -66,12 +73,12 @@ class Objective:
         self.rows, self.loss, self.start = rows, loss, start
         U, V = np.full_like(start.U, l2), np.full_like(start.V, l2)
         U[-1] = 0.0
-        self._price = Network(U, V, np.zeros_like(start.t)).packed()
+        self._penalties = Network(U, V, np.zeros_like(start.t)).packed()
         width = start.U.shape[1] + loss.n_outputs
         n = rows.X.shape[0]
-        # Chunks whose outputs stay in the cache; a matter of sizes alone, so that the
-        # sum has the same bytes on every machine.
-        self.size = min(n, ROWS, max(_FEWEST, _SPACE // width))  # of a chunk
+        # The outputs of a chunk stay in the cache. Its number of rows depends on sizes
+        # only, so that sums have the same bytes on every machine.
+        self.size = min(n, ROWS, max(_FEWEST, _SPACE // width))
         work = self.size * start.U.shape[1] * (len(start.U) + loss.n_outputs + _TANH)
         several = n > self.size and work >= _WORTH_A_THREAD
         self.n_threads = n_threads if several else 1
@@ -80,7 +87,7 @@ class Objective:
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient, in O(n h (d + n_outputs)).
 
-        What is beyond the range of double is no number, and the search goes no further.
+        They may be inf or NaN, from which the line search steps back.
         """
         net = self.start.like(x)
 
@@ -89,18 +96,18 @@ class Objective:
                 return (self._of_chunk(net, rows, space),)
 
         chunks = self.rows.chunks(self.size)
-        # Value and gradient are one vector: one tree adds both.
+        # Value and gradient are one vector, so that one tree adds both.
         (total,) = pairwise(in_order(of_chunk, chunks, self.n_threads))
         with np.errstate(over="ignore", invalid="ignore"):
-            penalty = self._price * x
-            return float(total[0] + 0.5 * (x @ penalty)), total[1:] + penalty
+            ridge = self._penalties * x
+            return float(total[0] + 0.5 * (x @ ridge)), total[1:] + ridge
 
     def _of_chunk(self, net: Network, rows: slice, space: np.ndarray) -> np.ndarray:
-        """Return the loss of some rows, and behind it its gradient."""
+        """Return the loss of some rows, followed by its gradient, in one vector."""
         Z, h, m = self.rows[rows], net.U.shape[1], self.loss.n_outputs
         both = space[: (h + m) * len(Z)].reshape(h + m, len(Z))
         H, S = both[:h], both[h:]
-        # Units first, rows last: kernels run over the rows of one unit.
+        # Units are the first axis, because kernels run over the rows of one unit.
         np.tanh(np.matmul(net.U.T, Z.T, out=H), out=H)
         value, by_t = self.loss.terms(np.matmul(net.V, H, out=S), net.t, rows)
         by_V = S @ H.T
@@ -110,7 +117,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedNetwork:
-    """The best of all starts."""
+    """The best network of all starts, with the rows that it is trained on."""
 
     rows: LayerRows
     network: Network
@@ -119,10 +126,15 @@ class TrainedNetwork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Training:
-    """Rows of positive weight, and how they are trained on.
+    """Training rows of positive weight.
 
-    `share` are their weights, the sum of which is 1, and `rank` their ranks among those
-    that such rows have.
+    Attributes
+    ----------
+    rows : LayerRows
+    rank : (n,) array
+        Ranks, numbered among those of these rows.
+    share : (n,) array
+        Weights, whose sum is 1.
     """
 
     rows: LayerRows
@@ -131,12 +143,11 @@ class Training:
 
     @classmethod
     def from_problem(cls, problem: Problem) -> Training:
-        held = problem.weight > 0
-        every = bool(held.all())
-        # Rows of weight 0 would cost as much as the others, and change nothing.
-        X = problem.X if every else take(problem.X, held)
-        weight, rank = problem.weight[held], problem.rank_among_present[held]
-        # Divided by the largest first: the sum of huge weights may overflow.
+        """Leave out the rows of weight 0, which would cost as much as others."""
+        used = problem.weight > 0
+        X = problem.X if used.all() else take(problem.X, used)
+        weight, rank = problem.weight[used], problem.rank_among_present[used]
+        # Divided by the largest first, because the sum of huge weights may overflow.
         share = weight / weight.max()
         return cls(LayerRows.of_training(X, weight), rank, share / share.sum())
 
@@ -152,10 +163,10 @@ class Training:
         rng: np.random.Generator,
         monitor: Monitor,
     ) -> TrainedNetwork:
-        """Return the network of the least objective among what the starts lead to.
+        """Return the network with the least objective from several random starts.
 
-        All outputs begin at 0: so the first steps of mirrored ranks are mirrored, and
-        the hidden layer alone needs to be random.
+        Only the hidden layer is random. Outputs begin at 0, so that a fit with reversed
+        ranks takes the mirrored steps.
         """
         d = self.rows.X.shape[1]
         best: Minimum | None = None
@@ -163,7 +174,7 @@ class Training:
         n_iter = 0
         for i in range(n_starts):
             if best is not None:
-                # The first start is always run, for there is no network before it.
+                # The first start is always run, because a fit returns a network.
                 cut_short = monitor.after(n_iter).stop(0, best.violation)
                 if cut_short is not None:
                     break
