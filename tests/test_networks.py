@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from internals import Problem, falling
+from internals import Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import sparse

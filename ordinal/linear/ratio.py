@@ -13,7 +13,7 @@ import numpy as np
 from .._cumulative.elastic_net import PathSolver
 from .._cumulative.likelihood import Link, cumulative, exceeding
 from .._cumulative.newton import Minimum, minimize
-from .._cumulative.separation import certificate_of, involved, check_separation_by
+from .._cumulative.separation import certificate_of, check_separation_by, involved
 from .._input.checks import (
     check_choice,
     check_count,
