@@ -149,7 +149,7 @@ def _gram(D: Design, which: np.ndarray) -> np.ndarray:
 
 
 def _gram_of(which: np.ndarray, D: Design) -> Parts:
-    """Return the contribution of a chunk to `_gram`."""
+    """Return the inner products of a chunk."""
     return (_gram(D, which),)
 
 

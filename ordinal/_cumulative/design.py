@@ -257,12 +257,12 @@ class Design:
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the rows are read again at every pass."""
+        """Return whether the rows are read again at every pass."""
         return not is_in_memory(self.X)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the columns are sparse, in memory or in chunks."""
+        """Return whether the columns are sparse, in memory or in chunks."""
         return is_sparse(self.X)
 
     @property
@@ -372,12 +372,12 @@ class Design:
 
     @property
     def is_flexible(self) -> bool:
-        """Whether J is the identity; two equidistant thresholds have another J."""
+        """Return whether J is I; two equidistant thresholds have another square J."""
         return self.J.shape[1] == self.T and not self.J[1:, 0].any()
 
     @property
     def is_shifted(self) -> bool:
-        """Whether offsets differ by threshold."""
+        """Return whether offsets differ by threshold."""
         return self.offset is not None and self.offset.ndim == 2
 
     def offset_ends(

@@ -97,7 +97,7 @@ class Likelihood:
 
     @property
     def is_convex(self) -> bool:
-        """Whether every local minimum is the global one."""
+        """Return whether every local minimum is the global one."""
         return self.link != "cauchit" and not self.design.scale.size
 
     def start(self) -> np.ndarray:
@@ -285,7 +285,7 @@ def exceeding(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def density(link: str, t: np.ndarray) -> np.ndarray:
-    """Return the density F'."""
+    """Return the density F' of a link at t."""
     if link == "logit":
         return np.asarray(cumulative(link, t) * cumulative(link, -t))
     if link == "probit":
@@ -297,7 +297,7 @@ def density(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def slope(link: str, t: np.ndarray) -> np.ndarray:
-    """Return the derivative of the density, F''."""
+    """Return the derivative F'' of the density at t."""
     f = density(link, t)
     finite = np.where(np.isinf(t), 0.0, t)
     if link == "logit":

@@ -164,7 +164,7 @@ class Regression:
         return v @ C, v @ H, S, B
 
     def _share(self, rows: slice) -> np.ndarray:
-        """Return v of some rows."""
+        """Return the weights v of some rows, which sum to 1 over all."""
         return np.asarray(self.problem.weight[rows] / self.total)
 
     def _codes(self, rows: slice | np.ndarray) -> np.ndarray:

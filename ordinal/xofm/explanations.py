@@ -233,7 +233,7 @@ class Explained:
         return Named((*self.names, *self._pair_names()), np.append(of_curves, of_pairs))
 
     def interaction(self, i: int, j: int) -> Interaction:
-        """Return h_ij."""
+        """Return the interaction h_ij of two features."""
         return self._interaction(i, j, self._strengths()[i, j])
 
     def interactions(self, top: int | None) -> tuple[Interaction, ...]:
