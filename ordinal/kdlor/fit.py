@@ -6,7 +6,7 @@ the thresholds follow from the mean scores of the ranks.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Unpack
@@ -32,7 +32,6 @@ from .._input.types import (
     Rng,
 )
 from .._model.basis import chosen, enough_rows, features_among, read
-from .._model.folds import Shares as FoldShares
 from .._model.folds import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
 from .._model.preprocessed import Preprocess, preprocessed
@@ -556,23 +555,13 @@ def fit_kdlor(
     >>> ordinal.fit_kdlor(X, y, basis=10).support.shape
     (10, 2)
     """
-    ridge = check_factor("ridge", ridge)
-    task = _prepared(
-        X, y, C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
-        tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, probability=probability,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    (model,), _ = _fit_path(
+        X, y, [{"ridge": ridge}], None, None, C=C, basis=basis, max_iter=max_iter,
+        kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
     )  # fmt: skip
-    job, problem = task.job, task.problem
-    with job.monitor, closing(problem):
-        features = task.features(ridge)
-        model = job.fit(problem, ridge, features)
-
-        def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
-            return [job.fit(part, ridge, job.features_among(features, part, rows))]
-
-        (model,) = task.calibrated([model], fit_fold)
-    model.convergence.warn_unless_converged("fit_kdlor", _ADVICE)
     return model
 
 
@@ -585,80 +574,45 @@ def _fit_path(
     points: Sequence[Mapping[str, float]],
     products: Products | None,
     X_test: Matrix | None,
-    **options: Any,  # noqa: ANN401  (as of the fit)
+    *,
+    C: float,
+    basis: AnyBasis | None,
+    max_iter: int,
+    **common: Unpack[KernelCommon],
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
     """Return a model per point, and its decision function for `X_test`, or None.
 
-    The points differ in `ridge`; all models have the same kernel matrix.
+    The points differ in `ridge`; all models have the same kernel matrix or basis.
     """
     ridges = [check_factor("ridge", point["ridge"]) for point in points]
-    task = _prepared(X, y, **options)
-    job, problem = task.job, task.problem
-    with job.monitor, closing(problem):
-        features = task.features(ridges[-1])
+    C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
+    chunks = on_basis(basis, common.get("kernel"))
+    reading = Reading(chunks, False, basis is not None)
+    prepared = prepare_with_kernel("fit_kdlor", X, y, reading, **common)
+    problem, kernel, monitor = prepared.problem, prepared.kernel, prepared.monitor
+    choice = read(basis, kernel, problem)
+    # Drawn before the folds, so that these do not change the model.
+    seed = 0 if choice is None else int(prepared.rng.integers(2**31))
+    shares = prepared.folds(few=choice is not None)
+    job = KdlorFit(kernel, C, max_iter, prepared.n_threads, monitor)
+    with monitor, closing(problem):
+        features = used = None
+        if choice is None:
+            used = rows_with_weight(problem)
+        else:
+            features = job.features_in_time(choice, problem, ridges[-1], seed)
         models = job.fit_path(problem, ridges, features, products)
-        used = None if features is not None else rows_with_weight(problem)
         scores = decisions(models, [used] * len(models), problem.X, X_test)
 
         def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
             here = job.features_among(features, part, rows)
             return job.fit_path(part, ridges, here)
 
-        models = task.calibrated(models, fit_fold)
+        models = calibrate(models, problem, shares, fit_fold, monitor)
+        monitor.conclude(models[-1].convergence)
     for model in models:
         model.convergence.warn_unless_converged("fit_kdlor", _ADVICE)
     return models, scores
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Checked arguments of `fit_kdlor` and of a path."""
-
-    job: KdlorFit
-    problem: Problem
-    choice: BasisChoice | None
-    seed: int
-    shares: FoldShares | None
-
-    def features(self, ridge: float) -> Features | None:
-        """Return the features of the basis, if there is one (`KdlorFit.features`)."""
-        if self.choice is None:
-            return None
-        return self.job.features_in_time(self.choice, self.problem, ridge, self.seed)
-
-    def calibrated(
-        self,
-        models: list[KdlorModel],
-        fit: Callable[[Problem, np.ndarray], list[KdlorModel]],
-    ) -> list[KdlorModel]:
-        """Return the models with links to probabilities, if these are requested."""
-        monitor = self.job.monitor
-        models = calibrate(models, self.problem, self.shares, fit, monitor)
-        monitor.conclude(models[-1].convergence)
-        return models
-
-
-def _prepared(
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    *,
-    C: float,
-    basis: AnyBasis | None,
-    max_iter: int,
-    **common: Unpack[KernelCommon],
-) -> _Task:
-    """Check and read the arguments of a fit."""
-    C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
-    chunks = on_basis(basis, common.get("kernel"))
-    reading = Reading(chunks, False, basis is not None)
-    prepared = prepare_with_kernel("fit_kdlor", X, y, reading, **common)
-    problem, kernel = prepared.problem, prepared.kernel
-    choice = read(basis, kernel, problem)
-    # Drawn before the folds, so that these do not change the model.
-    seed = 0 if choice is None else int(prepared.rng.integers(2**31))
-    shares = prepared.folds(few=choice is not None)
-    job = KdlorFit(kernel, C, max_iter, prepared.n_threads, prepared.monitor)
-    return _Task(job, problem, choice, seed, shares)
 
 
 register(
