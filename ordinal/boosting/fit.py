@@ -4,7 +4,8 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -29,11 +30,10 @@ from .._model.registry import Method, register
 from .._numerics.threads import is_forked
 from .._rows.chunks import Reading, check_in_memory
 from .._solvers import _cumulative
-from .._watch.monitor import Monitor
-from .forest import Trees
 from .growing import (
     BoostingOptions,
     Ensemble,
+    GrownTrees,
     RoundsEnd,
     Structure,
     grow_by_folds,
@@ -42,15 +42,17 @@ from .growing import (
 )
 from .model import BoostingModel
 
-_ROUNDS = 100  # where no rows can be held out
+_ROUNDS = 100  # if no rows can be held out
 _MOST_LEAVES = 1024
 _ONE_FOLD = 20_000  # rows from which on one fold tells the number of rounds
 # Rows from which on trees take several threads. LightGBM's threads spin after each of
 # the short steps of a tree: 20 to 50 times the time for less than 2000 rows, where
 # other processes keep the processors busy.
 _THREADED = 20_000
-_SOME_FEATURES = 8  # of which a tree has some: of fewer, it would need all
-_SAMPLE = 20_000  # rows of which medians are taken
+# From so many features on, a tree is given a part of them. A part of fewer features
+# misses interactions.
+_SOME_FEATURES = 8
+_SAMPLE = 20_000  # about as many rows determine the medians
 
 
 @preprocessed
@@ -218,31 +220,40 @@ def fit_boosting(
     >>> model.importance().names
     ('x1', 'x2')
     """
-    return _fit(
-        X, y, [n_rounds], max_iter, groups,
-        _Options(structure, link, learning_rate, n_leaves, min_rows, row_share,
-                 feature_share, l2, monotone, categorical, interactions),
+    options = _TreeOptions(
+        structure, link, learning_rate, n_leaves, min_rows, row_share,
+        feature_share, l2, monotone, categorical, interactions,
+    )  # fmt: skip
+    count = _count(n_rounds)
+    fit = _prepare_fit(
+        X, y, groups, count is None, max_iter, options,
         tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
-    )[0]  # fmt: skip
+    )  # fmt: skip
+    with fit.monitor as monitor:
+        end = fit.grow(count)
+        model = fit.model(end, fit.trees(end.rounds))
+        monitor.conclude(model.convergence)
+    model.convergence.warn_unless_converged("fit_boosting", remedy=model._remedy())
+    return model
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
+class _TreeOptions:
     """Options of the trees, as the caller gave them."""
 
-    structure: Any = "score"
-    link: Any = "logit"
-    learning_rate: Any = None
-    n_leaves: Any = None
-    min_rows: Any = None
-    row_share: Any = None
-    feature_share: Any = None
-    l2: Any = 1.0
-    monotone: Any = None
-    categorical: Any = ()
-    interactions: Any = None
+    structure: Any
+    link: Any
+    learning_rate: Any
+    n_leaves: Any
+    min_rows: Any
+    row_share: Any
+    feature_share: Any
+    l2: Any
+    monotone: Any
+    categorical: Any
+    interactions: Any
 
     def check(self) -> None:
         """Raise ValueError for an option that is unusable, whatever the rows."""
@@ -258,23 +269,21 @@ class _Options:
         columns: Sequence[int] = (),
         interactions: Sequence[Sequence[int]] = (),
     ) -> BoostingOptions:
-        """Return the options for n rows of d features, with defaults by both."""
+        """Return the checked options, whose defaults depend on the numbers of rows and
+        features in `shape`.
+
+        `columns` are those of categories; `monotone` and `interactions` are by column.
+        """
         n, d = shape
         check_choice("structure", self.structure, ("score", "scores"))
         check_choice("link", self.link, _cumulative.LINKS)
         few, some = n < 2000, n < _ONE_FOLD
-        given = {
-            "learning_rate": (self.learning_rate, 0.05 if some else 0.1),
-            "row_share": (self.row_share, 0.7 if some else 1.0),
-            "feature_share": (
-                self.feature_share,
-                0.7 if some and d >= _SOME_FEATURES else 1.0,
-            ),
-        }
-        shares = {
-            name: default if value is None else _share(name, value)
-            for name, (value, default) in given.items()
-        }
+        sampled = 0.7 if some else 1.0
+        rate = _share("learning_rate", self.learning_rate, 0.05 if some else 0.1)
+        row_share = _share("row_share", self.row_share, sampled)
+        feature_share = _share(
+            "feature_share", self.feature_share, sampled if d >= _SOME_FEATURES else 1.0
+        )
         leaves = 8 if few else 16 if some else 63
         if self.n_leaves is not None:
             leaves = check_count("n_leaves", self.n_leaves, 2)
@@ -287,33 +296,51 @@ class _Options:
         if self.min_rows is not None:
             least = check_count("min_rows", self.min_rows)
         return BoostingOptions(
-            self.link, self.structure, shares["learning_rate"], leaves, least,
-            shares["row_share"], shares["feature_share"],
+            self.link, self.structure, rate, leaves, least, row_share, feature_share,
             check_factor_or_zero("l2", self.l2),
             np.zeros(0, np.int8) if monotone is None else monotone,
             list(columns), interactions, seed, tree_threads, n_threads,
         )  # fmt: skip
 
 
-def _share(name: str, value: Any) -> float:
+def _share(name: str, value: Any, default: float) -> float:
+    """Return an option in (0, 1], or its default for None."""
+    if value is None:
+        return default
     rule = "a number above 0, and at most 1"
     return check_real(name, value, lambda v: 0 < v <= 1, rule)
 
 
-def _fit(
+def _count(n_rounds: Any) -> int | None:
+    """Return a checked number of rounds, or None for "auto"."""
+    if not isinstance(n_rounds, str):
+        return check_count("n_rounds", n_rounds)
+    if n_rounds != "auto":
+        raise ValueError(
+            f"n_rounds must be a positive integer or 'auto', got {shown(n_rounds)}"
+        )
+    return None
+
+
+def _prepare_fit(
     X: Any,
     y: Any,
-    rounds: Sequence[Any],
-    max_iter: Any,
     groups: Any,
-    options: _Options,
+    holds_out: bool,
+    max_iter: Any,
+    options: _TreeOptions,
     **common: Unpack[Common],
-) -> list[BoostingModel]:
-    """Return one model per number of rounds, all from the same trees."""
-    counts = [None if n == "auto" else _count(n) for n in rounds]
+) -> _BoostingFit:
+    """Check all arguments and read the rows; `holds_out` allows `groups`.
+
+    Raises
+    ------
+    ImportError, ValueError, TypeError
+        As `fit_boosting`.
+    """
     max_iter = check_count("max_iter", max_iter)
     options.check()
-    if groups is not None and None not in counts:
+    if groups is not None and not holds_out:
         raise ValueError(
             "groups is for n_rounds='auto' only, which holds rows out: leave it out"
         )
@@ -328,7 +355,7 @@ def _fit(
     sign = signs_of(options.monotone, problem.shown_names, categories)
     seed = int(prepared.rng.integers(2**31))
     n = int(np.count_nonzero(problem.weight))
-    # a region of OpenMP would wait for ever in a forked child
+    # A region of OpenMP would wait for ever in a forked child.
     explicit = common.get("n_threads") is not None and not is_forked()
     settings = options.settings(
         (n, len(categories)),
@@ -339,25 +366,17 @@ def _fit(
         [j for j, labels in enumerate(categories) if labels is not None],
         column_groups("interactions", options.interactions, problem.shown_names),
     )
-    with prepared.monitor as monitor:
-        fit = _BoostingFit(prepared, group, categories, settings)
-        models = fit.models(counts, max_iter, monitor)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        model.convergence.warn_unless_converged("fit_boosting", remedy=model._remedy())
-    return models
-
-
-def _count(n_rounds: Any) -> int:
-    if isinstance(n_rounds, str):
-        raise ValueError(
-            f"n_rounds must be a positive integer or 'auto', got {shown(n_rounds)}"
-        )
-    return check_count("n_rounds", n_rounds)
+    return _BoostingFit(prepared, group, categories, settings, max_iter)
 
 
 class _BoostingFit:
-    """Boosting of the rows that have a weight."""
+    """Boosting of the rows that have a weight.
+
+    Attributes
+    ----------
+    monitor : Monitor
+        It is entered before rounds are grown.
+    """
 
     def __init__(
         self,
@@ -365,45 +384,46 @@ class _BoostingFit:
         group: np.ndarray | None,
         categories: Categories,
         settings: BoostingOptions,
+        max_iter: int,
     ):
         whole = prepared.problem
-        held = np.flatnonzero(whole.weight)
-        problem = whole if held.size == whole.n_samples else whole.subset(held)
+        weighted = np.flatnonzero(whole.weight)
+        problem = whole
+        if weighted.size < whole.n_samples:
+            problem = whole.subset(weighted)
+        self.monitor = prepared.monitor
         self._problem, self._X = problem, np.asarray(problem.X)
-        self._group = None if group is None else group[held]
+        self._group = None if group is None else group[weighted]
         self._categories, self._settings, self._rng = categories, settings, prepared.rng
+        self._max_iter = max_iter
         self._rank = problem.rank_among_present
         self._q = int(np.count_nonzero(problem.present))
         self._weight = problem.weight / problem.weight.mean()
-        self._data = settings.dataset(self._X)
 
-    def models(
-        self, counts: Sequence[int | None], max_iter: int, monitor: Monitor
-    ) -> list[BoostingModel]:
-        main = self._ensemble()
-        found: dict[int | None, RoundsEnd] = {}
-        if None in counts:
-            found[None] = self._auto(main, max_iter, monitor)
-        for count in sorted({count for count in counts if count is not None}):
-            found[count] = grow_rounds(main, count, monitor)
-        ends = list(found.values())
-        trees = main.trees([ended.rounds for ended in ends])
-        made = {
-            count: self._model(main, ended, *own, monitor)
-            for count, ended, own in zip(found, ends, trees, strict=True)
-        }
-        return [made[count] for count in counts]
+    @cached_property
+    def _data(self) -> Any:
+        """The binned rows of LightGBM."""
+        return self._settings.dataset(self._X)
 
-    def _ensemble(self) -> Ensemble:
+    @cached_property
+    def _main(self) -> Ensemble:
+        """The scores of all rows, whose trees are those of the model."""
         return Ensemble(self._data, self._settings, self._rank, self._weight, self._q)
 
-    def _auto(self, main: Ensemble, max_iter: int, monitor: Monitor) -> RoundsEnd:
+    def grow(self, count: int | None) -> RoundsEnd:
+        """Grow the main ensemble up to `count` rounds, or until no more are needed."""
+        if count is not None:
+            return grow_rounds(self._main, count, self.monitor)
         folds = [self._fold(share) for share in self._shares().T if share.any()]
         folds = [fold for fold in folds if fold.held_weight > 0]
-        if not folds:  # of every rank there is one row
-            return grow_rounds(main, _ROUNDS, monitor)
+        if not folds:  # there is one row of every rank, or one group
+            return grow_rounds(self._main, _ROUNDS, self.monitor)
         rate = self._settings.learning_rate
-        return grow_by_folds(main, folds, rate, max_iter, monitor)
+        return grow_by_folds(self._main, folds, rate, self._max_iter, self.monitor)
+
+    def trees(self, rounds: int) -> GrownTrees:
+        """Return the trees of the first rounds of the main ensemble."""
+        return self._main.trees(rounds)
 
     def _shares(self) -> np.ndarray:
         """Return the share of each row's weight that each fold holds out."""
@@ -420,6 +440,7 @@ class _BoostingFit:
         return share if n < _ONE_FOLD else share[:, :1]
 
     def _fold(self, share: np.ndarray) -> Ensemble:
+        """Return the ensemble that holds out this share of the weight of each row."""
         train, test = np.flatnonzero(share < 1), np.flatnonzero(share > 0)
         part, held = (
             self._data.subset(rows.tolist()).construct() for rows in (train, test)
@@ -434,24 +455,24 @@ class _BoostingFit:
             (held, self._rank[test], self._weight[test] * taken),
         )
 
-    def _model(
-        self,
-        main: Ensemble,
-        ended: RoundsEnd,
-        trees: Trees,
-        start: np.ndarray,
-        monitor: Monitor,
-    ) -> BoostingModel:
-        problem, settings = self._problem, self._settings
+    def model(self, end: RoundsEnd, grown: GrownTrees) -> BoostingModel:
+        """Return the model of the first rounds, with its thresholds at their optimum.
+
+        `grown` holds the trees of these rounds, and may hold those of later ones.
+        """
+        problem, settings, main = self._problem, self._settings, self._main
+        trees, start = grown.first(end.rounds)
         centre, thresholds, losses = [], [], []
-        violation = ended.violation
+        violation = end.violation
         for k, score in enumerate(main.scores):
-            begin, end = int(start[k]), int(start[k + 1])
-            if end - begin == score.size:
+            size = int(start[k + 1] - start[k])
+            if size == score.size:
                 f = score.training_scores()
             else:
-                f = trees.scores(self._X, begin, end, settings.n_threads)
-            best = score.best_thresholds(f, min(ended.rounds, score.size))
+                f = trees.scores(
+                    self._X, int(start[k]), int(start[k + 1]), settings.n_threads
+                )
+            best = score.best_thresholds(f, size)
             mean = float(np.average(f, weights=self._weight))
             centre.append(mean)
             thresholds.append(best.point.x - mean)
@@ -472,19 +493,19 @@ class _BoostingFit:
             link=settings.link,
             observed=read_only(problem.present),
             n_rows=self._rank.size,
-            n_rounds=ended.rounds,
+            n_rounds=end.rounds,
             learning_rate=settings.learning_rate,
             n_leaves=settings.n_leaves,
-            held_out=read_only(np.minimum(ended.held_out, np.finfo(float).max)),
+            held_out=read_only(np.minimum(end.held_out, np.finfo(float).max)),
             categories=self._categories,
             fill=read_only(fill),
             filled=read_only(filled),
             monotone=read_only(settings.monotone),
             feature_names=problem.feature_names,
             classes=problem.classes,
-            convergence=monitor.record(
-                ended.status,
-                max(main.rounds, ended.rounds),
+            convergence=self.monitor.record(
+                end.status,
+                max(main.rounds, end.rounds),
                 violation,
                 float(np.mean(losses)),
             ),
@@ -494,8 +515,10 @@ class _BoostingFit:
 def _medians(
     X: np.ndarray, weight: np.ndarray, categories: Categories
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the medians of the columns of numbers that have no missing value, and
-    which these are: by weight, the lower of two.
+    """Return medians of columns, and whether they replace missing values, (d,) each.
+
+    They do in numeric columns without a missing value. A median is weighted, and the
+    lower one of two.
     """
     fill, filled = np.zeros(X.shape[1]), np.zeros(X.shape[1], bool)
     step = max(1, math.ceil(len(X) / _SAMPLE))
@@ -519,10 +542,23 @@ def _fit_path(
     X_test: object,
     **options: Any,
 ) -> tuple[list[BoostingModel], list[None]]:
-    """Return one model per number of rounds, in the form that `register` takes."""
-    own = {name: options.pop(name) for name in _Options.__dataclass_fields__}
-    rest = options.pop("max_iter"), options.pop("groups"), _Options(**own)
-    models = _fit(X, y, [point["n_rounds"] for point in points], *rest, **options)
+    """Return one model per number of rounds, all from the same trees.
+
+    `register` says what the arguments are.
+    """
+    counts = [_count(point["n_rounds"]) for point in points]
+    own = _TreeOptions(**{f.name: options.pop(f.name) for f in fields(_TreeOptions)})
+    groups, max_iter = options.pop("groups"), options.pop("max_iter")
+    fit = _prepare_fit(X, y, groups, None in counts, max_iter, own, **options)
+    with fit.monitor as monitor:
+        # "auto", whose folds grow beside all rows, comes before any other round.
+        ends = {n: fit.grow(n) for n in sorted(set(counts), key=lambda n: n or 0)}
+        grown = fit.trees(max(end.rounds for end in ends.values()))
+        made = {n: fit.model(end, grown) for n, end in ends.items()}
+        models = [made[n] for n in counts]
+        monitor.conclude(models[-1].convergence)
+    for model in models:
+        model.convergence.warn_unless_converged("fit_boosting", remedy=model._remedy())
     return models, [None] * len(models)
 
 

@@ -303,20 +303,36 @@ class Ensemble:
     def held_out_loss(self) -> float:
         return sum(score.held_out_loss() for score in self.scores)
 
-    def trees(self, rounds: Sequence[int]) -> list[tuple[Trees, np.ndarray]]:
-        """Return, for each number of rounds, the trees of the first rounds, and where
-        those of each score begin. LightGBM's text is read once for all.
-        """
-        most = [min(max(rounds), score.size) for score in self.scores]
+    def trees(self, rounds: int) -> GrownTrees:
+        """Return the trees of the first rounds, read from the text of LightGBM."""
+        sizes = [min(rounds, score.size) for score in self.scores]
         texts = [
-            score.text(size) for score, size in zip(self.scores, most, strict=True)
+            score.text(size) for score, size in zip(self.scores, sizes, strict=True)
         ]
-        read = Trees.from_texts(texts)
-        place = np.concatenate([np.arange(size) for size in most])
-        return [
-            (read.subset(place < n), np.cumsum([0, *np.minimum(most, n)]))
-            for n in rounds
-        ]
+        return GrownTrees(Trees.from_texts(texts), sizes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrownTrees:
+    """Trees of all scores, one score after the other, in the order of their rounds.
+
+    Attributes
+    ----------
+    trees : Trees
+    sizes : list of int
+        Number of trees of each score, one per round until no split was left.
+    """
+
+    trees: Trees
+    sizes: list[int]
+
+    def first(self, rounds: int) -> tuple[Trees, np.ndarray]:
+        """Return the trees of the first rounds, and the position of the first tree of
+        each score among them, (s + 1,).
+        """
+        grown_in = np.concatenate([np.arange(size) for size in self.sizes])
+        start = np.cumsum([0, *np.minimum(self.sizes, rounds)])
+        return self.trees.subset(grown_in < rounds), start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
