@@ -500,16 +500,16 @@ def cross_conformal(
         preprocess=preprocess,
         options=options,
     )
-    rank = ranks_of(work.y, work.classes)
+    rank = work.data.rank
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))
-    splits = splits_of(cv, "cv", rows, work, folds)
+    splits = splits_of(cv, "cv", rows, work.data, folds)
     fold = np.full(rank.size, -1)
     for k, (_, test) in enumerate(splits):
         if (fold[test] >= 0).any():
             row = test[fold[test] >= 0][0]
             raise ValueError(f"cv must test no row twice, but row {row} is")
         fold[test] = k
-    weight = _counted(work.weight, groups, rank, by_class, fold >= 0)
+    weight = _counted(work.data.weight, groups, rank, by_class, fold >= 0)
     _check_enough(weight.sum(), coverage)
 
     model = work.refitted({}, n_threads)
@@ -518,7 +518,7 @@ def cross_conformal(
     scores = np.zeros(rank.size)
     for part, (_, test) in zip(parts, splits, strict=True):
         judge = partial(_nonconformities, part, kind=kind)
-        found = map_rows(judge, work.rows_of(test))
+        found = map_rows(judge, work.data.features(test))
         scores[test] = found[np.arange(test.size), rank[test]]
     return _calibrated(
         model, parts, kind, by_class, coverage, scores, rank, fold, weight

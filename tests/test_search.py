@@ -49,7 +49,7 @@ from ordinal.model_selection import (
     stratified_holdout,
     stratified_kfold,
 )
-from ordinal.model_selection.scheduler import Ended
+from ordinal.model_selection.workers import Ended
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 X, y = sample(90, r=4, seed=3)
@@ -794,7 +794,7 @@ def test_workers_end_the_fits_of_a_search_that_was_left(monkeypatch, tmp_path, k
 
 TRACED = """
 import sys
-from ordinal.model_selection.scheduler import Ended, Stopped
+from ordinal.model_selection.workers import Ended, Stopped
 
 ended = Ended(".", -1)  # as in a worker
 try:

@@ -16,8 +16,11 @@ The modules of this package:
     splits              splits of the rows, and of whole groups
     spaces              points that a search tries, uniform designs among them
     selection, nesting  `select` and `nested`
-    search, scheduler   a search as tasks, their order, and their way to workers
-    work                tasks, and the data that all of them share
+    search              a search, which yields tasks and receives their outcomes
+    scheduler           order of the tasks of several searches
+    workers, store      threads and processes that run tasks, and their stored results
+    work                tasks, which are fits of points and their scores
+    data                the rows that all tasks share, and those of one fit
     scoring             metrics
 """
 

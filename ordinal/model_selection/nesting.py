@@ -13,13 +13,13 @@ import numpy as np
 from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.preprocessed import Preprocess
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
-from .scheduler import Executor, run
+from .scheduler import run
 from .scoring import Scoring, scorers_of
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
@@ -202,12 +202,12 @@ def nested(
         options=options,
     )
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
-    rows = np.arange(len(work.y))
-    holdouts = splits_of(outer, "outer", rows, work, drawn)
+    rows = np.arange(len(work.data.y))
+    holdouts = splits_of(outer, "outer", rows, work.data, drawn)
     folds = partial(drawn_folds, rng=rng)
     jobs = []
     for train, test in holdouts:
-        splits = splits_of(cv, "cv", train, work, folds)
+        splits = splits_of(cv, "cv", train, work.data, folds)
         job = Search(work, search, train, splits, line, from_rows)
         jobs.append(Holdout(job, test, choose))
         line.total += 1

@@ -13,10 +13,11 @@ import numpy as np
 from .._input.checks import check_flag, shortened, shown
 from .._input.frame import Frame
 from .._watch.progress import Progress
+from .data import SearchData
 from .scoring import Scorer
 from .spaces import Point, Space, described, in_order_of_ties, point_key
 from .splits import Splits, SplitsLike, in_order, own_splits, spread_by_rank
-from .work import Outcome, Task, TrainingRows, Work
+from .work import Outcome, Task, Work
 
 _SHARE = 3  # of the rows of one stage of halving are those of the stage before
 _KEPT = 0.5  # of the points go on to three times as many rows
@@ -200,7 +201,7 @@ class Search:
 
     def steps(self) -> Generator[list[Task], object, Trials]:
         """Yield lists of tasks; `note` receives their outcomes before the next one."""
-        stages = self._space.stages(TrainingRows.from_work(self._work, self.rows).X)
+        stages = self._space.stages(self._work.training_rows(self.rows).X)
         if not isinstance(stages, Generator):
             raise TypeError(f"search.stages must be a generator, got {shown(stages)}")
         points = next(stages, [])
@@ -285,7 +286,7 @@ class Search:
         if size == rows.size:
             return rows
         if (fold, side) not in self._orders:
-            rank = np.unique(self._work.rank[rows], return_inverse=True)[1]
+            rank = np.unique(self._work.data.rank[rows], return_inverse=True)[1]
             # The seed is fixed because the folds have been drawn at random.
             order = spread_by_rank(rank, np.random.default_rng(0))
             self._orders[fold, side] = rows[order]
@@ -317,7 +318,7 @@ def splits_of(
     given: SplitsLike,
     name: str,
     rows: np.ndarray,
-    work: Work,
+    data: SearchData,
     drawn: Callable[[str, np.ndarray, int, np.ndarray | None], Splits],
 ) -> Splits:
     """Return the splits of some rows, as row numbers of the whole table.
@@ -326,12 +327,12 @@ def splits_of(
     features of the rows (categories by their places) or, of a sparse table, their
     numbers.
     """
-    group = None if work.group is None else work.group[rows]
+    group = None if data.group is None else data.group[rows]
     if isinstance(given, int | np.integer):
-        splits = drawn(name, work.rank[rows], given, group)
+        splits = drawn(name, data.rank[rows], given, group)
     else:
-        X = work.X.values if isinstance(work.X, Frame) else work.X
+        X = data.X.values if isinstance(data.X, Frame) else data.X
         seen = X[rows] if isinstance(X, np.ndarray) else rows[:, None]
-        splits = own_splits(given, name, seen, work.y[rows], group)
+        splits = own_splits(given, name, seen, data.y[rows], group)
     splits = [(rows[train], rows[test]) for train, test in splits]
-    return splits if work.chunked is None else in_order(splits, name)
+    return splits if data.chunked is None else in_order(splits, name)

@@ -19,7 +19,7 @@ import numpy as np
 from .._input.checks import resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import Immutable, read_only
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
 from .._model.model import Model, with_labels_like
 from .._model.preprocessed import Preprocess
@@ -27,7 +27,7 @@ from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
-from .scheduler import Executor, run
+from .scheduler import run
 from .scoring import Scoring, scorers_of
 from .search import (
     Search,
@@ -464,9 +464,9 @@ def select(
         preprocess=preprocess,
         options=options,
     )
-    rows = np.arange(len(work.y))
+    rows = np.arange(len(work.data.y))
     folds = partial(drawn_folds, rng=rng)
-    splits = splits_of(cv, "cv", rows, work, folds)
+    splits = splits_of(cv, "cv", rows, work.data, folds)
     job = Search(work, search, rows, splits, line, from_rows)
     (trials,), damaged = run([job], work, search, executor, n_threads, store, line)
     found = replace(selection_of(trials, splits), damaged=damaged)

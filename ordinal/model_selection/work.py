@@ -1,14 +1,11 @@
 """Work of a search: points that are fitted to some rows and scored on others.
 
-A `Task` carries row numbers and points; the `Work` that it refers to, with X, is the
-same for all tasks of a search. What a task returns depends on the two alone.
+A `Task` carries row numbers and points; the `Work` that it refers to, with the data, is
+the same for all tasks of a search. What a task returns depends on the two alone.
 
 Points that differ only in arguments that may vary along a path (C; for NPSVOR C, C2
 and epsilon) are one task: the method fits them together, over one kernel matrix. The
-inner products of the rows are kept for the tasks of other gammas on the same rows.
-
-Tables of a search, kept as a matrix where there are only numbers, or as a
-record of columns where there are words.
+inner products of the rows are cached for the tasks of other gammas on the same rows.
 """
 
 from __future__ import annotations
@@ -16,211 +13,25 @@ from __future__ import annotations
 import inspect
 import pickle
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
 
-from .._input.checks import check_flag, check_keywords, enumerated, shortened, shown
-from .._input.features import read_features, read_frame_of
-from .._input.frame import Frame
-from .._input.labels import ranks_of
-from .._input.problem import Problem
-from .._input.sparse import CSR, is_sparse
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
-from .._model.grouping import group_numbers
+from .._input.checks import check_keywords, shortened, shown
 from .._model.model import Model
-from .._model.preprocessed import (
-    Preprocess,
-    Preprocessor,
-    as_named,
-    fit_to_chunks,
-    preprocess_for,
-)
-from .._model.registry import Content, Method, method_of, path_of, unwrapped
-from .._numerics.rows import take
-from .._rows.first_pass import ChunkedProblem
-from .._rows.remote import RemoteRows, is_remote, remote_problem
-from .._rows.rows import Rows
-from .._rows.source import has_blocks
+from .._model.registry import Method, method_of, path_of, unwrapped
+from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence
-from ..kernels.functions import on_basis
-from ..kernels.tiles import Products
-from ..preprocessing import (
-    PreprocessedModel,
-    Standardizer,
-    TablePreprocessor,
-)
+from ..preprocessing import PreprocessedModel, Standardizer
+from .data import SearchData, TrainingRows
 from .scoring import Scorer
 from .spaces import Point
 
-_FILLED = "X is sparse, and standardising would fill it: standardize=False"
-_ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
-
-
-def chosen_preprocess(
-    fit: Callable[..., Any], standardize: bool | None, preprocess: Any
-) -> Preprocess | None:
-    """Return the preprocessor of a search, fitted to the training rows of each fold.
-
-    The default is a Standardizer, unless the method does not depend on scale.
-    """
-    if standardize is not None:
-        standardize = check_flag("standardize", standardize)
-    if preprocess is not None:
-        how = preprocess_for(fit, preprocess)
-        if standardize is not None:
-            raise ValueError(
-                "standardize must be left out where preprocess is a "
-                "TablePreprocessor, which has a standardize of its own"
-            )
-        return how
-    method = method_of(unwrapped(fit)[0])
-    if standardize is None:
-        standardize = method is None or not method.scale_free
-    return Standardizer if standardize else None
-
-
-def read_table(
-    X: Any,
-    fit: Callable[..., Any],
-    given: Mapping[str, Any],
-    preprocess: Preprocess | None,
-    by_default: bool,
-) -> tuple[np.ndarray | CSR | Frame, tuple[str, ...] | None, Preprocess | None]:
-    """Return the table of a search, its names, and the preprocessor.
-
-    Missing values are NaN. If `preprocess` is a default that does not accept what the
-    table holds, a TablePreprocessor takes its place, as in `compare`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the table cannot be read, or holds what the fit, or a preprocessor that was
-        asked for, does not accept; the message names the columns.
-    """
-    if is_sparse(X):
-        if preprocess is not None:
-            raise TypeError(_FILLED)
-        return read_features(X), None, None
-    columns = given.get("categorical", ())
-    if isinstance(preprocess, TablePreprocessor):
-        columns = (*preprocess.categorical, *preprocess.order)
-    table = read_frame_of(X, columns)
-    method = method_of(unwrapped(fit)[0])
-    accepts, taker = _ANYTHING, ""
-    if preprocess is Standardizer:
-        accepts, taker = frozenset(), "standardising"
-    elif preprocess is None and method is not None:
-        accepts, taker = method.accepts_with(given), f"fit_{method.name}"
-    refused = _refused_content(table, accepts)
-    if refused and by_default:
-        preprocess, accepts = preprocess_for(fit, TablePreprocessor()), _ANYTHING
-    elif refused:
-        raise ValueError(
-            f"X holds {refused}, and {taker} takes finite numbers alone: "
-            "pass preprocess=ordinal.preprocessing.TablePreprocessor()"
-        )
-    # a function of the caller's is given a plain array wherever that will do
-    has_use = "categories" in accepts and (preprocess is not None or method is not None)
-    values = table if has_use or not table.is_of_numbers else table.values
-    return values, table.names, preprocess
-
-
-def _refused_content(table: Frame, accepts: Set[Content]) -> str:
-    """Return the columns with categories or missing values that are not accepted, such
-    as "categories in 'a' and missing values in 'b'"; an empty string if there are none.
-    """
-    names = table.shown_names
-    content: dict[Content, list[bool]] = {
-        "categories": [labels is not None for labels in table.labels],
-        "missing": np.isnan(table.values).any(axis=0).tolist(),
-    }
-    return " and ".join(
-        f"{what.replace('missing', 'missing values')} in {enumerated(where)}"
-        for what, held in content.items()
-        if (where := list(compress(names, held))) and what not in accepts
-    )
-
-
-def read_rows(
-    X: Any,
-    y: Any,
-    fit: Callable[..., Any],
-    given: Mapping[str, Any],
-    preprocess: Preprocess | None,
-    by_default: bool,
-    classes: Any,
-    sample_weight: Any,
-) -> tuple[
-    Problem,
-    np.ndarray | CSR | Frame | Rows,
-    tuple[str, ...] | None,
-    Preprocess | None,
-]:
-    """Return labels and weights of a search, then what `read_table` returns.
-
-    A source of blocks is read once here, and again by every fit; so is a memmap that
-    the fits read so. The rows of dask stay where they are.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `read_table`. Blocks are for fits of this package, and numbers alone.
-    """
-    labels: dict[str, Any] = {"classes": classes, "sample_weight": sample_weight}
-    kernel = given.get("kernel", "rbf")
-    method = method_of(unwrapped(fit)[0])
-    without = method is not None and method.reads_chunks
-    mapped = isinstance(X, np.memmap) and (
-        without or on_basis(given.get("basis"), kernel)
-    )
-    remote = is_remote(X)
-    if not (mapped or remote or has_blocks(X)):
-        read = read_table(X, fit, given, preprocess, by_default)
-        values = read[0].values if isinstance(read[0], Frame) else read[0]
-        return Problem.from_arrays(values, y, missing=True, **labels), *read
-    if method is None:
-        raise TypeError(
-            "X comes in chunks, which only the methods of this package read: pass "
-            f"the name of one, or X in memory; got fit={shown(fit)}"
-        )
-    if preprocess not in (None, Standardizer):
-        raise ValueError(
-            "preprocess must be None where X is read in chunks: standardize scales "
-            "its features"
-        )
-    read_chunks = remote_problem if remote else ChunkedProblem.from_source
-    problem = read_chunks(X, y, **labels)
-    if preprocess is Standardizer and problem.moments is None:
-        raise TypeError(_FILLED)
-    return problem, problem.X, problem.feature_names, preprocess
-
-
-def has_no_weights(problem: ChunkedProblem) -> bool:
-    """Return whether chunked rows came without weights, which are then one number."""
-    return problem.sample_weight.strides == (0,)
-
-
-def chunked_part(
-    problem: ChunkedProblem, train: np.ndarray, standardize: bool
-) -> tuple[ChunkedProblem, Standardizer | None]:
-    """Return some rows as a fit reads them, standardised by their own moments if asked
-    for.
-    """
-    part = problem if train.size == problem.n_samples else problem.subset(train)
-    part = part.with_moments()
-    if not standardize or part.moments is None:
-        return part, None
-    standardizer, made = fit_to_chunks(Standardizer, part)
-    return made, standardizer
-
-
-_PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
-_REASON = 400  # characters that are kept of why a fit failed
-_OF_ONE_FIT = ("start", "max_time", "callback")  # not to be shared along a path
+_REASON = 400  # characters of the reason why a fit failed that are recorded
+# Options that mean something else for a path of fits than for a single one
+_OF_ONE_FIT = ("start", "max_time", "callback")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,19 +78,8 @@ class Work:
     fit : callable
     options : dict
         The arguments of every fit beside the points.
-    X : (n, d) array, CSR, Frame or Rows
-        A Frame only if there are columns of categories.
-    y : (n,) array of labels
-    classes : (r,) array
-    weight : (n,) array or None
-    group : (n,) int array or None
-        Number of each row's group; rows of a group are in the same fold.
-    preprocess : TablePreprocessor, the class Standardizer, or None
-        What is fitted to the training rows first.
+    data : SearchData
     scorers : tuple of Scorer
-    feature_names : tuple of (d,) str, or None
-    chunked : ChunkedProblem or None
-        What X, y and weight are of, where rows are read in chunks.
     stop : Stop or None
         Set when the fits in this process are to end.
 
@@ -299,73 +99,38 @@ class Work:
 
     fit: Callable[..., Any]
     options: dict[str, Any]
-    X: np.ndarray | CSR | Frame | Rows
-    y: np.ndarray
-    classes: np.ndarray
-    weight: np.ndarray | None
-    group: np.ndarray | None
-    preprocess: Preprocess | None
+    data: SearchData
     scorers: tuple[Scorer, ...]
-    feature_names: tuple[str, ...] | None = None
-    chunked: ChunkedProblem | None = None
     stop: Stop | None = None
-    _kept: dict[bytes, TrainingRows] = field(default_factory=dict)
-
-    @property
-    def rank(self) -> np.ndarray:
-        """Return the ranks of the rows, which no spelling of the labels changes."""
-        return ranks_of(self.y, self.classes)
+    _cached: dict[bytes, TrainingRows] = field(default_factory=dict)
 
     @classmethod
     def from_arguments(
         cls,
         fit: Callable[..., Any],
-        X: MatrixLike | Blocks,
-        y: Labels | None,
+        X: Any,
+        y: Any,
         *,
-        classes: Sequence[Any] | None,
-        sample_weight: ArrayLike | None,
-        groups: ArrayLike | None,
         scorers: tuple[Scorer, ...],
-        standardize: bool | None,
-        preprocess: Preprocess | None,
         options: dict[str, Any],
+        **about_rows: Any,
     ) -> Work:
-        """Make the work of `select` or `nested` from their arguments.
+        """Make the work of `select`, `nested` or `cross_conformal` from its arguments.
 
-        Raises ValueError or TypeError for unusable data or arguments.
+        `about_rows` are the other arguments of `SearchData.from_arguments`. Raises
+        ValueError or TypeError for unusable data or arguments.
         """
         if not callable(fit):
             raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
-        how = chosen_preprocess(fit, standardize, preprocess)
         given = {**unwrapped(fit)[1], **options}
-        # Read once for all folds and points: fits then get parts of checked arrays.
-        by_default = standardize is None and preprocess is None
-        problem, table, names, how = read_rows(
-            X, y, fit, given, how, by_default, classes, sample_weight
-        )
-        chunked = problem if isinstance(problem, ChunkedProblem) else None
-        weighted = sample_weight is not None
-        if chunked is not None:
-            weighted = not has_no_weights(chunked)
-        work = cls(
-            fit=fit,
-            options=options,
-            X=table,
-            y=problem.classes[problem.rank],
-            classes=problem.classes,
-            weight=problem.sample_weight if weighted else None,
-            group=group_numbers(groups, len(problem.rank)),
-            preprocess=how,
-            scorers=scorers,
-            feature_names=names,
-            chunked=chunked,
-        )
-        work._check(weighted)
+        data = SearchData.from_arguments(fit, given, X, y, **about_rows)
+        work = cls(fit, options, data, scorers)
+        work._check()
         return work
 
-    def _check(self, weighted: bool) -> None:
+    def _check(self) -> None:
         """Raise TypeError or ValueError for arguments that no fit could have."""
+        weighted = self.data.weight is not None
         self.check_arguments([*self.options, *["sample_weight"] * weighted])
         self._check_by_row()
         # Its state would depend on the order in which tasks run.
@@ -421,21 +186,21 @@ class Work:
         return module.partition(".")[0] == __name__.partition(".")[0]
 
     def sample_options(self, n: int) -> dict[str, Any]:
-        """Return the options that fits to a sample of n rows have in place of `given`.
+        """Return the options that replace those in `given` for a sample of n rows.
 
-        A sample of few rows needs no basis: the whole kernel matrix then costs less,
-        and tells points apart as well.
+        A small sample needs no basis: the whole kernel matrix then costs less, and
+        shows as well which point is better.
         """
         method, basis = self.method, self.given.get("basis")
-        if method is None or self.chunked is not None:
+        if method is None or self.data.chunked is not None:
             return {}
         if not isinstance(basis, int) or n > method.rows_per_basis_row * basis:
             return {}
         return {"basis": None}
 
     def check_point(self, point: Point) -> None:
-        """Raise TypeError for a point with an argument that the function does not have,
-        which says what can be searched instead.
+        """Raise TypeError for a point with an argument that the function does not have;
+        the message says what can be searched instead.
         """
         try:
             self.check_arguments(point)
@@ -464,31 +229,24 @@ class Work:
     def pickled(self) -> bytes:
         """Pickle the work for another process; TypeError if that is impossible."""
         # Locks cannot be pickled, and cached rows would double what travels.
-        work = replace(self, stop=None, _kept={})
-        if self.chunked is not None:
-            if isinstance(self.chunked.X, RemoteRows):
+        work, chunked = replace(self, stop=None, _cached={}), self.data.chunked
+        if chunked is not None:
+            if isinstance(chunked.X, RemoteRows):
                 raise TypeError(
                     "executor must be None where X is a collection of dask, whose "
                     "workers hold the rows"
                 )
-            _pickled(self.chunked.X, "X must be a source that")
+            _pickled(chunked.X, "X must be a source that")
         return _pickled(work, "fit, scoring and options must be such as")
-
-    def rows_of(self, numbers: np.ndarray) -> Any:
-        """Return features of some rows: a matrix, a Frame, or Rows."""
-        if isinstance(self.X, Rows):
-            return self.X.subset(numbers)
-        return take(self.X, numbers)
 
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
         """Fit and score; what a fit raises becomes its outcome."""
         start = time.perf_counter()
         try:
             rows = self._rows(task.train)
-            X_test = rows.transformed(self.rows_of(task.test))
+            X_test = rows.transformed(self.data.features(task.test))
         except Exception as error:
-            # A failure of one fold is a score of that fold, and not the end of a
-            # search.
+            # The failure of one fold is recorded as its score, and ends no search.
             outcomes = [self._failed(error)] * len(task.points)
         else:
             fitted = self._fitted(rows, X_test, task.points, n_threads)
@@ -499,12 +257,11 @@ class Work:
     def refitted(
         self, point: Point, n_threads: int | None, train: np.ndarray | None = None
     ) -> Any:
-        """Return the model of some rows, by default of all, behind its preprocessor."""
-        # The same rows as in the search, behind a preprocessor fitted to all of them.
-        rows = self._rows(np.arange(len(self.y)) if train is None else train)
+        """Return the model of the rows `train`, by default of all, for raw features."""
+        rows = self._rows(np.arange(len(self.data.y)) if train is None else train)
         options = self._options(rows, n_threads, [point]) | point
         model = self.fit(rows.named, rows.y, **options)
-        named: dict[str, Any] = {"feature_names": self.feature_names}
+        named: dict[str, Any] = {"feature_names": self.data.feature_names}
         if isinstance(rows.preprocessor, Standardizer):
             return PreprocessedModel(replace(rows.preprocessor, **named), model)
         if rows.preprocessor is not None:
@@ -520,8 +277,8 @@ class Work:
         points: Sequence[Point],
         n_threads: int | None,
     ) -> list[tuple[Any, Any]]:
-        """Return the model, or what was raised, for every point, and its decision
-        function of the test rows where that came with the model.
+        """Fit points; return for each the model or the exception, and the decision
+        function at the test rows if it came with the model, else None.
         """
         options = self._options(rows, n_threads, points) | self._without_links()
         if self.varying:
@@ -534,13 +291,11 @@ class Work:
                         self._fitted(rows, X_test, [point], n_threads)[0]
                         for point in points
                     ]
-        models: list[Any] = []
-        for point in points:
-            try:
-                models.append(self.fit(rows.named, rows.y, **options | point))
-            except Exception as error:
-                models.append(error)
-        return [(model, None) for model in models]
+        (point,) = points  # because only those of a path are one task
+        try:
+            return [(self.fit(rows.named, rows.y, **options | point), None)]
+        except Exception as error:
+            return [(error, None)]
 
     def _path(
         self,
@@ -549,7 +304,7 @@ class Work:
         points: Sequence[Point],
         options: Mapping[str, Any],
     ) -> list[tuple[Any, Any]]:
-        """Return the outcomes of the points of a path."""
+        """Fit the points of a path together, and return what `_fitted` returns."""
         function, fixed = unwrapped(self.fit)
         path = path_of(function)
         assert path is not None
@@ -565,13 +320,16 @@ class Work:
     def _outcome(
         self, model: Any, values: Any, X_test: Any, test: np.ndarray
     ) -> Outcome:
-        """Return the scores of a model, or of what was raised in its place."""
-        weight = None if self.weight is None else self.weight[test]
+        """Return the scores of a model on the rows `test`, or the exception as the
+        reason of a failure.
+        """
+        data = self.data
+        weight = None if data.weight is None else data.weight[test]
         try:
             if isinstance(model, Exception):
                 raise model
             scores = tuple(
-                scorer(model, X_test, values, self.y[test], self.classes, weight)
+                scorer(model, X_test, values, data.y[test], data.classes, weight)
                 for scorer in self.scorers
             )
         except Exception as error:
@@ -588,7 +346,7 @@ class Work:
         known = self.parameters
         options = dict(self.options)
         if "classes" in known:
-            options["classes"] = self.classes
+            options["classes"] = self.data.classes
         if rows.weight is not None:
             options["sample_weight"] = rows.weight
         # One path may hold points with folds of their own and points without.
@@ -608,24 +366,27 @@ class Work:
         return method is not None and method.groups_folds({**self.given, **point})
 
     def _without_links(self) -> dict[str, bool]:
-        """Return the option that leaves out the calibration of probabilities, five more
-        fits a point, where no scorer looks at them; the refit has it.
+        """Return the option that leaves out the calibration of probabilities if no
+        scorer needs them. It takes five more fits per point; the refit has it.
         """
         asked = self.given.get("probability", False)
-        looked_at = any(scorer.needs_proba for scorer in self.scorers)
-        leave_out = asked and not looked_at and self.ours
-        return {"probability": False} if leave_out else {}
+        needed = any(scorer.needs_proba for scorer in self.scorers)
+        return {"probability": False} if asked and not needed and self.ours else {}
+
+    def training_rows(self, train: np.ndarray) -> TrainingRows:
+        """Return rows as the fits take them."""
+        return TrainingRows.from_data(self.data, train, self.fit, bool(self.varying))
 
     def _rows(self, train: np.ndarray) -> TrainingRows:
-        """Return the training rows, preprocessed; the last two sets are kept."""
+        """Return training rows; the last two sets are cached."""
         key = train.tobytes()
-        rows = self._kept.get(key)
+        rows = self._cached.get(key)
         if rows is None:
-            rows = TrainingRows.from_work(self, train)
+            rows = self.training_rows(train)
             # Two sets, because tasks of two folds run side by side when one ends.
-            for old in list(self._kept)[:-1]:
-                self._kept.pop(old, None)
-            self._kept[key] = rows
+            for old in list(self._cached)[:-1]:
+                self._cached.pop(old, None)
+            self._cached[key] = rows
         return rows
 
     def _failed(self, error: Exception) -> Outcome:
@@ -634,61 +395,6 @@ class Work:
         if len(reason) > _REASON:
             reason = reason[: _REASON - 3] + "..."
         return Outcome(nan, "failed", reason, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingRows:
-    """Training rows, after what came before the fit.
-
-    Attributes
-    ----------
-    X : (n, m) array, CSR, Frame or Rows
-    named : the same as the fit is given it, with names if there are any
-    y : (n,) array of labels, or None where `named` has them, and weights, too
-    weight, group : (n,) array or None
-    preprocessor : Standardizer, TableCoding or None
-    products : Products of X, or None
-    """
-
-    X: np.ndarray | CSR | Frame | Rows
-    named: Any
-    y: np.ndarray | None
-    weight: np.ndarray | None
-    group: np.ndarray | None
-    preprocessor: Preprocessor | None
-    products: Products | None
-
-    @classmethod
-    def from_work(cls, work: Work, train: np.ndarray) -> TrainingRows:
-        if work.chunked is not None:
-            made, standardizer = chunked_part(
-                work.chunked, train, work.preprocess is Standardizer
-            )
-            return cls(made.X, made, None, None, None, standardizer, None)
-        X, names = work.rows_of(train), work.feature_names
-        weight = None if work.weight is None else work.weight[train]
-        preprocessor = None
-        if work.preprocess is not None:
-            preprocessor = work.preprocess.fit(X, weight)
-            X = preprocessor.transform(X)
-            names = preprocessor.feature_names_out or names
-        named = as_named(work.fit, X, names) if isinstance(X, np.ndarray) else X
-        keep = work.varying and 4e-6 * train.size**2 <= _PRODUCTS_MB
-        of_numbers = not (isinstance(X, Frame) or _has_gaps(X))
-        products = Products(X) if keep and of_numbers else None
-        group = None if work.group is None else work.group[train]
-        return cls(X, named, work.y[train], weight, group, preprocessor, products)
-
-    def transformed(self, X: Any) -> Any:
-        if self.preprocessor is None:
-            return X
-        if isinstance(X, Rows):
-            return X.transformed(self.preprocessor.transform)
-        return self.preprocessor.transform(X)
-
-
-def _has_gaps(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and bool(np.isnan(X).any())
 
 
 def _pickled(value: Any, must_be: str) -> bytes:
