@@ -1,8 +1,8 @@
-"""Sets of neighbouring ranks that hold the true one as often as is asked for.
+"""Sets of neighbouring ranks that contain the true one with a given probability.
 
-Of a row x and a rank y, a nonconformity s(x, y) >= 0 says how far the model is from
-predicting y. With those of m rows that the model was not fitted to, s_i = s(x_i, y_i)
-of weight w_i, the p-value of a rank and the set of a new row are
+The nonconformity s(x, y) >= 0 of a row x and a rank y says how far the model is from
+predicting y. Let s_i = s(x_i, y_i) be those of m calibration rows, to which the model
+was not fitted, with weights w_i. The p-value of a rank and the set of a new row are
 
     p(x, y) = (1 + sum_i w_i [s_i >= s(x, y)]) / (1 + sum_i w_i),                    (P)
     C(x) = {y : p(x, y) > 1 - coverage}.                                             (C)
@@ -11,9 +11,9 @@ If these rows and the new one are exchangeable, as independent draws are, then
 
     coverage <= P(y in C(x)) <= coverage + 1 / (m + 1),                              (G)
 
-the right side where no nonconformities are equal [1, 2]. Nothing is assumed of the
-model: a bad one has large sets. (G) is a mean over rows, easy and hard ones; with
-`by_class` the sum is over the rows of rank y, and (G) holds for each rank apart.
+where the upper bound needs nonconformities that are all different [1, 2]. Nothing is
+assumed about the model: a bad one has large sets. (G) is a mean over easy and hard
+rows; with `by_class` the sums are over the rows of rank y, and (G) holds for each rank.
 
 Both nonconformities grow with the distance from one rank, so that C(x) has no gaps:
 
@@ -23,18 +23,18 @@ Both nonconformities grow with the distance from one rank, so that C(x) has no g
                 the nearest one; for ELMOR and the models of `ordinal.svm` with several
                 hyperplanes how much smaller the number of the rank is than the largest.
 
-(R) is the ranked probability score [3]. It is least at the median, as from y to y + 1
-it changes by 2 P(rank <= y | x) - 1. The rank that the model predicts is always added,
-which fills what would be empty sets.
+(R) is the ranked probability score [3]. It is least at the median, because it changes
+by 2 P(rank <= y | x) - 1 from y to y + 1. The predicted rank is always added, so that
+no set is empty.
 
-`cross_conformal` needs no rows to spare. Models are fitted to all folds but one, s_i is
-by the model that has not seen row i, and s(x, y) in [s_i >= s(x, y)] is by that same
-model. The sets of one model have no gaps, those of several may have some, which are
-filled. P(y in C(x)) is then at least 2 coverage - 1 - sqrt(2 / m) [4, theorem 4; 5],
-and in practice near `coverage`.
+`cross_conformal` needs no separate calibration rows. One model per fold is fitted to
+the other folds; s_i, and s(x, y) in [s_i >= s(x, y)], are those of the model that has
+not seen row i. The sets of one model have no gaps; those of several may have some,
+which are filled. P(y in C(x)) is then at least 2 coverage - 1 - sqrt(2 / m) [4, theorem
+4; 5], and in practice near `coverage`.
 
-With groups, a weight is divided by the weight of its group: the sums of (P) count
-groups, and (G) is for a row of a new group, any of its rows being as likely [6].
+With groups, a weight is divided by the total weight of its group: the sums in (P) count
+groups, and (G) holds for a row that is drawn at random from a new group [6].
 
 [1] V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005.
 [2] J. Lei, M. G'Sell, A. Rinaldo, R. J. Tibshirani, L. Wasserman, "Distribution-free
@@ -102,7 +102,7 @@ def __dir__() -> list[str]:
 
 
 _Nonconformity: TypeAlias = Literal["rps", "distance"]
-_ROUNDING = 1e-9  # share by which sums of weights may miss what they stand for
+_ROUNDING = 1e-9  # relative rounding error of sums of weights
 _IS_SHARE = Rule("be between 0 and 1", lambda a: (a > 0) & (a < 1))
 
 
@@ -536,7 +536,7 @@ def _calibrated(
     fold: np.ndarray,
     weight: np.ndarray,
 ) -> ConformalModel:
-    """Return the model with those rows that have weight."""
+    """Return the model; rows without weight are left out."""
     used = weight > 0
     return ConformalModel(
         model=model,
@@ -555,7 +555,7 @@ def _calibrated(
 
 
 def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
-    """Choose the nonconformity: the one that is wanted, if the model has it."""
+    """Return the nonconformity that is wanted, or the default of the model."""
     check_choice("nonconformity", wanted, (None, "rps", "distance"))
     if wanted is None:
         wanted = "rps" if _has_probabilities(model) else "distance"
@@ -569,7 +569,7 @@ def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
 
 
 def _check_nonconformity(wanted: str, model: Any) -> None:
-    """Raise TypeError unless the model has it."""
+    """Raise TypeError unless the model has this nonconformity."""
     inner = innermost(model)
     if wanted == "rps" and not _has_probabilities(model):
         raise TypeError(
@@ -595,13 +595,14 @@ def _has_scores(model: Any) -> bool:
 def _has_probabilities(model: Any) -> bool:
     if _has_scores(model):
         return innermost(model).link is not None
-    # a preprocessed model has the method whatever it holds
+    # A preprocessed model has the method even if its model has none.
     return hasattr(innermost(model), "predict_proba")
 
 
 def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
-    """Return s(x, y) of every row and rank, (n, r), which never falls to either side of
-    its least value.
+    """Return s(x, y) for every row and rank, (n, r).
+
+    It does not decrease with the distance from the rank of its least value.
     """
     if kind == "rps":
         return _rps(_probabilities(model, X))
@@ -609,7 +610,7 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
     values = np.asarray(model.decision_function(X))
     if isinstance(inner, Scored):
         return _beyond_thresholds(values, inner.thresholds)
-    if hasattr(inner, "rank_values"):  # the largest wins, not the nearest to 0
+    if hasattr(inner, "rank_values"):  # the largest is predicted
         values = inner.rank_values(values)
         return _beyond_nearest(values.max(axis=1, keepdims=True) - values)
     return _beyond_nearest(np.abs(values))
@@ -617,7 +618,7 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
 
 def _probabilities(model: Any, X: Any) -> np.ndarray:
     inner = innermost(model)
-    # XOFM without a link has the shares of its paper
+    # Without a link, XOFM has the shares of its paper in place of probabilities.
     shares = isinstance(inner, XofmModel) and inner.link is None
     P = model.predict_proba(X, **({"proba": "share"} if shares else {}))
     P = as_real_array(P, "predict_proba of the model")
@@ -635,7 +636,7 @@ def _rps(P: np.ndarray) -> np.ndarray:
     """Return (R): (n, r) from (n, r) probabilities."""
     F = np.cumsum(P, axis=1)[:, :-1]
     edge = np.zeros((len(P), 1))
-    # of [y <= k]: the thresholds below y have F^2, the others (1 - F)^2
+    # Thresholds below y contribute F^2, the others (1 - F)^2.
     below = np.concatenate([edge, np.cumsum(F**2, axis=1)], axis=1)
     above = np.cumsum(((1 - F) ** 2)[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(below + np.concatenate([above, edge], axis=1))
@@ -668,8 +669,9 @@ def _beyond_nearest(distance: np.ndarray) -> np.ndarray:
 def _judged(
     model: Any, kind: _Nonconformity, X: Any, y: Any, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return nonconformities of the true ranks, these, and weights if there are any, of
-    rows in memory, in chunks, or at workers of dask.
+    """Return nonconformities of the true ranks, the ranks, and weights or None.
+
+    The rows are in memory, in chunks, or at workers of dask.
     """
     judge, classes = partial(_judged_block, model, kind), classes_of(model)
     if is_remote(X):
@@ -711,8 +713,9 @@ def _judged_block(
 
 
 def _named_as(X: Any, names: Sequence[str] | None) -> Any:
-    """Return the columns of these names, of a data frame of dask, whose blocks have
-    none.
+    """Return the columns of these names of a dask data frame.
+
+    Its blocks lose the names, so that the order of columns must be right.
     """
     if names is None or not hasattr(X, "columns"):
         return X
@@ -734,7 +737,7 @@ def _counted(
     by_class: bool,
     tested: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the weight of every row in (P), 0 for those that are not `tested`."""
+    """Return the weight of every row in (P); it is 0 unless the row is `tested`."""
     weight = sample_weights(sample_weight, rank.size)
     check_spread("sample_weight", weight)
     if tested is not None:
@@ -763,7 +766,7 @@ def _check_enough(total: float, coverage: float) -> None:
 def _weight_from(
     scores: np.ndarray, weights: np.ndarray, least: np.ndarray
 ) -> np.ndarray:
-    """Return the weight of the scores above each of (n,) bounds, (n,)."""
+    """Return the total weight of the scores that reach each of (n,) bounds, (n,)."""
     order = np.argsort(scores)
     from_here = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
     return np.asarray(from_here[np.searchsorted(scores[order], least, side="left")])

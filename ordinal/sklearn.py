@@ -251,7 +251,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = sample_weights(sample_weight, labels.size)
         group = group_numbers(fold_groups, labels.size, least=1)
         if "categories" in self._accepts() and (is_frame(X) or X.dtype.kind == "O"):
-            # which says of words that they are categories, however few rows are merged
+            # Strings are categories, however few rows are left after merging.
             X = read_frame(X, kept=check_categorical(getattr(self, "categorical", ())))
         if self._by_content():
             held = self._content(X)
@@ -337,7 +337,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = "categories" in accepts
         tags.input_tags.string = self._has_categories()
         tags.input_tags.pairwise = self._is_precomputed()
-        # clusters of ranks in any place, as its checks have, are for a kernel
+        # The checks have clusters of ranks in any order, which need a kernel.
         tags.classifier_tags.poor_score = not hasattr(self, "kernel")
         return tags
 
@@ -364,7 +364,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return numbers.ndim != 1 or numbers.dtype.kind not in "iu"
 
     def _training_rows(self, X: Any) -> Any:
-        """X, whose columns are then known, by name if they have names."""
+        """Return validated rows, and note the number and names of the columns."""
         if not is_frame(X):
             return self._array(X, reset=True)
         names = feature_names(X) or ()
@@ -377,8 +377,8 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_frame(X) and self.model_.feature_names is not None:
             return X  # whose columns the model finds
         rows = self._array(X, reset=False)
-        # scikit-learn has warned of missing names. The model does not warn again of an
-        # array that is another object than the X of the caller (`warn_of_unnamed`).
+        # scikit-learn has warned about missing names. The model would warn again if it
+        # were given the same object as the caller's X (`warn_of_unnamed`).
         return rows if self.model_.feature_names is None else rows[:]
 
     def _array(self, X: Any, reset: bool) -> Any:
@@ -394,7 +394,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _content(self, X: Any) -> np.ndarray | CSR:
-        """Return the training rows as numbers, a category by its place."""
+        """Return the training rows as numbers; categories are numbered."""
         known, accepts = None, self._accepts()
         if "categories" in accepts and not is_sparse(X):
             known = column_categories(X, getattr(self, "categorical", ()))
@@ -402,7 +402,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class _GroupedEstimator(_Estimator):
-    """Base of estimators of rows in groups, which metadata routing brings."""
+    """Base of estimators whose `groups` are random effects."""
 
     def fit(
         self, X: Any, y: Labels, sample_weight: Any = None, groups: Any = None
@@ -455,7 +455,7 @@ class _GroupedEstimator(_Estimator):
 
 
 class _FoldedEstimator(_Estimator):
-    """Base of estimators whose fit has folds of its own, by groups of rows."""
+    """Base of estimators whose fit deals rows out to folds, by `groups` if given."""
 
     def fit(
         self, X: Any, y: Labels, sample_weight: Any = None, groups: Any = None

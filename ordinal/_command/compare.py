@@ -23,7 +23,7 @@ _SUFFIXES = (".pdf", ".png", ".svg")
 
 
 def check_figure(path: str) -> None:
-    """Raise ValueError unless a picture can be made of this name."""
+    """Raise ValueError unless the suffix of the file is that of a picture."""
     if Path(path).suffix.lower() not in _SUFFIXES:
         raise ValueError(
             f"--plot {shown(path)}: the name must end with {', '.join(_SUFFIXES)}"
@@ -32,7 +32,7 @@ def check_figure(path: str) -> None:
 
 
 def save_figure(path: str, errors: dict[str, np.ndarray], methods: list[str]) -> None:
-    """Draw the (n_splits, k) mean absolute errors of methods, a panel a set."""
+    """Draw mean absolute errors, (n_splits, k), with one panel per data set."""
     axes = _plot().errors_by_method(errors, methods)
     content = io.BytesIO()
     suffix = Path(path).suffix.lower().removeprefix(".")
@@ -58,7 +58,7 @@ _SCORING: Sequence[Scoring] = ("mae", "accuracy", "rps")
 
 
 def compare(args: argparse.Namespace) -> None:
-    """Report the errors of every method, and what did not converge."""
+    """Print the errors of every method, and the fits that did not converge."""
     if args.out is None:
         _compare(args)
         return

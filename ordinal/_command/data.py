@@ -104,8 +104,9 @@ class Streamed(NamedTuple):
 
 
 def read_streamed(args: argparse.Namespace) -> Streamed:
-    """Return the table `args.data` as a source of blocks, with what its first rows
-    tell.
+    """Return the table `args.data` as a source of chunks.
+
+    The first rows tell the default target, and whether labels are strings.
     """
     for option in ("bins", "binning", "categorical", "order"):
         if getattr(args, option):
@@ -132,8 +133,9 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
 
 
 def _check_columns(table: Table, names: Sequence[str]) -> None:
-    """Raise ValueError that lists all the columns that a table lacks, so that a
-    misspelt target is not taken for a feature.
+    """Raise ValueError that lists all columns that a table lacks.
+
+    Otherwise a misspelt target would leave the target among the features.
     """
     absent = list(dict.fromkeys(name for name in names if name not in table.names))
     if len(absent) > 1:
@@ -146,7 +148,7 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
 
 
 def is_large(path: str) -> bool:
-    """Return whether a file is read in chunks where that is possible."""
+    """Return whether a file is large enough to be read in chunks."""
     return path != STDIN and Path(path).exists() and Path(path).stat().st_size > _LARGE
 
 
@@ -164,10 +166,10 @@ def _listed(listed: str, text: bool, target: str) -> np.ndarray:
 
 
 def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> set[str]:
-    """Return the columns of categories: those that were `chosen`, and those of words.
+    """Return the categorical columns: those that were `chosen`, and those of strings.
 
-    Raises ValueError for a column of numbers with a slip among them, and for one that
-    tells the rows apart, such as names or dates.
+    Raises ValueError for a numeric column with a few strings, and for one that
+    identifies rows, such as names or dates.
     """
     words = set(chosen)
     for name in features:
@@ -219,7 +221,7 @@ def read_task(args: argparse.Namespace) -> tuple[Data, Splits]:
 
 
 def _check_split_options(args: argparse.Namespace) -> None:
-    """Raise ValueError for options that say two things of the splits."""
+    """Raise ValueError for options that contradict each other about the splits."""
     if args.splits is not None and args.folds is not None:
         raise ValueError("--folds and --splits exclude each other: pass one of them")
     if args.splits is None:
@@ -268,7 +270,7 @@ def _check_labels(labels: np.ndarray, n: int, args: argparse.Namespace) -> None:
 def _ranked_labels(
     table: Table, target: str, listed: str | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the target's labels as they are, and all of them in rank order."""
+    """Return the labels of the target, and the distinct ones in rank order."""
     y = table.labels(target)
     text = y.dtype.kind == "U"
     if listed is not None:
@@ -301,9 +303,7 @@ def _ranked_labels(
 
 
 def _stored_splits(path: str, bins: int | None) -> tuple[Splits, np.ndarray | None]:
-    """Read splits of an .npz, and the labels that it holds for this number of bins, if
-    any.
-    """
+    """Read splits from an .npz file, and its labels for this number of bins or None."""
     with open(path, "rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(

@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_layout(command: argparse.ArgumentParser) -> None:
-    """Add the options on how a table of text is written."""
+    """Add the options on the format of a text table."""
     from .._files.table import SEPARATORS
 
     command.add_argument(
@@ -108,7 +108,7 @@ def _add_layout(command: argparse.ArgumentParser) -> None:
 
 
 def _add_table(command: argparse.ArgumentParser) -> None:
-    """Add the options on a table and its target, which several commands share."""
+    """Add the options on a table and its target, which are common to commands."""
     from .data import BINNINGS
 
     command.add_argument("--target", metavar="NAME", help="its column (default: last)")
@@ -331,7 +331,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _cut(word: str) -> str:
-    """Shorten a word of the command line, which may be long; paths stay whole."""
+    """Shorten a long word of the command line, but not a path."""
     return word if len(word) <= _WIDTH else f"{word[: _WIDTH // 2]}...{word[-20:]}"
 
 

@@ -47,7 +47,7 @@ _NOT_SETTABLE = {
 def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> Learner:
     """Return the method with the arguments of the command line.
 
-    With --tune it is searched for all of its grid that these leave open.
+    With --tune, the arguments of its grid that are not given are tuned.
     """
     method, fixed = (METHODS | NEEDY)[name]
     given, wrong, unknown = {}, [], False
@@ -103,7 +103,7 @@ def in_options(message: str) -> str:
 
 
 def _orders(given: Sequence[str]) -> dict[str | int, list[str]]:
-    """Return the categories of columns in their order, of --order NAME=LOW,...,HIGH."""
+    """Return the ordered categories of columns by --order NAME=LOW,...,HIGH."""
     orders: dict[str | int, list[str]] = {}
     for text in given:
         name, equals, labels = text.partition("=")
@@ -114,7 +114,7 @@ def _orders(given: Sequence[str]) -> dict[str | int, list[str]]:
 
 
 def on_terminal() -> bool:
-    """Return whether someone may look at the progress."""
+    """Return whether stderr is a terminal, on which progress is shown."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

@@ -16,7 +16,7 @@ from .._model.predicted import predicted as predicted_rows
 
 
 def predict(args: argparse.Namespace) -> None:
-    """Write a line of prediction for every row of a table, some megabytes at a time."""
+    """Write one line of predictions per row of a table, chunk by chunk."""
     if args.out:
         check_target(args.out)  # better now than after the predictions
     model = ordinal.load(args.model)
@@ -39,7 +39,7 @@ def predict(args: argparse.Namespace) -> None:
 
 
 def _effects(model: Any, args: argparse.Namespace) -> dict[str, str]:
-    """Return the argument that says which groups the rows are of, if it is given."""
+    """Return the argument `effects` of the prediction, if it is given."""
     if args.effects is None:
         return {}
     if not hasattr(model, "random"):

@@ -24,7 +24,7 @@ def text(
     learners: Mapping[str, Learner],
     args: argparse.Namespace,
 ) -> str:
-    """Return a table to read, the best method first, and what is to be said of it."""
+    """Return a plain table, the best method first, and notes below it."""
     lines = [_heading(data, result), "", repr(result)]
     if args.verbose:
         lines += ["", *_searched(result, learners)]
@@ -51,7 +51,7 @@ def as_csv(
     learners: Mapping[str, Learner],
     args: argparse.Namespace,
 ) -> str:
-    """Return a line per split, with what a search has chosen for it."""
+    """Return one line per split, with the hyperparameters that a search has chosen."""
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
     scores = list(result.scores)
@@ -70,7 +70,7 @@ def as_json(
     learners: Mapping[str, Learner],
     args: argparse.Namespace,
 ) -> str:
-    """Return everything, for a program to read; null stands for no score."""
+    """Return all results as JSON for programs; null stands for a missing score."""
     (n, d), (train, test) = data.X.shape, result.splits[0]
     return json.dumps(
         {
@@ -120,7 +120,7 @@ def _heading(data: Data, result: Comparison) -> str:
 
 
 def _searched(result: Comparison, learners: Mapping[str, Learner]) -> list[str]:
-    """Return what was searched, and how often each point was chosen."""
+    """Return the grids that were searched, and how often each point was chosen."""
     lines = []
     for name, points in zip(result.methods, result.params, strict=True):
         learner = learners[name]

@@ -18,16 +18,17 @@ from .._watch.monitor import Monitor
 from .forest import DEEPEST, Trees
 
 Structure = Literal["score", "scores"]
-_EVERY = 5  # rounds between steps of the thresholds, or a quarter of those so far
+# The thresholds move every 5 rounds, later whenever the rounds have grown by a quarter.
+_EVERY = 5
 _OPTIMUM = 1e-6  # length of the last step of the thresholds, in standard errors
-_MANY = 50_000  # rows of which thresholds between rounds need no more
+_MANY = 50_000  # rows that suffice for the thresholds between rounds
 _STEPS = 100
-_SHARED = 4096  # rows, below which starting threads costs more than the work
-_WAIT = 2.5  # times the learning rate: rounds that must lower the held-out loss
-# Most bins of a column, fewest rows in one, and the rows from which bins are made: one
-# row, so that small sets of few values lose none of them, and a quarter of LightGBM's
-# default, in 4/5 of the time for a million rows of 20 columns. A bin of 50 000 rows has
-# 1/255 of them to within a tenth.
+_SHARED = 4096  # with fewer rows, starting threads costs more than they save
+_WAIT = 2.5  # over the learning rate: rounds that must lower the held-out loss
+# A bin may hold a single row, so that small data sets with few values lose none of
+# them. Bins are made from 50 000 rows, a quarter of LightGBM's default, which takes 4/5
+# of the time for a million rows of 20 columns; each bin then has 1/255 of the rows to
+# within a tenth.
 _BINS = {
     "max_bin": 255,
     "min_data_in_bin": 1,
@@ -37,7 +38,7 @@ _BINS = {
 
 
 def import_lightgbm() -> Any:
-    """Return the module; ImportError that names the extra where it is missing."""
+    """Return the module lightgbm; the ImportError without it names the extra."""
     try:
         import lightgbm
     except ImportError:
@@ -56,13 +57,14 @@ class BoostingOptions:
     ----------
     monotone : (d,) int8 array
     categorical : list of int
-        Columns of categories.
+        Numbers of the columns of categories.
     interactions : sequence of groups of columns
-        All columns, in groups that may interact; empty if all may.
+        Groups of columns that may interact, which contain all columns; empty if all
+        may interact.
     seed : int
-        Of the rows and features that are drawn.
+        Seed of the random numbers that draw rows and features.
     tree_threads, n_threads : int
-        Of LightGBM, and of the kernels of this package.
+        Numbers of threads of LightGBM, and of the kernels of this package.
     """
 
     link: Link
@@ -83,9 +85,9 @@ class BoostingOptions:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of LightGBM.
 
-        Histograms by rows depend on the number of threads where weights are very
-        unequal, even with `deterministic`. On one thread they have the bits of those by
-        columns, and are a tenth faster if every tree has all features.
+        Row-wise histograms depend on the number of threads if weights are very unequal,
+        even with `deterministic`. On one thread they are equal to column-wise ones to
+        the last bit, and a tenth faster if every tree has all features.
         """
         by_rows = self.tree_threads == 1 and self.feature_share == 1
         seeds = "seed", "bagging_seed", "feature_fraction_seed", "data_random_seed"
@@ -123,21 +125,21 @@ class BoostingOptions:
         return made.construct()
 
     def ranks_by_score(self, rank: np.ndarray, q: int) -> list[np.ndarray]:
-        """Return the ranks that each score is to tell apart: all, or two."""
+        """Return the ranks that each score separates, (n,) each: all, or two."""
         if self.structure == "score":
             return [rank]
         return [(rank > k).astype(np.int32) for k in range(q - 1)]
 
 
 class Score:
-    """One booster and its thresholds.
+    """One booster of LightGBM and its thresholds.
 
     Attributes
     ----------
     thresholds : list of (T,) arrays
-        Those at the start, and those by which each round was grown.
+        Thresholds at the start, and those with which each round was grown.
     size : int
-        Trees, one per round until no split is left.
+        Number of trees, one per round until no split is left.
     ended : bool
         Whether no split is left.
     """
@@ -156,7 +158,7 @@ class Score:
             self._some, self._step = design, 1
         self.thresholds = [Likelihood(design, settings.link, 0.0, 1).start()]
         self.size, self._next = 0, _EVERY
-        # LightGBM takes columns for constant whose values lie within 1e-35 of 0
+        # LightGBM treats columns as constant if all values are within 1e-35 of 0.
         columns = range(data.num_feature())
         self.ended = all(data.feature_num_bin(j) < 2 for j in columns)
         self._slope = np.empty(n, np.float32)
@@ -164,7 +166,7 @@ class Score:
         self._held: tuple[np.ndarray, np.ndarray] | None = None
 
     def hold_out(self, data: Any, rank: np.ndarray, weight: np.ndarray) -> None:
-        """Keep the scores of these rows after every round."""
+        """Let the booster update the scores of these rows after every round."""
         self._booster.add_valid(data, "held_out")
         self._held = rank, weight
 
@@ -197,8 +199,10 @@ class Score:
         slopes: tuple[np.ndarray, np.ndarray],
         value: np.ndarray,
     ) -> None:
-        """Write the derivatives of the weighted loss by the scores, and its sums over
-        blocks of rows into `value` unless it is empty: they take as long again.
+        """Write the derivatives of the weighted loss by the scores into `slopes`.
+
+        Its sums over blocks of rows go to `value` unless that is empty, because they
+        take as long again.
         """
         edges = np.concatenate([[-np.inf], self.thresholds[-1], [np.inf]])
         _cumulative.score_slopes(
@@ -207,7 +211,7 @@ class Score:
         )  # fmt: skip
 
     def held_out_loss(self) -> float:
-        """Return the sum of the weighted loss of the rows held out."""
+        """Return the sum of the weighted loss over the held-out rows."""
         assert self._held is not None
         rank, weight = self._held
         lost = [math.inf]
@@ -229,7 +233,7 @@ class Score:
         return str(self._booster.model_to_string(num_iteration=size))
 
     def training_scores(self) -> np.ndarray:
-        """Return the sums of all trees for the training rows, with equal bits."""
+        """Return the sums of all trees for the training rows, as LightGBM has them."""
         held: list[np.ndarray] = []
 
         def keep(f: np.ndarray, data: Any) -> tuple[str, float, bool]:
@@ -240,7 +244,7 @@ class Score:
         return held[0]
 
     def best_thresholds(self, f: np.ndarray, size: int) -> Minimum:
-        """Return the optimum of the thresholds for the scores f of so many trees."""
+        """Return the optimum of the thresholds for the scores f of the first trees."""
         return self._moved(self._design, f, self.thresholds[size], _STEPS)
 
     def _moved(
@@ -252,7 +256,7 @@ class Score:
 
 
 def _design(rank: np.ndarray, weight: np.ndarray) -> Design:
-    """Return the design of thresholds alone, to which scores come as an offset."""
+    """Return a design without columns, whose offset will be the scores."""
     none, T = np.zeros(0, np.int64), int(rank.max())
     X = np.empty((rank.size, 0))
     total = float(weight.sum())
@@ -263,7 +267,7 @@ def _design(rank: np.ndarray, weight: np.ndarray) -> Design:
 
 
 class Ensemble:
-    """The scores of one set of rows, grown side by side."""
+    """One score, or one per threshold, of a set of rows; they are grown together."""
 
     def __init__(
         self,
@@ -281,7 +285,7 @@ class Ensemble:
         for own, other in zip(settings.ranks_by_score(rank, q), others, strict=True):
             present = np.bincount(own, minlength=q) > 0
             if present.sum() < 2:
-                continue  # of a fold that lacks all ranks on one side
+                continue  # the fold has no rank on one side of the threshold
             place = (np.cumsum(present) - 1).astype(np.int32)
             score = Score(data, settings, place[own], weight)
             if held is not None:
@@ -365,10 +369,10 @@ def grow_by_folds(
     max_iter: int,
     monitor: Monitor,
 ) -> RoundsEnd:
-    """Grow rounds until those on the folds lower the held-out loss no more.
+    """Grow rounds until they no longer lower the held-out loss of the folds.
 
-    The number of rounds that is best for the rows held out is that of the model. All
-    rows are boosted beside the folds, so that there is a model whenever time is up.
+    The model has the number of rounds with the least held-out loss. All rows are
+    boosted beside the folds, so that there is a model whenever the time is up.
     """
     wait = math.ceil(_WAIT / learning_rate)
     total = sum(fold.held_weight for fold in folds)
@@ -392,6 +396,6 @@ def grow_by_folds(
 
 
 def _fall(losses: Sequence[float], wait: int) -> float:
-    """Return the share of the held-out loss by which the last rounds lowered it."""
+    """Return the relative decrease of the held-out loss by the last `wait` rounds."""
     before = min(losses[: max(1, len(losses) - wait)])
     return max(0.0, (before - min(losses)) / max(abs(before), 1e-300))

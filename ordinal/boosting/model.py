@@ -122,9 +122,9 @@ class BoostingModel(Thresholds):
         return self.feature_names or default_names(self.n_features)
 
     def _rows(self, X: MatrixLike) -> np.ndarray:
-        """Return rows as trees take them."""
+        """Return rows as numbers, (n, d), with NaN for missing values."""
         check_zeros_are_values(X)
-        # an array without categories is read as one, and not column by column
+        # Without categories, an array is read whole instead of column by column.
         coded = any(labels is not None for labels in self.categories)
         known: Categories | None = self.categories if coded else None
         Z = read_for(self, X, missing=True, categories=known)
@@ -209,7 +209,7 @@ class BoostingModel(Thresholds):
         eta = self._predictors(finite_scores(self._sums(self._rows(X))))
         below, above = cumulative(self.link, eta), exceeding(self.link, eta)
         if self.structure == "scores":
-            above, below = falling(above), -falling(-below)  # 1 - above, with digits
+            above, below = falling(above), -falling(-below)  # 1 - above loses digits
         below = for_all_ranks(self.observed, below, 0.0, 1.0)
         above = for_all_ranks(self.observed, above, 1.0, 0.0)
         P = np.maximum(rank_probabilities(below, above), 0.0)
@@ -300,7 +300,7 @@ class BoostingModel(Thresholds):
 
     def _score_terms(self, X: MatrixLike) -> Named:
         names, values = self.contributions(X)
-        return Named(names[1:], values[:, 1:])  # but for the base
+        return Named(names[1:], values[:, 1:])  # without the base
 
     def _remedy(self) -> str:
         # "auto" scores every round, and begins with a violation of 1. A given number of
@@ -338,6 +338,6 @@ class BoostingModel(Thresholds):
 
 
 def filled_in(Z: np.ndarray, fill: np.ndarray, filled: np.ndarray) -> np.ndarray:
-    """Return rows with the medians in the place of missing values where `filled`."""
+    """Return rows whose missing values in the columns `filled` are the medians."""
     gaps = np.isnan(Z) & filled
     return np.where(gaps, fill, Z) if gaps.any() else Z

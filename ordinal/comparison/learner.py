@@ -1,6 +1,6 @@
-"""Methods as they are compared: with their preprocessing and, if asked for, a search.
+"""Methods together with their preprocessing and, on request, a hyperparameter search.
 
-The command fits and compares methods by the same class.
+`compare` and the command fit methods by this class.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -19,22 +19,22 @@ from .._model.registry import Grid, method_of, unwrapped
 from ..model_selection import select
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 
-FOLDS = 5  # of the search of each training part, as in the papers
+FOLDS = 5  # number of folds of a search, as in the papers
 
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """A method, the parameters that it is given, and whether others are searched.
+    """Method with given parameters, whose other parameters may be tuned.
 
     Attributes
     ----------
     fit : callable
     params : dict
     tune : bool
-        Whether the grid of the method is searched, without what `params` gives.
+        Whether to search the grid of the method, without the parameters in `params`.
     preprocess : TablePreprocessor, or None
-        None for a method that takes words and missing values as they are, and for
-        sparse matrices.
+        None for a method that accepts categories and missing values, and for sparse
+        matrices.
     n_threads : int or None
     """
 
@@ -56,8 +56,8 @@ class Learner:
     ) -> Learner:
         """Make the learner of a function, or of a partial of one.
 
-        A method that takes tables as they are does without `preprocess`, and so does a
-        function that does not look at X.
+        `preprocess` is ignored for a method that accepts categories and missing values,
+        and for the baselines, which ignore X.
         """
         function, fixed = unwrapped(fit)
         method = method_of(function)
@@ -71,7 +71,7 @@ class Learner:
 
     @property
     def grid(self) -> Grid:
-        """Return what is searched: parameters and their values, empty for nothing."""
+        """Return the grid to search, empty without a search."""
         function, fixed = unwrapped(self.fit)
         method = method_of(function)
         if method is None or not self.tune:
@@ -104,13 +104,13 @@ class Learner:
 
     @property
     def has_proba(self) -> bool:
-        """Return whether models have probabilities, if need be with `probability`."""
+        """Return whether models have probabilities, maybe through `probability`."""
         method = method_of(unwrapped(self.fit)[0])
         return method is None or method.probabilities or self.calibrates
 
     @property
     def calibrates(self) -> bool:
-        """Return whether the fit has an option for probabilities that is open."""
+        """Return whether `probability` is an option that `params` leaves open."""
         return "probability" in self.parameters and "probability" not in self.params
 
     def learn(
@@ -122,10 +122,10 @@ class Learner:
         callback: Callable[[Any], bool] | None = None,
         **options: Any,
     ) -> tuple[Any, dict[str, Any]]:
-        """Return a model of raw features, and the point that the search has chosen: by
-        the mean absolute error in folds of these rows alone.
+        """Return a model for raw features, and the hyperparameters that were chosen.
 
-        A `callback` sees the steps of a fit without a search.
+        A search minimises the mean absolute error in folds of these rows. `callback` is
+        called after the steps of a fit without a search.
         """
         if self.grid:
             options["preprocess"] = self.preprocess
@@ -148,7 +148,7 @@ class Learner:
         progress: bool = False,
         **options: Any,
     ) -> tuple[Any, dict[str, Any]]:
-        """Learn from numeric features that are read at every pass."""
+        """Fit to numeric features that are read in chunks, at every pass."""
         if self.grid:
             options["standardize"] = True
             return self._searched(source, None, rng, progress, **options)
@@ -163,7 +163,7 @@ class Learner:
     def _searched(
         self, X: Any, y: Any, rng: np.random.Generator, progress: bool, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """Return the refitted model, and the point that was chosen for it."""
+        """Return the refitted model and its hyperparameters."""
         found = select(
             self.fit,
             X,
@@ -178,7 +178,7 @@ class Learner:
         return found.model, found.params
 
     def _given(self, progress: bool) -> dict[str, Any]:
-        """Return the arguments of a fit without a search."""
+        """Return the options of a fit without a search."""
         threads = {} if self.n_threads is None else {"n_threads": self.n_threads}
         return self.params | {"verbose": progress} | threads
 
@@ -191,7 +191,7 @@ def fit_constant(
     classes: Sequence[Any] | None = None,
     sample_weight: np.ndarray | None = None,
 ) -> ConstantModel:
-    """Fit the baseline that every method must beat: shares of the ranks, whatever X."""
+    """Fit the baseline that every method must beat: the shares of the ranks."""
     labels = np.unique(y) if classes is None else np.asarray(classes)
     rank = np.argmax(np.asarray(y)[:, None] == labels, axis=1)
     share = np.bincount(rank, sample_weight, labels.size)
@@ -205,7 +205,7 @@ def fit_constant(
 
 @dataclass(frozen=True, slots=True)
 class ConstantModel:
-    """A model that predicts one label, and the shares of the ranks.
+    """Model that predicts one label for all rows, and the shares of the ranks.
 
     Attributes
     ----------

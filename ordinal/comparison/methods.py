@@ -1,4 +1,4 @@
-"""`compare`: cross-validated errors of several methods on one data set."""
+"""`compare`: cross-validated scores of several methods on one data set."""
 
 from __future__ import annotations  # numpy.random is slow to import
 
@@ -49,7 +49,7 @@ from .learner import CONSTANTS, Learner
 
 METHODS = ("constant-median", "constant-mode", "pom", "svorim", "npsvor", "xofm")
 GPOR = "gpor-ep"  # the default of `fit_gpor`
-TREES = "boosting"  # where LightGBM is installed
+TREES = "boosting"  # a default if LightGBM is installed
 GPOR_ROWS = 500  # training rows up to which a fit takes some seconds at most
 _MOST_NAMED = 5  # methods in the sentence of the verdict
 _TITLES = {"mae": "MAE", "mze": "MZE", "rps": "RPS", "amae": "AMAE", "mmae": "MMAE"}
@@ -228,7 +228,7 @@ class Comparison(Immutable):
         return html_table(head, cells) + html_notes(self.notes())
 
     def notes(self) -> list[str]:
-        """Return what is said below the table: the verdict, and what went wrong."""
+        """Return the lines below the table: the verdict, and what went wrong."""
         notes = [self.verdict]
         ended = [
             (name, sorted(set(of) - {"converged", "fitted", "failed"}))
@@ -250,7 +250,7 @@ class Comparison(Immutable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """Rows on which methods are compared, and the methods.
+    """Rows and methods of a comparison.
 
     Attributes
     ----------
@@ -260,11 +260,11 @@ class Study:
     weight : (n,) array or None
     learners : mapping of str to Learner
     seed : sequence of int
-        Of the folds of searches.
+        Seed of the folds of searches.
     group : (n,) int array, or None
-        Rows of one group stay together in the folds of searches, too.
+        Number of each row's group, which the folds of searches keep together, too.
     labels : the caller's `y`, or None
-        Predictions of a model of all rows are of its kind.
+        Predictions of a refitted model have its type.
     """
 
     X: Any
@@ -279,14 +279,17 @@ class Study:
     def learned(
         self, learner: Learner, rows: np.ndarray | None, fold: int, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """Return the model of some rows, by default of all, and the chosen point."""
+        """Fit a method to the rows of these numbers, by default to all.
+
+        Returns the model and the hyperparameters that a search has chosen.
+        """
         chosen = slice(None) if rows is None else rows
         X, y = self.X if rows is None else take(self.X, rows), self.y[chosen]
         if self.weight is not None:
             options["sample_weight"] = self.weight[chosen]
         if self.group is not None and learner.takes_groups:
             options["groups"] = self.group[chosen]
-        # the folds of a search are the same for every method
+        # Every method is tuned in the same folds.
         rng = np.random.default_rng([*self.seed, fold])
         return learner.learn(X, y, rng, classes=self.classes, **options)
 
@@ -297,18 +300,20 @@ class Study:
     def evaluate(
         self, learner: Learner, splits: Splits, scorers: Sequence[Scorer], say: Say
     ) -> list[Fold]:
-        """Return what became of a method in each fold."""
+        """Fit and score a method in each fold."""
         wants = any(scorer.needs_proba for scorer in scorers)
         options = {"probability": True} if wants and learner.calibrates else {}
-        if learner.package is not None:  # LightGBM's import takes as long as ten fits
-            with suppress(ImportError):  # of which the fit tells
+        if learner.package is not None:
+            # The import of LightGBM takes as long as ten fits, and is no part of their
+            # seconds. If it fails, the fit reports why.
+            with suppress(ImportError):
                 import_module(learner.package)
         folds = []
         for k, (train, test) in enumerate(splits):
             start = time.perf_counter()
             try:
                 with warnings.catch_warnings():
-                    filter_held("ignore")  # as they are counted
+                    filter_held("ignore")  # because they are counted
                     model, point = self.learned(
                         learner, train, k, callback=say.fold(k), **options
                     )
@@ -319,7 +324,7 @@ class Study:
                 why = f"{type(error).__name__}: {error}"
                 seconds = time.perf_counter() - start
                 folds.append(Fold(nan, seconds, "failed", {}, False, why, error))
-                break  # what fails once, fails with its data, and again
+                break  # the other folds would fail for the same reason
             convergence = getattr(model, "convergence", None)
             status = "fitted" if convergence is None else convergence.status.value
             disordered = bool(getattr(model, "disorder", ()))
@@ -353,7 +358,7 @@ class Fold:
 
 
 class Say:
-    """Progress of a comparison on a line, if there is one."""
+    """Progress of a comparison, shown on a line if there is one."""
 
     def __init__(self, line: Line | None, n_methods: int, n_folds: int):
         self._line, self._total = line, n_methods * n_folds
@@ -379,7 +384,7 @@ class Say:
         return False
 
     def close(self) -> None:
-        """Leave nothing of the line on a terminal."""
+        """Remove the line from a terminal."""
         if self._line is not None:
             self._line.wipe()
 
@@ -575,7 +580,7 @@ def _read(
     classes: Any,
     sample_weight: Any,
 ) -> tuple[Any, Problem]:
-    """Return the features as all methods are given them, and their labels."""
+    """Return the features that all methods are given, and the labels."""
     if preprocess is not None and not isinstance(preprocess, TablePreprocessor):
         raise TypeError(
             f"preprocess must be a TablePreprocessor, got {shown(preprocess)}"

@@ -1,6 +1,6 @@
-"""One search as a job of the scheduler: which tasks it asks for, and what they show.
+"""One search as a job of the scheduler, which yields tasks and receives outcomes.
 
-`Trials` are the points of a search and what became of them in every fold.
+`Trials` are the points of a search with their outcomes in every fold.
 """
 
 import math
@@ -19,13 +19,13 @@ from .spaces import Point, Space, described, in_order_of_ties, point_key
 from .splits import Splits, SplitsLike, in_order, own_splits, spread_by_rank
 from .work import Outcome, Task, Work
 
-_SHARE = 3  # of the rows of one stage of halving are those of the stage before
-_KEPT = 0.5  # of the points go on to three times as many rows
-_CLEAR = 4000  # training rows that tell so much that one in three points goes on
-_LEAST_SAMPLE = 300  # rows on which points are told apart
-_LEAST_SCORED = 5000  # test rows of a fold: means of five folds are then off by .005
-_LARGE = 1500  # training rows from which halving is worth it
-_ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is rounded
+_SHARE = 3  # factor between the training rows of two stages of halving
+_KEPT = 0.5  # share of the points that go on to the next stage
+_CLEAR = 4000  # training rows from which on a third of the points go on instead
+_LEAST_SAMPLE = 300  # training rows; the scores of fewer do not separate points
+_LEAST_SCORED = 5000  # test rows per fold: the mean of five folds then errs by .005
+_LARGE = 1500  # training rows from which on halving saves time
+_ROUNDING = 1e-12  # smaller differences of means over folds are rounding errors
 
 
 class Trials:
@@ -37,9 +37,9 @@ class Trials:
         The first decides.
     points : list of dict
     stage : list of int
-        In which stage of the search each was added.
+        Stage of the search in which each point was added.
     rows : list of int
-        How many training rows of a fold each was last fitted to.
+        Number of training rows of a fold to which each was last fitted.
     """
 
     def __init__(self, scorers: tuple[Scorer, ...], n_folds: int):
@@ -64,24 +64,25 @@ class Trials:
         return number
 
     def begin(self, numbers: Iterable[int], rows: int) -> None:
-        """Forget the outcomes of points that are now fitted to more rows."""
+        """Drop the outcomes of points that are now fitted to more rows."""
         for number in numbers:
             self.rows[number] = rows
             self._outcomes[number] = [None] * self._n_folds
 
     def leaders(self, numbers: list[int], share: float) -> list[int]:
-        """Return a share of some points, rounded up: those of the best means.
+        """Return the points with the best means, a share of `numbers` rounded up.
 
-        All of them if none has a score, because more rows may help.
+        If none has a score, all are returned, because more rows may help.
         """
-        losses = self._mean_losses()  # as points of a later stage begin with fewer rows
+        # Not `_losses`: points of a later stage begin with fewer rows than the best.
+        losses = self._mean_losses()
         scored = [n for n in numbers if np.isfinite(losses[n])]
         order = in_order_of_ties(self.points, scored)
         order.sort(key=lambda number: losses[number])
         return sorted(order[: math.ceil(share * len(numbers))]) or numbers
 
     def record(self, number: int, fold: int, outcome: Outcome) -> None:
-        """Take in the outcome of a point in a fold."""
+        """Record the outcome of a point in a fold."""
         self._outcomes[number][fold] = outcome.judged()
 
     def outcomes(self) -> list[list[Outcome]]:
@@ -122,8 +123,9 @@ class Trials:
         return next(o.failure for of in self.outcomes() for o in of if o.failure)
 
     def _losses(self) -> np.ndarray:
-        """Return (p,) mean of every point, greater meaning worse; nan where one is
-        missing, or is of fewer rows than others.
+        """Return the mean loss of every point, (p,).
+
+        It is nan if a score is missing, or if other points were fitted to more rows.
         """
         losses = self._mean_losses()
         losses[np.array(self.rows) < max(self.rows)] = np.nan
@@ -160,7 +162,7 @@ def halving_from(halving: bool | None, search: Any) -> float:
 
 
 class Search:
-    """The search for arguments on some rows of a work.
+    """Hyperparameter search on some rows.
 
     In every stage: the space proposes points; those that are new become tasks, a path
     in a fold each; their outcomes are noted; the best point so far goes back to the
@@ -174,9 +176,9 @@ class Search:
     Attributes
     ----------
     rows : (n,) array
-        On which the point that is chosen is to be fitted.
+        Numbers of the rows to which the chosen point will be fitted.
     splits : list of (train_idx, test_idx)
-        Rows of the whole table.
+        Row numbers of the whole table.
     trials : Trials
     """
 
@@ -195,7 +197,7 @@ class Search:
         self._orders: dict[tuple[int, int], np.ndarray] = {}
         self.trials = Trials(work.scorers, len(splits))
         self._work, self._space, self._progress = work, space, progress
-        self._proposed: list[Point] = []  # the points as the space names arguments
+        self._proposed: list[Point] = []  # points as the space has made them
         self._requested: list[tuple[int, list[int]]] = []  # fold and points of a task
         progress.total += getattr(space, "size", 0) * len(splits)
 
@@ -255,8 +257,8 @@ class Search:
         return new
 
     def _samples(self, n_points: int) -> list[int]:
-        """Return what shares of the training rows the halving of so many points begins
-        with: 9 for a ninth, and then 3 for a third.
+        """Return the stages of halving: 9 for a ninth of the training rows, then 3 for
+        a third.
         """
         shares = []
         share = _SHARE
@@ -268,8 +270,8 @@ class Search:
         return shares[::-1]
 
     def _sample(self, fold: int, share: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return one of `share` training rows of a fold, and the test rows that judge
-        fits to them.
+        """Return a sample of 1 / `share` of the training rows of a fold, and the test
+        rows on which its fits are scored.
         """
         train, test = self.splits[fold]
         scored = max(_LEAST_SCORED, math.ceil(test.size / share))
@@ -279,8 +281,9 @@ class Search:
         )
 
     def _beginning(self, fold: int, side: int, size: int) -> np.ndarray:
-        """Return `size` training rows (side 0) or test rows (1) of a fold; larger
-        samples hold the smaller ones, and all have every rank in its share.
+        """Return a stratified sample of the training rows (side 0) or test rows (1).
+
+        Larger samples contain the smaller ones.
         """
         rows = self.splits[fold][side]
         if size == rows.size:
@@ -293,7 +296,7 @@ class Search:
         return np.sort(self._orders[fold, side][:size])
 
     def _as_tasks(self, numbers: list[int], share: int = 1) -> list[Task]:
-        """Make a task for each fold and path, on one of `share` of the rows."""
+        """Make a task per fold and path, on a sample of 1 / `share` of the rows."""
         self.trials.begin(numbers, math.ceil(self._n_train / share))
         points = self.trials.points
         varying = self._work.varying

@@ -166,7 +166,7 @@ def _design(n: int, d: int) -> np.ndarray:
     lattices = [levels[np.argsort(levels[:, 0])] for levels in found]
     if not lattices:
         raise ValueError(f"n={n} is too small for a lattice in d={shown(d)} dimensions")
-    # Values that are equal but for rounding must not be put in order by it.
+    # Rounding must not decide between values that are mathematically equal.
     lattices.sort(key=lambda levels: round(_discrepancy(levels), 12))
     if n > _MOST_EXCHANGED:
         return lattices[0]
@@ -246,15 +246,16 @@ _FIRST = ("C", "C2", "gamma")  # arguments that decide first between equals
 
 
 def point_key(point: Point, without: Sequence[str] = ()) -> Hashable:
-    """Return a key that equal points share, ignoring some arguments."""
+    """Return a key that is equal for equal points, ignoring some arguments."""
     return tuple(
         sorted((k, value_key(v)) for k, v in point.items() if k not in without)
     )
 
 
 def value_key(value: Any) -> tuple[str, Hashable]:
-    """Return a value to compare by: 1, 1.0 and True differ; a list or array is only
-    itself.
+    """Return a hashable key of a value.
+
+    1, 1.0 and True have different keys; a list or array equals only itself.
     """
     try:
         hash(value)
@@ -294,7 +295,7 @@ def columns_of(points: Sequence[Point]) -> dict[str, np.ndarray]:
 
 
 def described(point: Point) -> str:
-    """Return the point in a line, such as "C=0.1, gamma=2"."""
+    """Return the point as text, such as "C=0.1, gamma=2"."""
     return ", ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={shown(value)}"
         for name, value in point.items()

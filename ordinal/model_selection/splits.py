@@ -245,8 +245,9 @@ def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
 
 
 def spread_by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows in an order of which every beginning has the ranks in their
-    shares, one row of each rank first.
+    """Return the rows in an order whose first n rows are stratified for every n.
+
+    It begins with one row of each rank.
     """
     order = by_rank(rank, rng)
     count = np.bincount(rank)
@@ -310,8 +311,8 @@ def drawn_folds(
         fold = group_folds(rank, group, n_splits, rng)
     else:
         fold = np.empty(rank.size, dtype=np.int64)
-        # Dealt out through all ranks in one go: the sizes of folds differ by one at
-        # most.
+        # All ranks are dealt in one sequence, so that sizes of folds differ by at most
+        # one row.
         fold[by_rank(rank, rng)] = np.arange(rank.size) % n_splits
     return [_split(fold == k) for k in range(n_splits)]
 
@@ -319,11 +320,10 @@ def drawn_folds(
 def own_splits(
     given: Any, name: str, X: Any, y: np.ndarray, group: np.ndarray | None
 ) -> Splits:
-    """Return splits of the rows of X and y that the caller gives in place of a number:
-    a sequence, or what makes one.
+    """Return the splits that a caller gives as a sequence, or by a splitter.
 
-    ValueError or TypeError names the argument; a group on both sides of a split is a
-    ValueError.
+    Raises ValueError or TypeError that names the argument, also if a group is on both
+    sides of a split.
     """
     if hasattr(given, "split") and not isinstance(given, str):
         given = given.split(X, y) if group is None else given.split(X, y, group)

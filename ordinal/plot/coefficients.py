@@ -380,7 +380,7 @@ def residuals(
 def smooth(
     x: np.ndarray, y: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Local linear regression with tricube weights, at equally spaced places.
+    """Return a local linear regression with tricube weights at equally spaced points.
 
     W. S. Cleveland, "Robust locally weighted regression and smoothing scatterplots",
     JASA 74:829-836, 1979, without the robust steps.

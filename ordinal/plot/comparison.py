@@ -113,7 +113,7 @@ def critical_difference(
 
 
 def _cliques(rank: np.ndarray, cd: float) -> list[tuple[int, int]]:
-    """Largest runs of increasing ranks within cd: (first, last) of each, 2 or more."""
+    """Return (first, last) of the largest runs of 2 or more ranks within cd."""
     runs: list[tuple[int, int]] = []
     for first in range(rank.size):
         last = int(np.flatnonzero(rank - rank[first] <= cd)[-1])
@@ -123,7 +123,7 @@ def _cliques(rank: np.ndarray, cd: float) -> list[tuple[int, int]]:
 
 
 def _stacked(runs: list[tuple[int, int]]) -> list[int]:
-    """Return the row of each run; those in one row share no method."""
+    """Return the row in which each run is drawn; runs in one row share no method."""
     ends: list[int] = []  # the last method of each row
     rows = []
     for first, last in runs:

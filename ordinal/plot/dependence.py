@@ -39,14 +39,14 @@ _MOST_TERMS = 300
 
 
 class GridRows:
-    """Rows of a table, of which a column can be set to a value.
+    """Rows of a table in which a column can be set to one value.
 
     Attributes
     ----------
     frame : Frame
     names : tuple of (d,) str
     weight : (n,) array
-        Shares of their sum.
+        Weights of the rows, which sum to 1.
     """
 
     def __init__(self, model: Model, X: Any, sample_weight: Any, most: int):
@@ -84,8 +84,9 @@ class Dependence(NamedTuple):
 def dependence_of(
     model: Any, rows: GridRows, j: int, at: np.ndarray, is_category: bool, of: str
 ) -> Dependence:
-    """Return the partial dependence on column j at some values, by a prediction for all
-    rows at each.
+    """Return the partial dependence on column j at some values.
+
+    Every value takes a prediction for all rows.
     """
     mean_of = _mean_score if of == "score" else _mean_probabilities
     found = [
@@ -101,7 +102,7 @@ def dependence_of(
 def _mean_score(
     model: Any, X: Frame, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the mean, (), and the ends of its band, (2,), if there is one."""
+    """Return the mean score, and the ends of its band, (2,), or None."""
     mean = weight @ score_of(model, X)
     if not is_process(model):
         return mean, None
@@ -113,7 +114,7 @@ def _mean_probabilities(
     model: Any, X: Frame, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the mean probabilities, (r - 1,), and the ends of their bands, (2, r - 1),
-    if there are any.
+    or None.
     """
     if has_errors(model):
         found = model.average_proba(
@@ -199,7 +200,7 @@ def values_along(
 
 
 def _check_room(name: str, values: np.ndarray) -> None:
-    """ValueError for values so far out that an axis between them has no length."""
+    """Raise ValueError for values so large that no axis can show them."""
     far = np.abs(values) > _LARGEST
     check_entries(name, values, ~far, f"lie within {_LARGEST:g} to be drawn")
 
@@ -308,7 +309,7 @@ def partial_dependence(
 
 
 def _draw_probabilities(ax: Axes, model: Model, found: Dependence) -> None:
-    """Bands on top of each other, or bars, the lowest rank at the bottom."""
+    """Draw stacked bands, or bars for categories, the lowest rank at the bottom."""
     m, r = len(found.mean), model.classes.size
     edges = np.column_stack([np.zeros(m), found.mean, np.ones(m)])
     colours = rank_colours(r)

@@ -15,10 +15,10 @@ from ..prediction_sets import ConformalModel
 
 
 def fitted(model: Any) -> Model:
-    """Return the model that predicts: itself, the refitted one of a Selection, or that
-    within an estimator of `ordinal.sklearn` or a model of prediction sets.
+    """Return the fitted model within a Selection, an estimator of `ordinal.sklearn` or
+    a model of prediction sets; a model itself is returned as it is.
 
-    TypeError for all else.
+    Raises TypeError for other objects.
     """
     if isinstance(model, Selection) and model.model is None:
         raise ValueError("model must be refitted: the search had refit=False")
@@ -44,8 +44,8 @@ def has_errors(model: Model) -> bool:
 
 
 def score_of(model: Any, X: Any) -> np.ndarray:
-    """(n,) what rises with the rank: a latent score, or the mean of the latent
-    function; TypeError for a model without.
+    """Return a score that increases with the rank, (n,): the latent score, or the mean
+    of the latent function. Raises TypeError for a model that has neither.
     """
     if is_process(model):
         return np.asarray(model.predict_latent(X)[0])
@@ -59,9 +59,10 @@ def score_of(model: Any, X: Any) -> np.ndarray:
 
 
 def finite_thresholds(model: Model) -> tuple[list[float], list[str]]:
-    """Thresholds on the scale of the score and the labels on their sides.
+    """Return thresholds on the scale of the score, and the labels on their sides.
 
-    None for a model without. Those at infinity, of ranks without rows, are left out.
+    Infinite thresholds, of ranks without rows, are left out; None if the model has no
+    thresholds.
     """
     of = innermost(model)
     b = getattr(of, "thresholds", np.empty(0))
@@ -72,7 +73,7 @@ def finite_thresholds(model: Model) -> tuple[list[float], list[str]]:
 def true_ranks(
     model: Model, y: Any, n: int, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks of n rows among the model's classes, and their weights, checked."""
+    """Return the ranks of n labels, and the weights of the rows, after checks."""
     rank = ranks_of(read_labels(y, "y"), model.classes)
     if rank.size != n:
         raise ValueError(f"y has {rank.size} labels, and X {n} rows")

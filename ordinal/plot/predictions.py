@@ -229,10 +229,10 @@ class Reliability(NamedTuple):
 def reliability_of(
     p: np.ndarray, happened: np.ndarray, weight: np.ndarray, n_bins: int
 ) -> Reliability:
-    """Compute the reliability in bins of about equally many rows.
+    """Compute the reliability in bins with about the same number of rows.
 
-    Rows of one probability stay together; the intervals are Wilson's, by the effective
-    number of rows.
+    Rows with equal probabilities are in the same bin. The intervals are Wilson's, for
+    the effective number of rows.
     """
     n_bins = min(n_bins, p.size)
     weight = weight / weight.max()  # whose sums and squares are finite
@@ -360,9 +360,9 @@ def reliability(
 
 
 def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
-    """Upright lines, named at the top: in one line of text, or in two in turn.
+    """Draw vertical lines with their names at the top, in one or two lines of text.
 
-    Aslant, and led to, where names would meet even so.
+    If names would overlap even so, they are slanted and connected to their lines.
     """
     order = np.argsort(at)
     low, high = ax.get_xlim()
@@ -392,7 +392,7 @@ def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
 
 
 def _has_room(place: np.ndarray, half: np.ndarray, cancellable_slices: int) -> bool:
-    """Return whether names of these half widths fit on a number of lines."""
+    """Return whether names of these half widths fit into so many lines of text."""
     gap = place[cancellable_slices:] - place[:-cancellable_slices]
     return bool((gap >= half[cancellable_slices:] + half[:-cancellable_slices]).all())
 
@@ -403,7 +403,7 @@ def _share(right: float, wrong: float) -> str:
 
 
 def _amount(weight: float) -> str:
-    """Return a number of rows, or a weight in three digits."""
+    """Return a number of rows, or a weight, as text of three digits."""
     return f"{weight:.0f}" if weight == round(weight) else f"{weight:.3g}"
 
 

@@ -20,9 +20,7 @@ _FIRST = ("C", "gamma")  # what the axes show where there is a choice
 
 
 class Dimensions(NamedTuple):
-    """Arguments that differ between the points of a search: those on the axes, None
-    for an axis that there is no need of.
-    """
+    """Arguments on the axes, which differ between points; None for an unused axis."""
 
     x: str | None
     y: str | None
@@ -30,10 +28,10 @@ class Dimensions(NamedTuple):
 
 
 def dimensions_of(points: Sequence[Point], x: Any = None, y: Any = None) -> Dimensions:
-    """Return the caller's choice, checked.
+    """Return the arguments that the caller has chosen, after a check.
 
-    Else the first two arguments that are numbers, or one and an argument of another
-    kind.
+    By default they are the first two numeric arguments, or one and an argument of
+    another type.
     """
     columns = {
         name: values.tolist()
@@ -60,8 +58,8 @@ def best_along(
 ) -> np.ndarray:
     """Return the best point for each combination of values of some arguments.
 
-    It has the least loss over all other arguments; a point without a score is chosen
-    only where all are.
+    It has the least loss over all other arguments, and no score only if none of these
+    points has one.
     """
     first: dict[Any, int] = {}
     for number in np.argsort(loss, kind="stable").tolist():  # nan comes last
@@ -147,8 +145,8 @@ def search(
 
 
 class Learning(NamedTuple):
-    """Scores by the number of training rows, with the standard errors of their means,
-    0 for one score alone; and the scores themselves.
+    """Mean scores by the number of training rows, with standard errors (0 for a single
+    score), and the scores themselves.
     """
 
     sizes: np.ndarray
@@ -158,7 +156,7 @@ class Learning(NamedTuple):
 
 
 def learning_of(found: Selection | Nested) -> Learning:
-    """Scores of the best point, or of the points chosen, by size of training set."""
+    """Return scores of the best or the chosen points by size of the training set."""
     scores = (
         found.scores[found.best]
         if isinstance(found, Selection)
@@ -269,7 +267,7 @@ def learning_curve(
 
 
 def _draw_surface(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
-    """Draw a map: cells where the points are a full grid, else shaded areas."""
+    """Draw a map with one cell per point of a full grid, else with shaded areas."""
     ax = axes_of(ax, 6.2, 4.4)
     names = [str(along.x), str(along.y)]
     numbers = best_along(found.points, _losses(found), names)
@@ -307,8 +305,9 @@ def _draw_surface(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
 def _cells(
     xy: np.ndarray, score: np.ndarray, logs: Sequence[bool]
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Edges of cells along both axes and their scores: those of the points, if these
-    are a full grid, else of many cells between the points.
+    """Return the edges of cells along both axes, and their scores.
+
+    There is one cell per point of a full grid, else many cells between the points.
     """
     from matplotlib.tri import LinearTriInterpolator, Triangulation
 
@@ -330,7 +329,7 @@ def _cells(
 
 
 def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
-    """Means with standard errors along one argument, one line per value of another."""
+    """Draw means with standard errors along one argument, per value of another."""
     ax = axes_of(ax, 6.2, 3.8)
     x = str(along.x)
     names = [x] if along.y is None else [x, along.y]
@@ -366,7 +365,7 @@ def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
 
 
 def _draw_list(found: Selection, ax: Axes | None) -> Axes:
-    """Means with standard errors of points that differ in no number, the best first."""
+    """Draw means with standard errors of points without numeric differences."""
     order = np.argsort(_losses(found), kind="stable")
     order = order[np.isfinite(found.mean[order])]
     ax = axes_of(ax, 6.2, 1.4 + 0.28 * order.size)
@@ -391,7 +390,7 @@ def _draw_list(found: Selection, ax: Axes | None) -> Axes:
 
 
 def _draw_chosen(found: Nested, along: Dimensions, ax: Axes | None) -> Axes:
-    """Circles with the number of hold-outs that chose a point, on those tried."""
+    """Draw tried points, and circles with the number of hold-outs that chose them."""
     tried = [point for one in found.selections for point in one.points]
     if along.x is None or (along.y is not None and along.y not in along.numeric):
         raise ValueError(
@@ -453,13 +452,15 @@ def _losses(found: Selection) -> np.ndarray:
 
 
 def _places(points: Sequence[Point], names: Sequence[str]) -> np.ndarray:
-    """(p, len(names)) values of arguments that are numbers."""
+    """Return the values of numeric arguments, (p, len(names))."""
     return np.array([[point[name] for name in names] for point in points], dtype=float)
 
 
 def _limits(score: np.ndarray, greater: bool) -> tuple[float, float, Any]:
-    """Return the scores between which the colour changes, and where it goes on: the
-    worst tenth is drawn as one, lest a few that are far off hide what the others show.
+    """Return the limits of the colour scale, and the ends at which scores exceed it.
+
+    The worst tenth has one colour, because a few outliers would hide the differences
+    between the others.
     """
     least, most = float(score.min()), float(score.max())
     worst = float(np.quantile(score, 0.1 if greater else 0.9))
@@ -469,7 +470,7 @@ def _limits(score: np.ndarray, greater: bool) -> tuple[float, float, Any]:
 
 
 def _set_scale(ax: Axes, axis: str, values: np.ndarray) -> bool:
-    """Set a logarithmic scale where values ask for it, and return whether."""
+    """Set a logarithmic scale if the values span a wide range; return whether."""
     log = bool(values.min() > 0 and values.max() >= _WIDE * values.min())
     if log:
         (ax.set_xscale if axis == "x" else ax.set_yscale)("log")
@@ -482,7 +483,7 @@ def _scaled(values: np.ndarray, log: bool) -> np.ndarray:
 
 
 def _edges(centres: np.ndarray, log: bool) -> np.ndarray:
-    """Edges of cells around increasing centres, halfway between them as shown."""
+    """Return the edges of cells, halfway between increasing centres on the scale."""
     at = _scaled(centres, log)
     middle = (at[1:] + at[:-1]) / 2
     ends = [2 * at[0] - middle[0]], [2 * at[-1] - middle[-1]]

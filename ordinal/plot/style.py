@@ -63,7 +63,7 @@ def fill(method: int) -> dict[str, str]:
 
 
 def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
-    """Every category by name on axis "x" or "y"; of many, every second, third ..."""
+    """Label categories on axis "x" or "y"; of many, every second, third ..."""
     texts = [
         f"{label:.4g}" if isinstance(label, float) else str(label)
         for label in np.asarray(labels).tolist()
@@ -80,9 +80,7 @@ def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
 
 
 def logarithmic_ticks(ax: Axes) -> None:
-    """Plain numbers along a logarithmic x axis: 1, 2, 5, 10 ..., or powers of ten where
-    it is long.
-    """
+    """Label a logarithmic x axis by 1, 2, 5, 10 ..., or if long by powers of ten."""
     from matplotlib.ticker import LogLocator
 
     low, high = ax.get_xlim()
@@ -105,15 +103,17 @@ def legend_below(ax: Axes, columns: int, **style: Any) -> None:
 
 
 def rank_colours(r: int) -> np.ndarray:
-    """(r, 4) colours of ranks, from dark to light, in an order that is seen as one."""
+    """Return (r, 4) colours of ranks from dark to light, which show their order."""
     from matplotlib import colormaps
 
     return np.asarray(colormaps["viridis"](np.linspace(0.05, 0.88, r)))
 
 
 def spread(at: ArrayLike, gap: float) -> np.ndarray:
-    """Places for labels near these increasing ones, no two closer than `gap`: those of
-    the least squared distance, by pooling neighbours that are too close.
+    """Return positions for labels, no two of them closer than `gap`.
+
+    They have the least squared distance from the given increasing positions, by pooling
+    neighbours that are too close.
     """
     want = np.asarray(at, dtype=float) - gap * np.arange(np.size(at))
     blocks: list[tuple[float, int]] = []  # mean and number of labels
@@ -137,8 +137,8 @@ def panels(
     size: tuple[float, float],
     **shared: Any,
 ) -> list[Axes]:
-    """Return the caller's axes, one for each of k things, or those of a new figure with
-    so many columns, each of that size in inches.
+    """Return k axes: those of the caller, or of a new figure with this number of
+    columns, whose axes have this size in inches.
     """
     if axes is None:
         rows = -(-k // columns)
@@ -160,9 +160,9 @@ def panels(
 def mark_density(
     ax: Axes, values: np.ndarray, weight: np.ndarray, ends: tuple[float, float]
 ) -> None:
-    """Draw a grey histogram of values along the lower edge, where rows are.
+    """Draw a grey histogram of the values along the lower edge.
 
-    It has a bar for each value, if those are few.
+    It has one bar per value if there are few distinct values.
     """
     bins = 40
     inside = (values >= ends[0]) & (values <= ends[1])

@@ -208,9 +208,7 @@ def interaction(
 
 
 def _name_strip(ax: Axes, axis: str, place: float) -> None:
-    """Name the strip of missing values of the x axis above it, and that of the y axis
-    on its left, where the other labels of that axis are.
-    """
+    """Label the strips of missing values: above the x axis, and left of the y axis."""
     if axis == "x":
         beside = ax.get_xaxis_transform()
         ax.text(place, 1.015, "missing", transform=beside, ha="center")
@@ -222,9 +220,10 @@ def _name_strip(ax: Axes, axis: str, place: float) -> None:
 def _cells(
     at: np.ndarray, labels: np.ndarray | None, missing: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of cells along an axis, and what each takes of the values at the nodes: a
-    category one cell, numbers as many as look smooth, and a strip for missing values
-    after a gap, whose cell is NaN.
+    """Return edges of cells along an axis, and weights of the values at the nodes.
+
+    A category has one cell, a numeric axis enough of them to look smooth. Missing
+    values have a strip after a gap, whose cell is NaN.
     """
     n = len(at)
     if labels is not None or n == 1:

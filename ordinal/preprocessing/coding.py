@@ -295,7 +295,7 @@ class TableCoding(Preprocessor):
         return Z if self.standardizer is None else self.standardizer.transform(Z)
 
     def _standardized(self, frame: Frame, weight: np.ndarray) -> TableCoding:
-        """Return the coding with a standardizer of these training rows."""
+        """Return the coding with a standardizer that is fitted to these rows."""
         measured = Standardizer.fit(np.column_stack(list(self._coded(frame))), weight)
         scale = np.where(self._is_binary, 1.0, measured.scale)
         return replace(self, standardizer=Standardizer(measured.mean, scale))
@@ -320,7 +320,7 @@ class TableCoding(Preprocessor):
         yield from gaps
 
     def _shown(self, j: int) -> np.ndarray:
-        """Return the numbers of the categories of a one-hot column that get one."""
+        """Return the numbers of the categories that have an indicator column."""
         labels = self.categories[j]
         assert labels is not None
         first = int(self.drop_first and labels.size > 1)  # a lone one stays
@@ -369,7 +369,7 @@ def _known(
 
 
 def _fill(values: np.ndarray, weight: np.ndarray, impute: Impute) -> float:
-    """Return the replacement of a missing value; of equally frequent ones the least."""
+    """Return what replaces a missing value; the least of equally frequent values."""
     if impute == "mean":
         return float(Standardizer.fit(values[:, None], weight).mean[0])
     values, place = np.unique(values, return_inverse=True)
