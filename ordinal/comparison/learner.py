@@ -7,15 +7,14 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._input.frame import Frame
-from .._model.preprocessed import Preprocess
-from .._model.registry import Grid, method_of, unwrapped
+from .._model.registry import Grid, Method, method_of, unwrapped
 from ..model_selection import select
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 
@@ -59,39 +58,40 @@ class Learner:
         `preprocess` is ignored for a method that accepts categories and missing values,
         and for the baselines, which ignore X.
         """
-        function, fixed = unwrapped(fit)
-        method = method_of(function)
-        given = {**fixed, **params}
-        takes_tables = function is fit_constant or (
+        learner = cls(fit, dict(params), tune, None, n_threads)
+        method = learner._method
+        takes_tables = unwrapped(fit)[0] is fit_constant or (
             method is not None
-            and {"missing", "categories"} <= method.accepts_with(given)
+            and {"missing", "categories"} <= method.accepts_with(learner._given)
         )
-        how = None if takes_tables else preprocess
-        return cls(fit, dict(params), tune, how, n_threads)
+        return learner if takes_tables else replace(learner, preprocess=preprocess)
+
+    @property
+    def _method(self) -> Method | None:
+        return method_of(unwrapped(self.fit)[0])
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """Options of every fit, those of a partial included."""
+        return {**unwrapped(self.fit)[1], **self.params}
 
     @property
     def grid(self) -> Grid:
         """Return the grid to search, empty without a search."""
-        function, fixed = unwrapped(self.fit)
-        method = method_of(function)
-        if method is None or not self.tune:
+        if self._method is None or not self.tune:
             return {}
-        given = {**fixed, **self.params}
-        return {k: v for k, v in method.grid.items() if k not in given}
+        return {k: v for k, v in self._method.grid.items() if k not in self._given}
 
     @property
     def takes_groups(self) -> bool:
         """Return whether a search or the fit itself has folds of the training rows."""
-        function, fixed = unwrapped(self.fit)
-        method = method_of(function)
-        own = method is not None and method.groups_folds({**fixed, **self.params})
+        own = self._method is not None and self._method.groups_folds(self._given)
         return own or bool(self.grid)
 
     @property
     def package(self) -> str | None:
         """Return the package that a fit imports beside numpy."""
-        method = method_of(unwrapped(self.fit)[0])
-        return None if method is None else method.package
+        return None if self._method is None else self._method.package
 
     @property
     def points(self) -> int:
@@ -105,7 +105,7 @@ class Learner:
     @property
     def has_proba(self) -> bool:
         """Return whether models have probabilities, maybe through `probability`."""
-        method = method_of(unwrapped(self.fit)[0])
+        method = self._method
         return method is None or method.probabilities or self.calibrates
 
     @property
@@ -132,14 +132,16 @@ class Learner:
             if not isinstance(X, np.ndarray | Frame):
                 options["standardize"] = False
             return self._searched(X, y, rng, progress, **options)
-        options |= self._given(progress) | {"callback": callback}
+        options |= self._fit_options(progress) | {"callback": callback}
         known = self.parameters
         if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
             options = {k: v for k, v in options.items() if k in known}
         if self.preprocess is None:
             return self.fit(X, y, **options), {}
-        how: Preprocess = self.preprocess
-        return PreprocessedModel.fit(self.fit, X, y, preprocess=how, **options), {}
+        model = PreprocessedModel.fit(
+            self.fit, X, y, preprocess=self.preprocess, **options
+        )
+        return model, {}
 
     def learn_in_chunks(
         self,
@@ -152,7 +154,7 @@ class Learner:
         if self.grid:
             options["standardize"] = True
             return self._searched(source, None, rng, progress, **options)
-        options |= self._given(progress)
+        options |= self._fit_options(progress)
         if self.preprocess is None:
             return self.fit(source, None, **options), {}
         model = PreprocessedModel.fit(
@@ -177,7 +179,7 @@ class Learner:
         )
         return found.model, found.params
 
-    def _given(self, progress: bool) -> dict[str, Any]:
+    def _fit_options(self, progress: bool) -> dict[str, Any]:
         """Return the options of a fit without a search."""
         threads = {} if self.n_threads is None else {"n_threads": self.n_threads}
         return self.params | {"verbose": progress} | threads
