@@ -47,8 +47,8 @@ class Task:
 class Outcome:
     """Outcome of one point: one score per scorer, status and seconds.
 
-    The seconds of a path are shared out evenly. `failure` is the reason why there are
-    no scores, else empty; `status` is that of the convergence.
+    The points of a path have equal shares of its seconds. `failure` is the reason why
+    there are no scores, or empty; `status` is that of the convergence.
     """
 
     scores: tuple[float, ...]
@@ -57,7 +57,7 @@ class Outcome:
     seconds: float
 
     def judged(self) -> Outcome:
-        """Count the outcome as a failure if the deciding score is no number."""
+        """Return the outcome, as a failure if the deciding score is not finite."""
         if self.failure or np.isfinite(self.scores[0]):
             return self
         return replace(self, failure=f"scored {self.scores[0]}")
@@ -77,24 +77,11 @@ class Work:
     ----------
     fit : callable
     options : dict
-        The arguments of every fit beside the points.
+        Arguments of every fit beside those of the points.
     data : SearchData
     scorers : tuple of Scorer
     stop : Stop or None
-        Set when the fits in this process are to end.
-
-    Properties
-    ----------
-    method : Method or None
-        The declaration of `fit`, or None for a function of the caller.
-    parameters : mapping
-        The arguments of `fit`, which may be a partial.
-    given : dict
-        Those that have one value for all fits, a partial's too.
-    varying : tuple of str
-        In what the points of one task may differ; nothing where there are no paths.
-    ours : bool
-        Whether `fit` is a function of this package, so that threads can call it.
+        Flag that ends the fits in this process.
     """
 
     fit: Callable[..., Any]
@@ -161,27 +148,31 @@ class Work:
 
     @property
     def method(self) -> Method | None:
+        """Declaration of `fit`, or None for a function of the caller."""
         return method_of(unwrapped(self.fit)[0])
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Parameters of `fit`, which may be a partial."""
         return inspect.signature(self.fit).parameters
 
     @property
     def given(self) -> dict[str, Any]:
+        """Options that are the same for all fits, also those of a partial."""
         return {**unwrapped(self.fit)[1], **self.options}
 
     @property
     def varying(self) -> tuple[str, ...]:
+        """Arguments in which the points of one task may differ; none without paths."""
         path = path_of(unwrapped(self.fit)[0])
-        # A callback or a limit of one fit means something else for a path of them.
         if path is None or not self.given.keys().isdisjoint(_OF_ONE_FIT):
             return ()
         return path.varying
 
     @property
     def ours(self) -> bool:
-        # which is None for a function made by eval
+        """Whether `fit` is a function of this package, which threads can call."""
+        # The module of a function that was made by eval is None.
         module: str = getattr(unwrapped(self.fit)[0], "__module__", None) or ""
         return module.partition(".")[0] == __name__.partition(".")[0]
 
