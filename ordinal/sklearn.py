@@ -270,7 +270,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels of rows, (n,), of the type of `classes_`, by the `rule`.
+        """Predict labels, (n,), of the type of `classes_`, by the `rule`.
 
         Parameters
         ----------
@@ -426,7 +426,7 @@ class _GroupedEstimator(_Estimator):
         return self._fitted(X, y, sample_weight, **by_row)
 
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
-        """Labels of rows, (n,), by the `rule`.
+        """Predict labels, (n,), by the `rule`.
 
         Parameters
         ----------

@@ -55,7 +55,7 @@ class Interval(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Weights of the rows that are concordant, discordant and of another rank."""
+    """Weights, for each row, of the concordant, discordant and untied other rows."""
 
     weight: np.ndarray
     concordant: np.ndarray
@@ -316,14 +316,14 @@ def confidence_interval(
 
 
 def _somers(pairs: _Pairs) -> tuple[float, float]:
-    """Somers' D and its standard error."""
+    """Return Somers' D and its standard error."""
     w, net, total = pairs.weight, pairs.concordant - pairs.discordant, pairs.untied
     value = ratio(w @ net, w @ total)
     return value, ratio(2 * math.sqrt(w @ (net - value * total) ** 2), w @ total)
 
 
 def _gamma(pairs: _Pairs) -> tuple[float, float]:
-    """Gamma and its standard error."""
+    """Return gamma and its standard error."""
     w, C, D = pairs.weight, pairs.concordant, pairs.discordant
     P, Q = w @ C, w @ D
     return ratio(P - Q, P + Q), ratio(
@@ -332,7 +332,7 @@ def _gamma(pairs: _Pairs) -> tuple[float, float]:
 
 
 def _kappa(C: np.ndarray, power: int) -> tuple[float, float]:
-    """Weighted kappa and its standard error, from the table of the ranks."""
+    """Return weighted kappa and its standard error, from the table of the ranks."""
     n, r = C.sum(), len(C)
     D = distances_of_ranks(r) ** power / max(r - 1, 1) ** power
     p, rows, columns = C / n, C.sum(axis=1) / n, C.sum(axis=0) / n
@@ -348,7 +348,7 @@ def _kappa(C: np.ndarray, power: int) -> tuple[float, float]:
 
 
 def _dominated(a: np.ndarray, s: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Weight of the rows with a smaller a and a smaller s than each row, (n,).
+    """Return the weight of rows with a smaller a and smaller s than each row, (n,).
 
     Two numbers a differ first at one bit. For every bit, rows that agree in the bits
     above it are sorted by s, and those whose bit is 0 are summed below each row whose

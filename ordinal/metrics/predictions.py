@@ -10,13 +10,13 @@ from .._input.predictions import read_distances, read_ranks
 
 
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
-    """Weighted mean; values in rows without weight may be infinite."""
+    """Return the weighted mean; values in rows without weight may be infinite."""
     rows = weight > 0
     return float(values[rows] @ weight[rows] / weight.sum())
 
 
 def rank_table(*arguments: Any) -> np.ndarray:  # noqa: ANN401  (those of `read_ranks`)
-    """C of the module's docstring in a unit that does not overflow."""
+    """Return C of the module's docstring in a unit that does not overflow."""
     a, p, weight, labels = read_ranks(*arguments)
     return weighted_confusion(a, p, weight, labels.size)
 
@@ -28,7 +28,7 @@ def weighted_confusion(
 
 
 def below_less_above(x: np.ndarray) -> np.ndarray:
-    """sum_l sgn(j - l) x_l along the first axis."""
+    """Return sum_l sgn(j - l) x_l for every j, along the first axis."""
     return np.asarray(2 * np.cumsum(x, axis=0) - x - x.sum(axis=0))
 
 
@@ -792,7 +792,7 @@ def confusion_matrix(
 
 
 def _class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Weighted mean in every class that is present in y_true, in rank order."""
+    """Return the weighted mean in each class of y_true, in rank order."""
     total = np.bincount(a, weight)
     present = total > 0
     return np.asarray(np.bincount(a, weight * values)[present] / total[present])
