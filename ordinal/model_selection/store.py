@@ -31,17 +31,8 @@ from .work import Outcome, Task, Work
 _LARGEST = 1 << 24  # bytes; a larger file is damaged
 _STATUSES = {"failed", "fitted", *(status.value for status in Status)}
 _PLAIN = (str, bytes, int, float, bool, type(None))
-# The fields of a work, and of its data, that outcomes depend on
-_DECIDING = ("fit", "options", "scorers")
-_DECIDING_DATA = (
-    "X",
-    "feature_names",
-    "y",
-    "classes",
-    "weight",
-    "group",
-    "preprocess",
-)
+# The fields of the data of a work that outcomes depend on
+_DECIDING = ("X", "feature_names", "y", "classes", "weight", "preprocess")
 
 
 class Store:
@@ -62,9 +53,11 @@ class Store:
         self._folder.mkdir(parents=True, exist_ok=True)
         self.damaged = 0
         digest = hashlib.blake2b(_build_info.VERSION.encode(), digest_size=16)
-        deciding = {name: getattr(work, name) for name in _DECIDING}
-        deciding |= {name: getattr(work.data, name) for name in _DECIDING_DATA}
+        deciding = {"fit": work.fit, "options": work.options}
+        deciding |= {name: getattr(work.data, name) for name in _DECIDING}
         deciding["scorers"] = sorted(work.scorers, key=lambda scorer: scorer.name)
+        if work.data.group is not None:
+            deciding["group"] = work.data.group
         for name, value in deciding.items():
             _feed(digest, value, name)
         self._work = digest
