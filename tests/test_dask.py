@@ -12,7 +12,7 @@ import ordinal
 from ordinal._numerics.rows import dense
 from ordinal._rows.remote import is_remote, remote_problem
 from ordinal.model_selection import Grid, select
-from ordinal.svm.family import best_thresholds
+from ordinal.svm.family import cheapest_thresholds
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -166,7 +166,7 @@ def test_fitted_thresholds_err_least_in_rows_at_workers():
         basis=20, tol=1e-2,
     )  # fmt: skip
     cost = np.abs(np.arange(4)[:, None] - np.arange(4))
-    best = best_thresholds(model.decision_function(X), y, w, cost)
+    best = cheapest_thresholds(model.decision_function(X), y, w, cost)
     np.testing.assert_allclose(model.thresholds, best, rtol=1e-9)
 
 

@@ -57,7 +57,10 @@ def check_here(X: Any, name: str) -> None:
     Workers hold the features, labels and weights of their rows only.
     """
     if isinstance(X, RemoteRows):
-        raise ValueError(f"{name} must be None where X is a collection of dask")
+        raise ValueError(
+            f"{name} must be None where X is a collection of dask, whose workers hold "
+            f"no such vector: leave {name} out, or pass X.compute()"
+        )
 
 
 def ranked_among_present(problem: Problem) -> Any:
