@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 from internals import Likelihood
 from numpy.testing import assert_allclose
-from oracles import slope
+from oracles import cumulative_edges, cumulative_terms, slope, slopes
 from pom_data import SETS
 from test_pom import crossing
 
@@ -252,6 +252,29 @@ def test_with_scale_effects_changes_are_near_those_of_fits_without_the_row():
         moved = (without.parameters - model.parameters) / errors
         assert_allclose(found.change[i] / errors, moved, atol=0.1)
     assert found.leverage.sum() == pytest.approx(model.parameters.size, rel=0.1)
+
+
+def test_leverages_with_scale_effects_are_those_of_their_formula():
+    """tr(M J V J') of rows that have thresholds on both sides, by differences."""
+    model, inner = whole(scale=[0, 1]), (MADE.y > 0) & (MADE.y < 3)
+    X, offset, rank = MADE.X[inner], MADE.offset[inner], MADE.y[inner]
+    sides = np.stack([rank + 1, rank], axis=1)
+    columns = X[:, model.location], X[:, []], X[:, model.scale]
+
+    def ends(x):
+        eta = cumulative_edges(x, 3, "flexible", *columns, offset)
+        return np.take_along_axis(eta, sides, axis=1)
+
+    a, b = ends(model.parameters).T
+
+    def log_p(moved):
+        return cumulative_terms("logit", a + moved[0], b + moved[1])
+
+    J = slopes(ends, model.parameters, 1e-4)
+    curvature = slopes(lambda t: slopes(log_p, t, 1e-3), np.zeros(2), 1e-3)
+    K = J @ model.covariance @ J.transpose(0, 2, 1)
+    expected = -MADE.weight[inner] * np.einsum("nij,nji->n", curvature, K)
+    assert_allclose(model.influence().leverage[inner], expected, rtol=1e-6)
 
 
 def test_influence_is_refused_where_there_are_no_errors():
