@@ -307,6 +307,24 @@ def test_nested_and_uncorrelated_terms():
     assert bars.random[0].covariance[0, 1] == 0
 
 
+def test_colons_in_labels_do_not_merge_combinations():
+    judge = WINE["judge"].astype(str)
+    odd = WINE["judge"].astype(int) % 2 == 1
+    table = WINE.assign(
+        a=np.where(odd, "x:y", "x"), b=np.where(odd, "z", "y:z"), judge=judge
+    )
+    model = ordinal.fit_clmm("rating ~ temp + contact + (1 | a:b)", table)
+    assert model.random[0].levels.tolist() == [r"x:y\:z", r"x\:y:z"]
+    mirror = ordinal.fit_clmm(
+        "rating ~ temp + contact + (1 | odd)", table.assign(odd=odd)
+    )
+    assert_allclose(model.loglik, mirror.loglik, rtol=1e-9)
+    P = model.predict_proba(table, effects="known")
+    assert_allclose(
+        P, mirror.predict_proba(table.assign(odd=odd), effects="known"), atol=1e-8
+    )
+
+
 def test_weights_order_and_names_of_groups():
     rng = np.random.default_rng(3)
     weight = rng.integers(0, 3, len(WINE))

@@ -157,8 +157,8 @@ class EffectFactor:
     @property
     def beside(self) -> np.ndarray:
         """Blocks of A^-1 of the first term with the others, (G, q, m)."""
-        # Not functools.cached_property: its instances share a lock in Python 3.11, for
-        # which a forked child may wait for ever.
+        # Cached by hand: properties that functools caches share a lock in Python 3.11,
+        # for which a forked child may wait for ever.
         if self._beside is None:
             self._beside = np.asarray(-self.F @ self.S)
         return self._beside

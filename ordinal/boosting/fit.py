@@ -5,7 +5,6 @@ from __future__ import annotations  # numpy.random is slow to import
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -232,6 +231,7 @@ def fit_boosting(
         callback=callback, verbose=verbose,
     )  # fmt: skip
     with fit.monitor as monitor:
+        fit.begin()
         end = fit.grow(count)
         model = fit.model(end, fit.trees(end.rounds))
         monitor.conclude(model.convergence)
@@ -375,7 +375,7 @@ class _BoostingFit:
     Attributes
     ----------
     monitor : Monitor
-        It is entered before rounds are grown.
+        It is entered before `begin` and `grow`.
     """
 
     def __init__(
@@ -400,15 +400,12 @@ class _BoostingFit:
         self._q = int(np.count_nonzero(problem.present))
         self._weight = problem.weight / problem.weight.mean()
 
-    @cached_property
-    def _data(self) -> Any:
-        """The binned rows of LightGBM."""
-        return self._settings.dataset(self._X)
-
-    @cached_property
-    def _main(self) -> Ensemble:
-        """The scores of all rows, whose trees are those of the model."""
-        return Ensemble(self._data, self._settings, self._rank, self._weight, self._q)
+    def begin(self) -> None:
+        """Bin the rows by LightGBM, and start the ensemble of all rows."""
+        self._data = self._settings.dataset(self._X)
+        self._main = Ensemble(
+            self._data, self._settings, self._rank, self._weight, self._q
+        )
 
     def grow(self, count: int | None) -> RoundsEnd:
         """Grow the main ensemble up to `count` rounds, or until no more are needed."""
@@ -551,6 +548,7 @@ def _fit_path(
     groups, max_iter = options.pop("groups"), options.pop("max_iter")
     fit = _prepare_fit(X, y, groups, None in counts, max_iter, own, **options)
     with fit.monitor as monitor:
+        fit.begin()
         # "auto", whose folds grow beside all rows, comes before any other round.
         ends = {n: fit.grow(n) for n in sorted(set(counts), key=lambda n: n or 0)}
         grown = fit.trees(max(end.rounds for end in ends.values()))

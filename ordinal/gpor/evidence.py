@@ -42,8 +42,8 @@ from .likelihood import Likelihood, Posterior
 
 MAX_STEP = 3.0  # longest step of theta: the evidence is flat far from the data's scale
 # Peak memory of an evaluation, by tracemalloc over the kernels: a little more than
-# 4 n^2 doubles or, on a basis, this many bytes per row in addition to its features.
-_DENSE, _PER_ROW = 4, 300
+# 3 n^2 doubles or, on a basis, this many bytes per row in addition to its features.
+_DENSE, _PER_ROW = 3.2, 300
 _NO_SIZE = 1e-300  # mean square up to which its inverse could overflow
 _FEW = 100  # entries of theta up to which the Hessian is a matrix
 _MANY = 10  # entries of theta above which a search ends by its expected gain
@@ -421,8 +421,9 @@ class Evidence:
         # I + W^1/2 Sigma W^1/2 is positive definite for any kernel that is one.
         except np.linalg.LinAlgError:
             raise ValueError(
-                "kernel must be positive semi-definite, with values and sample_weight "
-                "near 1: the covariance of the training rows has no Cholesky factor"
+                "the evidence needs a positive semi-definite kernel, and X or the "
+                "kernel's values and sample_weight near 1: the covariance of the "
+                "training rows has no Cholesky factor"
             ) from None
 
     def _infer(self, theta: np.ndarray) -> Inferred:

@@ -399,7 +399,7 @@ def fit_gpor(
         * row numbers, which need positive weights, or (m, d) rows.
 
         The fit then needs memory for n m doubles, or `cache_mb` if that is less;
-        without a basis it needs 4 n^2 doubles.
+        without a basis it needs 3.2 n^2 doubles.
     n_restarts : int >= 0, default 0
         Number of further searches from random starting points drawn from the prior. The
         best result of all searches is returned.

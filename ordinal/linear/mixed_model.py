@@ -32,7 +32,14 @@ from .margins import (
 from .mixed_margins import GroupRows, GroupTerm, spread
 from .mixed_profile import RememberedMixed
 from .model import PomModel
-from .random_terms import RandomEffects, as_text, incomplete, read_effects, read_groups
+from .random_terms import (
+    RandomEffects,
+    as_text,
+    incomplete,
+    level_name,
+    read_effects,
+    read_groups,
+)
 
 Effects = Literal["new", "average", "known", "known_or_new"]
 _NODES = 100  # of the quadrature over the effects of new groups
@@ -324,7 +331,7 @@ class ClmmModel(PomModel):
                 "without groups"
             )
         for own, given, z in zip(self.random, labels, columns, strict=True):
-            names = [":".join(t) for t in zip(*map(as_text, given), strict=True)]
+            names = [level_name(t) for t in zip(*map(as_text, given), strict=True)]
             place = {level: k for k, level in enumerate(own.levels.tolist())}
             at = np.array([place.get(name, -1) for name in names], dtype=np.int64)
             if effects == "known" and (at < 0).any():

@@ -319,7 +319,16 @@ def level_names(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         used, codes = np.unique(joint, return_inverse=True)
         codes = codes.ravel().astype(np.int64)
         texts = [[*texts[k // own.size], str(own[k % own.size])] for k in used.tolist()]
-    return np.array([":".join(t) for t in texts], dtype=str), codes
+    return np.array([level_name(t) for t in texts], dtype=str), codes
+
+
+def level_name(labels: Sequence[str]) -> str:
+    """Return the name of a combination of labels, such as "school:class"."""
+    if len(labels) == 1:
+        return str(labels[0])
+    # Otherwise, ("a:b", "c") and ("a", "b:c") would be the same level.
+    escaped = (label.replace("\\", r"\\").replace(":", r"\:") for label in labels)
+    return ":".join(escaped)
 
 
 def as_text(a: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -67,6 +67,7 @@ class RatioLikelihood:
             [design.slots(), beta + np.arange(design.location.size)]
         )
         self._slots = T, 1 + m
+        self._columns: SparseColumns | DenseColumns | None = None
 
     @property
     def is_convex(self) -> bool:
@@ -126,16 +127,19 @@ class RatioLikelihood:
                 eta = self.predictors(x, rows)
                 _, G, _ = row_terms(self.family, self.link, eta, D.rank[rows])
             by_score[rows] = np.where(D.weight[rows] > 0, G.sum(axis=1), 0.0)
-        slope = self._location.rmatvec(D.weight * by_score / D.total)
+        slope = self._location_columns().rmatvec(D.weight * by_score / D.total)
         return best.x, best.value, slope
 
-    @cached_property
-    def _location(self) -> SparseColumns | DenseColumns:
-        """Columns of the location, of which sparse ones stay sparse."""
-        D = self.design
-        every = columns_of(D.X, D.centre, D.spread, self.n_threads)
-        whole = D.location.size == D.X.shape[1]
-        return every if whole else every.chosen(D.location)
+    def _location_columns(self) -> SparseColumns | DenseColumns:
+        """Return the columns of the location, of which sparse ones stay sparse."""
+        # Cached by hand: properties that functools caches share a lock in Python 3.11,
+        # for which a forked child may wait for ever.
+        if self._columns is None:
+            D = self.design
+            every = columns_of(D.X, D.centre, D.spread, self.n_threads)
+            whole = D.location.size == D.X.shape[1]
+            self._columns = every if whole else every.chosen(D.location)
+        return self._columns
 
     def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield gradients of log P of rows by x, some rows at a time."""
