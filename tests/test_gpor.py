@@ -837,6 +837,19 @@ def test_twelve_thousand_features_on_fifty_rows():
 # Reports
 
 
+def test_newton_steps_of_ep_survive_sites_without_a_cavity():
+    """Started at the sites of a sample, one step makes some 1 - A p negative."""
+    rng = np.random.default_rng(0)
+    for n in (500, 1000):
+        X = rng.normal(size=(n, 3))
+        y = (X[:, 0] + rng.normal(size=n) > 0).astype(int) + (X[:, 1] > 0)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        short = fit_gpor(X, y, inference="ep", max_iter=1)
+    full = fit_gpor(X, y, inference="ep")
+    loss, least = short.convergence.primal, full.convergence.primal
+    assert least <= loss < least + 2
+
+
 def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
     """The message says what is needed, and that a basis needs less."""
     X, y = sample(300, 3)

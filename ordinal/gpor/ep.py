@@ -203,7 +203,8 @@ def _newton(cov: Dense, like: Likelihood, sweep: _Sweep, tol: float) -> np.ndarr
         h, A = sweep.h + dh, sweep.A / np.maximum(1 + falls, 0.1)
         moved = _Sweep(site, np.empty_like(site), eta - W * h, h, A, 1 - W * A, 0.0)
         change, left = _changes(like, moved, 1.0)
-        if not left < _FAR * sweep.violation:  # also NaN: take the plain sweep
+        # Also NaN, and the changes of sites whose cavity is none: take the plain sweep.
+        if not left < _FAR * sweep.violation or not np.isfinite(change).all():
             return np.asarray(sweep.site + sweep.change)
         if left <= end:
             break
