@@ -138,9 +138,17 @@ class ThresholdLoss:
         slope, curvature = np.empty(f.size), np.empty(f.size)
         by_chunk = np.empty(_threshold_losses.n_chunks(f.size))
         _threshold_losses.by_row(
-            f, b, self.rank, self.weight, self.times, self.beside, slope, curvature,
-            by_chunk, self.n_threads,
-        )  # fmt: skip
+            f,
+            b,
+            self.rank,
+            self.weight,
+            self.times,
+            self.beside,
+            slope,
+            curvature,
+            by_chunk,
+            self.n_threads,
+        )
         ridge = self.penalties * x
         value = float(by_chunk.sum() + 0.5 * (ridge @ x))
         gradient = self.columns.rmatvec(slope) + ridge
@@ -177,9 +185,15 @@ class ThresholdLoss:
         border = np.zeros((here.b.size, here.x.size))
         for some, Z in columns.blocks():
             _threshold_losses.across(
-                f[some], here.b, rank[some], weight[some], self.times, self.beside,
-                Z, border,
-            )  # fmt: skip
+                f[some],
+                here.b,
+                rank[some],
+                weight[some],
+                self.times,
+                self.beside,
+                Z,
+                border,
+            )
         return columns.gram(here.curvature[rows]), border
 
     def _thresholds(
@@ -228,9 +242,15 @@ class ThresholdLoss:
             b = np.repeat(b, self._sizes(pools))
         by_chunk = np.empty((_threshold_losses.n_chunks(f.size), b.size, 2))
         _threshold_losses.by_threshold(
-            f, b, self.rank, self.weight, self.times, self.beside, by_chunk,
+            f,
+            b,
+            self.rank,
+            self.weight,
+            self.times,
+            self.beside,
+            by_chunk,
             self.n_threads,
-        )  # fmt: skip
+        )
         return np.asarray(np.add.reduceat(by_chunk.sum(axis=0), pools).T)
 
     def _sizes(self, pools: np.ndarray) -> np.ndarray:

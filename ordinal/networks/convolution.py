@@ -337,9 +337,12 @@ def fit_relations(
     objective = Relations(rows, triplets, start, l2, n_threads)
     with monitor.limited(monitor.GRACE):
         found = minimize(
-            objective, start.packed(), tol=monitor.tol, max_iter=max_iter,
+            objective,
+            start.packed(),
+            tol=monitor.tol,
+            max_iter=max_iter,
             monitor=monitor,
-        )  # fmt: skip
+        )
     tower = start.like(found.x)
     E = np.concatenate(
         [tower.places(standardized(rows, part)) for part in rows.chunks()]

@@ -161,11 +161,24 @@ def fit_nnor(
     check_choice("loss", loss, get_args(CodeLoss))
     l2 = check_factor_or_zero("l2", l2)
     problem, trained = _trained(
-        "fit_nnor", X, y, partial(OrderedCodes, squared=loss == "squared"), n_hidden,
-        l2, n_starts, max_iter, tol=tol, sample_weight=sample_weight,
-        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
-        max_time=max_time, callback=callback, verbose=verbose,
-    )  # fmt: skip
+        "fit_nnor",
+        X,
+        y,
+        partial(OrderedCodes, squared=loss == "squared"),
+        n_hidden,
+        l2,
+        n_starts,
+        max_iter,
+        tol=tol,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        classes=classes,
+        rng=rng,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+    )
     return nnor_model(problem, trained, loss, l2)
 
 
@@ -287,11 +300,24 @@ def fit_nnpom(
     check_choice("link", link, get_args(Link))
     l2 = check_factor_or_zero("l2", l2)
     problem, trained = _trained(
-        "fit_nnpom", X, y, partial(Cumulative, link=link), n_hidden, l2, n_starts,
-        max_iter, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
-        classes=classes, rng=rng, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+        "fit_nnpom",
+        X,
+        y,
+        partial(Cumulative, link=link),
+        n_hidden,
+        l2,
+        n_starts,
+        max_iter,
+        tol=tol,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        classes=classes,
+        rng=rng,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+    )
     return nnpom_model(problem, trained, link, l2)
 
 
@@ -440,18 +466,33 @@ def fit_elmor(
     max_iter = check_count("max_iter", max_iter)
     reading = Reading(True, remote=False)
     prepared = prepare(
-        "fit_elmor", X, y, reading, tol=tol, sample_weight=sample_weight,
-        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
-        max_time=max_time, callback=callback, verbose=verbose,
-    )  # fmt: skip
+        "fit_elmor",
+        X,
+        y,
+        reading,
+        tol=tol,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        classes=classes,
+        rng=rng,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+    )
     problem = prepared.problem
     U = random_layer(problem.n_features, n_hidden, prepared.rng)
     share = draw_few_folds(problem, prepared.rng) if probability else None
     with prepared.monitor as monitor, closing(problem):
         fitted = fit_codes(
-            problem, U, None if ridge == "loo" else float(ridge), share,
-            n_threads=prepared.n_threads, max_iter=max_iter, monitor=monitor,
-        )  # fmt: skip
+            problem,
+            U,
+            None if ridge == "loo" else float(ridge),
+            share,
+            n_threads=prepared.n_threads,
+            max_iter=max_iter,
+            monitor=monitor,
+        )
         monitor.conclude(fitted.convergence)
     fitted.convergence.warn_unless_converged("fit_elmor")
     return elmor_model(problem, fitted)
@@ -615,16 +656,30 @@ def fit_cnnor(
     l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare(
-        "fit_cnnor", X, y, tol=tol, sample_weight=sample_weight,
-        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
-        max_time=max_time, callback=callback, verbose=verbose,
-    )  # fmt: skip
+        "fit_cnnor",
+        X,
+        y,
+        tol=tol,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        classes=classes,
+        rng=rng,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+    )
     with prepared.monitor as monitor:
         training = Training.from_problem(prepared.problem)
         found = fit_relations(
-            training, sizes, l2, max_iter=max_iter, n_threads=prepared.n_threads,
-            rng=prepared.rng, monitor=monitor,
-        )  # fmt: skip
+            training,
+            sizes,
+            l2,
+            max_iter=max_iter,
+            n_threads=prepared.n_threads,
+            rng=prepared.rng,
+            monitor=monitor,
+        )
         monitor.conclude(found.convergence)
     found.convergence.warn_unless_converged("fit_cnnor")
     return cnnor_model(prepared.problem, found, l2)
@@ -652,10 +707,15 @@ def _trained(
     with prepared.monitor as monitor:
         training = Training.from_problem(prepared.problem)
         trained = training.best(
-            loss_of(training.rank, training.share), n_hidden=n_hidden,
-            n_starts=n_starts, l2=l2, max_iter=max_iter,
-            n_threads=prepared.n_threads, rng=prepared.rng, monitor=monitor,
-        )  # fmt: skip
+            loss_of(training.rank, training.share),
+            n_hidden=n_hidden,
+            n_starts=n_starts,
+            l2=l2,
+            max_iter=max_iter,
+            n_threads=prepared.n_threads,
+            rng=prepared.rng,
+            monitor=monitor,
+        )
         monitor.conclude(trained.convergence)
     trained.convergence.warn_unless_converged(name)
     return prepared.problem, trained

@@ -265,11 +265,23 @@ def fit_tlssvor(
     cache_mb = check_positive("cache_mb", cache_mb)
     reading = Reading(on_basis(basis, kernel), in_place=basis is not None)
     prepared = prepare_with_kernel(
-        "fit_tlssvor", X, y, reading, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+        "fit_tlssvor",
+        X,
+        y,
+        reading,
+        kernel=kernel,
+        gamma=gamma,
+        tol=tol,
+        classes=classes,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        rng=rng,
+        probability=probability,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+    )
     problem = prepared.problem
     choice = _read(basis, problem, prepared.kernel)
     job = _TlsSvorFit(
@@ -371,9 +383,14 @@ class _TlsSvorFit:
         if choice.way in ("numbers", "own", "columns"):
             return choice
         rows, _ = chosen_rows(
-            choice, self.kernel, partial(take, problem.X), problem.rank,
-            problem.weight, rng, self.n_threads,
-        )  # fmt: skip
+            choice,
+            self.kernel,
+            partial(take, problem.X),
+            problem.rank,
+            problem.weight,
+            rng,
+            self.n_threads,
+        )
         return BasisChoice("numbers", rows=rows)
 
     def fit(self, problem: Problem, choice: BasisChoice) -> TlsSvorModel:
@@ -415,10 +432,13 @@ class _TlsSvorFit:
         # A fit to the whole kernel matrix keeps all of it.
         cache_mb = np.inf if self.every_row else self.cache_mb
         rows = with_state(
-            problem.X, problem.rank, problem.weight,
-            partial(_loss_sums, m, columns.fill, terms), self.n_threads,
+            problem.X,
+            problem.rank,
+            problem.weight,
+            partial(_loss_sums, m, columns.fill, terms),
+            self.n_threads,
             cache_mb * 1e6 / (8 * max(1, m)),  # columns are doubles
-        )  # fmt: skip
+        )
         total = float(problem.weight.sum())
         psi = TruncatedObjective(
             rows, terms, total, self.C, columns.penalties, self.n_threads

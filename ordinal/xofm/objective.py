@@ -187,9 +187,16 @@ class PairLoss:
         if not np.isfinite(U).all():
             return np.inf
         loss = _factorization.hinge(
-            U, np.argsort(U), self._rank, self.rows.weight, self._r, self.tau,
-            self._slope, self._sorted, self._tree,
-        )  # fmt: skip
+            U,
+            np.argsort(U),
+            self._rank,
+            self.rows.weight,
+            self._r,
+            self.tau,
+            self._slope,
+            self._sorted,
+            self._tree,
+        )
         return float(loss / self.weight)
 
     def gradient(self, table: np.ndarray) -> np.ndarray:

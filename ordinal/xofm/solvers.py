@@ -270,11 +270,27 @@ def _slice(
     assert isinstance(loss.rows, LocatedRows)
     rows = loss.rows
     done = _factorization.sgd(
-        rows.node, rows.share, rows.weight, loss.start, layout.first, layout.kind,
-        loss.tau, loss.n_pairs / loss.weight, 2 * objective.penalty, floor,
-        bounds.squared, W, rate, batch_size, key, done, stop, last, Monitor.SLICE,
+        rows.node,
+        rows.share,
+        rows.weight,
+        loss.start,
+        layout.first,
+        layout.kind,
+        loss.tau,
+        loss.n_pairs / loss.weight,
+        2 * objective.penalty,
+        floor,
+        bounds.squared,
+        W,
+        rate,
+        batch_size,
+        key,
+        done,
+        stop,
+        last,
+        Monitor.SLICE,
         loss.n_threads,
-    )  # fmt: skip
+    )
     return int(done)
 
 
