@@ -122,7 +122,7 @@ def _target(path: Any) -> tuple[Path, bool]:
 
 
 def _send(content: memoryview, target: Path) -> None:
-    """Write to a stream.
+    """Write a file's content to a stream, such as a pipe or a terminal.
 
     A descriptor is duplicated: opened by its name, a redirected file would be written
     from its beginning.

@@ -72,7 +72,7 @@ def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> Basi
 
 
 def _copied(rows: Matrix) -> Matrix:
-    """Return a copy of rows."""
+    """Return a copy of basis rows, dense or sparse, that the caller cannot change."""
     return rows.rows(slice(None)) if isinstance(rows, CSR) else rows.copy()
 
 

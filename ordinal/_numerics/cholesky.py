@@ -144,7 +144,7 @@ class Cholesky:
 
     @property
     def log_det(self) -> float:
-        """Return ln |A|."""
+        """Return the log determinant ln |A| of the factored matrix."""
         return -2 * float(
             sum(np.log(np.diagonal(self.A[J, J])).sum() for J in self.blocks)
         )

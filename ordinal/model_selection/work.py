@@ -171,7 +171,7 @@ class Work:
 
     @property
     def ours(self) -> bool:
-        """Whether `fit` is a function of this package, which threads can call."""
+        """Return whether `fit` is of this package, so that threads can call it."""
         # The module of a function that was made by eval is None.
         module: str = getattr(unwrapped(self.fit)[0], "__module__", None) or ""
         return module.partition(".")[0] == __name__.partition(".")[0]
