@@ -5,7 +5,7 @@ likelihood             mean loss, its gradient and Hessian; probabilities of all
 rowwise                the same for sparse rows and for rows in chunks
 bordered               Hessians by many thresholds
 newton                 Newton's method
-mixed                  marginal likelihood with random effects, and its gradient
+mixed, mixed_rows      marginal likelihood with random effects, and its gradient
 elastic_net            coordinate descent for the elastic net
 fitting                choice of a form of the loss and of a solver
 ordered                thresholds that keep their order at rows

@@ -36,21 +36,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._solvers import _cumulative, _level_sums
 from .._watch.monitor import check_cancelled
 from .design import Design
 from .likelihood import Link
+from .mixed_rows import EffectRows, IntervalRows, Layout
 
 _INNER = 100  # most Newton steps to a mode
 _CLOSE = 1e-9  # length of a step, in deviations of u, whose successor is rounding
 _HALVINGS = 30
 _NONE = np.empty((4, 0))
-_PART = 1024  # rows that one thread takes at once, in whole levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +190,9 @@ class MixedLikelihood:
     n_threads : int
     group_weight : (G,) array or None
         Weights of the log likelihoods of the levels of a single term.
+    rows_of : callable, default IntervalRows
+        Makes the rows of a family of models, which the default takes for a cumulative
+        one, from the design, the link, their `Layout` and the number of threads.
     """
 
     def __init__(
@@ -201,23 +203,15 @@ class MixedLikelihood:
         n_quadrature: int = 1,
         n_threads: int = 1,
         group_weight: np.ndarray | None = None,
+        rows_of: Callable[[Design, Link, Layout, int], EffectRows] = IntervalRows,
     ):
         self.design, self.link, self.terms = design, link, terms
         self.n_quadrature, self.n_threads = n_quadrature, n_threads
         self.is_single, (first, *others) = len(terms) == 1, terms
-        self.group_weight = group_weight
+        self.group_weight, self.rows_of = group_weight, rows_of
         one = np.ones(first.n_levels)
         self.share = one if group_weight is None else group_weight
-        every, order = slice(None), np.argsort(first.group, kind="stable")
-        self.order = order
-        self.X, self.N = (
-            design.columns(every, columns)[order]
-            for columns in (design.location, design.nominal)
-        )
-        self.T = design.scale_columns(every)[order]
-        self.offset = 0.0 if design.offset is None else design.offset[order]
-        self.rank, weight = design.rank[order].astype(np.int64), design.weight[order]
-        self.is_counted = weight > 0
+        self.order = order = np.argsort(first.group, kind="stable")
         sizes = [term.n_levels * term.q for term in others]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         self.m = int(self.starts[-1])
@@ -228,14 +222,8 @@ class MixedLikelihood:
         self.Z = np.ascontiguousarray(np.hstack([t.Z for t in terms])[order])
         self.group = np.ascontiguousarray(first.group[order])
         levels = np.searchsorted(self.group, np.arange(first.n_levels + 1))
-        # Threads take whole levels, of about `_PART` rows.
-        bounds = np.searchsorted(levels, np.arange(0, len(order), _PART))
-        bounds = np.unique(np.concatenate([bounds, [first.n_levels]]))
-        bounds[0] = 0
-        self.kernel = _level_sums.LevelRows(
-            _cumulative.LINKS.index(link), weight, self.Z, self.at, levels, bounds,
-            self.m, np.zeros((9, len(order))), n_threads,
-        )  # fmt: skip
+        layout = Layout(order, self.group, levels, self.Z, self.at, self.m)
+        self.rows = rows_of(design, link, layout, n_threads)
         self.by_row = np.empty((2, len(order)))
         self.nodes = _nodes(n_quadrature, first.q) if self.is_single else None
         self.last: list[np.ndarray] | None = None
@@ -255,31 +243,6 @@ class MixedLikelihood:
         return out
 
     # Rows, and sums over them
-
-    def ends(self, x: np.ndarray) -> np.ndarray:
-        """Return the ends of the rows without random effects, (4, n).
-
-        These are the upper and the lower end, their distance, and 1 / s. The predictors
-        of a row are (end - z'b) / s.
-        """
-        D, rank, n = self.design, self.rank, self.rank.size
-        alpha, nu, beta, zeta = D.split(x[: D.n_parameters])
-        theta, f = D.J @ alpha, self.X @ beta + self.offset
-        inner = np.minimum(rank, D.T - 1), np.maximum(rank - 1, 0)
-        up, low = (theta[k] for k in inner)
-        if D.nominal.size:
-            slopes = D.J @ nu
-            up, low = (
-                end - np.einsum("ij,ij->i", self.N, slopes[k])
-                for end, k in zip((up, low), inner, strict=True)
-            )
-        has_up, has_low = self.is_counted & (rank < D.T), self.is_counted & (rank > 0)
-        ends = np.empty((4, n))
-        ends[0] = np.where(has_up, up - f, np.inf)
-        ends[1] = np.where(has_low, low - f, -np.inf)
-        ends[2] = np.where(has_up & has_low, up - low, np.inf)
-        ends[3] = np.exp(-(self.T @ zeta)) if D.scale.size else 1.0
-        return ends
 
     def effects(self, L: list[np.ndarray], u: list[np.ndarray]) -> np.ndarray:
         """Return b = Lambda u of all levels in one vector."""
@@ -309,7 +272,7 @@ class MixedLikelihood:
         """
         G, q, m = self.terms[0].n_levels, self.terms[0].q, self.m
         value, first, D = np.zeros(G), np.zeros((G, q)), np.zeros((G, q, q))
-        self.kernel.terms(ends, b, least, share, direct, value, first, D, self.by_row)
+        self.rows.terms(ends, b, least, share, direct, value, first, D, self.by_row)
         slope, W = self.by_row
         B, C = np.zeros((G, q, m)), np.zeros((m, m))
         for k in range(self.at.shape[1]):
@@ -374,8 +337,8 @@ class MixedLikelihood:
 
         Return None if there is no mode, because a row has probability 0.
         """
-        ends, L = self.ends(x), self.lambdas(x)
-        if not (ends[2] > 0).all():
+        ends, L = self.rows.ends(x), self.lambdas(x)
+        if ends is None:
             return None
         starts = [self.last] if self.last is not None else []
         starts.append([np.zeros((t.n_levels, t.q)) for t in self.terms])
@@ -449,7 +412,7 @@ class MixedLikelihood:
             own.sum(axis=0)[t.free]
             for own, t in zip(by_levels, self.terms, strict=True)
         ]
-        by_parameters = self._by_parameters(*direct)[:, 0]
+        by_parameters = self.rows.by_parameters(direct)[:, 0]
         return -value, -np.concatenate([by_parameters, *by_theta])
 
     def scores(self, x: np.ndarray, cluster: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -465,9 +428,8 @@ class MixedLikelihood:
         found = self._existing_mode(x)
         with np.errstate(all="ignore"):
             _, direct, by_levels = self._derivatives(x, *found)
-        eta, up, low, spread = direct
         of_row = cluster[self.order]
-        parts = [self._by_parameters(eta, up, low, spread, of_row, n_clusters)]
+        parts = [self.rows.by_parameters(direct, of_row, n_clusters)]
         for term, own in zip(self.terms, by_levels, strict=True):
             of_level = np.zeros(term.n_levels, dtype=np.int64)
             of_level[term.group] = cluster
@@ -487,7 +449,10 @@ class MixedLikelihood:
         share = self.share
         value = float((share[: mode.value.size] * mode.value).sum())
         value -= 0.5 * float((share * factor.log_det).sum()) + 0.5 * factor.rest_log_det
-        direct, b = np.zeros((4, self.rank.size)), self.effects(L, mode.u)
+        direct, b = (
+            np.zeros((self.rows.n_direct, self.order.size)),
+            self.effects(L, mode.u),
+        )
         P, e = share[:, None, None] * factor.own(), np.zeros_like(mode.u[0])
         if self.nodes is None:
             sums = self.sums(ends, b, share=share, direct=direct)
@@ -498,7 +463,7 @@ class MixedLikelihood:
             self.sums(ends, b)  # the terms at the mode, which `moves` takes
         right = np.zeros_like(e)
         V, beside, rest = self._covariances(L, factor, P)
-        self.kernel.bends(ends, b, V, beside, rest, right, self.by_row)
+        self.rows.bends(ends, b, V, beside, rest, right, self.by_row)
         u = [-2 * e, *(np.zeros_like(v) for v in mode.u[1:])]
         v = self._solved(L, factor, right, self.by_rest(self.by_row[0]), u)
         parts = zip(
@@ -520,7 +485,7 @@ class MixedLikelihood:
         """
         first, second = np.zeros_like(mode.u[0]), np.zeros_like(mode.u[0])
         b, k = self.effects(L, mode.u), self.effects(L, v)
-        self.kernel.moves(ends, b, k, direct, first, second, self.by_row)
+        self.rows.moves(ends, b, k, direct, first, second, self.by_row)
         through_eta = self._by_lambda(first, self.by_rest(self.by_row[0]), mode.u)
         of_columns = self._by_lambda(second, self.by_rest(self.by_row[1]), v)
         return [a + c for a, c in zip(through_eta, of_columns, strict=True)]
@@ -555,7 +520,7 @@ class MixedLikelihood:
         (G, q), m, b = mode.u[0].shape, self.m, self.effects(L, mode.u)
         self.sums(ends, b)
         none = np.zeros((G, q, q)), np.zeros((G, q, m)), np.zeros((m, m))
-        self.kernel.bends(ends, b, *none, np.zeros((G, q)), self.by_row)
+        self.rows.bends(ends, b, *none, np.zeros((G, q)), self.by_row)
         variance, gradient = np.empty(len(sums)), np.empty((len(sums), x.size))
         zero = [np.zeros_like(u) for u in mode.u]
         for i, c in enumerate(sums):
@@ -563,13 +528,13 @@ class MixedLikelihood:
             v = self._solved(L, mode.factor, c[0], rest, zero)
             parts = zip(c, L, v, strict=True)
             variance[i] = sum(float(((own @ S) * w).sum()) for own, S, w in parts)
-            direct = np.zeros((4, self.rank.size))
+            direct = np.zeros((self.rows.n_direct, self.order.size))
             moved = self._moved(ends, L, mode, [2 * w for w in v], direct)
             by_theta = [
                 (own.T @ u + part.sum(axis=0))[t.free]
                 for own, u, part, t in zip(c, mode.u, moved, self.terms, strict=True)
             ]
-            by_parameters = self._by_parameters(*direct)[:, 0]
+            by_parameters = self.rows.by_parameters(direct)[:, 0]
             gradient[i] = np.concatenate([by_parameters, *by_theta])
         return variance, gradient
 
@@ -622,32 +587,6 @@ class MixedLikelihood:
             own = CS[start:stop, start:stop].reshape(t.n_levels, t.q, t.n_levels, t.q)
             out.append(np.einsum("gila,gilb->lab", B, F) + np.einsum("lalb->lab", own))
         return out
-
-    def _by_parameters(
-        self, eta: np.ndarray, up: np.ndarray, low: np.ndarray, spread: np.ndarray,
-        cluster: np.ndarray | None = None, n_clusters: int = 1,
-    ) -> np.ndarray:  # fmt: skip
-        """Return the gradients by alpha, nu*, beta and zeta, (p, n_clusters).
-
-        The other arguments are D_q of the rows, (n,) each, and the cluster of each row;
-        without clusters all rows are one.
-        """
-        D, C = self.design, n_clusters
-        M = 1 + D.nominal.size
-        slots = np.zeros((D.T, M, C))
-        cell = self.rank if cluster is None else self.rank * C + cluster
-        for j in range(M):
-            sign = 1.0 if j == 0 else -self.N[:, j - 1]
-            for end, inner in ((up, slice(None, -1)), (low, slice(1, None))):
-                found = np.bincount(cell, sign * end, (D.T + 1) * C)
-                slots[:, j] += found.reshape(D.T + 1, C)[inner]
-        parts = [D.of_slots(slots.reshape(-1, C))]
-        for own, A in ((eta, self.X), (spread, self.T)):
-            if cluster is None:
-                parts.append((own @ A)[:, None])
-            else:
-                parts += [np.bincount(cluster, own * a, C)[None] for a in A.T]
-        return np.vstack(parts)
 
     def level_blocks(self, factor: EffectFactor) -> list[np.ndarray]:
         """Return the diagonal blocks of A^-1 by level, (G, q, q) per term."""

@@ -277,7 +277,7 @@ class RememberedMixed:
         lambdas[t] = semidefinite_factor(S)
         loss = MixedLikelihood(
             self.loss.design, self.loss.link, terms, self.loss.n_quadrature,
-            self.loss.n_threads, self.loss.group_weight,
+            self.loss.n_threads, self.loss.group_weight, self.loss.rows_of,
         )  # fmt: skip
         p = loss.design.n_parameters
         theta = [L[own.free] for L, own in zip(lambdas, terms, strict=True)]
