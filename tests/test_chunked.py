@@ -264,7 +264,7 @@ def test_the_command_searches_files(table, tmp_path, capsys):
         (["--method", "svorim", "--drop", "z"], "has no column 'z'"),
         (
             ["--method", "svorim", "--set", "basis=9", "--classes", "1,2"],
-            "block 0, .*y holds 3",
+            "error: y holds 3",
         ),
         (["--method", "svorim", "--classes", "a,b"], "column 'y' holds numbers"),
     ],

@@ -795,6 +795,17 @@ def test_a_column_of_neither_numbers_nor_categories_is_named(
     run(*fit, "--categorical", "a")
 
 
+def test_all_columns_that_identify_rows_are_named_at_once(run, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"id {k},mail {k},{k},{k % 2}\n" for k in range(60)]
+    path.write_text("".join(["id,mail,a,y\n", *rows]))
+    fit = ["fit", path, "--method", "npsvor", "--out", tmp_path / "m.npz"]
+    error = run(*fit, code=2)
+    assert "columns 'id', 'mail': mostly different strings, such as 'id 0', 'm" in error
+    assert "leave them out by --drop id mail, or keep" in error
+    run(*fit, "--drop", "id", "mail")
+
+
 @pytest.mark.parametrize(
     ("name", "separator", "decimal", "options"),
     [

@@ -33,10 +33,7 @@ TRIANGLE = np.tril(np.ones((2, 2), dtype=bool))
 
 def wine():
     X, y = ordinal.datasets.load_wine(as_frame=True)
-    table = pd.DataFrame({name: X[name] for name in X.columns})
-    table["touch"] = (table["contact"] == "yes").astype(float)
-    table["rating"] = y
-    return table
+    return X.assign(touch=(X["contact"] == "yes").astype(float), rating=y)
 
 
 WINE = wine()

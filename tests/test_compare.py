@@ -1,5 +1,7 @@
 """compare: scores, order, verdict, failures, raw tables, the best model."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -219,6 +221,16 @@ def test_a_method_that_fails_is_listed_last_with_its_reason():
     assert result.reasons == {"bad": "RuntimeError: no <b>luck</b>"}
     assert np.isnan(result.scores["mae"][1]).all()
     assert "bad failed: RuntimeError" in repr(result)
+
+
+def test_a_function_that_needs_the_table_is_told_why_it_failed():
+    wine, rating = ordinal.datasets.load_wine(as_frame=True)
+    mixed = partial(ordinal.fit_clmm, random="(1 | judge)")
+    methods = {"lambda": lambda X, y: mixed(X, y), "partial": mixed}
+    result = compare(wine, rating, methods=methods, groups=wine["judge"], cv=3)
+    assert result.methods == ("partial", "lambda")
+    assert "receives the features as an array of numbers: pass a fit_*" in repr(result)
+    assert list(result.reasons) == ["lambda"]
     with pytest.raises(RuntimeError, match="luck"):
         compare(X, y, methods=[fit_bad])
 

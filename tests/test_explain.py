@@ -413,6 +413,26 @@ def test_a_report_of_a_model_without_probabilities(tmp_path):
         model.report(tmp_path / "report.html", X, [99] * len(X))
 
 
+def test_a_report_of_a_linear_model_has_its_coefficients(tmp_path):
+    plain, penalised = ordinal.fit_pom(X, y), ordinal.fit_pom(X, y, l1=0.1)
+    plain.report(tmp_path / "report.html", X, y)
+    words = Checked((tmp_path / "report.html").read_text()).words
+    at = words.index("Coefficients")
+    table = plain.table()
+    for name, estimate, error in zip(
+        table["name"], table["estimate"], table["standard_error"], strict=True
+    ):
+        row = words.index(name, at)
+        assert words[row + 2 : row + 4] == [f"{estimate:.6g}", f"{error:.6g}"]
+    penalised.report(tmp_path / "report.html", X, y)
+    words = Checked((tmp_path / "report.html").read_text()).words
+    row = words.index("x1", words.index("Coefficients"))
+    assert words[row + 1] == f"{penalised.coef[0]:.6g}"
+    with pytest.raises(ValueError, match="l1") as caught:
+        penalised.table()
+    assert str(caught.value) in words[row:]
+
+
 def test_a_report_does_not_depend_on_the_order_of_the_labels(tmp_path):
     """Sets are calibrated on rows of all ranks, though the table is sorted."""
     Z, ranks = sample(300, r=4, seed=5)

@@ -208,6 +208,15 @@ def test_a_bad_block_is_named_and_nothing_is_left_open(change, error, message):
     assert source.open == 0
 
 
+@pytest.mark.parametrize("ends", [[], [30]])
+def test_an_error_of_the_first_block_needs_no_number_of_a_block(ends):
+    """Its rows have the same numbers as among all rows."""
+    X, y, _ = table(61)
+    X[7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"^X must be finite; .* bad row is 7, with"):
+        ChunkedProblem.from_source(Cut(ends, X, y))
+
+
 def test_labels_without_an_order_are_found_in_their_block():
     for y, message in (([0.5] * 10, "0.5 in row 0"), (["a"] * 10, "holds strings")):
         source = bad_block(lambda X, _, y=y: (X, np.array(y)), number=3)
@@ -435,3 +444,37 @@ def test_blocks_without_weight_leave_the_moments_as_they_are():
     problem = ChunkedProblem.from_source(Source())
     mean, scale = problem.moments.mean_and_scale()
     assert (mean, scale) == (2.0, 1.0)
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_svorim])
+def test_a_fit_without_labels_says_where_they_belong(fit):
+    X, y, _ = table(20)
+    with pytest.raises(TypeError, match=rf"^{fit.__name__}\(\) lacks .* y: pass"):
+        fit(X)
+    with pytest.raises(TypeError, match=r"pass y=None .* \(X, y\) .*data\.blocks\("):
+        fit(Cut([], X, y))
+    with pytest.raises(TypeError, match=r"lacks .*formula, pass its data frame as y"):
+        fit("y ~ x")
+
+
+class Features:
+    """A source without labels."""
+
+    def blocks(self):
+        yield np.ones((4, 2))
+
+
+def test_a_source_without_labels_is_told_how_to_name_them():
+    with pytest.raises(ValueError, match=r"^a fit needs blocks .* labels as target="):
+        ordinal.fit_pom(Features(), None)
+
+
+@pytest.mark.parametrize("labels", [(), ([0, 1],), (None,)])
+def test_an_iterator_over_chunks_leads_to_a_source(labels, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n1,0\n2,1\n")
+    with (
+        pandas.read_csv(path, chunksize=1) as parts,
+        pytest.raises(TypeError, match=r"iterator \(TextF.*data\.blocks\("),
+    ):
+        ordinal.fit_pom(parts, *labels)

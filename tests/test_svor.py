@@ -797,6 +797,29 @@ def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
     assert forecasts(needed, began, max_time) == n_warnings
 
 
+@pytest.mark.usefixtures("counted_clock")
+@pytest.mark.parametrize(
+    ("steps", "max_time", "message"),
+    [
+        (1, 1.5, "fit: at the rate of its first second the fit needs at least "),
+        (0, 1.5, r"fit: max_time=1.5 s was over before the first steps: .*'auto'"),
+        (10**6, 1.5, None),  # such a rate suffices
+        (0, 0.5, None),  # less than a second says nothing
+    ],
+)
+def test_a_fit_that_ends_before_its_first_second_of_steps_warns(
+    steps, max_time, message, monkeypatch
+):
+    monitor = Monitor("fit", 1e-3, max_time=max_time)
+    monkeypatch.setattr(Monitor, "seconds", max_time)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            monitor.forecast(steps=steps, needed=10**6, began=max_time - 0.5)
+    assert len(caught) == (message is not None)
+    assert all(re.match(message, str(w.message)) for w in caught)
+
+
 def test_files_of_models_with_the_former_fields_of_a_record_load(tmp_path):
     X, y = sample(30, 3)
     model = fit_svorim(X, y)

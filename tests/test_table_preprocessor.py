@@ -352,6 +352,13 @@ def test_a_column_that_names_the_rows_is_refused(fit):
     fit(X.assign(id=X["id"].astype("category")), y)  # declared by the caller
 
 
+def test_all_columns_that_name_the_rows_are_refused_at_once():
+    X, y = identified()
+    X = X.assign(mail=[f"{k}@x" for k in range(len(X))])
+    with pytest.raises(ValueError, match=r"^columns 'id', 'mail' of X: .*'0@x'; leave"):
+        ordinal.fit_pom(X, y)
+
+
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
 def test_a_column_that_names_the_rows_may_be_chosen():
     X, y = identified()

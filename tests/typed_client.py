@@ -40,6 +40,9 @@ compared = ordinal.compare(X, y, methods=["pom", "svorim"], cv=3, progress=False
 names: tuple[str, ...] = compared.methods
 table = compared.table()
 mean: np.ndarray = table["mae"]
+winner: ordinal.Model = compared.best
+again: ordinal.Model = compared.refit("pom")
+predicted: np.ndarray = winner.predict(X)
 html: str = compared._repr_html_()
 
 explained: ordinal.Explanation = chosen.explain(X)

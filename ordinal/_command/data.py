@@ -15,7 +15,7 @@ from .._files.chunks import TableBlocks
 from .._files.readers import Layout, as_numbers, column_of, is_gap
 from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
-from .._input.columns import check_words
+from .._input.columns import identifiers_shown, identify_rows
 from .._input.frame import Frame
 from .._input.labels import ranks_of
 from ..datasets.sets import election_frame
@@ -168,10 +168,11 @@ def _listed(listed: str, text: bool, target: str) -> np.ndarray:
 def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> set[str]:
     """Return the categorical columns: those that were `chosen`, and those of strings.
 
-    Raises ValueError for a numeric column with a few strings, and for one that
-    identifies rows, such as names or dates.
+    Raises ValueError for a numeric column with a few strings, and for all columns that
+    identify rows, such as names or dates.
     """
     words = set(chosen)
+    identifiers: dict[str, list[str]] = {}
     for name in features:
         cells = table.column(name)
         if name in words or not isinstance(cells, list):
@@ -187,9 +188,17 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
                 f"is not a finite number as others are; for categories: --categorical "
                 f"{name}",
             )
-        remedy = f"leave it out by --drop {name}, or keep it by --categorical {name}"
-        check_words(f"{table.path}, column {shown(name)}", known, remedy)
+        if identify_rows(known):
+            identifiers[name] = known
         words.add(name)
+    if identifiers:
+        s, them = ("s", "them") if len(identifiers) > 1 else ("", "it")
+        columns = " ".join(identifiers)
+        raise ValueError(
+            f"{table.path}, column{s} {enumerated(list(identifiers))}: "
+            f"{identifiers_shown(identifiers)}; leave {them} out by --drop {columns}, "
+            f"or keep {them} by --categorical {columns}"
+        )
     return words
 
 

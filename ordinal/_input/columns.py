@@ -7,7 +7,7 @@ the same way, with columns by number.
 
 import datetime
 import numbers
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -124,7 +124,17 @@ class Selection:
 
 
 def as_objects(X: Any, name: str = "X") -> np.ndarray:
-    """Return X as an array, where mixed rows are objects instead of strings."""
+    """Return X as an array, where mixed rows are objects instead of strings.
+
+    TypeError for an iterator, such as one over chunks of a file.
+    """
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"{name} must hold its rows, got an iterator ({type(X).__name__}), which "
+            "can be read only once; for rows in chunks pass "
+            "ordinal.data.blocks(path, target=...), or an object whose method blocks() "
+            "starts anew at each call"
+        )
     a = as_array(X, name)
     texts = a.dtype.kind in "UST" and not isinstance(X, np.ndarray)
     # A view that repeats its entries is copied, so its full size must fit into memory.
@@ -186,18 +196,22 @@ def check_categorical(categorical: Any) -> tuple[str | int, ...]:
     return tuple(categorical)
 
 
-def check_words(where: str, words: Sequence[str], remedy: str) -> None:
-    """Raise ValueError for strings that identify the rows, such as names or dates.
+def identify_rows(words: Sequence[str]) -> bool:
+    """Return whether strings identify the rows, such as names or dates.
 
     These are more than 20 different strings that make up more than half of the values
     that are not missing.
     """
-    distinct = len(set(words))
-    if distinct > max(_MAX_STRINGS, len(words) / 2):
-        raise ValueError(
-            f"{where}: {distinct} different strings in {len(words)} rows, such as "
-            f"{shown(words[0])}; {remedy}"
-        )
+    return len(set(words)) > max(_MAX_STRINGS, len(words) / 2)
+
+
+def identifiers_shown(columns: Mapping[str, Sequence[str]]) -> str:
+    """Return the words of a message about columns whose strings identify the rows."""
+    first = enumerated([words[0] for words in columns.values()])
+    if len(columns) > 1:
+        return f"mostly different strings, such as {first}"
+    (words,) = columns.values()
+    return f"{len(set(words))} different strings in {len(words)} rows, such as {first}"
 
 
 def _check_columns(
@@ -205,18 +219,25 @@ def _check_columns(
 ) -> None:
     """Raise ValueError for columns of a training table whose strings identify rows.
 
+    The message names all of them.
+
     Columns that are `kept` or of a categorical type are not checked: the caller has
     declared them categorical.
     """
+    found: dict[str, list[str]] = {}
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         known = j in kept or name in kept or categories_of(column) is not None
         if not known and _holds_strings(column):
-            check_words(
-                f"column {shown(name)} of X",
-                [value for value in _values(column) if not is_missing(value)],
-                "leave it out, or declare it as a category, by the type of the column "
-                "(categorical= of TablePreprocessor and of fit_xofm does as well)",
-            )
+            words = [value for value in _values(column) if not is_missing(value)]
+            if identify_rows(words):
+                found[name] = words
+    if found:
+        s, them = ("s", "them") if len(found) > 1 else ("", "it")
+        raise ValueError(
+            f"column{s} {enumerated(list(found))} of X: {identifiers_shown(found)}; "
+            f"leave {them} out, or declare {them} as a category, by the type of the "
+            "column (categorical= of TablePreprocessor and of fit_xofm does as well)"
+        )
 
 
 def read_frame(

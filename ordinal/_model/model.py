@@ -152,8 +152,8 @@ class Model(Storable):
         """Write a report about the model on rows that it was not fitted to.
 
         The report is one self-contained HTML file with errors and their intervals, the
-        confusion matrix, calibration of probabilities, importances, prediction sets and
-        the optimality certificate.
+        confusion matrix, calibration of probabilities, importances, prediction sets,
+        the coefficients of a linear model and the optimality certificate.
 
         Parameters
         ----------

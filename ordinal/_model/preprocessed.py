@@ -25,6 +25,7 @@ from typing import (
 import numpy as np
 
 from .._input.checks import check_flag, shown, with_suggestions
+from .._input.columns import read_once
 from .._input.frame import Frame
 from .._input.sparse import Immutable
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
@@ -391,16 +392,37 @@ class FitFunction(Protocol[P, M]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> M: ...
 
 
+_MISSING = object()
+
+
+def _without_labels(fit: str, X: Any) -> TypeError:
+    """Return the error for a fit without the argument y."""
+    if has_blocks(X):
+        where = (
+            "pass y=None for a source of chunks, whose chunks are (X, y) or (X, y, "
+            "weight); ordinal.data.blocks(path, target=...) reads them from a file"
+        )
+    elif isinstance(X, str):
+        where = "with a formula, pass its data frame as y"
+    else:
+        read_once(X)  # for the error of an iterator over chunks
+        where = "pass the labels of X, one per row"
+    return TypeError(f"{fit}() lacks the argument y: {where}")
+
+
 def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     """Add the parameter `preprocess` to a `fit_*` function.
 
-    The error for an unknown keyword argument suggests a similar one.
+    The error for an unknown keyword argument suggests a similar one, and the error for
+    missing labels says where labels belong.
     """
     plain: Callable[..., M] = fit
 
     @with_suggestions
     @wraps(fit)
-    def fit_preprocessed(X: Any, y: Any, **options: Any) -> Any:
+    def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:
+        if y is _MISSING:
+            raise _without_labels(fit.__name__, X)
         how = options.pop("preprocess", None)
         if how is None:
             return with_labels_like(plain(X, y, **options), y)

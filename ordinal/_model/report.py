@@ -16,7 +16,7 @@ from .._input.frame import Frame
 from .._input.labels import ranks_of, read_labels
 from .._numerics.rows import take
 from .explanation import Explanation
-from .printing import html_bar, html_notes, html_table
+from .printing import Table, html_bar, html_notes, html_table
 from .public import find_public
 
 _EXPLAINED = 500  # rows: more would make importances slow
@@ -72,6 +72,8 @@ def write_report(
         parts["Importance of the features"] = _importance(found)
     except TypeError as error:  # sparse rows, or a precomputed kernel
         parts["Importance of the features"] = html_notes([str(error)])
+    if hasattr(model, "parameter_names"):
+        parts["Coefficients"] = _coefficients(model)
     parts["Model"] = model._repr_html_()
     body = "".join(
         f"<section><h2>{name}</h2>{html}</section>" for name, html in parts.items()
@@ -184,6 +186,16 @@ def _sets(model: Any, X: Any, y: np.ndarray, order: np.ndarray) -> str:
         f"it in {covered.mean():.3f} of the other {rank.size} rows."
     )
     return html_notes([text])
+
+
+def _coefficients(model: Any) -> str:
+    """Return the table of the estimates, without errors if the model has none."""
+    try:
+        return str(model.table()._repr_html_())
+    except ValueError as error:  # a penalised model, for example
+        names = np.array(model.parameter_names, dtype=str)
+        table = Table({"name": names, "estimate": model.parameters})
+        return table._repr_html_() + html_notes([str(error)])
 
 
 def _with_error(value: float, error: float) -> str:

@@ -254,13 +254,14 @@ class _Fit:
 
     def judged(self, pool: Pool) -> tuple[np.ndarray, Status | None]:
         """Return the violations at the end, and what stopped the fit before it."""
+        least = int(_STEPS_PER_ROW * self.n_rows)
         if self.monitor.late():  # begin no further slice
+            self.monitor.forecast(0, least, self.monitor.seconds)
             begin = self.points.violations()
             return begin, self.monitor.stop(0, float(begin.max()))
         # Where it pays, proximal points bring all groups near their optimum at once.
         self.approach()
         began, first = self.monitor.seconds, self.steps()
-        least = int(_STEPS_PER_ROW * self.n_rows)
         while True:
             self.smo(pool)
             if self.monitor.seconds - began > Monitor.SLICE:
@@ -272,6 +273,9 @@ class _Fit:
             if self.gram.full or not self.at_work():
                 self.start_steps(pool)
                 self.fetch_rows()
+            # The number of pair steps grows with the rows, so their rate predicts the
+            # duration of the fit.
+            self.monitor.forecast(self.steps() - first, least, began)
             stopped = self.monitor.stop(
                 self.steps(), max(task.violation for task in self.tasks)
             )
@@ -281,9 +285,6 @@ class _Fit:
                 for step in self.under_way.values():
                     step.wait()
                 return self.judged_in_time(), stopped
-            # The number of pair steps grows with the rows, so their rate predicts the
-            # duration of the fit.
-            self.monitor.forecast(self.steps() - first, least, began)
             if not self.under_way and self.all_rest():
                 violation = self.judge()
                 if violation is not None:

@@ -251,8 +251,9 @@ class Reader:
         ------
         ValueError, TypeError
             If a block is invalid, or has other features than in the first pass. The
-            message names the block and its first row. The generator of the source is
-            closed after an error, at the end, and with this generator.
+            message names the block and its first row, except for the first block. The
+            generator of the source is closed after an error, at the end, and with this
+            generator.
         """
         start, weighted = 0, None
         seen = Checksums(self.first_pass)
@@ -470,10 +471,16 @@ def stacked(parts: Sequence[Matrix]) -> Matrix:
 
 @contextmanager
 def in_block(number: int, start: int) -> Iterator[None]:
-    """Name the block in the errors that are raised inside."""
+    """Name the block in the errors that are raised inside.
+
+    Rows of the first block have the same numbers in the block as among all rows, so its
+    errors stay as they are.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
+        if start == 0:
+            raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         where = f"block {number}, whose row 0 is row {start} of all"
         raise kind(f"{where}: {error}") from error
@@ -482,7 +489,10 @@ def in_block(number: int, start: int) -> Iterator[None]:
 def _labelled(block: Block, ranks: Callable[[Any, int], np.ndarray], n: int) -> Block:
     """Return a block of n rows with ranks instead of labels, and checked weights."""
     if block.y is None:
-        raise ValueError("a fit needs blocks (X, y) or (X, y, weight), got X alone")
+        raise ValueError(
+            "a fit needs blocks (X, y) or (X, y, weight), got X alone; "
+            "ordinal.data.blocks takes the column of the labels as target="
+        )
     weight = None if block.weight is None else row_weights(block.weight, n)
     return Block(block.X, ranks(block.y, n), weight)
 

@@ -113,6 +113,7 @@ class Monitor:
         self._line, self._stages = line, list[str]()
         self._end: list[str] = []
         self._forecasts: list[float] = []  # at most one for all parts
+        self._stepped: list[bool] = []  # True once a part has taken a step
         self._small = np.errstate(under="ignore")
         self._blas = OneThread()
 
@@ -191,7 +192,7 @@ class Monitor:
         return self.max_time is not None and self.seconds >= self.max_time + by
 
     def forecast(self, steps: int, needed: int, began: float) -> None:
-        """Warn once if `max_time` is far too short for a fit.
+        """Warn once if `max_time` is far too short for a fit that `basis=` would suit.
 
         Parameters
         ----------
@@ -200,16 +201,29 @@ class Monitor:
         began : float
             Seconds of the fit at its first step.
         """
+        if self.max_time is None or self._forecasts:
+            return
+        if steps and not self._stepped:
+            self._stepped.append(True)
         seconds = self.seconds - began
-        if self.max_time is None or self._forecasts or seconds < self.RATED:
+        # A fit that is late has no other occasion to advise; less than a second says
+        # nothing.
+        ends = self.late() and self.seconds >= self.RATED
+        if not ends and (not steps or seconds < self.RATED):
             return
         self._forecasts.append(began + needed * seconds / max(steps, 1))
-        if self._forecasts[0] > self.MARGIN * self.max_time:
+        advice = "raise max_time, or pass basis='auto' for a model on a basis"
+        if not self._stepped:
+            warn(
+                f"{self.method}: max_time={self.max_time:g} s was over before the "
+                f"first steps: {advice}",
+                ConvergenceWarning,
+            )
+        elif steps and self._forecasts[0] > self.MARGIN * self.max_time:
             warn(
                 f"{self.method}: at the rate of its first second the fit needs at "
                 f"least {self._forecasts[0]:.0f} s, so max_time={self.max_time:g} "
-                "s will end it short of the optimum: raise max_time, or pass "
-                "basis='auto' for a model on a basis",
+                f"s will end it short of the optimum: {advice}",
                 ConvergenceWarning,
             )
 

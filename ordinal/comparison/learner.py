@@ -70,6 +70,17 @@ class Learner:
     def _method(self) -> Method | None:
         return method_of(unwrapped(self.fit)[0])
 
+    def advice(self, X: Any) -> str:
+        """Return the end of the message about a failure on the columns of a table."""
+        named = isinstance(X, Frame) and X.names is not None
+        if self._method is not None or self.preprocess is None or not named:
+            return ""
+        return (
+            "; a function of your own receives the features as an array of numbers: "
+            "pass a fit_* function, or functools.partial(fit, ...), which reads the "
+            "table itself"
+        )
+
     @property
     def _given(self) -> dict[str, Any]:
         """Options of every fit, those of a partial included."""

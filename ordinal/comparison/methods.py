@@ -26,7 +26,7 @@ from .._input.problem import Problem
 from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
-from .._model.model import with_labels_like
+from .._model.model import Model, with_labels_like
 from .._model.printing import Table, html_notes, html_table
 from .._model.public import find_public
 from .._model.registry import fits_by_name, resolve_fit
@@ -93,7 +93,7 @@ class Comparison(Immutable):
     splits: Splits
     greater_is_better: bool
     _study: Study
-    _best: list[Any] = field(default_factory=list)
+    _best: list[Model] = field(default_factory=list)
 
     @property
     def scoring(self) -> str:
@@ -120,16 +120,16 @@ class Comparison(Immutable):
         return self.scores[name]
 
     @property
-    def best(self) -> Any:
+    def best(self) -> Model:
         """Best method, fitted to all rows at the first access."""
         if not self._best:
             self._best.append(self.refit(self.methods[0]))
         return self._best[0]
 
-    def refit(self, method: str) -> Any:
+    def refit(self, method: str) -> Model:
         """Return one of the methods fitted to all rows, tuned as in the comparison.
 
-        Raises ValueError if `name` was not compared.
+        Raises ValueError if `method` was not compared.
         """
         if method not in self.methods:
             raise ValueError(
@@ -293,8 +293,8 @@ class Study:
         rng = np.random.default_rng([*self.seed, fold])
         return learner.learn(X, y, rng, classes=self.classes, **options)
 
-    def refitted(self, method: str) -> Any:
-        model = self.learned(self.learners[method], None, 0)[0]
+    def refitted(self, method: str) -> Model:
+        model: Model = self.learned(self.learners[method], None, 0)[0]
         return with_labels_like(model, self.labels)
 
     def evaluate(
@@ -321,7 +321,7 @@ class Study:
                 scores = self._scores(learner, model, test, scorers)
             except Exception as error:
                 nan = [float("nan")] * len(scorers)
-                why = f"{type(error).__name__}: {error}"
+                why = f"{type(error).__name__}: {error}{learner.advice(self.X)}"
                 seconds = time.perf_counter() - start
                 folds.append(Fold(nan, seconds, "failed", {}, False, why, error))
                 break  # the other folds would fail for the same reason
@@ -424,12 +424,12 @@ def compare(
         Labels as for the `fit_*` functions.
     methods : sequence of str or callable, mapping of str to them, or "all", optional
         Names of methods in the command ("svorim", "gpor-ep"), `fit_*` functions,
-        partials of them, or functions of (X, y, **options); a mapping gives them other
-        names. Default: one method of each kind, which are two baselines that ignore X
-        ("constant-median" and "constant-mode"), the linear "pom", "svorim" and "npsvor"
-        with a Gaussian kernel, "xofm", "boosting" if LightGBM is installed, and
-        "gpor-ep" for up to 500 training rows, because fits of more rows take several
-        seconds.
+        partials of them, or functions of (X, y, **options), which receive the features
+        as an array of numbers; a mapping gives them other names. Default: one method of
+        each kind, which are two baselines that ignore X ("constant-median" and
+        "constant-mode"), the linear "pom", "svorim" and "npsvor" with a Gaussian
+        kernel, "xofm", "boosting" if LightGBM is installed, and "gpor-ep" for up to 500
+        training rows, because fits of more rows take several seconds.
     tune : bool, default False
         Whether to tune each method in folds of the training rows, as `select` does.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
