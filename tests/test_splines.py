@@ -6,6 +6,7 @@
 import io
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,30 @@ def test_monotone_effects_are_the_best_of_one_sign(sign):
     assert_allclose(slope[free], 0, atol=1e-4)
     assert (slope[~free] * sign > 0).all()
     assert len(model.at_bound) == np.count_nonzero(d == 0)
+
+
+def test_increments_return_to_their_bound_where_correlated_effects_join():
+    """Effects that enter first, as stand-ins of others, leave again."""
+    rng = np.random.default_rng(6)
+    b, c = rng.integers(0, 3, (2, 300))
+    a = np.clip(b + c - (rng.random(300) < 0.1), 0, 4)
+    y = np.digitize(b + c - 0.2 * a + rng.logistic(size=300), [0, 1, 2])
+    data = pd.DataFrame({"a": a, "b": b, "c": c, "y": y})
+    model = ordinal.fit_pom("y ~ mo(a) + mo(b) + mo(c)", data)
+    steps = [v >= k for v in (a, b, c) for k in range(1, int(v.max()) + 1)]
+    Z = np.column_stack(steps).astype(float)
+    least = np.inf
+    for signs in product(((0, None), (None, 0)), repeat=3):
+        bounds = [s for s, m in zip(signs, (4, 2, 2), strict=True) for _ in range(m)]
+        found = minimize(
+            negative_loglik,
+            np.array([-1.0, 1, 1, *[0.0] * 8]),
+            (data, Z),
+            bounds=[(None, None), (1e-9, None), (1e-9, None), *bounds],
+            options={"maxfun": 10**5},
+        )
+        least = min(least, found.fun)
+    assert_allclose(-model.loglik, least, rtol=1e-8)
 
 
 def test_bounds_have_no_standard_errors_and_free_increments_have_those_of_fused():
