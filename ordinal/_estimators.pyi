@@ -6,6 +6,7 @@ from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, KernelName, Matr
 from ._model.preparation import Callback
 from .boosting.growing import Structure
 from .gpor.fit import _KernelName
+from .linear.ratio_loss import Family
 from .linear.training import Missing
 from .networks.models import CodeLoss
 from .npsvor.fit import _Solver
@@ -68,6 +69,7 @@ class CLMM(_GroupedEstimator):
     random: str | None
     slopes: Mapping[str, Sequence[str | int]] | None
     n_quadrature: int
+    family: Literal['cumulative'] | Family
     link: Link
     threshold: Threshold
     nominal: Sequence[str | int]
@@ -86,6 +88,7 @@ class CLMM(_GroupedEstimator):
         random: str | None = None,
         slopes: Mapping[str, Sequence[str | int]] | None = None,
         n_quadrature: int = 1,
+        family: Literal['cumulative'] | Family = 'cumulative',
         link: Link = 'logit',
         threshold: Threshold = 'flexible',
         nominal: Sequence[str | int] = ...,

@@ -108,8 +108,8 @@ SEE_ALSO: dict[str, str] = {
     "fit_lat": "fit_lit fit_pom fit_svorim",
     "fit_pom": "fit_pom_path fit_clmm linear.fit_ratio linear.fit_flexible anova",
     "fit_pom_path": "fit_pom linear.fit_ratio fit_ofmhs select",
-    "fit_clmm": "fit_pom lr_test plot.random_effects",
-    "linear.fit_ratio": "fit_pom fit_pom_path fit_flexible anova lr_test",
+    "fit_clmm": "fit_pom linear.fit_ratio lr_test plot.random_effects",
+    "linear.fit_ratio": "fit_pom fit_clmm fit_pom_path fit_flexible anova lr_test",
     "linear.fit_flexible": "fit_pom fit_ratio lr_test",
     # selection, comparison, prediction sets, files
     "select": "compare model_selection.nested cross_conformal plot.search",

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from .._numerics.tails import normal_cdf, normal_quantile
-from .._solvers import _cumulative
+from .._solvers import _cumulative, _third_derivatives
 from .bordered import Bordered, tridiagonal
 from .design import Design, l2_penalties
 
@@ -256,11 +256,25 @@ class _Sums:
 def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the fields of `Terms` from log_p on, (6, n), for ends a and b, (n,)."""
     out = np.empty((6, a.size))
+    _cumulative.row_terms(*_link_and_ends(link, a, b), out, 1)
+    return out
+
+
+def thirds_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the derivatives of c1 + c2 of `Terms` by the ends a and b, (2, n)."""
+    out = np.empty((2, a.size))
+    _third_derivatives.row_thirds(*_link_and_ends(link, a, b), out)
+    return out
+
+
+def _link_and_ends(
+    link: str, a: np.ndarray, b: np.ndarray
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the number of a link, and ends with their distance, for the kernels."""
     with np.errstate(all="ignore"):
         width = np.where(np.isinf(a) | np.isinf(b), np.inf, a - b)
     a, b, width = (np.ascontiguousarray(v) for v in (a, b, width))
-    _cumulative.row_terms(_cumulative.LINKS.index(link), a, b, width, out, 1)
-    return out
+    return _cumulative.LINKS.index(link), a, b, width
 
 
 def cumulative(link: str, t: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,7 @@ import numpy as np
 from .._watch.monitor import check_cancelled
 from .design import Design
 from .likelihood import Link
-from .mixed_rows import EffectRows, IntervalRows, Layout
+from .mixed_rows import IntervalRows, Layout, RowsOf
 
 _INNER = 100  # most Newton steps to a mode
 _CLOSE = 1e-9  # length of a step, in deviations of u, whose successor is rounding
@@ -203,7 +203,7 @@ class MixedLikelihood:
         n_quadrature: int = 1,
         n_threads: int = 1,
         group_weight: np.ndarray | None = None,
-        rows_of: Callable[[Design, Link, Layout, int], EffectRows] = IntervalRows,
+        rows_of: RowsOf = IntervalRows,
     ):
         self.design, self.link, self.terms = design, link, terms
         self.n_quadrature, self.n_threads = n_quadrature, n_threads

@@ -8,8 +8,9 @@ and `moves`, whose arguments are those of `LevelRows`, and `by_parameters`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -90,6 +91,9 @@ class EffectRows(Protocol):
 
         `cluster` is that of each sorted row; without it all rows are one.
         """
+
+
+RowsOf: TypeAlias = Callable[[Design, Link, Layout, int], EffectRows]
 
 
 class IntervalRows:

@@ -39,6 +39,7 @@ The modules of this package:
     log_gamma, flexible     the log-gamma link with an estimated shape
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
     mixed_profile           its search, and profile likelihoods
+    mixed_ratio             its rows of stopping ratio and adjacent categories models
     mixed_margins           averages and marginal effects with random effects
     random_terms            random effects in formulas and arrays
     steps, comparisons      fits of some of the terms; tests of terms, contrasts

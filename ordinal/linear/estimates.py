@@ -95,8 +95,9 @@ def remembered(model: Any, asked: str) -> FitMemory:
     """
     found: FitMemory | None = getattr(model, "remembered", None)
     if hasattr(model, "random"):  # its loss is of another kind
+        fit = "fit_pom" if model.family == "cumulative" else "fit_ratio"
         raise ValueError(
-            f"{asked} is not available for models with random effects: fit by fit_pom"
+            f"{asked} is not available for models with random effects: fit by {fit}"
         )
     if found is None:
         raise ValueError(

@@ -721,9 +721,9 @@ def tests_table(names: Iterable[str], chi2: list[float], dof: list[int]) -> Tabl
 
 def _summary_lines(model: Wald) -> list[str]:
     """Return the lines of `summary`."""
-    family = getattr(model, "family", None)  # of the models of `fit_ratio`
+    family = getattr(model, "family", "cumulative")
     heads = {
-        **({"family": family} if family else {}),
+        **({"family": family} if family != "cumulative" else {}),
         "link": model.link,
         "threshold": model.threshold,
         "nobs": f"{model.n_obs:.10g}",

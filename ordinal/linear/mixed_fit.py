@@ -8,23 +8,28 @@ difference of the exact gradient, then certify it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
-from .._cumulative.design import Threshold
+from .._cumulative.design import Design, Threshold
 from .._cumulative.fitting import likelihood_of, minimize
-from .._cumulative.likelihood import Likelihood, Link
+from .._cumulative.likelihood import Link
 from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
-from .._cumulative.separation import check_separation
+from .._cumulative.mixed_rows import IntervalRows, RowsOf
+from .._cumulative.newton import Minimum
+from .._cumulative.newton import minimize as newton
+from .._cumulative.separation import check_separation_by, separated_columns
 from .._input.checks import (
     as_array,
     as_real_array,
     check_choice,
     check_count,
     check_entries,
+    listed,
     shown,
 )
 from .._input.columns import columns_of, feature_names, frame_columns, is_frame
@@ -38,9 +43,11 @@ from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
+from . import ratio
 from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
 from .mixed_profile import RememberedMixed, VarianceSearch
+from .mixed_ratio import RatioRows
 from .prepared import PreparedPom, prepare_pom
 from .random_terms import (
     EffectsSpec,
@@ -54,6 +61,7 @@ from .random_terms import (
     split_formula,
     term_of,
 )
+from .ratio_loss import Family, RatioLikelihood
 from .sandwich import CovarianceType, Middle, sandwich_of_clusters
 from .training import Missing
 
@@ -78,6 +86,7 @@ def fit_clmm(
     groups: Mapping[str, ArrayLike] | None = None,
     slopes: Mapping[str, Sequence[str | int]] | None = None,
     n_quadrature: int = 1,
+    family: Literal["cumulative"] | Family = "cumulative",
     link: Link = "logit",
     threshold: Threshold = "flexible",
     nominal: Sequence[str | int] = (),
@@ -101,7 +110,8 @@ def fit_clmm(
 
     P(y <= j | b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)) with effects
     b ~ N(0, Sigma) of the level of each group. The effects are integrated out by the
-    Laplace approximation, or by adaptive Gauss-Hermite quadrature.
+    Laplace approximation, or by adaptive Gauss-Hermite quadrature. With `family`, the
+    model is one of stopping ratios or adjacent categories.
 
     Parameters
     ----------
@@ -126,6 +136,8 @@ def fit_clmm(
         Laplace approximation, which is possible for every structure; more nodes need a
         single factor with at most 3 effects. 10 nodes are accurate to many digits for
         most data.
+    family : {"cumulative", "stopping", "backward", "adjacent"}, default "cumulative"
+        The last three are those of `fit_ratio`, with z'b added to x'beta.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
         Distribution function F: logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or
         Cauchy.
@@ -210,6 +222,8 @@ def fit_clmm(
     --------
     fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
         odds.
+    ordinal.linear.fit_ratio : Fit a stopping ratio or an adjacent categories model by
+        maximum likelihood.
     lr_test : Compare two nested models of the same rows by a likelihood ratio test.
     ordinal.plot.random_effects : Plot the conditional modes of one random effect with
         their intervals, sorted.
@@ -228,6 +242,7 @@ def fit_clmm(
         raise ValueError(
             f"n_quadrature must be at most {_MOST_NODES}, got {n_quadrature}"
         )
+    check_choice("family", family, ("cumulative", *get_args(Family)))
     max_iter = check_count("max_iter", max_iter)
     check_choice("missing", missing, ("error", "drop"))
     fixed, table, asked = _split(X, y, random, groups, slopes)
@@ -264,6 +279,8 @@ def fit_clmm(
         callback=callback,
         verbose=verbose,
     )
+    if family != "cumulative":
+        _check_ratio(family, prepared)
     kept = np.asarray(prepared.training.cluster).astype(np.int64)
     factors = [
         GroupFactor(own, *term_of(own, [a[kept] for a in columns], z[kept]))
@@ -276,7 +293,9 @@ def fit_clmm(
     by_group = _by_group(group_weight, table, kept, [f.term for f in factors])
     clusters = _clusters(cluster, table, kept, factors)
     with prepared.monitor as monitor:
-        model = _fit(prepared, factors, n_quadrature, max_iter, by_group, clusters)
+        model = _fit(
+            prepared, family, factors, n_quadrature, max_iter, by_group, clusters
+        )
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_clmm")
     return model
@@ -339,6 +358,21 @@ def _split(
     if table.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {table.ndim}")
     return X, table, from_arrays(groups, slopes, default_names(table.shape[1]))
+
+
+def _check_ratio(family: Family, prepared: PreparedPom) -> None:
+    """Raise ValueError for options that only cumulative models have."""
+    if prepared.threshold != "flexible":
+        raise ValueError(
+            f"threshold must be 'flexible' with family={shown(family)}, whose "
+            f"thresholds have no order, got {shown(prepared.threshold)}"
+        )
+    if prepared.design.scale.size:
+        names = [prepared.problem.shown_names[j] for j in prepared.design.scale]
+        raise ValueError(
+            f"scale must be empty with family={shown(family)}, which has no latent "
+            f"variable, got {listed(names)}: leave it out, or pass family='cumulative'"
+        )
 
 
 def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
@@ -426,9 +460,48 @@ def _clusters(
     return number
 
 
+class _Start(NamedTuple):
+    """Fit without random effects.
+
+    Attributes
+    ----------
+    minimum : Minimum
+    null_loglik : float
+    find : callable
+        Returns the columns that separate the ranks.
+    rows_of : callable
+        Makes the rows of `MixedLikelihood`.
+    """
+
+    minimum: Minimum
+    null_loglik: float
+    find: Callable[[], np.ndarray]
+    rows_of: RowsOf
+
+
+def _start(
+    prepared: PreparedPom, family: str, weighted: Design, max_iter: int
+) -> _Start:
+    """Fit the model without random effects to rows with the weights of `weighted`."""
+    link, monitor = prepared.link, Monitor("start", 1e-6)
+    if family != "cumulative":
+        loss = RatioLikelihood(weighted, cast(Family, family), link)
+        found = newton(loss, loss.start(), max_iter, monitor)
+        find = partial(ratio.separated_columns, loss, found)
+        rows_of = partial(RatioRows, loss.family)
+        return _Start(found, ratio.null_loglik(loss), find, rows_of)
+    plain = likelihood_of(weighted, link, 0.0, prepared.n_threads)
+    found = minimize(plain, max_iter, monitor)
+    find = partial(
+        separated_columns, prepared.design, link, found.point.x, found.step, False
+    )
+    return _Start(found, null_loglik(plain), find, IntervalRows)
+
+
 def _fit(
-    prepared: PreparedPom, factors: list[GroupFactor], n_quadrature: int,
-    max_iter: int, by_group: np.ndarray | None, clusters: np.ndarray | None,
+    prepared: PreparedPom, family: str, factors: list[GroupFactor],
+    n_quadrature: int, max_iter: int, by_group: np.ndarray | None,
+    clusters: np.ndarray | None,
 ) -> ClmmModel:  # fmt: skip
     """Find the optimum, and make the model."""
     design, monitor = prepared.design, prepared.monitor
@@ -439,11 +512,8 @@ def _fit(
     if by_group is not None:
         weight = design.weight * by_group[terms[0].group]
         weighted = replace(design, weight=weight, total=float(weight.sum()))
-    plain = likelihood_of(weighted, prepared.link, 0.0, prepared.n_threads)
-    start = minimize(plain, max_iter, Monitor("start", 1e-6))
-    _, separated = check_separation(
-        design, prepared.link, start.point.x, start.step, start.status, False, monitor
-    )
+    start = _start(prepared, family, weighted, max_iter)
+    _, separated = check_separation_by(start.find, start.minimum.status, monitor)
     if separated.size:
         names = [prepared.problem.shown_names[j] for j in separated.tolist()]
         raise ValueError(
@@ -451,8 +521,9 @@ def _fit(
             "separate ranks without error: leave these columns out"
         )
     loss = MixedLikelihood(
-        design, prepared.link, terms, n_quadrature, prepared.n_threads, by_group
-    )
+        design, prepared.link, terms, n_quadrature, prepared.n_threads, by_group,
+        start.rows_of,
+    )  # fmt: skip
     noise = _NOISE[prepared.link]
     theta = np.concatenate([0.5 * noise * np.eye(t.q)[t.free] for t in terms])
     # about the standard error of the deviation of n_levels effects
@@ -461,11 +532,11 @@ def _fit(
     )
     units = np.zeros((design.n_parameters + theta.size,) * 2)
     p = design.n_parameters
-    H = weighted.total * start.point.hessian.dense()
+    H = weighted.total * start.minimum.point.hessian.dense()
     units[:p, :p] = np.linalg.cholesky(np.linalg.inv(H))
     units[p:, p:] = np.diag(sizes)
     search = VarianceSearch(loss, units, max_iter, monitor)
-    x = search.minimum(np.concatenate([start.point.x, theta]))
+    x = search.minimum(np.concatenate([start.minimum.point.x, theta]))
     x, is_singular = search.without_zeros(x, noise)
     x, status, violation, V = search.certified(x)
     covariance = None
@@ -481,30 +552,35 @@ def _fit(
         status, search.n_iter, violation, loss.value_and_gradient(x)[0], None
     )
     kind: CovarianceType = "observed" if clusters is None else "cluster"
-    return _model(prepared, factors, loss, x, end, covariance, kind, is_singular, plain)
+    fields = {
+        **prepared.fields(weighted, x[:p], in_order=family == "cumulative"),
+        "null_loglik": start.null_loglik,
+        "covariance_type": kind,
+        "is_singular": is_singular,
+        "family": family,
+    }
+    return _model(fields, prepared, factors, loss, x, end, covariance)
 
 
 def _model(
-    prepared: PreparedPom, factors: list[GroupFactor], loss: MixedLikelihood,
-    x: np.ndarray, convergence: Convergence, covariance: np.ndarray | None,
-    kind: CovarianceType, is_singular: bool, plain: Likelihood,
+    fields: dict[str, Any], prepared: PreparedPom, factors: list[GroupFactor],
+    loss: MixedLikelihood, x: np.ndarray, convergence: Convergence,
+    covariance: np.ndarray | None,
 ) -> ClmmModel:  # fmt: skip
     """Return the model of the optimum x, in the units of the features.
 
-    `covariance` is that of x, and `plain` the loss without random effects.
+    `covariance` is that of x, and `fields` are those known so far.
     """
     p = loss.design.n_parameters
     raw, joint = _raw(factors, loss, x), None
     if covariance is not None:
         joint = read_only(raw @ covariance @ raw.T)
     model = ClmmModel(
-        **prepared.fields(plain.design, x[:p]),
+        **fields,
         covariance=None if joint is None else read_only(joint[:p, :p].copy()),
-        covariance_type=kind,
         l1=0.0,
         l2=0.0,
         loglik=-convergence.primal,
-        null_loglik=null_loglik(plain),
         separated=read_only(np.zeros(0, dtype=np.int64)),
         convergence=convergence,
         touching=read_only(np.zeros(prepared.problem.present.size - 1, np.int64)),
@@ -512,7 +588,6 @@ def _model(
         joint_covariance=joint,
         n_variances=loss.n_theta,
         n_quadrature=loss.n_quadrature,
-        is_singular=is_singular,
     )
     if covariance is not None:
         units = tuple(f.unit for f in factors)

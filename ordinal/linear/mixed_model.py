@@ -3,13 +3,18 @@
 # Annotations are no strings here, for the reason in `estimates`.
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from .._cumulative.likelihood import cumulative, exceeding, rank_probabilities
+from .._cumulative.likelihood import (
+    cumulative,
+    exceeding,
+    for_all_ranks,
+    rank_probabilities,
+)
 from .._input.checks import check_choice, check_flag, check_share, shown
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.sparse import CSR
@@ -40,6 +45,7 @@ from .random_terms import (
     read_effects,
     read_groups,
 )
+from .ratio_loss import Family, RatioMeans, log_probabilities
 
 Effects = Literal["new", "average", "known", "known_or_new"]
 _NODES = 100  # of the quadrature over the effects of new groups
@@ -55,7 +61,8 @@ _VARIANCE = {  # of the latent noise; cauchit has none
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClmmModel(PomModel):
     """P(y <= j | x, b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)), with
-    b ~ N(0, Sigma) for the levels of each factor.
+    b ~ N(0, Sigma) for the levels of each factor; with another `family`, the model of
+    `fit_ratio` with the offset z'b.
 
     It has the attributes of a `PomModel`, which describe a group whose random effects
     are 0, and those below. `covariance` and standard errors are those of the fixed
@@ -78,6 +85,9 @@ class ClmmModel(PomModel):
     is_singular : bool
         Whether the estimate of a covariance is singular, for example because the
         likelihood decreases with a variance from 0 on, whose estimate is then 0.
+    family : {"cumulative", "stopping", "backward", "adjacent"}
+        As for `fit_clmm`. The thresholds of families other than "cumulative" need not
+        increase.
 
     Examples
     --------
@@ -95,6 +105,7 @@ class ClmmModel(PomModel):
     n_variances: Annotated[int, POSITIVE]
     n_quadrature: Annotated[int, POSITIVE]
     is_singular: bool
+    family: Literal["cumulative"] | Family = field(default="cumulative", kw_only=True)
 
     def _check(self) -> None:
         super(ClmmModel, self)._check()
@@ -102,12 +113,18 @@ class ClmmModel(PomModel):
         if self.joint_covariance is not None and len(self.joint_covariance) != t:
             raise ValueError(f"joint_covariance must have {t} rows, one per parameter")
 
+    def _check_thresholds(self, inner: np.ndarray) -> None:
+        """Accept thresholds in any order, unless the family is cumulative."""
+        if self.family == "cumulative":
+            super(ClmmModel, self)._check_thresholds(inner)
+
     def _summary(self) -> dict[str, str]:
         found = self.deviations
         rows = zip(found["group"], found["effect"], found["sd"], strict=True)
         deviations = ", ".join(f"{g} {effect} {sd:.4g}" for g, effect, sd in rows)
         # dataclass(slots=True) makes a second class, which super() does not know.
-        return {"deviations": deviations} | super(ClmmModel, self)._summary()
+        lines = {"deviations": deviations} | super(ClmmModel, self)._summary()
+        return lines if self.family == "cumulative" else {"family": self.family} | lines
 
     @property
     def dof(self) -> int:
@@ -185,10 +202,12 @@ class ClmmModel(PomModel):
         ------
         ValueError
             If the model has random slopes or scale effects, with which the correlation
-            depends on the row, or the link cauchit, which has no variance.
+            depends on the row, the link cauchit, which has no variance, or a family
+            other than "cumulative", which has no latent variable.
         """
         if (
             self.link not in _VARIANCE
+            or self.family != "cumulative"
             or self.scale.size
             or any(
                 len(own.effects) > 1 or own.effects[0] != "(Intercept)"
@@ -197,7 +216,8 @@ class ClmmModel(PomModel):
         ):
             raise ValueError(
                 "icc is defined for random intercepts without slopes and scale "
-                "effects, and for links whose noise has a variance"
+                "effects, for family='cumulative', and for links whose noise has a "
+                "variance"
             )
         between = sum(float(own.covariance[0, 0]) for own in self.random)
         return between / (between + _VARIANCE[self.link])
@@ -305,10 +325,27 @@ class ClmmModel(PomModel):
         for node, weight in zip(nodes, weights, strict=True):
             at = shift if sd is None else shift + node * sd
             eta, _ = predictors(self, Z, finite_scores(at))
-            eta = self._at_all_thresholds(eta)
-            low = low + weight * cumulative(self.link, eta)
-            high = high + weight * exceeding(self.link, eta)
+            below, above = self._sides(eta)
+            low, high = low + weight * below, high + weight * above
         return low, high
+
+    def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return P(y <= j) and P(y > j), (n, r - 1) each, from predictors, (n, T)."""
+        if self.family == "cumulative":
+            eta = self._at_all_thresholds(eta)
+            return cumulative(self.link, eta), exceeding(self.link, eta)
+        P = np.exp(log_probabilities(self.family, self.link, eta))
+        below = np.cumsum(P[:, :-1], axis=1)
+        above = np.cumsum(P[:, :0:-1], axis=1)[:, ::-1]
+        return (
+            for_all_ranks(self.observed, below, 0.0, 1.0),
+            for_all_ranks(self.observed, above, 1.0, 0.0),
+        )
+
+    def _means(self, n_more: int = 0) -> Means:
+        if self.family == "cumulative":
+            return Means(self, n_more)
+        return RatioMeans(self, self.family, n_more)
 
     def _terms_of(
         self, X: MatrixLike, effects: Effects, groups: object
@@ -622,7 +659,7 @@ class ClmmModel(PomModel):
         if any(known):
             fit = self._remembered(f"{asked} of known groups")
             errors = partial(fit.errors_with_modes, known)
-        return Means(self, n_more), rows, errors
+        return self._means(n_more), rows, errors
 
 
 def _triangle(own: RandomEffects) -> np.ndarray:

@@ -323,6 +323,8 @@ class PomModel(Reports, ByPredictors):
         """
         if X is not None:
             Z, known = self._read(X, offset)
+            if getattr(self, "family", "cumulative") != "cumulative":
+                return np.zeros(0, dtype=np.int64)
             theta = thresholds_at(self, Z)
             if known is not None and known.ndim == 2:
                 theta = theta - known

@@ -176,7 +176,7 @@ def stages(
     """Expand ranks into the binary outcomes of a stopping ratio model.
 
     The model is a binary regression of `beyond` on the features of `row` and on a
-    constant per `stage`. So `fit_clmm` fits stopping models with random effects.
+    constant per `stage`, so methods for binary outcomes fit stopping models.
 
     Parameters
     ----------
@@ -303,6 +303,7 @@ def fit_ratio(
     --------
     ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
         proportional odds.
+    ordinal.fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
     ordinal.fit_pom_path : Fit cumulative link models for a path of penalties: the lasso
         and elastic net.
     fit_flexible : Fit a cumulative model whose link has an estimated shape (log-gamma).
@@ -383,7 +384,7 @@ def _check_lasso(loss: RatioLikelihood, l1: float, middle: Middle) -> None:
         raise ValueError("robust and cluster must be left out with l1 > 0")
 
 
-def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
+def separated_columns(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     """Return columns that separate the ranks, with the certificate of `separation`.
 
     It is looked for where the next Newton step would still move a predictor, or where F
@@ -392,6 +393,8 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     """
     D, step = loss.design, found.step
     none = np.zeros(0, np.int64)
+    if not (np.isfinite(step).all() and found.point.hessian.size):
+        return none
     flat = False
     for rows in D.strips(1 << 12):
         eta = loss.predictors(found.point.x, rows)[D.weight[rows] > 0]
@@ -413,6 +416,14 @@ def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     return none if direction is None else involved(D, direction)
 
 
+def null_loglik(loss: RatioLikelihood) -> float:
+    """Return the log-likelihood of a fit without features."""
+    none = np.zeros(0, np.int64)
+    bare = loss.of_design(replace(loss.design, location=none, nominal=none))
+    found = refit(bare, bare.start(), "fit_ratio")
+    return -loss.design.total * found.point.value
+
+
 def ratio_model(
     prepared: PreparedPom,
     loss: RatioLikelihood,
@@ -427,15 +438,11 @@ def ratio_model(
     `objectives` are primal and dual, where there is a dual, and `null` the
     log-likelihood without features, if it is known.
     """
-    D, point, status = loss.design, found.point, found.status
-    separated = np.zeros(0, np.int64)
-    if np.isfinite(found.step).all() and point.hessian.size:
-        find = partial(_separated, loss, found)
-        status, separated = check_separation_by(find, status, prepared.monitor)
+    D, point = loss.design, found.point
+    find = partial(separated_columns, loss, found)
+    status, separated = check_separation_by(find, found.status, prepared.monitor)
     if null is None:
-        none = np.zeros(0, np.int64)
-        bare = loss.of_design(replace(D, location=none, nominal=none))
-        null = -D.total * refit(bare, bare.start(), "fit_ratio").point.value
+        null = null_loglik(loss)
     model = RatioModel(
         **prepared.fields(D, point.x, in_order=False),
         covariance=covariance_of(loss, point, middle),

@@ -302,25 +302,34 @@ def row_terms(
             curvature[:, j, j] += slope * bend
             slope *= rise
         return each[np.arange(len(eta)), rank], slope, curvature
-    if family == "stopping":
-        is_u, is_v = j == rank[:, None], j < rank[:, None]
-    else:
-        is_u, is_v = j >= rank[:, None], j == rank[:, None] - 1
-    # u is the log probability of the interval below eta, v of that above it
-    upper, lower = np.where(is_u, eta, np.inf), np.where(is_v, eta, -np.inf)
+    is_u, is_v, upper, lower = stage_ends(family, eta, rank)
     terms = terms_of(link, upper.ravel(), lower.ravel())
     log_p, slope, of_u, of_v = (terms[k].reshape(eta.shape) for k in (0, 1, 3, 4))
     curvature = np.where(is_u, of_u, np.where(is_v, of_v, 0.0))
     return log_p.sum(axis=1), np.where(is_u | is_v, slope, 0.0), curvature
 
 
+def stage_ends(
+    family: Family, eta: np.ndarray, rank: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return where log P(y) of a stopping model has the term u, and where v, (n, T).
+
+    Then come the upper ends of u, and the lower ones of v; elsewhere they are infinite.
+    """
+    j = np.arange(eta.shape[1])
+    if family == "stopping":
+        is_u, is_v = j == rank[:, None], j < rank[:, None]
+    else:
+        is_u, is_v = j >= rank[:, None], j == rank[:, None] - 1
+    # u is the log probability of the interval below eta, v of that above it
+    return is_u, is_v, np.where(is_u, eta, np.inf), np.where(is_v, eta, -np.inf)
+
+
 def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
     """Log P(y = j) at all ranks, (n, T + 1)."""
     zero = np.zeros((len(eta), 1))
     if family == "adjacent":
-        relative = _relative(eta if link == "logit" else log_odds(link, eta)[0])
-        total = np.exp(relative).sum(axis=1, keepdims=True)
-        return np.asarray(relative - np.log(total))
+        return likelihoods_of_odds(eta if link == "logit" else log_odds(link, eta)[0])
     (u, _, _), (v, _, _) = _both_sides(link, eta)
     if family == "stopping":
         before = np.hstack([zero, np.cumsum(v, axis=1)])
@@ -329,11 +338,23 @@ def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
     return np.asarray(after + np.hstack([zero, v]))
 
 
+def likelihoods_of_odds(odds: np.ndarray) -> np.ndarray:
+    """Log P(y = j) of adjacent categories, (n, T + 1), from their log odds (n, T)."""
+    relative = _relative(odds)
+    total = np.exp(relative).sum(axis=1, keepdims=True)
+    return np.asarray(relative - np.log(total))
+
+
 def _relative(odds: np.ndarray) -> np.ndarray:
     """Log P(y = j) of adjacent categories less that of the likeliest rank."""
-    zero = np.zeros((len(odds), 1))
-    sums = np.hstack([np.cumsum(odds[:, ::-1], axis=1)[:, ::-1], zero])
+    sums = tail_sums(odds)
     return np.asarray(sums - sums.max(axis=1, keepdims=True))
+
+
+def tail_sums(A: np.ndarray) -> np.ndarray:
+    """Return the sums over the thresholds from each rank on, (n, T + 1)."""
+    zero = np.zeros((len(A), 1))
+    return np.hstack([np.cumsum(A[:, ::-1], axis=1)[:, ::-1], zero])
 
 
 def residuals_at(
@@ -356,8 +377,8 @@ class RatioMeans(Means):
     for the derivatives of l = log P by the predictors.
     """
 
-    def __init__(self, model: Estimates, family: Family):
-        super().__init__(model)
+    def __init__(self, model: Estimates, family: Family, n_more: int = 0):
+        super().__init__(model, n_more)
         self.family = family
 
     def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
@@ -402,6 +423,7 @@ class RatioMeans(Means):
                 theta * by_eta.sum(axis=0),
                 -(by_eta.T @ at.Z[:, m.nominal]).ravel(),
                 -by_eta.sum(axis=1) @ at.Z[:, m.location],
+                self._more(-by_eta.sum(axis=1)[None], at.moved)[0],
             ]
         )
 

@@ -1,0 +1,482 @@
+"""Random effects of stopping ratio and adjacent categories models."""
+
+import io
+import itertools
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import slopes
+from test_clmm import JUDGE, WINE, problem, structures
+from test_clmm_averages import estimates, triangles
+from test_ratio import by_definition, cases, families
+
+import ordinal
+from ordinal._cumulative.likelihood import cumulative, exceeding
+from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
+from ordinal.linear import fit_ratio, stages
+from ordinal.linear.mixed_ratio import RatioRows, joint_terms
+
+X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
+Y = WINE["rating"].to_numpy()
+JUDGES = WINE["judge"].to_numpy()
+SLOPE = "rating ~ temp + contact + (1 + touch | judge)"
+
+
+def more(*values):
+    """Parameters of slow tests."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+def wine(family, **options):
+    return ordinal.fit_clmm(JUDGE, WINE, family=family, tol=1e-9, **options)
+
+
+def differences(function, x, h=1e-3):
+    """Central differences of the sixth order, (x.size,)."""
+    weights = {1: 45, -1: -45, 2: -9, -2: 9, 3: 1, -3: -1}
+    steps = h * np.eye(x.size)
+    return np.array(
+        [sum(c * function(x + k * e) for k, c in weights.items()) for e in steps]
+    ) / (60 * h)
+
+
+def definition(family, link, eta):
+    """Probabilities of the ranks, (n, T + 1), from the conditional ones."""
+    F, rest = cumulative(link, eta), exceeding(link, eta)
+    one = np.ones((len(eta), 1))
+    if family == "stopping":
+        return np.hstack([F, one]) * np.cumprod(np.hstack([one, rest]), axis=1)
+    odds = F if family == "backward" else F / rest
+    P = np.hstack([np.cumprod(odds[:, ::-1], axis=1)[:, ::-1], one])
+    if family == "backward":
+        return P * np.hstack([one, rest])
+    return P / P.sum(axis=1, keepdims=True)
+
+
+# The likelihood
+
+
+@cases
+def test_row_terms_are_differences(family, link):
+    rng = np.random.default_rng(0)
+    eta, rank = rng.normal(size=(60, 3)), rng.integers(0, 4, 60)
+    log_p, (first, second, third) = joint_terms(family, link, eta, rank, True)
+    known = [by_definition(family, link, e)[k] for e, k in zip(eta, rank, strict=True)]
+    assert_allclose(log_p, np.log(known), rtol=1e-9, atol=1e-12)
+    P = definition(family, link, eta)
+    assert_allclose(P[np.arange(60), rank], known, rtol=1e-12)
+
+    def moved(v):
+        _, parts = joint_terms(family, link, eta + v, rank, False)
+        return parts.sum(axis=2).T  # derivatives along a joint move, (n, 2)
+
+    def values(v):
+        return joint_terms(family, link, eta + v, rank, False)[0]
+
+    assert_allclose(first, differences(values, np.zeros(3)).T, atol=1e-9)
+    by_eta = differences(moved, np.zeros(3))  # (T, n, 2)
+    assert_allclose(second, by_eta[:, :, 0].T, atol=1e-9)
+    assert_allclose(third, by_eta[:, :, 1].T, atol=1e-9)
+
+
+@pytest.mark.parametrize("nominal", [*more(()), (3,)], ids=["plain", "nominal"])
+@cases
+def test_gradients_are_differences(family, link, nominal):
+    design, Z, g, h = problem(link, nominal)
+    for terms, nodes in structures(Z, g, h).values():
+        weight = np.linspace(0.5, 2, 9) if len(terms) == 1 else None
+        rows_of = partial(RatioRows, family)
+        loss = MixedLikelihood(design, link, terms, nodes, 1, weight, rows_of)
+        theta = np.random.default_rng(1).uniform(0.3, 0.8, loss.n_theta)
+        x = np.concatenate([[0.2, -1, 1.1], [0.05] * 3 * len(nominal), [0.3, -0.2]])
+        x = np.concatenate([x, theta])
+        _, gradient = loss.value_and_gradient(x)
+        way = np.random.default_rng(2).choice([-1.0, 1.0], x.size)
+        (found,) = differences(
+            lambda t, x=x, f=loss, d=way: f.value_and_gradient(x + t * d)[0],
+            np.zeros(1),
+        )
+        assert abs(found - gradient @ way) < 1e-9 * np.abs(gradient).sum()
+
+
+def test_scores_of_clusters_add_up():
+    design, Z, g, _ = problem("probit", (3,))
+    terms = [RandomTerm(g, 9, Z, np.tril(np.ones((2, 2), dtype=bool)))]
+    for family in ("stopping", "adjacent"):
+        rows_of = partial(RatioRows, family)
+        loss = MixedLikelihood(design, "probit", terms, rows_of=rows_of)
+        x = np.array([-1, 0.2, 1.1, 0.1, 0, 0.2, 0.3, -0.2, 0.6, 0.1, 0.5])
+        scores = loss.scores(x, g % 3, 3)
+        assert_allclose(scores.sum(axis=0), -loss.value_and_gradient(x)[1], atol=1e-10)
+        inside = design.weight * (g % 3 == 1)
+        own = MixedLikelihood(
+            replace(design, weight=inside), "probit", terms, rows_of=rows_of
+        )  # levels without weight have the integral 1
+        assert_allclose(scores[1], -own.value_and_gradient(x)[1], atol=1e-10)
+
+
+def brute_force(model, x, sd, groups, X, y):
+    """log L by a grid of 201 points of a standard normal effect, -9 to 9."""
+    u = np.linspace(-9, 9, 201)
+    weight = np.exp(-0.5 * u * u) * (u[1] - u[0]) / np.sqrt(2 * np.pi)
+    total, T = 0.0, model.alpha.size
+    for g in np.unique(groups):
+        product = np.ones(u.size)
+        for row, rank in zip(X[groups == g], y[groups == g], strict=True):
+            eta = x[:T] - row @ x[T:] - sd * u[:, None]
+            product *= definition(model.family, model.link, eta)[:, rank]
+        total += np.log(product @ weight)
+    return total
+
+
+@pytest.mark.parametrize("link", ["logit", *more("probit")])
+@families
+def test_quadrature_is_the_integral(family, link):
+    part = slice(0, 32)
+    x, y, groups = X[part], np.unique(Y[part], return_inverse=True)[1], JUDGES[part]
+    model = ordinal.fit_clmm(
+        x, y, groups={"g": groups}, family=family, link=link, n_quadrature=40
+    )
+    sd = float(model.deviations["sd"][0])
+    assert sd > 0.3
+    exact = brute_force(model, model.parameters, sd, groups, x, y)
+    assert_allclose(model.loglik, exact, rtol=1e-9)
+    for move in (-0.1, 0.1):
+        moved = sd + move
+        assert brute_force(model, model.parameters, moved, groups, x, y) < exact
+
+
+# Other models that are the same
+
+
+@pytest.mark.parametrize(
+    ("link", "nodes"), [("logit", 1), ("probit", 7), ("cloglog", 1)]
+)
+@pytest.mark.parametrize("family", ["stopping", "backward"])
+def test_a_stopping_model_is_a_binary_one_of_stages(family, link, nodes):
+    row, stage, beyond = stages(Y, backward=family == "backward")
+    Z = np.column_stack([X[row], *(stage == k for k in (1, 2, 3))]).astype(float)
+    options = {"link": link, "n_quadrature": nodes, "tol": 1e-9}
+    binary = ordinal.fit_clmm(Z, beyond, groups={"judge": JUDGES[row]}, **options)
+    model = wine(family, link=link, n_quadrature=nodes)
+    assert_allclose(model.loglik, binary.loglik, rtol=1e-11)
+    assert_allclose(model.coef, binary.coef[:2], rtol=1e-8)
+    assert_allclose(model.deviations["sd"], binary.deviations["sd"], rtol=1e-8)
+    assert_allclose(model.standard_errors[-2:], binary.standard_errors[1:3], rtol=1e-6)
+    assert_allclose(model.ranef()["mode"], binary.ranef()["mode"], atol=1e-7)
+    theta = binary.thresholds[0] - np.append(0.0, binary.coef[2:])
+    assert_allclose(model.thresholds, theta, rtol=1e-8)
+    ends, others = (m.confint_deviations() for m in (model, binary))
+    assert_allclose(ends["upper"], others["upper"], rtol=1e-5)
+
+
+# library(ordinal); library(lme4); data(wine); y <- as.integer(wine$rating)
+# expanded <- function(backward) do.call(rbind, lapply(seq_along(y), function(i) {
+#   s <- if (backward) max(y[i] - 1, 1):4 else 1:min(y[i], 4)
+#   cbind(wine[rep(i, length(s)), c("temp", "contact", "judge", "bottle")],
+#         s = factor(s, levels = 1:4), beyond = as.integer(y[i] > s))
+# }))
+# d <- expanded(FALSE)  # TRUE for "backward"
+# d$touch <- as.numeric(d$contact == "yes")
+# tight <- glmerControl(optimizer = "bobyqa", check.conv.grad = "ignore",
+#   optCtrl = list(rhobeg = 1e-3, rhoend = 1e-9, maxfun = 1e5), tolPwrss = 1e-12)
+# m <- glmer(beyond ~ 0 + s + temp + contact + (1 | judge), d, binomial, nAGQ = 1,
+#            control = tight)  # or another of the entries
+# print(c(fixef(m)[5:6], as.data.frame(VarCorr(m))$sdcor, logLik(m)), digits = 9)
+CROSSED = f"{JUDGE} + (1 | bottle)"
+GLMER = [
+    ("stopping", JUDGE, {}, [2.79375121, 1.62453767, 1.02252713, -81.3731751863]),
+    ("stopping", JUDGE, {"n_quadrature": 10},
+     [2.79336376, 1.62388254, 1.02558138, -81.3452221246]),
+    ("stopping", JUDGE, {"n_quadrature": 20, "link": "probit"},
+     [1.638866409, 0.942131537, 0.59934526, -80.9159362147]),
+    ("stopping", SLOPE, {},
+     [2.85593062, 1.71332495, 1.350764861, 0.639639896, -80.6480657581]),
+    ("stopping", CROSSED, {}, [2.79375123, 1.62453788, 1.02252722, 0, -81.3731751863]),
+    ("backward", JUDGE, {}, [2.77663790, 1.64118691, 1.03101545, -81.4473429018]),
+    ("backward", JUDGE, {"n_quadrature": 10},
+     [2.77676332, 1.64116064, 1.0337039, -81.4244188203]),
+    ("backward", SLOPE, {},
+     [2.81294723, 1.65875970, 1.245979642, 0.384254608, -81.1431442912]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "formula", "options", "known"), GLMER)
+def test_stopping_models_are_those_of_glmer(family, formula, options, known):
+    model = ordinal.fit_clmm(formula, WINE, family=family, **options)
+    found = [*model.coef, *model.deviations["sd"]]
+    # bobyqa stops at differences of 1e-6.
+    assert_allclose(found, known[:-1], rtol=2e-6, atol=1e-6)
+    assert_allclose(model.loglik, known[-1], rtol=1e-9)
+
+
+@families
+def test_two_ranks_are_the_cumulative_model(family):
+    two = Y > 3
+    options = {"groups": {"judge": JUDGES}, "slopes": {"judge": [1]}, "tol": 1e-9}
+    model, other = (
+        ordinal.fit_clmm(X, two, family=f, **options) for f in (family, "cumulative")
+    )
+    assert_allclose(model.loglik, other.loglik, rtol=1e-10)
+    assert_allclose(model.parameters, other.parameters, atol=1e-6)
+    assert_allclose(model.deviations["sd"], other.deviations["sd"], atol=1e-6)
+
+
+@cases
+def test_without_variance_it_is_fit_ratio(family, link):
+    """Judges that answer alike: the ranks of each are those of another one's wines."""
+    rng = np.random.default_rng(2)
+    same = rng.permutation(np.arange(72)) // 8
+    plain = fit_ratio(X, Y, family=family, link=link, nominal=[1], tol=1e-9)
+    design, group = plain.remembered.loss.design, same.astype(np.int64)
+    term = RandomTerm(group, 9, np.ones((72, 1)), np.ones((1, 1), dtype=bool))
+    loss = MixedLikelihood(design, link, [term], rows_of=partial(RatioRows, family))
+    x = np.append(plain.remembered.x, 1e-9)
+    value, gradient = loss.value_and_gradient(x)
+    assert_allclose(-value, plain.loglik, rtol=1e-12)
+    assert_allclose(gradient[:-1], 0, atol=1e-4)
+
+
+@families
+def test_no_effect_of_groups_gives_the_estimates_of_fit_ratio(family):
+    """Each judge has every rank as often as all others."""
+    x = np.tile(np.column_stack([np.arange(8) % 2, np.arange(8) // 4]), (9, 1))
+    y = np.tile([0, 1, 2, 1, 0, 2, 1, 2], 9)
+    model = ordinal.fit_clmm(x, y, groups={"g": JUDGES}, family=family, tol=1e-9)
+    plain = fit_ratio(x, y, family=family, tol=1e-9)
+    assert model.is_singular
+    assert_allclose(model.parameters, plain.parameters, atol=1e-7)
+    assert_allclose(model.covariance, plain.covariance, rtol=1e-5)
+    assert_allclose(model.loglik, plain.loglik, rtol=1e-12)
+    assert model.null_loglik == pytest.approx(plain.null_loglik, rel=1e-10)
+
+
+# Symmetries
+
+
+@pytest.mark.parametrize("link", ["logit", *more("probit", "cauchit")])
+def test_reversed_ranks_mirror(link):
+    mirror = {"stopping": "backward", "backward": "stopping", "adjacent": "adjacent"}
+    table = WINE.assign(rating=6 - WINE["rating"])
+    for family, other in mirror.items():
+        model = wine(family, link=link)
+        reverse = ordinal.fit_clmm(JUDGE, table, family=other, link=link, tol=1e-9)
+        assert_allclose(reverse.loglik, model.loglik, rtol=1e-11)
+        assert_allclose(reverse.coef, -model.coef, rtol=1e-6)
+        assert_allclose(reverse.thresholds, -model.thresholds[::-1], atol=1e-6)
+        assert_allclose(reverse.ranef()["mode"], -model.ranef()["mode"], atol=1e-6)
+        P, Q = model.predict_proba(WINE), reverse.predict_proba(WINE)
+        assert_allclose(P, Q[:, ::-1], atol=1e-8)
+
+
+@families
+def test_weights_order_and_groups(family):
+    rng = np.random.default_rng(3)
+    weight = rng.integers(0, 3, len(WINE))
+    weighted = wine(family, sample_weight=weight)
+    repeated = WINE.loc[np.repeat(np.arange(len(WINE)), weight)]
+    rows = repeated.iloc[rng.permutation(len(repeated))]
+    again = ordinal.fit_clmm(JUDGE, rows, family=family, tol=1e-9)
+    assert_allclose(again.loglik, weighted.loglik, rtol=1e-11)
+    assert_allclose(again.parameters, weighted.parameters, atol=1e-7)
+    twice = np.where(JUDGES == JUDGES[0], 2, 1)
+    heavy = ordinal.fit_clmm(
+        JUDGE, WINE.assign(v=twice), family=family, group_weight="v", tol=1e-9
+    )
+    rows = np.repeat(np.arange(72), twice)
+    first = np.diff(rows, prepend=-1) > 0  # the others are a tenth judge
+    names = np.where(first, JUDGES[rows], "tenth")
+    more = ordinal.fit_clmm(
+        JUDGE, WINE.iloc[rows].assign(judge=names), family=family, tol=1e-9
+    )
+    assert_allclose(heavy.loglik, more.loglik, rtol=1e-10)
+    assert_allclose(heavy.parameters, more.parameters, atol=1e-6)
+    assert_allclose(heavy.null_loglik, more.null_loglik, rtol=1e-9)
+
+
+def test_offsets_and_nominal_effects():
+    known = 0.4 * X[:, 1]
+    model = wine("adjacent", offset=known)
+    assert_allclose(model.coef, wine("adjacent").coef - [0, 0.4], rtol=1e-7)
+    nominal = wine("stopping", nominal=["contact"])
+    test = ordinal.lr_test(wine("stopping"), nominal)
+    assert test.dof == 3
+    assert test.chi2 > 0
+
+
+# The model
+
+
+@families
+def test_tests_files_and_tables(family):
+    model = wine(family)
+    plain = fit_ratio("rating ~ temp + contact", WINE, family=family)
+    found = ordinal.lr_test(plain, model)
+    assert found.chi2 == pytest.approx(2 * (model.loglik - plain.loglik))
+    assert found.dof == 1
+    assert ordinal.anova(model, plain)["p_value"][1] == found.p_value
+    with pytest.raises(ValueError, match="must have the same family"):
+        ordinal.lr_test(ordinal.fit_pom("rating ~ temp", WINE), model)
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    again = ordinal.load(file)
+    assert again.family == family
+    assert again.summary() == model.summary()
+    assert_array_equal(again.predict_proba(WINE), model.predict_proba(WINE))
+    assert model.summary().splitlines()[1].startswith(family)
+    assert repr(model).splitlines()[1].split() == ["family", family]
+    assert model.negative_rows(WINE).size == 0
+    with pytest.raises(ValueError, match="fit by fit_ratio"):
+        model.influence()
+    with pytest.raises(ValueError, match="for family='cumulative'"):
+        model.icc()
+    lower, upper = (model.confint_deviations()[end][0] for end in ("lower", "upper"))
+    assert 0 < lower < model.deviations["sd"][0] < upper
+    robust = wine(family, cluster="judge")
+    assert robust.covariance_type == "cluster"
+    assert_allclose(robust.parameters, model.parameters, rtol=1e-9)
+
+
+def test_cumulative_models_have_the_files_of_before():
+    assert "family" not in repr(wine("cumulative"))
+    file = io.BytesIO()
+    wine("cumulative").save(file)
+    assert b'"family"' not in file.getvalue()
+
+
+def probabilities(model, x, shift):
+    T = model.alpha.size
+    eta = x[:T] - (X[:6] @ x[T : T + 2])[:, None] - shift
+    return definition(model.family, model.link, eta)
+
+
+@cases
+def test_predictions_average_effects_and_integrate(family, link):
+    model = wine(family, link=link)
+    rows, mode = WINE.iloc[:6], model.ranef()["mode"][0]
+    x, sd = model.parameters, model.deviations["sd"][0]
+    for effects, shift in (("average", 0.0), ("known", mode)):
+        P = model.predict_proba(rows, effects=effects)
+        assert_allclose(P, probabilities(model, x, shift), rtol=1e-9)
+    grid = np.linspace(-5.5, 5.5, 111)
+    share = np.exp(-0.5 * grid**2)
+    known = sum(
+        s * probabilities(model, x, sd * u) for u, s in zip(grid, share, strict=True)
+    )
+    assert_allclose(model.predict_proba(rows), known / share.sum(), atol=1e-7)
+    below = model.cumulative_proba(rows)
+    assert_allclose(below, np.cumsum(known / share.sum(), axis=1)[:, :-1], atol=1e-7)
+
+
+def test_ranks_without_rows_are_never_predicted():
+    classes = [0, 1, 2, 3, 4, 5]
+    model = ordinal.fit_clmm(
+        X, np.where(Y == 3, 2, Y), groups={"g": JUDGES}, classes=classes,
+        family="adjacent",
+    )  # fmt: skip
+    P = model.predict_proba(X)
+    assert_array_equal(P[:, [0, 3]], 0)
+    assert_allclose(P.sum(axis=1), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effects", ["new", "known", "average"])
+@families
+def test_averages_and_effects_have_errors_of_all_parameters(family, effects):
+    model = ordinal.fit_clmm(SLOPE, WINE, family=family, n_quadrature=5)
+    if family == "backward":  # is singular, with a correlation of -1
+        model = wine(family, n_quadrature=5)
+    rows, psi = WINE.iloc[:2], estimates(model)
+    p, T, grid = model.parameters.size, model.alpha.size, np.linspace(-8, 8, 41)
+    q = len(model.random[0].effects)
+    u = np.array(list(itertools.product(grid, repeat=q)))
+    share = np.exp(-0.5 * (u * u).sum(axis=1))
+    known = model.random[0].modes[0]
+
+    def means(v, touch=None):
+        x = X[:2].copy()
+        if touch is not None:
+            x[:, 1] = touch
+        Z = np.column_stack([np.ones(2), x[:, 1]])[:, :q]
+        shift, weight = np.zeros((2, 1)), np.ones(1)
+        if effects == "known":
+            shift = Z @ known[:, None]
+        if effects == "new":
+            shift, weight = Z @ triangles(model, v)[0] @ u.T, share / share.sum()
+        total = 0.0
+        for row, moves in zip(x, shift, strict=True):
+            eta = v[:T] - row @ v[T:p] - moves[:, None]
+            total = total + weight @ definition(family, model.link, eta) / 2
+        return total
+
+    found = model.average_proba(rows, effects=effects)
+    assert_allclose(found["probability"], means(psi), atol=1e-8)
+    changes = model.marginal_effects(rows, effects=effects)
+    own = changes["name"] == "contact[yes]"
+    step = means(psi, 1.0) - means(psi, 0.0)
+    if q == 1:  # a formula of a category does not move the numeric column `touch`
+        assert_allclose(changes["effect"][own], step, atol=1e-8)
+    if effects == "known":  # has errors of the modes as well
+        return
+    G = slopes(means, psi, 1e-4)
+    errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
+    assert_allclose(found["standard_error"], errors, rtol=1e-5)
+    if q == 1:
+        G = slopes(lambda v: means(v, 1.0) - means(v, 0.0), psi, 1e-4)
+        errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
+        assert_allclose(changes["standard_error"][own], errors, rtol=1e-5)
+
+
+@families
+def test_slopes_of_new_groups_are_differences_with_errors(family):
+    rng = np.random.default_rng(0)
+    x, group = rng.normal(size=(300, 1)), np.arange(300) % 20
+    b = rng.normal(size=(20, 2)) @ [[1.0, 0.3], [0.0, 0.8]]
+    score = x[:, 0] + b[group, 0] + b[group, 1] * x[:, 0] + rng.logistic(size=300)
+    y = np.digitize(score, [-1, 1])
+    model = ordinal.fit_clmm(
+        x, y, groups={"g": group}, slopes={"g": [0]}, family=family
+    )
+    assert not model.is_singular
+    rows, h = x[:3], 1e-4
+    ends = [model.predict_proba(rows + t).mean(axis=0) for t in (-h, h)]
+    found = model.marginal_effects(rows)
+    assert_allclose(found["effect"], (ends[1] - ends[0]) / (2 * h), atol=1e-7)
+    # Errors by parameters that are moved one by one.
+    psi = estimates(model)
+
+    def effect(v):
+        own = replace(model.random[0], factor=triangles(model, v)[0])
+        moved = replace(
+            model, alpha=v[:2], thresholds=v[:2], coef=v[2:3], random=(own,)
+        )
+        return moved.marginal_effects(rows)["effect"]
+
+    G = slopes(effect, psi, 1e-4)
+    errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
+    assert_allclose(found["standard_error"], errors, rtol=1e-6)
+    groups = {"g": group[:3]}
+    known = model.average_proba(rows, effects="known", groups=groups)
+    P = model.predict_proba(rows, effects="known", groups=groups)
+    assert_allclose(known["probability"], P.mean(axis=0), atol=1e-9)
+    assert (known["standard_error"] > 0).all()
+
+
+@families
+def test_arguments_of_cumulative_models_are_refused(family):
+    for options, match in (
+        ({"threshold": "symmetric"}, "threshold must be 'flexible' with family="),
+        ({"scale": ["temp"]}, "scale must be empty with family="),
+        ({"link": "log"}, "link must be"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            ordinal.fit_clmm(JUDGE, WINE, family=family, **options)
+    with pytest.raises(ValueError, match="family must be"):
+        ordinal.fit_clmm(JUDGE, WINE, family="ratio")
+    table = WINE.assign(x=(WINE["rating"] > 3).astype(float))
+    with pytest.raises(ValueError, match="no finite coefficients"):
+        ordinal.fit_clmm("rating ~ x + (1 | judge)", table, family=family)
