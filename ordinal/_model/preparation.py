@@ -2,9 +2,9 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -74,6 +74,25 @@ class KernelCommon(Common, total=False):
     kernel: KernelName | Kernel
     gamma: Gamma
     probability: bool
+
+
+_Arguments = TypeVar("_Arguments", bound=Mapping[str, object])
+
+
+def shared_arguments(
+    kind: type[_Arguments],
+    given: Mapping[str, Any],
+    **fixed: Any,
+) -> _Arguments:
+    """Return the arguments that `kind`, such as `Common`, names.
+
+    `given` is `locals()` of a `fit_*` function, whose signature thus needs no second
+    copy in its body; `fixed` are values that the function does not take from its
+    caller. A test compares the annotations of the signature with those of `kind`.
+    """
+    every = {**given, **fixed}
+    names = every.keys() & kind.__annotations__
+    return cast(_Arguments, {name: every[name] for name in names})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

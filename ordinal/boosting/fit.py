@@ -23,7 +23,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
 from .._model.grouping import group_folds, group_numbers
-from .._model.preparation import Callback, Common, Prepared, prepare
+from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._numerics.threads import is_forked
@@ -224,12 +224,8 @@ def fit_boosting(
         feature_share, l2, monotone, categorical, interactions,
     )  # fmt: skip
     count = _count(n_rounds)
-    fit = _prepare_fit(
-        X, y, groups, count is None, max_iter, options,
-        tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+    given = shared_arguments(Common, locals())
+    fit = _prepare_fit(X, y, groups, count is None, max_iter, options, **given)
     with fit.monitor as monitor:
         fit.begin()
         end = fit.grow(count)

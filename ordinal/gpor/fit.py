@@ -37,7 +37,7 @@ from .._input.types import (
 )
 from .._model.basis import enough_rows
 from .._model.model import read_for
-from .._model.preparation import Callback, Prepared, prepare
+from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._model.support import finite_scores, read_only_matrix, support_rows
@@ -502,11 +502,10 @@ def fit_gpor(
     reading = Reading(
         basis is not None, remote=False, missing=missing, whole=by_number or missing
     )
+    given = shared_arguments(Common, locals())
     prepared = prepare(
-        "fit_gpor", X, y, reading, tol=tol, classes=classes,
-        sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose, by_scale=compares_units(kernel),
-    )  # fmt: skip
+        "fit_gpor", X, y, reading, by_scale=compares_units(kernel), **given
+    )
     if by_number and isinstance(prepared.problem, ChunkedProblem):
         raise ValueError(
             "kernel must not be 'precomputed' where X is read in chunks: pass "

@@ -33,7 +33,12 @@ from .._input.types import (
 )
 from .._model.basis import chosen, enough_rows, features_among, read
 from .._model.folds import calibrate
-from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
+from .._model.preparation import (
+    Callback,
+    KernelCommon,
+    prepare_with_kernel,
+    shared_arguments,
+)
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import GAMMAS, Method, register
 from .._model.support import decision, decisions
@@ -555,13 +560,18 @@ def fit_kdlor(
     >>> ordinal.fit_kdlor(X, y, basis=10).support.shape
     (10, 2)
     """
+    given = shared_arguments(KernelCommon, locals())
     (model,), _ = _fit_path(
-        X, y, [{"ridge": ridge}], None, None, C=C, basis=basis, max_iter=max_iter,
-        kernel=kernel, gamma=gamma, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+        X,
+        y,
+        [{"ridge": ridge}],
+        None,
+        None,
+        C=C,
+        basis=basis,
+        max_iter=max_iter,
+        **given,
+    )
     return model
 
 

@@ -36,7 +36,7 @@ from .._input.features import read_features
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.model import with_labels_like
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import read_in_chunks
@@ -50,7 +50,7 @@ from .._watch.convergence import (
 from .estimates import FitMemory, null_loglik, remember
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
-from .prepared import PreparedPom, check_concave, prepare_pom
+from .prepared import PomArguments, PreparedPom, check_concave, prepare_pom
 from .ratio import RatioModel, ratio_model
 from .ratio_loss import Family, RatioLikelihood
 from .sandwich import Middle, covariance_of
@@ -246,30 +246,9 @@ def fit_pom(
     x2     0.993955 0.898988 1.09895
     """
     l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
+    given = shared_arguments(PomArguments, locals())
     task = _prepared(
-        X,
-        y,
-        l1,
-        l2,
-        link=link,
-        threshold=threshold,
-        nominal=nominal,
-        scale=scale,
-        in_order=in_order,
-        offset=offset,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        robust=robust,
-        cluster=cluster,
-        classes=classes,
-        reference=reference,
-        missing=missing,
-        tol=tol,
-        max_iter=max_iter,
-        max_time=max_time,
-        n_threads=n_threads,
-        callback=callback,
-        verbose=verbose,
+        X, y, l1, l2, robust=robust, in_order=in_order, max_iter=max_iter, **given
     )
     with task.prepared.monitor as monitor, closing(task.prepared.problem):
         model = task.fit(l1, l2)
@@ -447,22 +426,8 @@ def fit_pom_path(
         X,
         y,
         is_penalised=True,
-        link=link,
-        threshold=threshold,
-        nominal=nominal,
-        scale=(),
-        offset=offset,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        classes=classes,
-        reference=reference,
-        missing=missing,
-        tol=tol,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
         shifted=family != "cumulative",
+        **shared_arguments(PomArguments, locals(), scale=()),
     )
     with prepared.monitor as monitor:
         make: Callable[..., Any] = ratio_model

@@ -19,12 +19,12 @@ from .._input.checks import check_count
 from .._input.fields import FINITE
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._watch.convergence import Status, warn_of_disorder, warn_of_separation
 from .estimates import null_loglik, refit
 from .inference import ByPredictors
 from .log_gamma import EstimatedShape, FixedShape, tails
-from .prepared import PreparedPom, prepare_pom
+from .prepared import PomArguments, PreparedPom, prepare_pom
 from .sandwich import inverse
 from .training import Missing
 
@@ -155,27 +155,8 @@ def fit_flexible(
     array([1, 3])
     """
     max_iter = check_count("max_iter", max_iter)
-    prepared = prepare_pom(
-        "fit_flexible",
-        X,
-        y,
-        is_penalised=False,
-        link="probit",
-        threshold=threshold,
-        nominal=nominal,
-        scale=(),
-        offset=offset,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        classes=classes,
-        reference=reference,
-        missing=missing,
-        tol=tol,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
-    )
+    given = shared_arguments(PomArguments, locals(), link="probit", scale=())
+    prepared = prepare_pom("fit_flexible", X, y, is_penalised=False, **given)
     with prepared.monitor as monitor, closing(prepared.problem):
         model = _model(prepared, *_minimum(prepared, max_iter))
         monitor.conclude(model.convergence)

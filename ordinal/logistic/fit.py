@@ -13,7 +13,7 @@ from .._input.checks import check_count, check_factor_or_zero, check_flag
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import calibrate, draw_few_folds, fold_shares
-from .._model.preparation import Callback, Common, prepare
+from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
@@ -143,10 +143,8 @@ def fit_lit(
     ((2,), (2,))
     """
     return _fit_thresholded(
-        "fit_lit", X, y, l2, probability, max_iter, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )  # fmt: skip
+        "fit_lit", X, y, l2, probability, max_iter, **shared_arguments(Common, locals())
+    )
 
 
 @preprocessed
@@ -267,10 +265,8 @@ def fit_lat(
     array([1])
     """
     return _fit_thresholded(
-        "fit_lat", X, y, l2, probability, max_iter, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )  # fmt: skip
+        "fit_lat", X, y, l2, probability, max_iter, **shared_arguments(Common, locals())
+    )
 
 
 def _fit_thresholded(

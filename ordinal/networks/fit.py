@@ -20,7 +20,7 @@ from .._input.checks import (
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import draw_few_folds
-from .._model.preparation import Callback, Common, prepare
+from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
@@ -160,24 +160,10 @@ def fit_nnor(
     """
     check_choice("loss", loss, get_args(CodeLoss))
     l2 = check_factor_or_zero("l2", l2)
+    given = shared_arguments(Common, locals())
+    loss_of = partial(OrderedCodes, squared=loss == "squared")
     problem, trained = _trained(
-        "fit_nnor",
-        X,
-        y,
-        partial(OrderedCodes, squared=loss == "squared"),
-        n_hidden,
-        l2,
-        n_starts,
-        max_iter,
-        tol=tol,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        classes=classes,
-        rng=rng,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
+        "fit_nnor", X, y, loss_of, n_hidden, l2, n_starts, max_iter, **given
     )
     return nnor_model(problem, trained, loss, l2)
 
@@ -299,24 +285,10 @@ def fit_nnpom(
     """
     check_choice("link", link, get_args(Link))
     l2 = check_factor_or_zero("l2", l2)
+    given = shared_arguments(Common, locals())
+    loss_of = partial(Cumulative, link=link)
     problem, trained = _trained(
-        "fit_nnpom",
-        X,
-        y,
-        partial(Cumulative, link=link),
-        n_hidden,
-        l2,
-        n_starts,
-        max_iter,
-        tol=tol,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        classes=classes,
-        rng=rng,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
+        "fit_nnpom", X, y, loss_of, n_hidden, l2, n_starts, max_iter, **given
     )
     return nnpom_model(problem, trained, link, l2)
 
@@ -465,21 +437,7 @@ def fit_elmor(
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
     reading = Reading(True, remote=False)
-    prepared = prepare(
-        "fit_elmor",
-        X,
-        y,
-        reading,
-        tol=tol,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        classes=classes,
-        rng=rng,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
-    )
+    prepared = prepare("fit_elmor", X, y, reading, **shared_arguments(Common, locals()))
     problem = prepared.problem
     U = random_layer(problem.n_features, n_hidden, prepared.rng)
     share = draw_few_folds(problem, prepared.rng) if probability else None
@@ -655,20 +613,7 @@ def fit_cnnor(
     )
     l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
-    prepared = prepare(
-        "fit_cnnor",
-        X,
-        y,
-        tol=tol,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        classes=classes,
-        rng=rng,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
-    )
+    prepared = prepare("fit_cnnor", X, y, **shared_arguments(Common, locals()))
     with prepared.monitor as monitor:
         training = Training.from_problem(prepared.problem)
         found = fit_relations(

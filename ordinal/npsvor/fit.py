@@ -30,10 +30,10 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._programs.fit import fit, fit_path, path_function
+from .._programs.fit import Arguments, fit, fit_path, path_function
 from .admm import Npsvor, NpsvorAdmm, Parameters
 from .model import NpsvorModel
 
@@ -237,27 +237,8 @@ def fit_npsvor(
         e_rel=e_rel,
         polish=polish,
     )
-    return fit(
-        family,
-        X,
-        y,
-        _parameters(C, C2, epsilon),
-        basis=basis,
-        cache_mb=cache_mb,
-        max_iter=max_iter,
-        kernel=kernel,
-        gamma=gamma,
-        tol=tol,
-        classes=classes,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        rng=rng,
-        probability=probability,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
-    )
+    given = shared_arguments(Arguments, locals())
+    return fit(family, X, y, _parameters(C, C2, epsilon), **given)
 
 
 @with_suggestions
@@ -427,25 +408,7 @@ def fit_npsvor_path(
         polish=polish,
     )
     models, _ = fit_path(
-        family,
-        X,
-        y,
-        _points(points),
-        basis=basis,
-        cache_mb=cache_mb,
-        max_iter=max_iter,
-        kernel=kernel,
-        gamma=gamma,
-        tol=tol,
-        classes=classes,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        rng=rng,
-        probability=probability,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
+        family, X, y, _points(points), **shared_arguments(Arguments, locals())
     )
     return models
 

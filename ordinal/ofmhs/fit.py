@@ -30,7 +30,7 @@ from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.explanation import Named
 from .._model.links import CumulativeLink
 from .._model.model import read_for
-from .._model.preparation import Callback, Common, prepare
+from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.printing import Table
 from .._model.registry import Method, register
@@ -317,11 +317,7 @@ def fit_ofmhs(
     ((2,), (2, 2))
     """
     penalty = _penalty(l1, pair_ratio)
-    task = _prepared(
-        X, y, max_iter, tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+    task = _prepared(X, y, max_iter, **shared_arguments(Common, locals()))
     with task.monitor as monitor:
         model = task.fit(*penalty)
         monitor.conclude(model.convergence)

@@ -24,11 +24,11 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.family import Family, Solved
-from .._programs.fit import checked_cost, fit, path_function
+from .._programs.fit import Arguments, checked_cost, fit, path_function
 from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program
 from .model import OpbeModel, model_of
@@ -258,13 +258,7 @@ def fit_opbe(
     >>> len(model.convergence.parts)
     3
     """
-    return fit(
-        Opbe(), X, y, checked_cost(C), basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
-        verbose=verbose,
-    )  # fmt: skip
+    return fit(Opbe(), X, y, checked_cost(C), **shared_arguments(Arguments, locals()))
 
 
 register(

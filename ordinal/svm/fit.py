@@ -21,10 +21,10 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._programs.fit import fit, path_function
+from .._programs.fit import Arguments, fit, path_function
 from .family import Parameters, Svm, SvmMethod, Thresholds
 from .model import Decomposition, SvmModel, SvrModel
 
@@ -180,13 +180,10 @@ def fit_svc(
     >>> model.convergence.converged
     True
     """
+    given = shared_arguments(Arguments, locals())
     model: SvmModel = fit(
-        _family("svc", decomposition=decomposition), X, y, _parameters(C), basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+        _family("svc", decomposition=decomposition), X, y, _parameters(C), **given
+    )
     return model
 
 
@@ -344,14 +341,14 @@ def fit_svr(
     >>> model.thresholds
     array([0.5, 1.5])
     """
+    given = shared_arguments(Arguments, locals())
     model: SvrModel = fit(
-        _family("svr", cost=cost, thresholds=thresholds), X, y,
-        _parameters(C, epsilon), basis=basis, cache_mb=cache_mb, max_iter=max_iter,
-        kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+        _family("svr", cost=cost, thresholds=thresholds),
+        X,
+        y,
+        _parameters(C, epsilon),
+        **given,
+    )
     return model
 
 
@@ -495,13 +492,8 @@ def fit_cssvc(
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
-    model: SvmModel = fit(
-        _family("cssvc", cost=cost), X, y, _parameters(C), basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+    given = shared_arguments(Arguments, locals())
+    model: SvmModel = fit(_family("cssvc", cost=cost), X, y, _parameters(C), **given)
     return model
 
 
@@ -647,13 +639,8 @@ def fit_svmop(
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
-    model: SvmModel = fit(
-        _family("svmop", cost=cost), X, y, _parameters(C), basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+    given = shared_arguments(Arguments, locals())
+    model: SvmModel = fit(_family("svmop", cost=cost), X, y, _parameters(C), **given)
     return model
 
 

@@ -20,10 +20,10 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._programs.fit import checked_cost, fit, path_function
+from .._programs.fit import Arguments, checked_cost, fit, path_function
 from .family import Svor, SvorMethod, SvorModel
 
 
@@ -204,13 +204,8 @@ def fit_svorim(
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
-    return fit(
-        Svor("svorim", cost), X, y, checked_cost(C), start=start, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+    given = shared_arguments(Arguments, locals())
+    return fit(Svor("svorim", cost), X, y, checked_cost(C), **given)
 
 
 @preprocessed
@@ -377,13 +372,8 @@ def fit_svorex(
     >>> model.disorder
     ()
     """
-    return fit(
-        Svor("svorex", cost), X, y, checked_cost(C), start=start, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+    given = shared_arguments(Arguments, locals())
+    return fit(Svor("svorex", cost), X, y, checked_cost(C), **given)
 
 
 @preprocessed
@@ -547,13 +537,8 @@ def fit_shashua_levin(
     >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
     ()
     """
-    return fit(
-        Svor("shashua_levin", cost), X, y, checked_cost(C), start=start,
-        basis=basis, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
-        tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, probability=probability,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )  # fmt: skip
+    given = shared_arguments(Arguments, locals())
+    return fit(Svor("shashua_levin", cost), X, y, checked_cost(C), **given)
 
 
 @preprocessed
@@ -717,13 +702,8 @@ def fit_redsvm(
     >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
     True
     """
-    return fit(
-        Svor("redsvm", cost), X, y, checked_cost(C), start=start, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )  # fmt: skip
+    given = shared_arguments(Arguments, locals())
+    return fit(Svor("redsvm", cost), X, y, checked_cost(C), **given)
 
 
 _FITS: dict[SvorMethod, Callable[..., SvorModel]] = {

@@ -35,7 +35,12 @@ from .._input.types import (
 )
 from .._model.basis import enough_rows, read
 from .._model.folds import calibrate
-from .._model.preparation import Callback, prepare_with_kernel
+from .._model.preparation import (
+    Callback,
+    KernelCommon,
+    prepare_with_kernel,
+    shared_arguments,
+)
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
@@ -265,22 +270,7 @@ def fit_tlssvor(
     cache_mb = check_positive("cache_mb", cache_mb)
     reading = Reading(on_basis(basis, kernel), in_place=basis is not None)
     prepared = prepare_with_kernel(
-        "fit_tlssvor",
-        X,
-        y,
-        reading,
-        kernel=kernel,
-        gamma=gamma,
-        tol=tol,
-        classes=classes,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        rng=rng,
-        probability=probability,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
+        "fit_tlssvor", X, y, reading, **shared_arguments(KernelCommon, locals())
     )
     problem = prepared.problem
     choice = _read(basis, problem, prepared.kernel)

@@ -32,7 +32,7 @@ from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, Rng
 from .._model.folds import calibrate, draw_few_folds, fold_shares
-from .._model.preparation import Callback, prepare
+from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._numerics.rows import dense, take
@@ -464,15 +464,8 @@ def fit_xofm(
         X,
         y,
         Reading(True, remote=False, missing=True, categories=categories),
-        tol=options.pop("tol"),
-        classes=classes,
-        sample_weight=sample_weight,
-        rng=rng,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
         watch=HeldOutMonitor,
+        **shared_arguments(Common, locals(), tol=options.pop("tol")),
     )
     categories = categories or numbers_of(prepared.problem)
     penalty = packed(np.array([l2_main]), np.full((1, n_factors), l2_pair))[0]
