@@ -37,9 +37,8 @@ from ordinal._programs.on_basis import RowsOnBasis
 from ordinal._programs.program import Gram, Points, Program
 from ordinal._rows import chunks, source
 from ordinal._rows.first_pass import ChunkedProblem
-from ordinal._rows.moments import Moments
 from ordinal._rows.source import CHUNK, Arrays
-from ordinal._rows.sums import pairwise
+from ordinal._rows.sums import Moments, pairwise
 from ordinal._solvers import _parts
 from ordinal._solvers._cumulative import LINKS
 from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ordinal import kernels
-from ordinal.gpor.likelihood import Likelihood
+from ordinal.gpor.laplace import Likelihood
 
 
 def at_most(examples: int) -> settings:

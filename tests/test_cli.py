@@ -24,8 +24,8 @@ from registry import TYPICAL
 
 import ordinal
 from ordinal.__main__ import main
+from ordinal._command.compare import REPORTS
 from ordinal._command.methods import METHODS, in_options
-from ordinal._command.reports import REPORTS
 from ordinal._model.registry import COSTS, GAMMAS
 from ordinal.comparison import compare
 from ordinal.comparison.methods import METHODS as DEFAULT

@@ -18,7 +18,7 @@ from ordinal._cumulative.likelihood import cumulative
 from ordinal._cumulative.likelihood import density as density_of
 from ordinal._input.problem import Problem
 from ordinal.linear import fit_flexible
-from ordinal.linear.log_gamma import (
+from ordinal.linear.flexible import (
     EstimatedShape,
     FixedShape,
     density,

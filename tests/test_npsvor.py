@@ -29,8 +29,8 @@ from strategies import cases, moderate, sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
-from ordinal._programs.admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor
 from ordinal.kernels.tiles import diagonal_of, on_itself
+from ordinal.npsvor.admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor
 
 PRECOMPUTED = {"kernel": "precomputed"}
 
@@ -572,7 +572,7 @@ def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
     path = [{"C": C} for C in (0.1, 1.0, 10.0)]
     options = {"solver": "admm", "gamma": 1e-2, "e_rel": 1e-3}
     thin = fit_npsvor_path(X, y, path, **options)
-    monkeypatch.setattr("ordinal._programs.admm._THIN", 10**9)
+    monkeypatch.setattr("ordinal.npsvor.admm._THIN", 10**9)
     for a, b in zip(thin, fit_npsvor_path(X, y, path, **options), strict=True):
         assert_array_equal(by_rank(a).n_iter, by_rank(b).n_iter)
         f = b.decision_function(X)

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import normal_log_mass, slope, slopes
 
 from ordinal._solvers import _ordinal_probit
-from ordinal.gpor.likelihood import Likelihood
+from ordinal.gpor.laplace import Likelihood
 
 TABLE = np.genfromtxt(
     Path(__file__).parent / "data" / "ordinal_probit.csv", delimiter=",", names=True

@@ -1,12 +1,11 @@
 """The `ordinal` command: its arguments, its data, and its subcommands.
 
 main       entry point, options of the command line, and errors
-compare    `ordinal compare`, with its figure
+compare    `ordinal compare`, with its figure and reports: text, Markdown, CSV, JSON
 fit        `ordinal fit`
 predict    `ordinal predict`, which imports no method
 data       tables, targets and splits
 methods    names of the methods and their options
-reports    output of a comparison: text, Markdown, CSV, JSON
 
 Imports what it needs of the package; nothing imports it but `ordinal.__main__`.
 """

@@ -154,9 +154,8 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
     from ..comparison.learner import CONSTANTS
     from ..comparison.methods import GPOR, GPOR_ROWS
     from ..comparison.methods import METHODS as DEFAULT
-    from .compare import compare
+    from .compare import REPORTS, compare
     from .methods import METHODS
-    from .reports import REPORTS
 
     _add_layout(command)
     _add_table(command)

@@ -7,8 +7,8 @@ bordered               Hessians by many thresholds
 newton                 Newton's method
 mixed, mixed_rows      marginal likelihood with random effects, and its gradient
 elastic_net            coordinate descent for the elastic net
-fitting                choice of a form of the loss and of a solver
-ordered                thresholds that keep their order at rows
+fitting                choice of a form of the loss and of a solver; thresholds that
+                       keep their order at rows
 collinear, separation  collinear columns and separated ranks
 
 Imports `_model` and what stands below.

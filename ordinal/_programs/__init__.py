@@ -12,7 +12,6 @@ program      problem, kernel matrix, optimality conditions, symbols, feasible st
 driver       `solve`: SMO by blocks, Newton steps, and pivots; paths of programs
 newton       Newton steps on the free variables
 many_groups  proximal points for problems of very many groups
-admm         alternating direction method of multipliers for NPSVOR, with (K + rho I)^-1
 
 Programs over the features of a basis, for very many rows:
 

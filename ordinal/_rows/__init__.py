@@ -10,9 +10,8 @@ remote      back end for dask collections
 first_pass  validation of all rows in one pass over a source
 source      sources of blocks, their validation, and checksums of later passes
 chunks      training data in memory or in chunks, passes, and state beside the rows
-sums        sums over chunks in a fixed tree
+sums        sums over chunks in a fixed tree; mean, variance and range of columns
 columns     columns of rows wherever these are: products, centres and spreads
-moments     mean, variance and range of columns
 transport   requests to workers, and replay for workers that are lost
 
 Imports `_numerics` and what stands below.

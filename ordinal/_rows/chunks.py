@@ -21,11 +21,10 @@ from .._input.types import Matrix
 from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
 from .first_pass import ChunkedProblem
-from .moments import Moments
 from .remote import RemoteRows, StateFactory, is_remote, remote_problem
 from .rows import LocalRows
 from .source import CHUNK, has_blocks
-from .sums import Parts, pairwise
+from .sums import Moments, Parts, pairwise
 
 InProcess: TypeAlias = Matrix | LocalRows  # rows in memory, or read at every pass
 Chunk: TypeAlias = tuple[slice, Matrix]

@@ -19,9 +19,9 @@ from .._input.labels import (
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.weights import class_weights, sample_weights, total_weights
-from .moments import Moments
 from .rows import LocalRows
 from .source import CHUNK, Arrays, Block, Reader, has_blocks
+from .sums import Moments
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,10 +30,9 @@ from .._input.weights import class_weights, row_weights, sample_weights, total_w
 from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
 from .first_pass import ChunkedProblem
-from .moments import Moments, joined
 from .rows import Rows
 from .source import CHUNK, Block, in_block, stacked
-from .sums import Parts
+from .sums import Moments, Parts, joined
 from .transport import (
     DaskTransport,
     Event,

@@ -13,8 +13,8 @@ import numpy as np
 
 from .._input.types import Matrix
 from .._numerics.rows import take
-from .moments import Moments
 from .source import CHUNK, Reader, SubsetReader, changed_count, stacked
+from .sums import Moments
 
 
 class Rows(ABC):

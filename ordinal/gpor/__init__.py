@@ -23,8 +23,7 @@ The modules of this package:
 
     fit                   the model and the function that users call
     covariance            prior of the latent values of all rows, or on a basis
-    likelihood            ordinal probit likelihood of the ranks
-    laplace, ep           Gaussian posterior and evidence, in two ways
+    laplace, ep           likelihood; Gaussian posterior and evidence, in two ways
     hyperparameters       theta, its prior, and where searches begin
     evidence              evidence as a function of theta, and its maximum
 """

@@ -40,7 +40,7 @@ from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
 from .._watch.monitor import OutOfTime, never
 from .covariance import Covariance, Dense
-from .likelihood import ROWS, Likelihood, Posterior
+from .laplace import ROWS, Likelihood, Posterior
 
 # changes of a mean or variance in a sweep, in units of the posterior's:
 TOL = 1e-8  # tolerance near the optimum of the hyperparameters

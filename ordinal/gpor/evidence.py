@@ -37,8 +37,7 @@ from ..kernels.tiles import diagonal_of, gamma_slopes, on_itself
 from .covariance import BasisValues, Covariance, Dense, LowRank
 from .ep import LOOSE, TOL, expectation_propagation
 from .hyperparameters import Hyperparameters
-from .laplace import laplace
-from .likelihood import Likelihood, Posterior
+from .laplace import Likelihood, Posterior, laplace
 
 MAX_STEP = 3.0  # longest step of theta: the evidence is flat far from the data's scale
 # Peak memory of an evaluation, by tracemalloc over the kernels: a little more than

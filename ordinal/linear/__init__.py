@@ -32,11 +32,11 @@ The modules of this package:
     estimates               fields of the models, their predictors and training rows
     model                   the models of `fit_pom` and `fit_pom_path`
     inference, sandwich     standard errors, tests and tables; covariances
-    odds, profile           tests of proportional odds; profile likelihoods
+    refits                  profile likelihoods; tests of proportional odds
     margins                 average probabilities and marginal effects
-    residuals, diagnostics  residuals, goodness of fit, influence of rows
+    residuals               residuals, goodness of fit, influence of rows
     ratio_loss, ratio       stopping ratio and adjacent categories models
-    log_gamma, flexible     the log-gamma link with an estimated shape
+    flexible                the log-gamma link with an estimated shape
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
     mixed_profile           its search, and profile likelihoods
     mixed_ratio             its rows of stopping ratio and adjacent categories models

@@ -20,7 +20,6 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
-from .diagnostics import Diagnostics
 from .estimates import (
     covariance_for,
     refit_design,
@@ -28,6 +27,7 @@ from .estimates import (
     warn_unless_optimal,
 )
 from .inference import tests_table
+from .residuals import Diagnostics
 from .steps import Criterion, Direction, TermFits, check_observed, search, single_terms
 
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]

@@ -16,10 +16,9 @@ from .._cumulative.design import (
     Threshold,
 )
 from .._cumulative.elastic_net import NetSolution, PathSolver
-from .._cumulative.fitting import likelihood_of, minimize
+from .._cumulative.fitting import Order, likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum
-from .._cumulative.ordered import Order
 from .._cumulative.rowwise import RowwiseLikelihood, has_many
 from .._cumulative.separation import check_separation
 from .._input.checks import (

@@ -47,8 +47,7 @@ from .margins import (
     errors_of,
     rows_to_average,
 )
-from .odds import brant_test, ratio_tests
-from .profile import profile_interval
+from .refits import brant_test, profile_interval, ratio_tests
 
 
 class Wald(Estimates):

@@ -32,7 +32,6 @@ from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback
 from .._numerics.rows import strips
 from .._watch.convergence import warn_of_separation
-from .diagnostics import GoodnessAndInfluence
 from .estimates import FitMemory, predictors, refit, remember
 from .inference import ByPredictors, Effects
 from .monotone import constrained
@@ -47,7 +46,7 @@ from .ratio_loss import (
     row_terms,
     slopes_of_predictors,
 )
-from .residuals import RankedRows, RowParts, read_rows
+from .residuals import GoodnessAndInfluence, RankedRows, RowParts, read_rows
 from .sandwich import Middle, covariance_of
 from .training import Missing
 

@@ -17,8 +17,8 @@ The modules of this package:
     spaces              points that a search tries, uniform designs among them
     selection, nesting  `select` and `nested`
     search              a search, which yields tasks and receives their outcomes
-    scheduler           order of the tasks of several searches
-    workers, store      threads and processes that run tasks, and their stored results
+    scheduler           order of the tasks of several searches, and stored results
+    workers             threads and processes that run tasks
     work                tasks, which are fits of points and their scores
     data                the rows that all tasks share, and those of one fit
     scoring             metrics

@@ -4,25 +4,199 @@ A job yields lists of tasks from its `steps`, receives each outcome through `not
 asked for more after the last outcome of a list, and returns its result. Several jobs
 run side by side. The results depend neither on where tasks ran nor on the order in
 which they ended.
+
+A `Store` is a folder of finished tasks, in which a later search finds them. The name of
+a file is a digest of everything that the result of its task depends on: data, rows,
+points, function, options, scoring and version of the package. A search therefore finds
+exactly what an earlier one has computed. Which of several metrics was the deciding one
+makes no difference, because scores are stored by name.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
+from .._files.writing import writing
+from .._input.checks import as_path, shown
 from .._input.types import Executor
-from .._watch.convergence import filter_held
+from .._rows.rows import LocalRows
+from .._solvers import _build_info
+from .._watch.convergence import Status, filter_held
 from .._watch.progress import Progress
 from .spaces import Space
-from .store import Store
 from .work import Outcome, Task, Work
 from .workers import Workers
+
+_LARGEST = 1 << 24  # bytes; a larger file is damaged
+_STATUSES = {"failed", "fitted", *(status.value for status in Status)}
+_PLAIN = (str, bytes, int, float, bool, type(None))
+# The fields of the data of a work that outcomes depend on
+_DECIDING = ("X", "feature_names", "y", "classes", "weight", "preprocess")
+
+
+class Store:
+    """Folder of finished tasks. Files are written atomically.
+
+    A file holds a checksum of its content, which includes the name of the task. A file
+    that a search has not stored for the task is ignored, so that the task is run again
+    and the file replaced.
+
+    Attributes
+    ----------
+    damaged : int
+        Number of files that were ignored.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], work: Work):
+        self._folder = Path(as_path("store", folder))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.damaged = 0
+        digest = hashlib.blake2b(_build_info.VERSION.encode(), digest_size=16)
+        deciding = {"fit": work.fit, "options": work.options}
+        deciding |= {name: getattr(work.data, name) for name in _DECIDING}
+        deciding["scorers"] = sorted(work.scorers, key=lambda scorer: scorer.name)
+        if work.data.group is not None:
+            deciding["group"] = work.data.group
+        for name, value in deciding.items():
+            _feed(digest, value, name)
+        self._work = digest
+        self._scores = [scorer.name for scorer in work.scorers]
+
+    def get(self, task: Task) -> list[Outcome] | None:
+        """Return the outcomes of a task, if it has been done."""
+        path = self._path(task)
+        if not os.path.lexists(path):
+            return None
+        try:
+            return self._read(path, len(task.points))
+        except (ValueError, RecursionError):  # the latter by deeply nested JSON
+            self.damaged += 1
+            return None
+
+    def put(self, task: Task, outcomes: list[Outcome]) -> None:
+        """Store the outcomes of a task."""
+        path = self._path(task)
+        if os.path.lexists(path) and not _is_regular(path):
+            return  # no search has written a pipe, a folder or a link
+        content = {
+            "task": path.stem,
+            "points": [{k: _shown(v) for k, v in p.items()} for p in task.points],
+            "outcomes": [
+                asdict(o) | {"scores": dict(zip(self._scores, o.scores, strict=True))}
+                for o in outcomes
+            ],
+        }
+        entry = {"checksum": _checksum(content), "content": content}
+        with writing(path) as file:
+            file.write(json.dumps(entry, indent=1).encode("ascii"))
+
+    def _read(self, path: Path, n_points: int) -> list[Outcome]:
+        """Return the outcomes in a file; ValueError unless `put` wrote it."""
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            raise ValueError("not a file of outcomes")
+        match json.loads(path.read_text(encoding="ascii")):
+            case {
+                "checksum": checksum,
+                "content": {"task": path.stem, "outcomes": list(outcomes)} as content,
+            } if checksum == _checksum(content) and len(outcomes) == n_points:
+                return [self._outcome(node) for node in outcomes]
+        raise ValueError("it is not a list of outcomes")
+
+    def _outcome(self, node: Any) -> Outcome:
+        """Return a stored outcome; ValueError for one that no task returns."""
+        match node:
+            case {
+                "scores": dict(by_name),
+                "status": str(status),
+                "failure": str(failure),
+                "seconds": float(seconds),
+            } if len(node) == 4 and by_name.keys() == set(self._scores):
+                scores = tuple(by_name[name] for name in self._scores)
+                if (
+                    all(type(score) is float for score in scores)
+                    and status in _STATUSES
+                    and (status == "failed") == bool(failure)
+                    and (not failure or all(map(math.isnan, scores)))
+                    and 0 <= seconds < math.inf
+                ):
+                    return Outcome(scores, status, failure, seconds)
+        raise ValueError("not an outcome")
+
+    def _path(self, task: Task) -> Path:
+        digest = self._work.copy()
+        for f in fields(task):
+            _feed(digest, getattr(task, f.name), f.name)
+        return self._folder / f"{digest.hexdigest()}.json"
+
+
+def _is_regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _checksum(content: Any) -> str:
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def _shown(value: Any) -> Any:
+    """Return a value that JSON can hold, for people who read the file."""
+    plain = isinstance(value, _PLAIN) and not isinstance(value, bytes)
+    return value if plain else shown(value)
+
+
+def _feed(digest: Any, value: Any, where: str) -> None:  # noqa: C901, one case per type
+    """Add the content of a value to a digest.
+
+    `where` names the value in the message about one that has no lasting identity.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    digest.update(f"\n{type(value).__name__} ".encode())
+    if isinstance(value, _PLAIN):
+        digest.update(repr(value).encode())
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        digest.update(f"{value.dtype.str} {value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, LocalRows):
+        with closing(value.chunks()) as chunks:
+            for X in chunks:
+                _feed(digest, X, where)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for f in fields(value):
+            _feed(digest, getattr(value, f.name), f"{where}.{f.name}")
+    elif isinstance(value, Mapping):
+        digest.update(str(len(value)).encode())  # the end is known
+        for key, item in value.items():
+            _feed(digest, key, where)
+            _feed(digest, item, f"{where}[{shown(key)}]")
+    elif isinstance(value, list | tuple | range):
+        digest.update(str(len(value)).encode())
+        for i, item in enumerate(value):
+            _feed(digest, item, f"{where}[{i}]")
+    elif isinstance(value, partial):
+        for item in (value.func, value.args, value.keywords):
+            _feed(digest, item, where)
+    elif "<" not in getattr(value, "__qualname__", "<"):  # no lambda, nothing local
+        digest.update(f"{value.__module__}.{value.__qualname__}".encode())
+    else:
+        raise TypeError(
+            f"{where} is {shown(value)}, which store= cannot identify in a later "
+            "run: pass a function of a module, a number, a string or an array"
+        )
+
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

@@ -40,13 +40,13 @@ The modules of this package:
     layers             standardised rows, the hidden layer, and losses of outputs
     training           L-BFGS from several random hidden layers
     extreme            ELMOR: ridge regression above a random hidden layer
-    convolution        CNNOR: a convolutional network trained on triplets
-    models, relations  what the fits return
+    convolution        CNNOR: a convolutional network trained on triplets; its model
+    models             models of the other fits
 """
 
+from .convolution import CnnorModel
 from .fit import fit_cnnor, fit_elmor, fit_nnor, fit_nnpom
 from .models import ElmorModel, NnorModel, NnpomModel
-from .relations import CnnorModel
 
 __all__ = [
     "CnnorModel",

@@ -30,9 +30,8 @@ from .._model.links import SoftmaxLink
 from .._numerics.rows import TILE, dense, strips, take
 from .._rows.chunks import Chunk, chunked_moments, chunks, is_sparse, summed
 from .._rows.first_pass import ChunkedProblem
-from .._rows.moments import Moments
 from .._rows.source import CHUNK
-from .._rows.sums import Parts
+from .._rows.sums import Moments, Parts
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from .layers import LayerRows, hidden_units

@@ -24,7 +24,7 @@ from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
-from .convolution import Sizes, fit_relations
+from .convolution import CnnorModel, Sizes, cnnor_model, fit_relations
 from .extreme import elmor_model, fit_codes
 from .layers import Cumulative, Loss, OrderedCodes, random_layer
 from .models import (
@@ -35,7 +35,6 @@ from .models import (
     nnor_model,
     nnpom_model,
 )
-from .relations import CnnorModel, cnnor_model
 from .training import TrainedNetwork, Training
 
 

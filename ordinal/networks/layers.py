@@ -17,7 +17,7 @@ import numpy as np
 from .._cumulative.likelihood import Link, quantile
 from .._input.types import Matrix
 from .._numerics.rows import dense, strips, take
-from .._rows.moments import Moments
+from .._rows.sums import Moments
 from .._solvers import _cumulative, _hidden_layer
 
 ROWS = 1024  # rows of a chunk, which fit in the L2 cache with 50 hidden units

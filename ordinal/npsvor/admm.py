@@ -1,4 +1,22 @@
-"""Programs of NPSVOR, one per rank over the same rows, and the solver by ADMM."""
+"""Programs of NPSVOR, one per rank over the same rows, and the solver by ADMM.
+
+The alternating direction method of multipliers solves all duals at once:
+
+    min_{g,z}  1/2 g'Kg + sum_i phi_i(z_i)   s.t.  g = z,  sum_i g_i = 0,  lo <= z <= hi
+
+for several (lo, hi, phi) over one K. With the scaled dual variable u and penalty rho,
+
+    q = z - u,  a = M q,  g = a - (sum a / sum m) m,  M = rho (K + rho I)^-1,  m = M 1
+    z = clip(soft(g + u + shift, width), lo, hi)
+    u = u + g - z
+
+phi_i(v) = pp_i v above 0 and pn_i v below it, so that shift = -(pp + pn) / (2 rho) and
+width = (pp - pn) / (2 rho). The multiplier of sum g = 0, the intercept b, is
+rho sum a / sum m.
+
+Wang et al. (see `npsvor`), Algorithm 2; (12) and (13) there lack their rho / 2. The
+penalty method is Boyd et al., Foundations and Trends in ML 3(1):1-122, 2011.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +27,346 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from .. import kernels
 from .._input.basis import BasisChoice, read_basis
 from .._input.problem import Problem
-from .._input.types import AnyBasis, Kernel
+from .._input.types import AnyBasis, Kernel, Matrix
 from .._input.weights import optional_cost
 from .._model.folds import Shares
 from .._model.support import support_rows
-from .._programs.admm import Factor, LowRankFactor, NoFactor, exact_factor, solve_admm
+from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky
+from .._numerics.rows import inner, matmul, strips
 from .._programs.driver import records, values
 from .._programs.family import Family, Fits, KernelOptions, Solved, Solver
 from .._programs.fit import WholeKernel
 from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program, project
+from .._solvers import _admm_updates
 from .._watch.convergence import Status
-from .._watch.monitor import OutOfTime
-from ..kernels.tiles import Products
+from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from ..kernels.tiles import Products, diagonal_of, on_itself
 from .model import NpsvorModel, model_of
+
+_TINY = 1e-100  # products with entries near 1e-308 are many times slower
+_THIN = 128  # rows from which it pays to look for a low rank
+_STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a second
+
+
+class _Exact:
+    """Products with the kernel matrix itself: all rows are support rows."""
+
+    def __init__(
+        self, kernel: Kernel, X: Matrix, n_threads: int, products: Products | None
+    ):
+        self._values = on_itself(kernel, X, n_threads, products)
+        self.support = np.arange(len(X))
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """Return K z for every row of z, from the kernel itself."""
+        return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
+
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Return coefficients of the support rows, one column per row of g."""
+        return g.T
+
+
+class DenseFactor(_Exact):
+    """Dense M = rho (K + rho I)^-1: n^2 doubles, and n^3 operations once.
+
+    Raises ValueError if K + rho I is not positive definite.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Matrix,
+        rho: float,
+        n_threads: int,
+        products: Products | None = None,
+    ):
+        super().__init__(kernel, X, n_threads, products)
+        n = len(X)
+        A = np.empty((n, n))
+        # The other triangle is never read by the factorisation.
+        self._values.triangle(A, mirror=False)
+        largest = float(A.diagonal().max())
+        A[np.diag_indices(n)] += rho
+        try:
+            # The inverse is made once: every iteration then is one product, which
+            # threads share, where two triangular solutions would be sequential.
+            self._M = Cholesky(A.T, n_threads).inverse()
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"kernel must be positive semi-definite, but K + {rho:g} I is not "
+                f"within rounding, where the largest entry of K is {largest:.3g}: "
+                "scale the features of X or raise rho"
+            ) from None
+        for rows in strips(n):
+            M = self._M[rows]
+            M *= rho
+            # Kernel values of far rows are tiny; denormal products are many times
+            # slower.
+            M[np.abs(M) < _TINY] = 0
+
+    def apply(self, Q: np.ndarray) -> np.ndarray:
+        """Return M q for every row q of Q."""
+        out = np.empty_like(Q)
+        # In strips, so that Ctrl-C is handled between products.
+        for columns in strips(Q.shape[1], _STRIP):
+            out[:, columns] = Q @ self._M[:, columns]
+        return out
+
+
+class _Thin:
+    """M for K = L L': with rho I + L'L = C C' and B = L C'^-1, M q is q - B B'q.
+
+    B takes the place of L.
+    """
+
+    def __init__(self, L: np.ndarray, rho: float):
+        m = L.shape[1]
+        # m x m instead of n x n: the Woodbury identity.
+        squared = inner(L, L)
+        squared[np.diag_indices(m)] += rho
+        self._C = np.linalg.cholesky(squared)
+        self._B = matmul(L, lower_inverse(self._C).T, out=L)
+
+    def _down(self, Q: np.ndarray) -> np.ndarray:
+        """Return B'q for every row q of Q, (p, m)."""
+        out = np.zeros((Q.shape[0], self._B.shape[1]))
+        for rows in strips(len(self._B), _STRIP):
+            out += Q[:, rows] @ self._B[rows]
+        return out
+
+    def _up(self, T: np.ndarray) -> np.ndarray:
+        """Return B t for every row t of T, (p, n)."""
+        out = np.empty((T.shape[0], len(self._B)))
+        for rows in strips(len(self._B), _STRIP):
+            out[:, rows] = T @ self._B[rows].T
+        return out
+
+    def apply(self, Q: np.ndarray) -> np.ndarray:
+        """Return M q for every row q of Q."""
+        return np.asarray(Q - self._up(self._down(Q)))
+
+
+class ThinFactor(_Thin, _Exact):
+    """M from a factor L L' that equals K up to rounding; all other products use K."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Matrix,
+        L: np.ndarray,
+        rho: float,
+        n_threads: int,
+        products: Products | None = None,
+    ):
+        _Exact.__init__(self, kernel, X, n_threads, products)
+        _Thin.__init__(self, L, rho)
+
+
+def _factor_at(
+    diagonal: np.ndarray, tile: Tile, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Factorise as `pivoted_cholesky`, with pivots among these rows.
+
+    Rows on which K depends on the others are left out.
+    """
+    K_PP = np.empty((rows.size, rows.size))
+    for strip in strips(rows.size):
+        check_cancelled()
+        tile(rows[strip], rows, K_PP[strip])
+
+    def within(some: np.ndarray | slice, columns: np.ndarray, out: np.ndarray) -> None:
+        out[:] = K_PP[some][:, columns]
+
+    top, order, _ = pivoted_cholesky(diagonal[rows], within, rows.size)
+    pivots, top = rows[order], np.tril(top[order])
+    L = np.empty((diagonal.size, pivots.size))
+    for strip in strips(len(L)):
+        check_cancelled()
+        tile(strip, pivots, L[strip])
+    matmul(L, lower_inverse(top).T, out=L)
+    L[pivots] = top
+    # Rounding may leave a negative rest where K depends on the pivots.
+    left = np.maximum(diagonal - np.einsum("ij,ij->i", L, L), 0)
+    return L, pivots, float(left.sum() / diagonal.sum())
+
+
+class LowRankFactor(_Thin):
+    """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
+
+    The rows of K at the pivots are kept exactly, and the approximation is
+    k~(x, x') = k(x, P) K_PP^-1 k(P, x'): a model has the pivot rows P for its support.
+
+    Attributes
+    ----------
+    support : (m,) numbers of the pivot rows
+    residual : float
+        Share of the trace of K that L L' does not explain.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Matrix,
+        rho: float,
+        basis: int | float | np.ndarray,
+        n_threads: int,
+    ):
+        tile, diagonal = on_itself(kernel, X, n_threads).tile, diagonal_of(kernel, X)
+        if isinstance(basis, np.ndarray):
+            found = _factor_at(diagonal, tile, basis)
+        else:
+            found = pivoted_cholesky(diagonal, tile, basis)
+        L, self.support, self.residual = found
+        self._top = np.tril(L[self.support])  # its square is K_PP
+        super().__init__(L, rho)
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """Return L L'z = B C'C B'z for every row of z."""
+        return self._up(self._down(z) @ self._C.T @ self._C)
+
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Return coefficients of the support rows, one column c per row g.
+
+        sum_i g_i k~(x_i, x) = c'k(P, x).
+        """
+        # L'g = C (B'g), and c solves top'c = L'g, where `top` is L at the pivots.
+        return np.linalg.solve(self._top.T, self._C @ self._down(g).T)
+
+
+def exact_factor(
+    kernel: Kernel,
+    X: Matrix,
+    rho: float,
+    allowed: float,
+    n_threads: int,
+    products: Products | None = None,
+) -> DenseFactor | ThinFactor:
+    """Return an operator that multiplies by M, with n x m matrices where they suffice.
+
+    The matrix of a smooth kernel, or of repeated rows, is nearly of low rank. `allowed`
+    is the trace of K that may be left out of M. It also bounds the error of M q / |q|,
+    in units of rho.
+    """
+    n = len(X)
+    # These kernels are positive semi-definite: the diagonal bounds the remainder of K.
+    if n >= _THIN and isinstance(kernel, kernels.RBF | kernels.Linear):
+        diagonal = diagonal_of(kernel, X)
+        trace = float(diagonal.sum())
+        if 0 < allowed < trace:
+            most = n // 3  # a rank of n / 2 would cost as much as the dense M
+            tile = on_itself(kernel, X, n_threads).tile
+            L, _, left = pivoted_cholesky(diagonal, tile, allowed / trace, most)
+            if left * trace <= allowed:
+                return ThinFactor(kernel, X, L, rho, n_threads, products)
+            # The dense factor needs the memory.
+            del L
+    return DenseFactor(kernel, X, rho, n_threads, products)
+
+
+class NoFactor:
+    """Stand-in for a factor that there was no time for; its models have no support."""
+
+    support = np.empty(0, np.intp)
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """Return K z = 0 for z = 0."""
+        return np.zeros_like(z)
+
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Return an empty array: there are no support rows."""
+        return np.zeros((0, len(g)))
+
+
+Factor = DenseFactor | ThinFactor | LowRankFactor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdmmResult:
+    """Result of `solve_admm`; arrays have one entry per problem."""
+
+    g: np.ndarray  # (p, n), its sum 0, not yet in its box
+    b: np.ndarray
+    ratio: np.ndarray  # the larger residual over its allowance; <= 1 ends a problem
+    n_iter: np.ndarray
+    status: Status
+
+
+def solve_admm(
+    factor: Factor | NoFactor,
+    programs: Sequence[Program],
+    *,
+    rho: float,
+    e_abs: float,
+    e_rel: float,
+    max_iter: int,
+    n_threads: int,
+    monitor: Monitor,
+) -> AdmmResult:
+    """Iterate all problems of the programs until each of them meets (19) and (20).
+
+    These are the bounds on the primal and the dual residual in the paper. Every problem
+    has one group. The results are in the order of the programs, and zero if there was
+    no time for a factor.
+    """
+    lo, hi, pn, pp = (
+        np.concatenate([getattr(program, name)[:, 0] for program in programs])
+        for name in ("lo", "hi", "pn", "pp")
+    )
+    p, n = lo.shape
+    g_end, b = np.zeros((p, n)), np.zeros(p)
+    ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
+    if isinstance(factor, NoFactor):
+        return AdmmResult(g_end, b, ratio, n_iter, Status.MAX_TIME)
+    # The product M 1 serves the constraint sum g = 0 of all problems and iterations.
+    m = factor.apply(np.ones((1, n)))[0]
+
+    live = np.arange(p)  # problems that still iterate, to which the arrays below belong
+    z, u = np.zeros((p, n)), np.zeros((p, n))
+    shift, width = -(pp + pn) / (2 * rho), (pp - pn) / (2 * rho)
+    status = Status.MAX_ITER
+    for iteration in range(1, max_iter + 1):
+        # All problems share one product, so that the matrix is read from memory once
+        # per iteration.
+        a = factor.apply(z - u)
+        multiple = a.sum(axis=1) / m.sum()
+        g = a - multiple[:, None] * m
+        sums = np.empty((live.size, 5))
+        _admm_updates.clip(g, z, u, shift, width, lo, hi, sums, n_threads)
+        ratio[live] = _residual_ratio(sums, n, rho, e_abs, e_rel)
+        n_iter[live], b[live], g_end[live] = iteration, rho * multiple, g
+        stopped = monitor.stop(iteration, ratio[live].max())
+        going = ratio[live] > 1
+        if stopped is not None or not going.any():
+            status = stopped or Status.CONVERGED
+            break
+        # Finished problems leave the arrays, so that the rest costs no more than it
+        # must.
+        if not going.all():
+            live = live[going]
+            # The kernel takes contiguous rows.
+            z, u, shift, width, lo, hi = (
+                np.ascontiguousarray(x[going]) for x in (z, u, shift, width, lo, hi)
+            )
+    return AdmmResult(g=g_end, b=b, ratio=ratio, n_iter=n_iter, status=status)
+
+
+def _residual_ratio(
+    sums: np.ndarray, n: int, rho: float, e_abs: float, e_rel: float
+) -> np.ndarray:
+    """Return the larger residual of each problem over its allowance, (19) or (20)."""
+    primal, dual, g_norm, z_norm, u_norm = np.sqrt(sums).T
+    base = np.sqrt(n) * e_abs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(
+            np.fmax(
+                primal / (base + e_rel * np.maximum(g_norm, z_norm)),
+                rho * dual / (base + e_rel * rho * u_norm),
+            )
+        )
 
 
 class Parameters(NamedTuple):

@@ -14,11 +14,10 @@ returns them.
 The modules of this package:
 
     comparison                methods compared
-    predictions               predictions and prediction sets
+    predictions               predictions and prediction sets; properties of models
     dependence, coefficients  features; residuals of cumulative models
     searches                  searches
     xofm                      XOFM explained
-    models                    properties of models that figures use
     style                     axes, colours and ticks
 """
 

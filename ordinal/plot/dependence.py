@@ -21,7 +21,7 @@ from .._input.weights import sample_weights, shares
 from .._model.model import Model, innermost
 from ..kernels import Precomputed
 from ..model_selection import Selection
-from .models import finite_thresholds, fitted, has_errors, is_process, score_of
+from .predictions import finite_thresholds, fitted, has_errors, is_process, score_of
 from .style import (
     PALETTE,
     Axes,

@@ -8,16 +8,14 @@ with a fit  PreprocessedModel, which takes raw tables
 The modules of this package:
 
     coding   tables
-    scaling  numbers: standardisation and imputation
-    binning  targets
+    scaling  numbers and targets: standardisation, imputation and binning
 
 `_model.preprocessed` has what a fit and its model know of preprocessors.
 """
 
 from .._model.preprocessed import PreprocessedModel
-from .binning import Binning
 from .coding import TableCoding, TablePreprocessor
-from .scaling import Standardizer, impute_low_rank
+from .scaling import Binning, Standardizer, impute_low_rank
 
 __all__ = [
     "Binning",
