@@ -14,12 +14,12 @@ from ordinal._programs.losses import Losses, best_thresholds
 from ordinal._programs.proximal import (
     KernelValues,
     MixedSums,
+    ProximalFit,
     Start,
     cold,
     dual_value,
     finished,
     shares,
-    solve,
 )
 from ordinal._programs.sums import (
     CHUNK,
@@ -95,7 +95,7 @@ def sums_of(Z, y, losses, weight=None, dtype=np.float64, n_threads=1):
 
 def fit(sums, tol, start=None, **keywords):
     start = start or cold(sums.m, sums.losses, np.zeros(sums.losses.T))
-    return solve(sums, start, tol, Monitor("test", tol), **keywords)
+    return ProximalFit(sums, start, tol, Monitor("test", tol), **keywords).run()
 
 
 class Dense:
@@ -451,7 +451,8 @@ def test_the_end_is_in_double():
         losses = svor_losses(method, 3, C)
         sums = sums_of(Z, y, losses, dtype=np.float32)
         monitor = Monitor("test", 1e-7)
-        single = solve(sums, cold(sums.m, losses, np.zeros(2)), 1e-7, monitor)
+        start = cold(sums.m, losses, np.zeros(2))
+        single = ProximalFit(sums, start, 1e-7, monitor).run()
         stalled.append(single.status is Status.STALLED)
         double = partial(sums.in_double, KernelValues(features, X))
         found = finished(single, double, features, 1e-7, monitor, 200)

@@ -12,7 +12,7 @@ from .columns import Categories, feature_names
 from .features import read_features
 from .frame import default_names
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
-from .sparse import CSR
+from .sparse import CSR, read_only
 from .weights import sample_weights, total_weights
 
 _HALF = np.finfo(np.float64).max / 2
@@ -45,6 +45,14 @@ class Problem:
     weight: np.ndarray
     sample_weight: np.ndarray
     feature_names: tuple[str, ...] | None = None
+
+    def model_fields(self) -> dict[str, Any]:
+        """Return the fields of a model that describe what a caller may pass to it."""
+        return {
+            "classes": read_only(self.classes),
+            "n_features": self.n_features,
+            "feature_names": self.feature_names,
+        }
 
     def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
         """Return the problem of rows by number; `share` multiplies their weights."""

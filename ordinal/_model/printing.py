@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -139,6 +139,12 @@ class Table(dict[str, np.ndarray]):
 
     def __init__(self, columns: dict[str, np.ndarray]):
         super().__init__({k: read_only(np.asarray(v)) for k, v in columns.items()})
+
+    @classmethod
+    def from_rows(cls, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Self:
+        """Return a table from its rows, given the names of its columns."""
+        columns = zip(*rows, strict=True)
+        return cls({k: np.array(v) for k, v in zip(names, columns, strict=True)})
 
     def __repr__(self) -> str:
         columns = [

@@ -37,12 +37,12 @@ from .family import KernelOptions
 from .losses import Losses
 from .proximal import (
     KernelValues,
+    ProximalFit,
     ProximalSolution,
     Start,
     finished,
     is_to_finish,
     look_ahead,
-    solve,
 )
 from .sums import (
     CachedFeatures,
@@ -631,7 +631,7 @@ class BasisFit:
         for k in some:
             monitor, sums = self._after(found), sums_of(problems[k])
             start = _resized(found[k].end, sums.m)
-            new = solve(sums, start, tol, monitor, max_iter, exact=False)
+            new = ProximalFit(sums, start, tol, monitor, max_iter, exact=False).run()
             m = self._features.m
             last, here = _resized(new.end, m), _resized(new.here, m)
             new = replace(_resized(new, m), end=last, here=here)

@@ -125,36 +125,6 @@ def cold(m: int, losses: Losses, b: np.ndarray) -> Start:
     return Start(np.zeros(m), b, losses.largest)
 
 
-def solve(
-    sums: Sums,
-    start: Start,
-    tol: float,
-    monitor: Monitor,
-    max_iter: int = 200,
-    exact: bool = True,
-    known: tuple[np.ndarray, np.ndarray] | None = None,
-) -> ProximalSolution:
-    """Minimise (P) to a relative duality gap.
-
-    Parameters
-    ----------
-    sums : Sums
-    start : Start
-    tol : float
-    monitor : Monitor
-        Receives steps and gaps.
-    max_iter : int
-        Largest number of Newton steps.
-    exact : bool
-        Whether to compute the best thresholds for w and a dual value at the end. It is
-        not needed where only `end` is used.
-    known : (w, b), optional
-        A point at which (P) may be less than at the start, evaluated before the first
-        step. The best point is sometimes one before the last minimum of (S).
-    """
-    return _Solver(sums, start, tol, monitor, max_iter, exact, known).run()
-
-
 def _relative(primal: float, dual: float) -> float:
     """Return the duality gap relative to the primal objective."""
     return (primal - dual) / max(abs(primal), np.finfo(float).tiny)
@@ -183,8 +153,27 @@ class _Iterate:
         return float(self.by_w @ dw + self.by_b @ db)
 
 
-class _Solver:
-    """State of one call of `solve`: the point, the best values so far, the gap."""
+class ProximalFit:
+    """Minimisation of (P) to a relative duality gap, which `run` does.
+
+    Its state is the point, the best values so far, and the gap.
+
+    Parameters
+    ----------
+    sums : Sums
+    start : Start
+    tol : float
+    monitor : Monitor
+        Receives steps and gaps.
+    max_iter : int
+        Largest number of Newton steps.
+    exact : bool
+        Whether to compute the best thresholds for w and a dual value at the end. It is
+        not needed where only `end` is used.
+    known : (w, b), optional
+        A point at which (P) may be less than at the start, evaluated before the first
+        step. The best point is sometimes one before the last minimum of (S).
+    """
 
     def __init__(
         self,
@@ -192,9 +181,9 @@ class _Solver:
         start: Start,
         tol: float,
         monitor: Monitor,
-        max_iter: int,
-        exact: bool,
-        known: tuple[np.ndarray, np.ndarray] | None,
+        max_iter: int = 200,
+        exact: bool = True,
+        known: tuple[np.ndarray, np.ndarray] | None = None,
     ):
         self.sums, self.losses, self.exact = sums, sums.losses, exact
         self.known = known
@@ -612,10 +601,10 @@ def finished(
     Parameters
     ----------
     found : ProximalSolution
-        As `solve` returned it.
+        As `ProximalFit.run` returned it.
     double : callable
         Makes the sums for `KernelValues` of the same rows, with the same g.
-    tol, monitor, max_iter : as those of `solve`
+    tol, monitor, max_iter : as those of `ProximalFit`
         max_iter counts the steps before this one, too.
     """
     if not is_to_finish(found):
@@ -624,5 +613,5 @@ def finished(
     later, left = monitor.after(found.n_iter), max_iter - found.n_iter
     # The best point may have been found before the last minimum.
     known = None if found.w is found.here.w else (found.w, found.b)
-    new = solve(precise, found.here, tol, later, left, known=known)
+    new = ProximalFit(precise, found.here, tol, later, left, known=known).run()
     return replace(new, n_iter=found.n_iter + new.n_iter)

@@ -651,10 +651,8 @@ def _model(
         thresholds=read_only(thresholds),
         noise=like.noise,
         log_evidence=posterior.objective,
-        classes=read_only(problem.classes),
         kernel=made.kernel,
-        n_features=problem.n_features,
-        feature_names=problem.feature_names,
+        **problem.model_fields(),
         convergence=monitor.record(status, n_iter, violation, made.value),
     )
 

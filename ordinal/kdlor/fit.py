@@ -410,10 +410,8 @@ class KdlorFit:
             rho=rho,
             C=self.C,
             ridge=u,
-            classes=read_only(problem.classes),
             kernel=self.kernel,
-            n_features=problem.n_features,
-            feature_names=problem.feature_names,
+            **problem.model_fields(),
             link=None,
             convergence=convergence,
         )

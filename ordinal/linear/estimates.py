@@ -5,7 +5,6 @@ that is no field of the dataclass, so files, pickles and copies do not contain t
 and comparisons of models ignore them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -41,7 +40,6 @@ from .._input.frame import Frame
 from .._input.problem import around_ranks
 from .._input.sparse import CSR, read_only
 from .._model.model import Model
-from .._model.printing import Table
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, names_between
 from .._numerics.rows import matvec
@@ -434,12 +432,6 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
             "so many features: fit again with fewer"
         )
     return model.covariance
-
-
-def table_of_rows(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
-    """Return a table from its rows, given the names of its columns."""
-    columns = zip(*rows, strict=True)
-    return Table({k: np.array(v) for k, v in zip(names, columns, strict=True)})
 
 
 _FARTHEST = 700.0  # log spread up to which exp of it and of its negative are finite

@@ -36,7 +36,6 @@ from .estimates import (
     predictors,
     remembered,
     score,
-    table_of_rows,
 )
 from .margins import (
     Errors,
@@ -386,7 +385,7 @@ class Wald(Estimates):
             assert variable.labels is not None
             for label, step in zip(variable.labels[1:].tolist(), d, strict=True):
                 rows.append((name, str(label), step, mean, step / total))
-        return table_of_rows(("name", "level", "increment", "mean", "share"), rows)
+        return Table.from_rows(("name", "level", "increment", "mean", "share"), rows)
 
 
 class ByPredictors(Wald):

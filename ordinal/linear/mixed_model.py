@@ -24,7 +24,7 @@ from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from .estimates import check_likelihood, covariance_for, predictors, table_of_rows
+from .estimates import check_likelihood, covariance_for, predictors
 from .margins import (
     Errors,
     MarginRows,
@@ -156,7 +156,7 @@ class ClmmModel(PomModel):
                     error = float(errors_of(V, by)[0])
                 rows.append((own.name, effect, S[j, j], sd[j], error, r))
         names = "group", "effect", "variance", "sd", "standard_error", "correlation"
-        return table_of_rows(names, rows)
+        return Table.from_rows(names, rows)
 
     def ranef(self, group: str | None = None) -> Table:
         """Return the conditional modes of the random effects of a factor, with errors.

@@ -12,7 +12,7 @@ from .._input.checks import listed, shown
 from .._model.printing import Table, html_record
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import ConvergenceWarning, warn
-from .estimates import check_likelihood, table_of_rows
+from .estimates import check_likelihood
 from .inference import Wald
 
 _ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
@@ -87,10 +87,8 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
     (1, 1.7269, 0.1888)
     """
-    for name, model in (("smaller", smaller), ("larger", larger)):
-        if not isinstance(model, Wald):
-            raise TypeError(f"{name} must be a model of fit_pom, got {shown(model)}")
-        check_likelihood(model, "lr_test")
+    _check_model(smaller, "smaller must be a model", "lr_test")
+    _check_model(larger, "larger must be a model", "lr_test")
     _check_nested(smaller, larger)
     dof = larger.dof - smaller.dof
     chi2 = 2 * (larger.loglik - smaller.loglik)
@@ -158,21 +156,26 @@ def anova(*models: Any) -> Table:
     if len(models) < 2:
         raise ValueError(f"anova needs two models or more, got {len(models)}")
     for k, model in enumerate(models, 1):
-        if not isinstance(model, Wald):
-            raise TypeError(f"model {k} must be of fit_pom, got {shown(model)}")
-        check_likelihood(model, "anova")
+        _check_model(model, f"model {k} must be", "anova")
     order = sorted(range(len(models)), key=lambda k: models[k].dof)
     known = [models[k] for k in order]
     tests = [lr_test(a, b) for a, b in pairwise(known)]
     nothing = LikelihoodRatio(math.nan, 0, math.nan)
     names = "model", "parameters", "loglik", "aic", "chi2", "dof", "p_value"
-    return table_of_rows(
+    return Table.from_rows(
         names,
         [
             (k + 1, model.dof, model.loglik, model.aic, *test)
             for k, model, test in zip(order, known, [nothing, *tests], strict=True)
         ],
     )
+
+
+def _check_model(model: Any, rule: str, function: str) -> None:
+    """Raise TypeError or ValueError unless a model has a maximal likelihood."""
+    if not isinstance(model, Wald):
+        raise TypeError(f"{rule} of fit_pom, got {shown(model)}")
+    check_likelihood(model, function)
 
 
 def _check_nested(smaller: Wald, larger: Wald) -> None:

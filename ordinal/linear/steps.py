@@ -39,7 +39,6 @@ from .estimates import (
     refit,
     remember,
     remembered,
-    table_of_rows,
     warn_unless_optimal,
 )
 from .sandwich import covariance_of
@@ -285,7 +284,7 @@ def single_terms(
         value = information(other, criterion, total)
         rows.append((term, dof, other.loglik, value, chi2, chi2_tail(chi2, dof)))
     names = "name", "dof", "loglik", criterion, "chi2", "p_value"
-    return table_of_rows(names, rows)
+    return Table.from_rows(names, rows)
 
 
 def search(
@@ -313,7 +312,7 @@ def search(
         values = [information(fit, criterion, total) for _, fit in moves]
         # Rounding must not make a step, which the next one would undo.
         if not moves or min(values) >= best - 1e-9:
-            return here, table_of_rows(("step", "dof", "loglik", criterion), rows)
+            return here, Table.from_rows(("step", "dof", "loglik", criterion), rows)
         best = min(values)
         name, here = moves[values.index(best)]
         rows.append((name, here.dof, here.loglik, best))

@@ -284,9 +284,7 @@ def fit_thresholded(
         thresholds=read_only(around_ranks(b, present, problem.n_classes)),
         l2=l2,
         separated=read_only(separated),
-        classes=read_only(problem.classes),
-        n_features=problem.n_features,
-        feature_names=problem.feature_names,
+        **problem.model_fields(),
         link=None,
         convergence=monitor.record(
             status, found.n_iter, found.violation, found.point.value

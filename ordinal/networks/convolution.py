@@ -529,8 +529,6 @@ def cnnor_model(problem: Problem, found: Related, l2: float) -> CnnorModel:
         offsets=read_only(found.offsets),
         observed=read_only(problem.present),
         l2=l2,
-        classes=problem.classes,
-        n_features=problem.n_features,
-        feature_names=problem.feature_names,
+        **problem.model_fields(),
         convergence=found.convergence,
     )

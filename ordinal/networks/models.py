@@ -522,9 +522,7 @@ def network_fields(
         "scale": read_only(scale),
         "hidden_weights": read_only(U[:-1].copy()),
         "hidden_bias": read_only(U[-1].copy()),
-        "classes": problem.classes,
-        "n_features": problem.n_features,
-        "feature_names": problem.feature_names,
+        **problem.model_fields(),
         "convergence": convergence,
     }
 

@@ -357,9 +357,7 @@ class _OfmhsFit:
             l1=l1,
             pair_ratio=ratio,
             largest=path.largest(ratio),
-            classes=read_only(problem.classes),
-            n_features=problem.n_features,
-            feature_names=problem.feature_names,
+            **problem.model_fields(),
             convergence=monitor.record(
                 found.status, found.n_iter, found.violation, found.primal, found.dual
             ),

@@ -216,9 +216,7 @@ def model_of(
         coef=read_only(all_coef),
         cuts=read_only(both),
         C=C,
-        classes=read_only(problem.classes),
         kernel=kernel,
-        n_features=problem.n_features,
-        feature_names=problem.feature_names,
+        **problem.model_fields(),
         convergence=of_ranks(parts, present),
     )

@@ -224,10 +224,8 @@ class Svor(Family[float, SvorModel]):
             thresholds=read_only(around_ranks(b, present, r)),
             C=point,
             cost=self.cost,
-            classes=read_only(problem.classes),
             kernel=solved.options.kernel,
-            n_features=problem.n_features,
-            feature_names=problem.feature_names,
+            **problem.model_fields(),
             link=None,
             convergence=convergence,
         )

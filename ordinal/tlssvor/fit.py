@@ -403,10 +403,8 @@ class _TlsSvorFit:
             C=self.C,
             u=self.u,
             eta=self.eta,
-            classes=read_only(problem.classes),
             kernel=self.kernel,
-            n_features=problem.n_features,
-            feature_names=problem.feature_names,
+            **problem.model_fields(),
             link=None,
             convergence=self.monitor.record(
                 status, n_iter, point.violation, point.value
