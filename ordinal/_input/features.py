@@ -168,23 +168,21 @@ def signs_of(
     return sign
 
 
-def column_groups(
-    argument: str, groups: Any, names: Sequence[str]
-) -> list[tuple[int, ...]]:
-    """Return groups of columns by number, and a last group of the remaining columns.
+def column_groups(groups: Any, names: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return `interactions` as groups of columns by number, and the remaining columns.
 
     The list is empty if groups is None.
     """
     if groups is None:
         return []
-    rule = f"{argument} must be a sequence of sequences of columns by name or number"
+    rule = "interactions must be a sequence of sequences of columns by name or number"
     if not can_be_listed(groups):
         raise ValueError(f"{rule}, got {shown(groups)}")
     found = []
     for group in groups:
         if not can_be_listed(group):
             raise ValueError(f"{rule}, got {shown(group)} as a group")
-        found.append(tuple(col.column_number(c, names, argument) for c in group))
+        found.append(tuple(col.column_number(c, names, "interactions") for c in group))
         if not found[-1]:
             raise ValueError(f"{rule}, got an empty group: leave it out")
     rest = set(range(len(names))).difference(*found)

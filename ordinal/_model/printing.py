@@ -20,16 +20,9 @@ _MOST_ROWS = 30  # of a table; the others are counted
 _LETTER = 6  # pixels of a letter or digit, at most, in the font size of that line
 
 
-def html_table(
-    head: Sequence[Any], rows: Sequence[Sequence[Any]], caption: str = ""
-) -> str:
+def html_table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
     """Return a table; its first column is aligned to the left, the others right."""
     lines = ['<table style="border-collapse:collapse">']
-    if caption:
-        lines.append(
-            f'<caption style="text-align:left;font-weight:bold">{escape(caption)}'
-            "</caption>"
-        )
     lines.append(f"<thead>{_row('th', head)}</thead><tbody>")
     lines += [_row("td", row) for row in rows[:_MOST_ROWS]]
     if len(rows) > _MOST_ROWS:

@@ -360,7 +360,7 @@ def _prepare_fit(
         prepared.n_threads if explicit and n >= _THREADED else 1,
         prepared.n_threads,
         [j for j, labels in enumerate(categories) if labels is not None],
-        column_groups("interactions", options.interactions, problem.shown_names),
+        column_groups(options.interactions, problem.shown_names),
     )
     return _BoostingFit(prepared, group, categories, settings, max_iter)
 

@@ -197,7 +197,7 @@ class Evidence:
         X: Any = problem.X
         if n < problem.n_samples:
             X = X.subset(self.rows) if isinstance(X, Rows) else take(X, self.rows)
-        self._family = _kernel_family(settings.kernel, problem, X, self.weight)
+        self._family = _kernel_family(settings.kernel, problem, X)
         _, gamma, fixed = self._family
         if n < problem.n_samples and isinstance(fixed, kernels.Precomputed):
             # Columns of a precomputed kernel are training rows, too.
@@ -617,9 +617,7 @@ def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
     return float(np.sqrt(mean))
 
 
-def _kernel_family(
-    kernel: str | Kernel, problem: Problem, X: Any, weight: np.ndarray
-) -> KernelFamily:
+def _kernel_family(kernel: str | Kernel, problem: Problem, X: Any) -> KernelFamily:
     learned = isinstance(kernel, str) and kernel in ("rbf", "ard", "ard_linear")
     if learned and isinstance(problem, ChunkedProblem) and problem.moments is None:
         raise TypeError(
