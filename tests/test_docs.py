@@ -143,7 +143,7 @@ def check_output(printed: str, shown: str) -> None:
 def numbers_apart(line: str) -> tuple[list[str], list[float]]:
     """Words and numbers of a line without the last number of a comparison, seconds,
     and without violations, which are rounding errors."""
-    line = re.sub(r"\d\.\d\de-\d+|(?<=  )\d\.\d+$", "", line)
+    line = re.sub(r"\d\.\d\de-\d+|(?<=  )\d+\.\d{3}$", "", line)
     pieces = re.split(r"(?<!\w)(\d+(?:\.\d*)?)(?!\w)", line)
     return " ".join(pieces[::2]).split(), list(map(float, pieces[1::2]))
 
