@@ -383,6 +383,15 @@ def test_ranks_without_rows_are_never_predicted():
     assert_allclose(P.sum(axis=1), 1)
 
 
+def test_thresholds_need_no_order():
+    y = np.random.default_rng(0).choice(3, 72, p=[0.6, 0.1, 0.3])
+    model = ordinal.fit_clmm(X, y, groups={"g": JUDGES}, family="stopping")
+    low, high = model.thresholds
+    assert high < low
+    P = model.predict_proba(X[:6], effects="average")
+    assert_allclose(P, probabilities(model, model.parameters, 0.0), rtol=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("effects", ["new", "known", "average"])
 @families
