@@ -217,6 +217,7 @@ def test_room_for_samples_changes_no_byte(monkeypatch):
         assert_array_equal(models[0].thresholds, other.thresholds)
 
 
+@pytest.mark.slow
 def test_few_rows_are_fitted_on_few_basis_rows(monkeypatch):
     """A sample determines one coefficient per 16 of its rows; the fit of all rows
     has all coefficients.

@@ -275,6 +275,7 @@ def test_auto_takes_the_best_number_of_rounds_and_fits_all_rows(structure):
     assert ordinal.fit_boosting(X[:60], y[:60], max_iter=2000).n_rounds < 500
 
 
+@pytest.mark.slow
 def test_weights_count_as_rows_in_the_choice_of_rounds():
     X, y = sample(80, 3, noise=1.0)
     times = 1 + np.arange(80) % 2

@@ -20,7 +20,6 @@ import pytest
 from internals import Line, methods
 from numpy.testing import assert_array_equal
 from processes import Terminal
-from registry import TYPICAL
 
 import ordinal
 from ordinal.__main__ import main
@@ -190,6 +189,7 @@ def test_compare_sets_arguments(run, data):
     assert run("compare", data, "--splits", 2, "--threads", 1)
 
 
+@pytest.mark.slow
 def test_compare_counts_what_does_not_converge(run, data):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -198,6 +198,7 @@ def test_compare_counts_what_does_not_converge(run, data):
     assert out.endswith("Not converged in every fold: npsvor (max_iter).\n")
 
 
+@pytest.mark.slow
 def test_compare_without_data_is_a_first_look(run):
     out = run("compare")
     lines = out.splitlines()
@@ -325,6 +326,7 @@ def test_fit_tunes(run, tmp_path, data, rows):
     assert "--seed is for --tune only: to seed the" in run(*fit, "--seed", 3, code=2)
 
 
+@pytest.mark.slow
 def test_every_grid_is_of_arguments_of_its_method(rows):
     for method in methods():
         parameters = inspect.signature(method.fit).parameters
@@ -412,6 +414,7 @@ def test_a_picture_that_cannot_be_is_found_before_the_work(
     assert "--plot needs matplotlib" in run(*argv, tmp_path / "p.png", code=2)
 
 
+@pytest.mark.slow
 def test_a_terminal_is_told_how_far_the_work_is(monkeypatch, capsys, data, tmp_path):
     monkeypatch.setattr(Line, "EVERY", 0.0)
     argv = [data, "--methods", "svorim", "--splits", "2", "--seed", "1"]
@@ -714,7 +717,9 @@ def wines(tmp_path):
 @pytest.mark.parametrize(
     "method",
     [
-        pytest.param(name, marks=() if name in TYPICAL else pytest.mark.slow)
+        pytest.param(
+            name, marks=() if name in {"pom", "boosting"} else pytest.mark.slow
+        )
         for name in METHODS
     ],
 )

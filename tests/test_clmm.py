@@ -103,7 +103,13 @@ def structures(effects, g, h):
     }
 
 
-@pytest.mark.parametrize("link", _cumulative.LINKS)
+@pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param(link, marks=() if link == "logit" else pytest.mark.slow)
+        for link in _cumulative.LINKS
+    ],
+)
 @pytest.mark.parametrize("effects", [((), ()), ((3,), (2,))], ids=["plain", "both"])
 def test_gradients_are_differences(link, effects):
     nominal, scale = effects
@@ -507,6 +513,7 @@ def test_profiles_need_the_rows_and_no_boundary():
         singular.confint_deviations()
 
 
+@pytest.mark.slow
 def test_predictions_of_known_average_and_new_groups():
     rows = WINE.iloc[:6]
     exact = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10)
@@ -619,6 +626,7 @@ def test_groups_that_no_row_has_may_count_as_new():
     assert_allclose(found[1::2], MODEL.predict_proba(rows)[1::2], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_searches_and_comparisons_take_random_effects():
     found = ordinal.select(
         "clmm", FRAME, WINE["rating"], search={"link": ["logit", "probit"]}, cv=3,

@@ -45,6 +45,7 @@ def design_of(threshold="flexible"):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", ["flexible", "equidistant"])
 @pytest.mark.parametrize("name", structures()[1])
 def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold):

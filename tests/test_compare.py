@@ -128,6 +128,7 @@ def test_tuned_methods_are_those_of_select_in_each_fold():
         assert_allclose(result.scores["mae"][0, k], error)
 
 
+@pytest.mark.slow
 def test_groups_stay_together_in_the_searches_too():
     groups = np.arange(len(y)) // 3
     seen = []

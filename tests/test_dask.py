@@ -131,7 +131,12 @@ def test_what_is_at_workers():
 
 
 @pytest.mark.parametrize(
-    "fit", [ordinal.fit_svorim, ordinal.fit_svorex, ordinal.fit_opbe]
+    "fit",
+    [
+        ordinal.fit_svorim,
+        pytest.param(ordinal.fit_svorex, marks=pytest.mark.slow),
+        ordinal.fit_opbe,
+    ],
 )
 @pytest.mark.parametrize(
     "kernel", ["rbf", pytest.param("linear", marks=pytest.mark.slow)]

@@ -107,7 +107,9 @@ def test_fits_are_those_of_clm(data, options, loglik, estimates, errors):
     assert_allclose(model.standard_errors, errors, rtol=2e-4)
 
 
-@pytest.mark.parametrize("threshold", ["flexible", "symmetric"])
+@pytest.mark.parametrize(
+    "threshold", ["flexible", pytest.param("symmetric", marks=pytest.mark.slow)]
+)
 def test_derivatives_are_those_of_the_loss(threshold):
     data, none = SETS["made"], np.zeros(0, np.int64)
     problem = Problem.from_arrays(data.X, data.y, sample_weight=data.weight)

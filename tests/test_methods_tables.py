@@ -127,7 +127,6 @@ DOORS = {
         estimator,
     )
 }  # fmt: skip
-every_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 FEW = {"model_of_numbers", "selection", "estimator"}
 few_doors = pytest.mark.parametrize(
     "door",
@@ -196,7 +195,7 @@ def test_a_missing_column_is_named(method, door, opened):
             model.predict(frame.drop(columns=name))
 
 
-@every_door
+@few_doors
 @every_method
 def test_words_among_numbers_are_named(method, door, opened):
     model, frame = opened(door, method)

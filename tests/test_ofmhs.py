@@ -253,6 +253,7 @@ def test_the_kernel_refuses_what_does_not_fit():
         _pair_descent.descend(H, one, one + 2, *rest, np.zeros(2), np.zeros((1, 3)))
 
 
+@pytest.mark.slow
 @at_most(15)
 @given(
     seeds, st.sampled_from([0.0, 0.5, 1.0, 4.0]), st.sampled_from([0.3, 0.03, 0.003])
@@ -432,6 +433,7 @@ def test_arguments_are_looked_at_first(options, says):
         ordinal.fit_ofmhs([[0.0]], None, **options)
 
 
+@pytest.mark.slow
 def test_a_tolerance_below_rounding_stalls_and_says_so():
     X, y = crossed()
     with warnings.catch_warnings(record=True) as said:

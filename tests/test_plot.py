@@ -259,6 +259,7 @@ def fitted(d=18, n=120):
     return X, model
 
 
+@pytest.mark.slow
 def test_score_functions_are_those_of_the_model_the_most_important_first():
     _, model = fitted()
     axes = plot.score_functions(model)

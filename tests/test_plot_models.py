@@ -230,6 +230,7 @@ def test_bins_hold_all_rows_and_keep_equal_ones_together(p, n_bins):
 # A Selection, and errors
 
 
+@pytest.mark.slow
 def test_a_selection_is_drawn_as_its_model():
     found = select(ordinal.fit_svorim, X, Y, search=Grid(C=[1.0]), cv=2)
     a, b = plt.subplots(1, 2)[1]
@@ -675,6 +676,7 @@ def test_relevance_is_asked_of_a_model_that_has_it(svorim, gpor):
         plot.relevance(gpor)
 
 
+@pytest.mark.slow
 def test_estimators_and_models_of_sets_are_drawn_as_the_model_within(svorim):
     estimator = sklearn.SVORIM(C=2.0).fit(TABLE[["size"]], Y)
     a, b = plt.subplots(1, 2)[1]

@@ -180,6 +180,7 @@ def test_sums_are_those_of_the_formulas(seed):
     assert_allclose(sums.loss(b + 1), dense.loss(v + 1).sum(), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_curvature_of_many_chunks_and_tiles():
     """More rows move than one product takes, in some chunks none, on more columns than
     a tile has.

@@ -1299,6 +1299,7 @@ def test_samples_are_scored_on_their_share_and_the_larger_keep_a_third():
     assert set(CALLS) == {(2223, 5000), (6667, 6667), (20_000, 20_000)}
 
 
+@pytest.mark.slow
 def test_small_samples_are_fitted_without_the_basis():
     X, y = sample(1200, r=3, seed=1)
     grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.03, 0.3]}
