@@ -474,8 +474,7 @@ METHODS = [
 # One method of each kind of model; tests of the others are slow, because every method
 # here adds some 170 tests to the README's test command.
 TYPICAL = {
-    "npsvor", "svorim-basis", "tlssvor", "gpor-laplace", "kdlor", "pom", "nnpom",
-    "ofmhs", "xofm-lbfgs", "boosting",
+    "npsvor", "svorim-basis", "gpor-laplace", "pom", "nnpom", "xofm-lbfgs", "boosting",
 }  # fmt: skip
 
 
