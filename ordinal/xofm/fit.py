@@ -371,7 +371,7 @@ def fit_xofm(
     probability : bool, default False
         Whether to calibrate the probabilities of `predict_proba`. This takes five more
         fits, each of which leaves out a fifth of the rows, whose scores are then used.
-        If rows are read in chunks, a fit leaves out a fifth, at most 50 000 rows, and
+        If rows are read in chunks, a fit leaves out a fifth, at most 10 000 rows, and
         there are as many fits as are needed to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
         Source of the random numbers that draw the initial V, the folds of
