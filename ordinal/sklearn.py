@@ -19,7 +19,7 @@ An estimator adds the conventions of scikit-learn:
       threshold   d_k = sum_{j < k} (f - b_j)                                      (D)
       nearest     d_k = -|f_k|, or `rank_values` of ELMOR
       largest     d_k, from `rank_values` of the model
-      paper       d_k, the share of rank k by XOFM's Definition 5
+      share       d_k, the share of rank k by XOFM's Definition 5
       scan        d_k = sum_{j < k} (min_{i <= j} o_i - 1/2), outputs o_i = P(y > i)
       median      d_k = sum_{j < k} (1/2 - P(y <= j))
       mode        d_k = P(y = k)
@@ -31,7 +31,7 @@ An estimator adds the conventions of scikit-learn:
   order were replaced by their mean.
 * The default rule is that of the model, except for methods that always have
   probabilities. There it is `mode`, the most probable rank, as scikit-learn expects;
-  the default of their models, `median`, has the least expected absolute error.
+  `median` has the least expected absolute error.
 * Equal rows are merged, their weights are added, and rows are sorted by their content.
   A row of weight k therefore has the same effect as k equal rows, and the result does
   not depend on the order of the rows, to the last bit. This does not hold if a
