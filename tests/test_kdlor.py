@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 from ordinal import ConvergenceWarning, Status, fit_kdlor, kernels
+from ordinal._numerics import memory
 from ordinal.kdlor import scatter as scatter_module
 
 X, Y = sample(60, 4, noise=1.0)
@@ -299,3 +300,17 @@ def test_a_basis_for_which_there_is_no_time_gives_a_score_of_one_row(up_after):
         model = fit_kdlor(X, Y, basis=("cholesky", 40), max_time=600.0)
     assert len(model.support) == 1
     assert_array_equal(model.decision_function(X), np.zeros(len(X)))
+
+
+def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
+    """The message states what the kernel matrix needs, and that a basis needs less."""
+    X, y = sample(300, 3)
+
+    def never(A, B):
+        raise AssertionError("asked for kernel values")
+
+    monkeypatch.setattr(memory, "physical_memory", lambda: 2**18)
+    text = r"needs 0.000671 GiB of memory for the kernel matrix of 300 rows, and this"
+    with pytest.raises(MemoryError, match=rf"fit_kdlor {text}.*: pass basis=500"):
+        fit_kdlor(X, y, kernel=never)
+    fit_kdlor(X, y, basis=20)

@@ -533,6 +533,9 @@ def fit_kdlor(
     ValueError, TypeError
         If the data or an argument is invalid, which is checked before anything is
         computed, or if the kernel is not positive semi-definite.
+    MemoryError
+        If the kernel matrix of all rows needs more memory than this machine has. A fit
+        with `basis` needs less.
 
     Warns
     -----

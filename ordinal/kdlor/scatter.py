@@ -10,6 +10,7 @@ from .._input.problem import Problem
 from .._input.types import Kernel, Matrix
 from .._model.support import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
+from .._numerics.memory import check_memory
 from .._numerics.rows import inner, matmul
 from .._rows.chunks import Chunk, summed
 from .._rows.sums import Parts
@@ -102,6 +103,14 @@ class KernelScatter:
         products: Products | None,
         n_ridges: int,
     ):
+        n = problem.rank.size
+        matrices = 1 if n_ridges == 1 else 2  # a path keeps K beside its factors
+        check_memory(
+            "fit_kdlor",
+            8.0 * matrices * n * n,
+            f"the kernel matrix of {n} rows",
+            ": pass basis=500 to fit on 500 of them",
+        )
         self.shares, self.n_threads = shares, n_threads
         self.rows = rows_with_weight(problem)
         self.support = support_of(kernel, problem, None)
