@@ -251,6 +251,7 @@ def test_ranks_without_rows_are_as_if_they_were_not_named(method):
         P = wider.predict_proba(X)
         assert P.shape == (60, r)
         assert not np.delete(P, held, axis=1).any()
+        assert not np.signbit(P).any()  # a zero prints without a sign
         assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
         for rule in method.rules:
             if rule != "cost":  # what is between two ranks may cost least

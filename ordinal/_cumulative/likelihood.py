@@ -366,6 +366,6 @@ def rank_probabilities(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     zero = np.zeros((*below.shape[:-1], 1))
     below = np.concatenate([zero, below, zero + 1], axis=-1)
     above = np.concatenate([zero + 1, above, zero], axis=-1)
-    lower, upper = np.diff(below, axis=-1), -np.diff(above, axis=-1)
+    lower, upper = np.diff(below, axis=-1), above[..., :-1] - above[..., 1:]
     # A difference of two numbers near 1 loses digits.
     return np.asarray(np.where(below[..., 1:] < 0.5, lower, upper))
