@@ -57,7 +57,7 @@ def of_kernels(build: Path, source: Path) -> Iterator[tuple[str, Lines]]:
     """Every file of _solvers/ that was compiled, itself or through Cython."""
     every: dict[str, Lines] = defaultdict(lambda: Lines({}, {}))
     for path, lines in gcov(build):
-        if path.name.endswith(".pyx.c"):
+        if path.suffix == ".c" and (source / f"{path.stem}.pyx").exists():
             origin = origins(path)
         elif path.suffix in (".c", ".h") and (source / path.name).exists():
             text = (source / path.name).read_text().splitlines()
