@@ -546,17 +546,18 @@ def tlssvor_psi(K, b, w, s, width, price, C, u, eta):
 
 # Cumulative models: (P) is that of `ordinal.linear`; x = (alpha, nu, beta, zeta)
 
+TAILS = {  # F and 1 - F of the links
+    "logit": (special.expit, lambda t: special.expit(-t)),
+    "probit": (special.ndtr, lambda t: special.ndtr(-t)),
+    "cloglog": (lambda t: -np.expm1(-np.exp(t)), lambda t: np.exp(-np.exp(t))),
+    "loglog": (lambda t: np.exp(-np.exp(-t)), lambda t: -np.expm1(-np.exp(-t))),
+    "cauchit": (stats.cauchy.cdf, stats.cauchy.sf),
+}
+
 
 def cumulative_terms(link, a, b):
     """log(F(a) - F(b)) for b < a, through whichever tail of F is the lighter."""
-    F = {
-        "logit": (special.expit, lambda t: special.expit(-t)),
-        "probit": (special.ndtr, lambda t: special.ndtr(-t)),
-        "cloglog": (lambda t: -np.expm1(-np.exp(t)), lambda t: np.exp(-np.exp(t))),
-        "loglog": (lambda t: np.exp(-np.exp(-t)), lambda t: -np.expm1(-np.exp(-t))),
-        "cauchit": (stats.cauchy.cdf, stats.cauchy.sf),
-    }
-    below, above = F[link]
+    below, above = TAILS[link]
     with np.errstate(over="ignore"):  # of exp in exp
         return np.log(np.where(a < 0, below(a) - below(b), above(b) - above(a)))
 
@@ -602,6 +603,20 @@ def cumulative_loglik(x, y, weight, link, *structure):
     eta = cumulative_edges(x, *structure)
     row = np.arange(len(y))
     return float(weight @ cumulative_terms(link, eta[row, y + 1], eta[row, y]))
+
+
+def ratio_probabilities(family, link, eta):
+    """Probabilities of the ranks from the conditional ones, (n, T + 1), of stopping
+    ratio and adjacent categories models."""
+    F, rest = (tail(eta) for tail in TAILS[link])
+    one = np.ones((len(eta), 1))
+    if family == "stopping":
+        return np.hstack([F, one]) * np.cumprod(np.hstack([one, rest]), axis=1)
+    odds = F if family == "backward" else F / rest
+    P = np.hstack([np.cumprod(odds[:, ::-1], axis=1)[:, ::-1], one])
+    if family == "backward":
+        return P * np.hstack([one, rest])
+    return P / P.sum(axis=1, keepdims=True)
 
 
 def thresholded_loss(beta, b, X, used, s, l2):

@@ -54,12 +54,10 @@ def assert_near(model, whole, names=ESTIMATES):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
         {"link": "probit", "l2": 0.01},
         {"link": "cauchit", "robust": True},
-        {"nominal": [1], "link": "loglog"},
         {"nominal": [0], "scale": [2], "link": "cloglog", "robust": True},
-        {"threshold": "equidistant"},
+        {"threshold": "equidistant", "link": "loglog"},
     ],
 )
 def test_pom_of_blocks_is_that_of_rows_in_memory(options, rows, tmp_path):

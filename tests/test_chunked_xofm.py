@@ -32,7 +32,7 @@ def fitted(*args, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [{}, {"breakpoints": "quantile", "monotone": [0, -1, 0]}, {"n_factors": 0}],
+    [{}, {"breakpoints": "quantile", "monotone": [0, -1, 0]}],
 )
 def test_blocks_give_the_bytes_of_rows_in_memory(options, rows, tmp_path):
     X, y = rows

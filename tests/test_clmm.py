@@ -41,6 +41,16 @@ JUDGE = "rating ~ temp + contact + (1 | judge)"
 MODEL = ordinal.fit_clmm(JUDGE, WINE)
 
 
+@pytest.fixture(scope="module")
+def exact():
+    return ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10)
+
+
+@pytest.fixture(scope="module")
+def singular():
+    return ordinal.fit_clmm(f"{JUDGE} + (1 | bottle)", WINE)
+
+
 # The kernel
 
 
@@ -119,14 +129,11 @@ def test_gradients_are_differences(link, effects):
         loss = MixedLikelihood(design, link, terms, nodes, 1, weight)
         x = point(loss, nominal, scale)
         _, gradient = loss.value_and_gradient(x)
-        weights = {1: 45, -1: -45, 2: -9, -2: 9, 3: 1, -3: -1}
-        for j in range(x.size):
-            e = 1e-3 * (np.arange(x.size) == j)
-            found = sum(
-                c * loss.value_and_gradient(x + k * e)[0] for k, c in weights.items()
+        for way in np.random.default_rng(2).choice([-1.0, 1.0], (2, x.size)):
+            found = slope(
+                lambda t, x=x, f=loss, d=way: f.value_and_gradient(x + t * d)[0], 3e-4
             )
-            limit = 1e-9 * np.abs(gradient).max()
-            assert abs(found / 60e-3 - gradient[j]) < limit
+            assert abs(found - gradient @ way) < 1e-9 * np.abs(gradient).sum()
 
 
 def test_no_byte_depends_on_the_threads():
@@ -144,8 +151,8 @@ def test_no_byte_depends_on_the_threads():
 
 
 def brute_force(link, y, eta, thresholds, groups, Z, L):
-    """log L by a grid of 201 points per effect, of deviations -9 to 9."""
-    grid = np.linspace(-9, 9, 201)
+    """log L by a grid of 73 points per effect, of deviations -9 to 9."""
+    grid = np.linspace(-9, 9, 73)
     q = Z.shape[1]
     u = np.array(list(itertools.product(grid, repeat=q)))
     weight = np.exp(-0.5 * (u * u).sum(axis=1)) * ((grid[1] - grid[0]) ** q)
@@ -269,19 +276,11 @@ def test_fits_of_soup_are_those_of_r(name, soup):
     assert_fit_is_that_of_r(name, formula, soup, options)
 
 
-def test_modes_of_judges_are_those_of_r():
-    modes = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10).ranef("judge")["mode"]
-    known = [1.69846538, -0.56657866, 0.97052516, -0.0593911, 0.23110483,
-             0.47795074, -1.91361429, -0.27303486, -0.55517364]  # fmt: skip
-    assert_allclose(modes, known, atol=1e-5)
-
-
-def test_a_variance_of_0_is_found_on_the_boundary():
-    model = ordinal.fit_clmm(f"{JUDGE} + (1 | bottle)", WINE)
-    assert model.is_singular
-    assert model.deviations["sd"][1] == 0
-    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-9)
-    assert "Singular" in model.summary()
+def test_a_variance_of_0_is_found_on_the_boundary(singular):
+    assert singular.is_singular
+    assert singular.deviations["sd"][1] == 0
+    assert_allclose(singular.loglik, MODEL.loglik, rtol=1e-9)
+    assert "Singular" in singular.summary()
     assert not MODEL.is_singular
 
 
@@ -390,16 +389,11 @@ def test_a_label_is_the_same_among_any_others():
         assert_allclose(P, Q, atol=1e-6)
 
 
-def test_units_of_slopes_and_threads_change_nothing():
+def test_units_of_slopes_change_nothing():
     scaled = WINE.assign(touch=1e6 * WINE["touch"])
     a, b = (ordinal.fit_clmm(FITS["slope"][0], t) for t in (WINE, scaled))
     assert_allclose(a.loglik, b.loglik, rtol=1e-9)
     assert_allclose(a.deviations["sd"], b.deviations["sd"] * [1, 1e6], rtol=1e-4)
-    files = []
-    for n_threads in (1, 2, 3):
-        found = ordinal.fit_clmm(JUDGE, WINE, n_threads=n_threads)
-        files.append([found.parameters.tobytes(), found.covariance.tobytes()])
-    assert files[0] == files[1] == files[2]
 
 
 def test_rows_without_a_group_are_refused_or_left_out():
@@ -417,9 +411,9 @@ def test_rows_without_a_group_are_refused_or_left_out():
 # Inference and predictions
 
 
-def test_likelihood_ratio_of_a_variance_is_a_mixture():
+def test_likelihood_ratio_of_a_variance_is_a_mixture(exact):
     plain = ordinal.fit_pom("rating ~ temp + contact", WINE)
-    found = ordinal.lr_test(plain, ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10))
+    found = ordinal.lr_test(plain, exact)
     assert_allclose(found.chi2, 9.918925, rtol=1e-6)
     assert found.dof == 1
     assert_allclose(found.p_value, 0.00163586 / 2, rtol=1e-3)
@@ -440,8 +434,7 @@ def test_summary_and_tables():
     assert "deviations   judge (Intercept) 1.131" in repr(MODEL)
 
 
-def test_profile_intervals_of_a_deviation():
-    exact = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10)
+def test_profile_intervals_of_a_deviation(exact):
     found = exact.confint_deviations()
     # R's ends are of a spline through its profile
     assert_allclose(found["lower"], 0.5048597, rtol=1e-4)
@@ -502,26 +495,29 @@ def test_profile_ends_lie_z_squared_below_the_optimum():
     assert_allclose(scaled["upper"], ends["upper"] * [1, 1e-3], rtol=1e-5)
 
 
-def test_profiles_need_the_rows_and_no_boundary():
+def test_profiles_need_the_rows_and_no_boundary(singular):
     file = io.BytesIO()
     MODEL.save(file)
     file.seek(0)
+    again = ordinal.load(file)
+    assert again.summary() == MODEL.summary()
+    assert np.array_equal(again.predict_proba(WINE), MODEL.predict_proba(WINE))
     with pytest.raises(ValueError, match="needs the training rows"):
-        ordinal.load(file).confint_deviations()
-    singular = ordinal.fit_clmm(f"{JUDGE} + (1 | bottle)", WINE)
+        again.confint_deviations()
     with pytest.raises(ValueError, match="singular"):
         singular.confint_deviations()
 
 
-@pytest.mark.slow
-def test_predictions_of_known_average_and_new_groups():
+def test_predictions_of_known_average_and_new_groups(exact):
     rows = WINE.iloc[:6]
-    exact = ordinal.fit_clmm(JUDGE, WINE, n_quadrature=10)
+    modes = [1.69846538, -0.56657866, 0.97052516, -0.0593911, 0.23110483,
+             0.47795074, -1.91361429, -0.27303486, -0.55517364]  # fmt: skip
+    assert_allclose(exact.ranef("judge")["mode"], modes, atol=1e-5)  # of R's clmm
     average = exact.predict_proba(rows, effects="average")
     fitted = average[np.arange(6), np.searchsorted(exact.classes, rows["rating"])]
     known = [0.6547512, 0.1661397, 0.4958192, 0.0696343, 0.1913894, 0.1913894]
-    assert_allclose(fitted, known, atol=1e-6)  # of R's clmm
-    grid = np.linspace(-9, 9, 2001)
+    assert_allclose(fitted, known, atol=1e-6)
+    grid = np.linspace(-9, 9, 73)
     density = np.exp(-0.5 * grid**2)
     sd = MODEL.deviations["sd"][0]
     by_hand = sum(
@@ -536,22 +532,6 @@ def test_predictions_of_known_average_and_new_groups():
     assert set(MODEL.predict(rows, effects="known")) <= set(MODEL.classes.tolist())
     with pytest.raises(ValueError, match="is not a group of the training rows"):
         MODEL.predict(rows.assign(judge="x"), effects="known")
-
-
-def test_a_model_survives_its_file():
-    file = io.BytesIO()
-    MODEL.save(file)
-    file.seek(0)
-    again = ordinal.load(file)
-    assert again.summary() == MODEL.summary()
-    assert np.array_equal(again.predict_proba(WINE), MODEL.predict_proba(WINE))
-
-
-def test_a_fit_can_be_ended():
-    with pytest.warns(ordinal.ConvergenceWarning):
-        model = ordinal.fit_clmm(JUDGE, WINE, callback=lambda state: state.n_iter > 1)
-    assert model.convergence.status is ordinal.Status.STOPPED
-    assert model.covariance is None
 
 
 @pytest.mark.parametrize(("formula", "options", "match"), [
@@ -721,17 +701,20 @@ def test_cauchit_whose_curvature_may_be_negative():
     assert laplace.convergence.converged
     assert exact.convergence.converged
     assert_allclose(laplace.parameters, exact.parameters, rtol=0.05)
-    finer = ordinal.fit_clmm(x, y, n_quadrature=31, **fit)
+    finer = ordinal.fit_clmm(x, y, n_quadrature=25, **fit)
     assert_allclose(finer.loglik, exact.loglik, rtol=1e-6)
 
 
 def test_fits_end_at_their_limits(capsys):
-    with pytest.warns(ordinal.ConvergenceWarning, match="max_time"):
-        model = ordinal.fit_clmm(JUDGE, WINE, max_time=1e-9)
-    assert model.convergence.status is ordinal.Status.MAX_TIME
-    with pytest.warns(ordinal.ConvergenceWarning, match="max_iter"):
-        model = ordinal.fit_clmm(JUDGE, WINE, max_iter=2)
-    assert model.convergence.status is ordinal.Status.MAX_ITER
+    for limit, status in (
+        ({"max_time": 1e-9}, ordinal.Status.MAX_TIME),
+        ({"max_iter": 2}, ordinal.Status.MAX_ITER),
+        ({"callback": lambda state: state.n_iter > 1}, ordinal.Status.STOPPED),
+    ):
+        with pytest.warns(ordinal.ConvergenceWarning, match=f": {status.value} after"):
+            model = ordinal.fit_clmm(JUDGE, WINE, **limit)
+        assert model.convergence.status is status
+        assert model.covariance is None
     ordinal.fit_clmm(JUDGE, WINE, verbose=True)
     assert "fit_clmm" in capsys.readouterr().err
 
@@ -744,10 +727,9 @@ def test_fits_end_at_their_limits(capsys):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_ctrl_c_ends_a_fit(n_threads):
+def test_ctrl_c_ends_a_fit():
     rng = np.random.default_rng(0)
-    X, group = rng.normal(size=(30_000, 3)), np.arange(30_000) % 300
+    X, group = rng.normal(size=(15_000, 3)), np.arange(15_000) % 300
     y = np.digitize(X[:, 0] + rng.logistic(size=len(X)), [-1, 1])
     seen = []
 
@@ -762,10 +744,10 @@ def test_ctrl_c_ends_a_fit(n_threads):
         with pytest.raises(KeyboardInterrupt):
             ordinal.fit_clmm(
                 X, y, groups={"g": group}, slopes={"g": [0]}, n_quadrature=40,
-                n_threads=n_threads, callback=press_soon, max_time=600.0,
+                n_threads=2, callback=press_soon, max_time=600.0,
             )  # fmt: skip
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         gc.enable()
-    assert ordinal.fit_clmm(JUDGE, WINE, n_threads=n_threads).convergence.converged
+    assert ordinal.fit_clmm(JUDGE, WINE, n_threads=2).convergence.converged

@@ -66,7 +66,7 @@ def below(model, psi, X, shift):
 
 def mean_of_new(model, psi, X):
     """Mean of P(y <= j) over rows of new groups, by a grid in the effects."""
-    grid = np.linspace(-8, 8, 81)
+    grid = np.linspace(-8, 8, 49)
     total, weight = np.ones(1), np.zeros((len(X), 1))
     for L, own in zip(triangles(model, psi), model.random, strict=True):
         q = len(L)

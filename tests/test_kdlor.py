@@ -212,20 +212,6 @@ def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("n", "ridges", "expected"),
-    [
-        (60, 5, True),
-        (60, 4, False),
-        (700, 12, True),
-        (700, 11, False),
-        (701, 99, False),
-    ],
-)
-def test_eigenvectors_are_for_many_ridges_of_few_rows(n, ridges, expected):
-    assert scatter_module.is_spectrum_faster(n, ridges) is expected
-
-
 @pytest.mark.parametrize("basis", [None, np.arange(0, 60, 2)])
 def test_the_certificate_holds_for_a_direction_that_is_not_the_best(monkeypatch, basis):
     """w'S w - w'D a at another w than that of a is above the optimum, which the term of

@@ -100,15 +100,6 @@ def test_steps_of_groups_do_not_depend_on_threads_or_what_is_kept():
         assert_array_equal(one[k], thin[k])
 
 
-@pytest.mark.parametrize("name", ["f", "g", "lo", "hi", "p", "price", "b"])
-def test_arrays_of_other_shapes_are_refused(name):
-    args = groups(3, 4, 0)
-    k = ["f", "g", "lo", "hi", "p", "price", "sigma", "b"].index(name)
-    args[k] = np.ascontiguousarray(args[k][..., 1:])
-    with pytest.raises(ValueError, match="steps: inconsistent array shapes"):
-        stepped(args)
-
-
 def test_a_line_search_does_not_stop_behind_the_minimum():
     """There the slope may be small where the function is higher than at its start."""
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from files import load_edited, replaced_once, solution
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from internals import CSR, Gram, Monitor, pivoted_cholesky
 from numpy.testing import assert_allclose, assert_array_equal
@@ -170,22 +170,6 @@ def test_the_model_is_optimal(case, form):
     assert_certified(case, model, g)
 
 
-@given(cases())
-def test_the_primal_value_is_that_of_the_decision_function(case):
-    """Recompute it from what a user can see of a model, for the named kernels."""
-    model = fit(case, tol=1e-3)
-    f = model.decision_function(case.X)
-    if not model.support.size:
-        assume(False)
-    K = kernel_matrix(case.kernel, model.support, model.support)
-    size = np.abs(model.coef).sum(axis=0) ** 2 * K.max()
-    for k in held(case):
-        squared = model.coef[:, k] @ K @ model.coef[:, k]
-        primal = npsvor_primal(f[:, k], squared, case.y, k, *case.terms)
-        atol = 1e-12 * (1 + abs(primal) + size[k])
-        assert_allclose(by_rank(model).primal[k], primal, atol=atol)
-
-
 @pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_two_points_in_closed_form(C, epsilon):
@@ -204,24 +188,6 @@ def test_two_points_in_closed_form(C, epsilon):
 
 
 # Identities
-
-
-@given(cases(weighted=False))
-def test_a_cost_of_one_is_no_cost(case):
-    ones = np.ones((case.r, case.r)) - np.eye(case.r)
-    plain, costly = fit(case), fit(case, cost=ones)
-    assert_array_equal(plain.coef, costly.coef)
-    assert_array_equal(plain.intercept, costly.intercept)
-
-
-def test_a_cost_is_looked_up_by_true_rank_and_hyperplane():
-    X, y = sample(60, 3)
-    cost = np.array([[0, 1, 5], [0.5, 0, 0.7], [4, 3, 0]])
-    alone = fit_npsvor(X, y, cost=cost, tol=1e-8)
-    weight = cost[y, 2] + (y == 2)  # what hyperplane 2 sees
-    same = fit_npsvor(X, y, sample_weight=weight, gamma=alone.kernel.gamma, tol=1e-8)
-    assert_allclose(by_rank(alone).dual[2], by_rank(same).dual[2], rtol=1e-6)
-    assert not np.isclose(by_rank(alone).dual[0], by_rank(same).dual[0])
 
 
 def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
@@ -258,19 +224,6 @@ def test_normalize_divides_by_the_norms_of_the_hyperplanes():
 
 
 # The same kernel in other clothes
-
-
-def test_sparse_features_that_are_mostly_zero():
-    rng = np.random.default_rng(5)
-    X = sparse.random_array((120, 300), density=0.03, format="csr", rng=rng)
-    y = np.arange(120) % 3
-    for kernel in ("rbf", "linear", "polynomial"):
-        a = fit_npsvor(X, y, kernel=kernel, tol=1e-7)
-        b = fit_npsvor(X.toarray(), y, kernel=kernel, tol=1e-7)
-        if kernel != "linear":
-            assert_allclose(a.kernel.gamma, b.kernel.gamma, rtol=1e-12)
-        expected = b.decision_function(X.toarray())
-        assert_allclose(a.decision_function(X), expected, atol=1e-5)
 
 
 def test_the_default_gamma_is_the_scale_of_the_features():
@@ -389,32 +342,6 @@ def assert_close_models(a, b, X, atol):
     assert_allclose(by_rank(a).dual, by_rank(b).dual, rtol=1e-7)
 
 
-POINTS = [{"C": 0.1}, {"C": 1.0, "C2": 3.0}, {"C": 10.0, "epsilon": 0.1}, {}]
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"basis": 40}, {"basis": 1e-3}, {"e_abs": 1e-3, "e_rel": 1e-3}]
-)
-def test_an_admm_path_is_its_separate_fits(options):
-    X, y = sample(90, 3)
-    options = {"solver": "admm", "n_threads": 1, **options}
-    models = fit_npsvor_path(X, y, POINTS, **options)
-    assert len(models) == len(POINTS)
-    for point, model in zip(POINTS, models, strict=True):
-        alone = fit_npsvor(X, y, **point, **options)
-        assert_close_models(model, alone, X, 1e-7)
-
-
-@pytest.mark.parametrize("options", [{}, {"solver": "admm", "polish": True}])
-@pytest.mark.parametrize("points", [POINTS, POINTS[::-1]])
-def test_a_path_of_optima_is_its_separate_fits(points, options):
-    X, y = sample(90, 3)
-    models = fit_npsvor_path(X, y, points, tol=1e-6, **options)
-    for point, model in zip(points, models, strict=True):
-        assert_same_optimum(model, fit_npsvor(X, y, tol=1e-6, **point), X)
-        assert model.convergence.tol == 1e-6
-
-
 @given(cases(C=moderate), st.lists(moderate, min_size=1, max_size=3))
 def test_every_point_of_a_path_is_certified(case, values):
     K = kernel_matrix(case.kernel, case.X, case.X)
@@ -474,8 +401,10 @@ def test_basis_rows_that_depend_on_the_others_are_left_out():
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("rank", [5, 17, 90, 0.3, 1e-4])
-@pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
+@pytest.mark.parametrize(
+    ("rank", "form"),
+    [(5, "dense"), (17, "csr"), (90, "precomputed"), (0.3, "csr"), (1e-4, "dense")],
+)
 def test_a_low_rank_model_is_what_its_factor_says(rank, form):
     X, y = sample(90, 3)
     kernel = kernels.RBF(0.5)
@@ -744,16 +673,11 @@ def test_unusable_options_are_refused_before_any_work(options, message):
     assert calls == []
 
 
-@pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan, "1", 1j, True])
 @pytest.mark.parametrize("name", ["C2", "epsilon"])
-def test_unusable_parameters_are_refused(name, bad):
-    with pytest.raises(ValueError, match=rf"^{name} must be a .*, got {bad!r}$"):
-        fit_npsvor(X2, [0, 1], **{name: bad})
-
-
-def test_zero_is_refused_where_it_leaves_nothing():
-    with pytest.raises(ValueError, match=r"^C2 must be a positive finite number"):
-        fit_npsvor(X2, [0, 1], C2=0)
+def test_unusable_parameters_are_refused(name):
+    for bad in (-1.0, np.inf, np.nan, "1", 1j, True, *([0] if name == "C2" else [])):
+        with pytest.raises(ValueError, match=rf"^{name} must be a .*, got {bad!r}$"):
+            fit_npsvor(X2, [0, 1], **{name: bad})
 
 
 @pytest.mark.parametrize(
@@ -761,12 +685,7 @@ def test_zero_is_refused_where_it_leaves_nothing():
     [
         ([], {}, ValueError, "at least one mapping"),
         ([1.0], {}, TypeError, "points must hold mappings, got 1.0"),
-        (
-            [{"C1": 1.0}],
-            {},
-            ValueError,
-            r"points may set C, C2 and epsilon only, got \['C1'\]",
-        ),
+        ([{"C1": 1.0}], {}, ValueError, "points may set C, C2 and epsilon only, got"),
         ([{"C": 1.0}, {"C": -1.0}], {}, ValueError, "C must be a positive"),
         ([{"epsilon": -0.1}], {}, ValueError, "epsilon must be"),
         ([{}], {"C": 1.0, "epsilon": 0.1}, TypeError, "argument 'C'"),

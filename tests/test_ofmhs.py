@@ -14,7 +14,6 @@ from oracles import slopes
 from strategies import at_most, sample
 
 import ordinal
-from ordinal._solvers import _pair_descent
 from ordinal.model_selection import Grid, select
 from ordinal.ofmhs.hierarchy import (
     HierarchyPath,
@@ -97,66 +96,22 @@ def test_the_certificate_is_that_of_the_rows(l1, ratio):
     assert c.violation == pytest.approx(c.gap / null, abs=1e-14)
     assert -1e-14 <= primal - dual <= 1e-9 * null
     assert model.n_pairs > 0 or l1 == 0.1
-
-
-def slow_minimum(X, y, l1, l_pair, steps):
-    """(P) by proximal gradient steps of one length from nothing, thresholds among the
-    unknowns: no product is shared with the package."""
-    Z, n = standardised(X, np.ones(len(y))), len(y)
-    d, r = X.shape[1], y.max() + 1
-    pairs = list(combinations(range(d), 2))
-    columns = [Z[:, j] for j in range(d)]
-    for j, k in pairs:
-        columns += [Z[:, j], Z[:, k], Z[:, j] * Z[:, k]]
-    D = np.stack(columns, axis=1)
-    shares = np.cumsum(np.bincount(y))[:-1] / n
-    theta, x = np.log(shares / (1 - shares)), np.zeros(D.shape[1])
-    z, momentum, step = x, 1.0, 2 * n / np.linalg.norm(D, 2) ** 2
-    beside = [y == np.arange(r - 1)[:, None], y == np.arange(1, r)[:, None]]
-    for _ in range(steps):
-        f = D @ z
-        for _ in range(2):  # Newton steps for the thresholds
-            F = 1 / (1 + np.exp(f[:, None] - theta))
-            full = np.hstack([np.zeros((n, 1)), F, np.ones((n, 1))])
-            P = np.diff(full)[np.arange(n), y]
-            p = F * (1 - F)
-            up, low = beside[0].T / P[:, None], beside[1].T / P[:, None]
-            grad = (p * (low - up)).sum(0) / n
-            bend = p * (1 - 2 * F)
-            H = np.diag(((p * (up + low)) ** 2 + bend * (low - up)).sum(0)) / n
-            off = -(p[:, :-1] * p[:, 1:] * low[:, :-1] * up[:, 1:]).sum(0) / n
-            H += np.diag(off, 1) + np.diag(off, -1)
-            theta = theta - np.linalg.solve(H, grad)
-        g = D.T @ (1 - (full[np.arange(n), y + 1] + full[np.arange(n), y])) / n
-        v = z - step * g
-        new = np.sign(v) * np.maximum(np.abs(v) - step * l1, 0)
-        blocks = v[d:].reshape(-1, 3)
-        size = np.linalg.norm(blocks, axis=1, keepdims=True)
-        shrunk = np.maximum(1 - step * l_pair / np.maximum(size, 1e-300), 0) * blocks
-        new[d:] = shrunk.ravel()
-        if g @ (new - x) > 0:
-            momentum = 1.0
-        following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-        z, x, momentum = new + (momentum - 1) / following * (new - x), new, following
-    return x, theta, D, pairs
-
-
-def test_a_slow_solver_finds_the_same_model():
-    X, y = crossed(60, 3, levels=(-1.0, 1.0))
-    l1, ratio = 0.02, 0.7
-    model = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, tol=1e-12)
-    l_pair = l1 * math.sqrt(2 + ratio**2)
-    x, theta, D, pairs = slow_minimum(X, y, l1, l_pair, 1500)
-    parts = x[3:].reshape(-1, 3)
-    value = -np.log(probabilities(D @ x, theta, y)).mean()
-    value += l1 * np.abs(x[:3]).sum() + l_pair * np.linalg.norm(parts, axis=1).sum()
-    assert_allclose(value, model.convergence.primal, atol=1e-9)
-    # where (P) is within 1e-9, scores of curvature 1/100 are within 5e-4
-    assert_allclose(model.decision_function(X), D @ x, atol=5e-4)
-    assert_allclose(model.thresholds, theta, atol=5e-4)
-    for (j, k), (mj, mk, own) in zip(pairs, parts, strict=True):
-        found = model.brought[j, k], model.brought[k, j], model.pairs[j, k]
-        assert_allclose(found, (mj, mk, own), atol=5e-4)
+    # subgradients of (P), which is convex
+    model = ordinal.fit_ofmhs(
+        X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-13
+    )
+    (g, G) = primal_and_dual(model, X, y, weight)[2]
+    own, l_pair = model.main - model.brought.sum(axis=1), l1 * math.sqrt(2 + ratio**2)
+    held = np.abs(own) > 1e-9
+    assert_allclose(g[held], -l1 * np.sign(own[held]), atol=1e-6)
+    assert (np.abs(g) <= l1 + 1e-6).all()
+    for j, k in combinations(range(4), 2):
+        slope = np.array([g[j], g[k], G[j, k]])
+        parts = model.brought[j, k], model.brought[k, j], model.pairs[j, k]
+        size = math.hypot(*parts)
+        assert np.linalg.norm(slope) <= l_pair + 1e-6
+        if size > 1e-9:
+            assert_allclose(slope, -l_pair * np.array(parts) / size, atol=1e-6)
 
 
 @at_most(15)
@@ -242,15 +197,6 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
     limit = q.penalties.pair + 1e-7
     assert (np.linalg.norm(by_parts[inside], axis=1) <= limit).all()
     assert_array_equal(q.parts[inside], 0)
-
-
-def test_the_kernel_refuses_what_does_not_fit():
-    H, one = np.eye(3), np.zeros(1, np.int32)
-    rest = 1.0, 1.0, 0.0, 1, np.zeros(3)
-    with pytest.raises(ValueError, match="inconsistent array shapes"):
-        _pair_descent.descend(H, one, one, *rest, np.zeros(3), np.zeros((1, 3)))
-    with pytest.raises(ValueError, match="features that are not there"):
-        _pair_descent.descend(H, one, one + 2, *rest, np.zeros(2), np.zeros((1, 3)))
 
 
 @pytest.mark.slow

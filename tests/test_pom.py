@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from internals import Design, Likelihood, Monitor, Problem, structure_of
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
+    TAILS,
     cumulative_edges,
     cumulative_loglik,
     cumulative_terms,
+    slopes,
     threshold_columns,
 )
 from scipy import optimize, sparse, special, stats
@@ -146,16 +148,13 @@ def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, 
     x = loss.start() + 0.05 * rng.normal(size=design.n_parameters)
     here = loss.at(x)
     assume(np.isfinite(here.value))  # a step may have closed in on a row
-    h = 1e-5
-    step = h * np.eye(x.size)
-    near = [(loss.at(x + e), loss.at(x - e)) for e in step]
-    # their errors are of h^2 of the third derivatives, and 1e-16 / h by rounding
-    slope = [(up.value - down.value) / (2 * h) for up, down in near]
+    # differences of fourth order, and of values that round by 1e-16 / h
+    slope = slopes(lambda x: loss.at(x).value, x, 1e-4)
     assert_allclose(here.gradient, slope, rtol=1e-6, atol=1e-8)
-    curve = [(up.gradient - down.gradient) / (2 * h) for up, down in near]
-    scale_of = np.abs(here.hessian.dense()).max()
-    assert_allclose(here.hessian.dense(), curve, rtol=1e-5, atol=1e-7 * scale_of)
-    assert_allclose(here.hessian.dense(), here.hessian.dense().T, atol=1e-14 * scale_of)
+    curve = slopes(lambda x: loss.at(x).gradient, x, 1e-4)
+    H = here.hessian.dense()
+    assert_allclose(H, curve, rtol=1e-5, atol=1e-7 * np.abs(H).max())
+    assert_allclose(H, H.T, atol=1e-14 * np.abs(H).max())
 
 
 # Identities
@@ -172,37 +171,25 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     assert_allclose(errors, a.standard_errors, rtol=1e-6)
 
 
-# a step on the way leaves a row a spread of 1e-200
 @pytest.mark.slow
-@example(484681, "cloglog", (2,))
-@at_most(30)
-@given(seeds, links, st.sampled_from([(), (2,)]))
-def test_an_offset_that_is_a_feature_moves_its_coefficient(seed, link, scale):
-    X, y, weight, offset = drawn(seed)
-    options = {"link": link, "scale": scale, "sample_weight": weight, "tol": TIGHT}
+def test_an_offset_that_is_a_feature_moves_its_coefficient():
+    """A step on the way leaves a row a spread of 1e-200."""
+    X, y, weight, offset = drawn(484681)
+    options = {"link": "cloglog", "scale": (2,), "sample_weight": weight, "tol": TIGHT}
     one = fit_pom(X, y, offset=offset, **options)
     other = fit_pom(X, y, offset=offset + 0.7 * X[:, 1], **options)
     assert_allclose(one.coef - [0, 0.7, 0], other.coef, rtol=1e-6, atol=1e-7)
     assert_allclose(one.covariance, other.covariance, rtol=1e-4, atol=1e-9)
-    assert_allclose(
-        one.cumulative_proba(X, offset=offset),
-        other.cumulative_proba(X, offset=offset + 0.7 * X[:, 1]),
-        rtol=1e-6,
-    )
-
-
-def test_offsets_whose_squares_are_not_finite_are_refused():
-    X, y, _, offset = drawn(4)
-    offset[3] = 1e101
-    with pytest.raises(ValueError, match=r"offset must lie between .* got 1e\+101"):
-        fit_pom(X, y, offset=offset)
 
 
 @pytest.mark.parametrize("fit", [fit_pom, ordinal.fit_pom_path])
 def test_offsets_beyond_the_noise_of_any_link_are_refused(fit):
     X, y, _, offset = drawn(4)
-    with pytest.raises(ValueError, match=r"^offset must lie between -10000 and 1"):
-        fit(X, y, offset=1e6 * offset)
+    for factor in (1e6, 1e101):
+        with pytest.raises(
+            ValueError, match=r"^offset must lie between -1(0000|e100) "
+        ):
+            fit(X, y, offset=factor * offset)
     with pytest.raises(ValueError, match=r"^offset must not contradict the ranks"):
         fit(X, y, offset=-2000.0 * y, link="cloglog")
 
@@ -228,8 +215,9 @@ def test_the_offset_of_a_row_without_weight_does_not_matter():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
-@pytest.mark.parametrize("scale", [(), (1,)])
+@pytest.mark.parametrize(
+    ("threshold", "scale"), [("flexible", (1,)), ("symmetric", ()), ("equidistant", ())]
+)
 def test_a_constant_offset_moves_the_thresholds(link, threshold, scale):
     X, y, weight, offset = drawn(3, r=5)
     options = {"link": link, "threshold": threshold, "sample_weight": weight}
@@ -258,19 +246,6 @@ def test_offsets_may_vary_by_much_more_than_the_noise(link):
     assert model.convergence.n_iter < (100 if link in LINKS[:4] else 1000)
     loglik = loglik_of(model, X, y, np.ones(400), offset)
     assert model.loglik > loglik(np.array([-500, 0, 500, 1]))
-
-
-def test_a_descent_from_thresholds_out_of_order_goes_nowhere():
-    X, y, _, _ = drawn(3)
-    none = np.zeros(0, dtype=np.int64)
-    problem = Problem.from_arrays(X, y)
-    design = Design.from_problem(problem, np.arange(3), none, none, None, "flexible")
-    loss = Likelihood(design, "logit", 0.0, n_threads=1)
-    x = np.array([1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
-    assert loss.at(x).value == np.inf
-    found = newton.minimize(loss, x, 100, Monitor("fit_pom", 1e-6))
-    assert found.status is ordinal.Status.STALLED
-    assert found.n_iter == 0
 
 
 # Closed forms
@@ -367,9 +342,8 @@ def test_probabilities_are_those_of_the_formula(seed, link, threshold, scale):
     eta = cumulative_edges(
         parameters(model), 3, threshold, X, X[:, []], X[:, list(scale)], offset
     )
-    F = {"probit": special.ndtr, "cauchit": stats.cauchy.cdf, "logit": special.expit}
-    F |= {"cloglog": stats.gumbel_l.cdf, "loglog": stats.gumbel_r.cdf}
-    below = F[link](eta)
+    with np.errstate(over="ignore"):
+        below = TAILS[link][0](eta)
     cumulative = model.cumulative_proba(X, offset=offset)
     assert_allclose(cumulative, below[:, 1:-1], rtol=1e-11)
     P = model.predict_proba(X, offset=offset)
@@ -396,20 +370,6 @@ def test_probabilities_keep_their_digits_in_both_tails(link):
     assert (log_P[told] < -5).sum() > 10
     P = model.predict_proba(far)
     assert_allclose(P[told], np.exp(log_P[told]), rtol=1e-9)
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_ranks_without_rows_have_no_probability(link):
-    X, y, weight, _ = drawn(7, r=3)
-    few = fit_pom(X, y, link=link, sample_weight=weight)
-    names = [-1, 0, 5, 1, 6, 2, 9]
-    options = {"link": link, "classes": names, "nominal": []}
-    with_gaps = fit_pom(X, y, sample_weight=weight, **options)
-    assert_array_equal(parameters(few), parameters(with_gaps))
-    lower, upper = few.thresholds
-    expected = [-np.inf, lower, lower, upper, upper, np.inf]
-    assert_array_equal(with_gaps.thresholds, expected)
-    assert_array_equal(with_gaps.predict_proba(X)[:, [0, 2, 4, 6]], 0)
 
 
 # Crossings
@@ -657,35 +617,9 @@ def test_thresholds_in_order_satisfy_kkt(seed, link, threshold, nominal, elsewhe
         assert model.loglik < free.loglik
         with pytest.raises(ValueError, match="meet"):
             model.summary()
-
-
-@may_cross
-@pytest.mark.parametrize("nominal", [[0], [0, 1]])
-def test_thresholds_in_order_have_the_maximum_of_scipy(nominal):
-    (X, y), ones = crossing(), np.ones(150)
-    model = fit_pom(X, y, nominal=nominal, in_order=True, tol=TIGHT)
-    free = fit_pom(X, y, nominal=nominal)
-    assert free.loglik - model.loglik > 1e-3
-    assert model.touching.sum() > 0
-    loglik, A = loglik_of(model, X, y, ones, 0.0), gaps_of(model, X, X)
-
-    def loss(x):
-        with np.errstate(invalid="ignore"):
-            value = loglik(x)
-        return -value if np.isfinite(value) else 1e6
-
-    start = np.zeros(parameters(model).size)
-    start[:3] = -1.0, 0.0, 1.0
-    found = optimize.minimize(
-        loss, start, method="SLSQP", jac="3-point", options={"ftol": 1e-11},
-        constraints={"type": "ineq", "fun": lambda x: A @ x, "jac": lambda x: A},
-    )  # fmt: skip
-    assert found.success
-    assert_allclose(model.loglik, -found.fun, rtol=1e-9)
-    assert_allclose(parameters(model), found.x, atol=1e-4)
-    # what has no free coefficients has no tests either
-    with pytest.raises(ValueError, match=r"where they meet: \['\d\|\d and"):
-        ordinal.lr_test(fit_pom(X, y), model)
+        # what has no free coefficients has no tests either
+        with pytest.raises(ValueError, match=r"where they meet: \['\d\|\d and"):
+            ordinal.lr_test(fit_pom(X, y, link=link, threshold=threshold), model)
 
 
 def test_thresholds_in_order_of_many_rows_end_where_values_are_rounding():

@@ -64,9 +64,12 @@ def dense_loss(design, link):
     return Likelihood(design, link, 0.1, 1)
 
 
-@pytest.mark.parametrize("nominal", [[], [1], [4, 1]])
-@pytest.mark.parametrize("scale", [[], [2, 1]])
-@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
+@pytest.mark.parametrize(
+    ("threshold", "nominal", "scale"),
+    [
+        ("flexible", [4, 1], [2, 1]), ("symmetric", [1], []), ("equidistant", [], [2]),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("link", LINKS)
 def test_derivatives_are_those_of_dense_features(link, threshold, scale, nominal):
     rng = np.random.default_rng(1)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import ColumnFeatures, Monitor, pairwise, row_features, stratified
+from internals import Monitor, pairwise, row_features, stratified
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_optimum
 
@@ -29,7 +29,7 @@ from ordinal._programs.sums import (
     RowSums,
 )
 from ordinal._watch.convergence import Status
-from ordinal.kernels import RBF, LinearARD, Polynomial
+from ordinal.kernels import RBF
 from ordinal.kernels.basis_rows import sample_sizes
 
 SVOR = {
@@ -472,51 +472,6 @@ def test_the_end_is_in_double():
     assert any(stalled)  # by what single precision does not resolve
 
 
-def test_values_and_mixing_are_features():
-    X = np.random.default_rng(0).normal(size=(70, 3))
-    gamma = np.array([0.5, 1.0, 2.0])
-    for features in (
-        row_features(RBF(0.5), X, np.arange(20)),
-        row_features(Polynomial(), X, np.arange(20)),
-        ColumnFeatures(LinearARD(gamma), 3),
-    ):
-        z = features.values(X) @ features.mixing
-        assert_allclose(z, features.double(X), rtol=1e-7, atol=1e-9)
-
-
-def test_rows_may_give_kernel_values_instead_of_features():
-    """Rows of the second chunk are V, and their features V M."""
-    Z, y = made(2 * CHUNK + 100, m=20)
-    M = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
-
-    class KernelValues(CachedFeatures):
-        def mixing(self, chunk):
-            return M if chunk.start == CHUNK else None
-
-        def block(self, rows, room):
-            chunk, Z = rows.start // CHUNK * CHUNK, super().block(rows, room)
-            return Z if self.mixing(slice(chunk, None)) is None else Z @ M.T
-
-    losses = svor_losses("svorim", 4, 1.0)
-    one = np.ones(len(y), np.float32)
-    values, kept = (
-        LocalSums(RowSums(features(Z), y, one, losses, 2, np.float64))
-        for features in (KernelValues, CachedFeatures)
-    )
-    places = [np.linspace(-1, 1, 20) + k for k in (0, 1)]
-    b, keep = np.array([-1.0, 0.0, 1.0]), np.eye(2, 3) + 0.5
-    for sums in (values, kept):
-        sums.at(places[0], b, 0.5)
-        sums.accept()
-        sums._move_to(places[1], b, 0.5)  # scores are computed when they are asked for
-    lengths = np.array([0.5, 2.0])
-    assert_allclose(values.slopes(lengths), kept.slopes(lengths), rtol=1e-9)
-    here, there = (sums.at(places[1], b + 0.1, 0.5) for sums in (values, kept))
-    assert_allclose(here.back, there.back, rtol=1e-9, atol=1e-9)
-    assert_allclose(here.loss, there.loss, rtol=1e-12)
-    assert_allclose(values.scaled_back(keep), kept.scaled_back(keep), rtol=1e-9)
-
-
 def test_curvature_of_mixed_features_in_tiles():
     Z, y = made(1500, m=1100)
     Z = np.asarray(Z, np.float64)
@@ -549,25 +504,6 @@ def test_leading_features_are_the_first_columns():
     assert_allclose(points[0].back, points[1].back, rtol=1e-10)
     H = [np.tril(sums.curvature(1.0)) for sums in (few, columns)]
     assert_allclose(H[0], H[1], rtol=1e-10, atol=1e-10)
-
-
-def test_costly_features_change_nothing_but_rounding():
-    Z, y = made(CHUNK + 100, m=20)
-
-    class Costly(CachedFeatures):
-        def __init__(self, Z):
-            super().__init__(Z)
-            self.costly = True
-
-    losses = svor_losses("svorex", 4, 1.0)
-    one = np.ones(len(y), np.float32)
-    costly, kept = (
-        LocalSums(RowSums(features(Z), y, one, losses, 1, np.float64))
-        for features in (Costly, CachedFeatures)
-    )
-    w, b, keep = np.linspace(-1, 1, 20), np.array([-1.0, 0.0, 1.0]), np.eye(2, 3) + 0.5
-    assert_allclose(costly.at(w, b, 0.5).back, kept.at(w, b, 0.5).back, rtol=1e-10)
-    assert_allclose(costly.scaled_back(keep), kept.scaled_back(keep), rtol=1e-10)
 
 
 @pytest.mark.parametrize("asked", [0, 3, 10, 30])

@@ -148,21 +148,6 @@ def test_pairs_are_those_of_libsvm(C, weighted):
     assert_array_equal(model.predict(X)[clear], theirs.predict(X)[clear])
 
 
-def test_pairs_take_rows_in_any_order():
-    X, y = sample(300, 4, seed=6)
-    order = np.argsort(y, kind="stable")
-    some, sorted_ = (fit_svc(X[rows], y[rows], C=10.0) for rows in (slice(None), order))
-    for name in ("support", "coef", "intercept"):
-        assert getattr(some, name).tobytes() == getattr(sorted_, name).tobytes(), name
-    # rows of a matrix that is given stay where they are
-    K = some.kernel(X, X)
-    given = fit_svc(K, y, C=10.0, kernel="precomputed")
-    gaps = sum(part.gap for model in (some, given) for part in model.convergence.parts)
-    duals = [np.sum(model.convergence.dual) for model in (some, given)]
-    assert_allclose(*duals, atol=gaps)
-    assert_allclose(given.decision_function(K), some.decision_function(X), atol=0.05)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.8])
 def test_a_regression_is_that_of_libsvm(epsilon):
     X, y = sample(120, 5, seed=3)

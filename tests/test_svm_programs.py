@@ -9,11 +9,9 @@ from hypothesis import given
 from internals import Gram, Monitor, Program, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_gap, qp_rounding, qp_slopes, qp_value
-from sklearn.svm import SVC, SVR
 from strategies import quadratic_programs, sample
 
 from ordinal import Status, kernels
-from ordinal._solvers._pair_smo import Smo, Workspace, advance
 
 
 def solved(K, lo, hi, pn, pp, g=None, **options):
@@ -66,52 +64,6 @@ def test_the_result_is_optimal(qp):
     s = solved(K, lo, hi, pn, pp, feasible(lo, hi))
     assert s.status is Status.CONVERGED
     assert_optimal(K, lo, hi, pn, pp, s, 1e-6)
-
-
-def medium(n=300, r=4, C=30.0, seed=3):
-    """C-SVC problems over one RBF kernel, large enough for several blocks."""
-    X, y = sample(n, r, seed=seed)
-    K = kernels.RBF(0.5)(X, X)
-    Y = np.where(y == np.arange(r)[:, None], 1.0, -1.0)
-    lo, hi = np.minimum(C * Y, 0), np.maximum(C * Y, 0)
-    return K, (lo, hi, -Y, -Y)
-
-
-@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
-def test_many_blocks_reach_every_tolerance(tol):
-    K, terms = medium()
-    s = solved(K, *terms, tol=tol)
-    assert s.status is Status.CONVERGED
-    for k in range(len(terms[0])):
-        assert_optimal(K, *(a[k] for a in terms), s, tol, k)
-
-
-def test_machines_of_several_kinds_are_solved_side_by_side():
-    """One-versus-rest C-SVC, a weighted one and eps-SVR, as problems over one K."""
-    X, y = sample(120, 3)
-    K, z = kernels.RBF(0.5)(X, X), np.sin(X[:, 0]) + X[:, 1]
-    Y = np.where(y == np.arange(3)[:, None], 1.0, -1.0)
-    C = np.concatenate([np.full((2, 120), 3.0), np.where(Y[2:] > 0, 9.0, 0.5)])
-    lo = np.vstack([np.minimum(C * Y, 0), np.full(120, -2.0)])
-    hi = np.vstack([np.maximum(C * Y, 0), np.full(120, 2.0)])
-    pn, pp = np.vstack([-Y, -z - 0.1]), np.vstack([-Y, -z + 0.1])
-    machines = [
-        SVC(C=3.0, kernel="precomputed", tol=1e-7),
-        SVC(C=3.0, kernel="precomputed", tol=1e-7),
-        SVC(C=1.0, class_weight={1: 9.0, -1: 0.5}, kernel="precomputed", tol=1e-7),
-        SVR(C=2.0, epsilon=0.1, kernel="precomputed", tol=1e-7),
-    ]
-    s = solved(K, lo, hi, pn, pp, n_threads=2)
-    assert s.status is Status.CONVERGED
-    for k, (machine, target) in enumerate(zip(machines, [*Y, z], strict=True)):
-        machine.fit(K, target)
-        theirs = np.zeros(120)
-        theirs[machine.support_] = machine.dual_coef_[0]
-        assert_optimal(K, lo[k], hi[k], pn[k], pp[k], s, 1e-6, k)
-        values = [qp_value(K, g, pn[k], pp[k]) for g in (s.g[k], theirs)]
-        assert_allclose(*values, atol=bound_on_gap(s, lo[k], hi[k], k) + 1e-4)
-        f = machine.predict(K) if target is z else machine.decision_function(K)
-        assert_allclose(s.G[k] + s.b[k], f, atol=1e-3)
 
 
 def test_two_variables_in_closed_form():
@@ -193,58 +145,3 @@ def test_threads_do_not_change_a_byte_of_pairs(rows_held):
         s = solved(K, *terms, tol=1e-4, n_threads=n_threads, **cache)
         for name in ("g", "G", "b", "violation", "n_iter"):
             assert getattr(s, name).tobytes() == getattr(one, name).tobytes(), name
-
-
-def smo_on(K, lo, hi, slope, stretches, f, n_threads=1):
-    """SMO alone, on a problem of one group; g, f and the steps that it took."""
-    n = len(K)
-    g, stretches = np.zeros(n), np.array(stretches, np.int32)
-    task = Smo(
-        K, np.arange(n, dtype=np.int32), np.ones(n), lo, hi, slope, slope, np.zeros(1),
-        False, g, np.zeros(2), f, stretches, 256, 1e-3, 10**6, 1e9,
-    )  # fmt: skip
-    space = Workspace(n, 1, 256, n_threads)
-    while task.phase <= 1:  # at work
-        advance([task], space, 1.0, n_threads)
-    return g, f, task.steps
-
-
-def test_smo_looks_at_no_row_that_takes_no_part():
-    n, stretches = 3600, [[100, 1300], [2000, 2030], [2400, 3500]]
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(n, 3))
-    K = kernels.RBF(0.5)(X, X).astype(np.float32)
-    sign = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
-    rows = np.concatenate([np.arange(*part) for part in stretches])
-    lo, hi, slope = np.zeros((3, n))
-    lo[rows], hi[rows] = np.minimum(sign, 0)[rows], np.maximum(sign, 0)[rows]
-    slope[rows] = -sign[rows]
-    beyond = np.delete(np.arange(n), rows)
-    expected = smo_on(K, lo, hi, slope, [[0, n]], np.zeros(n))
-    K[beyond], K[:, beyond] = np.nan, np.nan
-    f = np.where(np.isin(np.arange(n), rows), 0.0, np.nan)
-    found = [smo_on(K, lo, hi, slope, stretches, f.copy(), t) for t in (1, 2, 3)]
-    g, f, steps = found[0]
-    assert steps > 0
-    assert np.isnan(f[beyond]).all()
-    assert not g[beyond].any()
-    own, slope = K[np.ix_(rows, rows)].astype(float), slope[rows]
-    assert_allclose(f[rows], own @ g[rows], atol=1e-4)
-    R_min, L_max = qp_slopes(own, g[rows], lo[rows], hi[rows], slope, slope)
-    assert L_max - R_min <= 1.2e-3
-    own_value = qp_value(own, g[rows], slope, slope)
-    of_all = qp_value(own, expected[0][rows], slope, slope)
-    assert_allclose(own_value, of_all, atol=2 * 1.2e-3 / 2 * rows.size)
-    for other in found[1:]:
-        assert all(
-            np.array_equal(a, b, True) for a, b in zip(other, found[0], strict=True)
-        )
-
-
-@pytest.mark.parametrize(
-    "stretches", [[], [[0, 5, 9]], [[3, 3]], [[-1, 4]], [[4, 8], [7, 9]], [[0, 11]]]
-)
-def test_smo_refuses_stretches_that_are_none(stretches):
-    K, zeros = np.eye(10, dtype=np.float32), np.zeros(10)
-    with pytest.raises(ValueError, match="stretches"):
-        smo_on(K, zeros, zeros, zeros, stretches or np.empty((0, 2)), zeros.copy())

@@ -7,7 +7,7 @@ import pytest
 from files import solution
 from hypothesis import example, given
 from hypothesis import strategies as st
-from internals import Problem, basis_of_fits, drawn
+from internals import Problem, basis_of_fits
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
 from scipy import optimize
@@ -280,30 +280,6 @@ def test_disordered_thresholds_are_reported():
 # The basis
 
 
-@given(st.integers(1, 90), st.integers(0, 9))
-def test_a_drawn_basis_holds_every_rank_in_its_share(m, seed):
-    y = np.repeat([0, 1, 2], [50, 30, 10])
-    rows = drawn(np.arange(90), y, m, np.random.default_rng(seed))
-    assert rows.size == m
-    assert np.all(np.diff(rows) > 0)
-    share = np.array([50, 30, 10]) * m / 90
-    assert np.all(np.abs(np.bincount(y[rows], minlength=3) - share) < 1)
-
-
-def test_a_drawn_basis_depends_on_rng_alone():
-    X, y = sample(60, 3)
-
-    def support(basis, rng):
-        return fit_tlssvor(X, y, basis=basis, rng=rng).support.tobytes()
-
-    assert support(12, 3) == support(12, np.random.default_rng(3)) == support(0.2, 3)
-    assert support(12, 3) != support(12, 4)
-    weight = np.where(np.arange(60) < 20, 0.0, 1.0)
-    model = fit_tlssvor(X, y, sample_weight=weight, basis=30)
-    assert not np.isin(model.support, X[:20]).any()
-    assert len(fit_tlssvor(X, y, basis=1e-9).support) == 1
-
-
 @pytest.mark.parametrize("u", [np.inf, 1.5])
 @pytest.mark.parametrize("basis", ["row numbers", "rows"])
 def test_a_basis_states_the_problem_of_fewer_columns(u, basis, tmp_path):
@@ -463,13 +439,3 @@ def test_refusals_name_the_argument_before_any_work(options, message):
     with pytest.raises(ValueError, match=message):
         fit_tlssvor(X2, [0, 1], **{"kernel": kernel, **options})
     assert calls == []
-
-
-def test_class_weights_are_sample_weights_for_a_linear_kernel_of_many_rows():
-    X, y = sample(2000, 3, noise=1.0)  # the unit vectors are the basis
-    weights = {0: 0.2, 1: 1.0, 2: 3.0}
-    options = {"kernel": "linear", "tol": 1e-8}
-    a = fit_tlssvor(X, y, class_weight=weights, **options)
-    b = fit_tlssvor(X, y, sample_weight=[weights[k] for k in y], **options)
-    assert_array_equal(a.coef, b.coef)
-    assert_array_equal(a.thresholds, b.thresholds)
