@@ -19,7 +19,7 @@ def assert_same_fields(a, b):
     assert type(a) is type(b)
     if isinstance(a, np.ndarray):
         assert_array_equal(a, b)
-        assert a.dtype == b.dtype
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
         assert not b.flags.writeable
     elif dataclasses.is_dataclass(a):
         for field in dataclasses.fields(a):
@@ -27,8 +27,12 @@ def assert_same_fields(a, b):
     elif isinstance(a, tuple | list):
         for x, y in zip(a, b, strict=True):
             assert_same_fields(x, y)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key, value in a.items():
+            assert_same_fields(value, b[key])
     else:
-        assert a == b
+        assert a == b or (a != a and b != b)  # nan
 
 
 def copies(model, folder):

@@ -12,7 +12,7 @@ forgotten here.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -499,12 +499,13 @@ def which(fast: Collection[str] = TYPICAL, **wanted: Any) -> Any:
                 return False
         return True
 
-    chosen = [
-        pytest.param(method, marks=marks_of(method, fast))
-        for method in METHODS
-        if suits(method)
-    ]
-    return pytest.mark.parametrize("method", chosen, ids=str)
+    return those(filter(suits, METHODS), fast)
+
+
+def those(chosen: Iterable[Method], fast: Collection[str] = TYPICAL) -> Any:
+    """Return a decorator that runs a test once for each of these methods."""
+    cases = [pytest.param(method, marks=marks_of(method, fast)) for method in chosen]
+    return pytest.mark.parametrize("method", cases, ids=str)
 
 
 def marks_of(method: Method, fast: Collection[str] = TYPICAL) -> Any:

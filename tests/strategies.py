@@ -1,5 +1,6 @@
 """Random ordinal problems that are small, valid, and include the nasty ones."""
 
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,16 @@ from ordinal.gpor.laplace import Likelihood
 def at_most(examples: int) -> settings:
     """Return settings for a property that is costly: no more examples than this."""
     return settings(max_examples=min(examples, settings.default.max_examples))
+
+
+@contextmanager
+def case(name):
+    """Name the case of a loop in whatever fails within the block."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"in the case {name}")
+        raise
 
 
 class Case(NamedTuple):

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pom_data import SETS
 
-from ordinal.metrics import (
-    c_index,
-    confidence_interval,
-    gamma,
-    kappa,
-    somers_d,
-)
+from ordinal.metrics import c_index, confidence_interval, gamma, kappa, somers_d
 
 WINE, HOUSING = SETS["wine"], SETS["housing"]
 TEMP, CONTACT = WINE.X.T

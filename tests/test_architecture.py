@@ -70,6 +70,7 @@ def private_names_of_others(path: Path) -> Iterator[str]:
     yield from (f"{name}.{attr}" for name, attr in attributes if name in ours)
 
 
+@pytest.mark.slow
 def test_no_module_uses_a_private_name_of_another():
     """Private folders may be named in an import, private names in them may not."""
     found = {path: list(private_names_of_others(path)) for path in SOURCES}
@@ -98,6 +99,7 @@ def code_lines(path: Path) -> set[int]:
     return lines
 
 
+@pytest.mark.slow
 def test_functions_fit_a_screen_and_files_a_chapter():
     for path in SOURCES:
         assert len(path.read_text().splitlines()) <= 800, path
@@ -115,6 +117,7 @@ def test_kernel_files_are_chapters_too():
         assert len(path.read_text().splitlines()) <= 800, path.name
 
 
+@pytest.mark.slow
 def test_values_in_messages_are_shown_in_one_way():
     """Messages cut values by `shown`: `!r` is for what `__repr__` returns."""
     for path in SOURCES:

@@ -5,13 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import (
-    RowFeatures,
-    RowsOnBasis,
-    basis_of_fits,
-    folds,
-    on_basis,
-)
+from internals import RowFeatures, RowsOnBasis, basis_of_fits, folds, on_basis
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
@@ -114,12 +108,16 @@ def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch)
     assert len(found.model.support) == 20
 
 
+@pytest.fixture
+def done(monkeypatch):
+    """Pairs of records that were compared after a fold of a link."""
+    seen, worse = [], folds.worse
+    monkeypatch.setattr(folds, "worse", lambda *of: (seen.append(of), worse(*of))[1])
+    return seen
+
+
 @each_fit
-def test_one_fold_is_left_out_for_probabilities(fit, monkeypatch):
-    done, worse = [], folds.worse
-    monkeypatch.setattr(
-        folds, "worse", lambda *both: (done.append(both), worse(*both))[1]
-    )
+def test_one_fold_is_left_out_for_probabilities(fit, done):
     X, y = sample(400, 3, noise=1.0)
     model = fit(X, y, basis=20, probability=True)
     assert len(done) == 1
@@ -130,12 +128,8 @@ def test_one_fold_is_left_out_for_probabilities(fit, monkeypatch):
     assert np.abs(P - five).mean() < 0.1
 
 
-def test_more_folds_where_one_lacks_a_rank(monkeypatch):
+def test_more_folds_where_one_lacks_a_rank(done):
     """Rank 3 has two rows, in the folds of their places."""
-    done, worse = [], folds.worse
-    monkeypatch.setattr(
-        folds, "worse", lambda *both: (done.append(both), worse(*both))[1]
-    )
     X, y = sample(300, 3, noise=1.0)
     y = np.where(y == 3, 2, y)
     y[:2] = 3

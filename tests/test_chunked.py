@@ -136,7 +136,8 @@ def test_a_precomputed_kernel_needs_all_rows(rows, fit):
 
 
 @pytest.mark.parametrize(
-    "fit", [ordinal.fit_svorim, ordinal.fit_tlssvor, ordinal.fit_gpor]
+    "fit",
+    [ordinal.fit_svorim, ordinal.fit_svorex, ordinal.fit_tlssvor, ordinal.fit_gpor],
 )
 def test_other_fits_say_so(rows, fit):
     with pytest.raises(TypeError, match="X comes in chunks, from which only a"):
@@ -214,13 +215,9 @@ def run(*args):
     return main([str(arg) for arg in args])
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_the_command_streams_files(table, large, tmp_path, monkeypatch, capsys):
+def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
     options = ["--method", "svorim", "--set", "basis=20", "gamma=0.3", "tol=0.01"]
-    if large:
-        monkeypatch.setattr(ordinal._command.data, "_LARGE", 1000)
-    else:
-        options.append("--stream")
+    monkeypatch.setattr(ordinal._command.data, "_LARGE", 1000)
     assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
     assert "t.csv, read in chunks: converged in" in capsys.readouterr().out
     model = ordinal.load(tmp_path / "m.npz")
@@ -255,20 +252,16 @@ def test_the_command_searches_files(table, tmp_path, capsys):
     ("options", "message"),
     [
         (["--method", "svorim"], "X comes in chunks, from which only a model on a"),
-        (
-            ["--method", "svorim", "--tune"],
-            "no point .* X comes in chunks, from which only a model on a",
-        ),
+        (["--method", "svorim", "--tune"],
+         "no point .* X comes in chunks, from which only a model on a"),
         (["--method", "svorim", "--bins", 3], "--bins needs the whole table"),
         (["--method", "svorim", "--target", "z"], "has no column 'z'"),
         (["--method", "svorim", "--drop", "z"], "has no column 'z'"),
-        (
-            ["--method", "svorim", "--set", "basis=9", "--classes", "1,2"],
-            "error: y holds 3",
-        ),
+        (["--method", "svorim", "--set", "basis=9", "--classes", "1,2"],
+         "error: y holds 3"),
         (["--method", "svorim", "--classes", "a,b"], "column 'y' holds numbers"),
     ],
-)
+)  # fmt: skip
 def test_what_the_command_cannot_stream(table, options, message, tmp_path, capsys):
     assert run("fit", table, "--out", tmp_path / "m.npz", "--stream", *options) == 2
     assert re.search(message, capsys.readouterr().err)

@@ -54,10 +54,10 @@ def assert_near(model, whole, names=ESTIMATES):
 @pytest.mark.parametrize(
     "options",
     [
-        {"link": "probit", "l2": 0.01},
-        {"link": "cauchit", "robust": True},
         {"nominal": [0], "scale": [2], "link": "cloglog", "robust": True},
         {"threshold": "equidistant", "link": "loglog"},
+        pytest.param({"link": "probit", "l2": 0.01}, marks=pytest.mark.slow),
+        pytest.param({"link": "cauchit", "robust": True}, marks=pytest.mark.slow),
     ],
 )
 def test_pom_of_blocks_is_that_of_rows_in_memory(options, rows, tmp_path):

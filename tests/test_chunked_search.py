@@ -224,11 +224,7 @@ class Locked(Cut):
     [
         ({"executor": True}, TypeError, "X must be a source that can be pickled"),
         ({"fit": lambda X, y: None}, TypeError, "X comes in chunks, which only the"),
-        (
-            {"preprocess": TablePreprocessor()},
-            ValueError,
-            "preprocess must be None",
-        ),
+        ({"preprocess": TablePreprocessor()}, ValueError, "preprocess must be None"),
         ({"basis": None}, ValueError, "no point could be .* such as basis=300"),
         ({"y": [1, 2]}, ValueError, "y must be None: the blocks of X hold it"),
         ({"sparse": True}, TypeError, "X is sparse, and standardising would fill it"),

@@ -62,40 +62,30 @@ CONTRADICTIONS = {
         (lambda m: {"column_names": ("a",)}, "column_names must name the 3 col"),
         (lambda m: {"location": m.location + 1}, "location must number columns, 0"),
         (lambda m: {"location": 0 * m.location}, "location must number a column on"),
-        (
-            lambda m: {"observed": m.classes == 0},
-            "alpha must have a parameter for each",
-        ),
-        (
-            lambda m: {"thresholds": -m.thresholds},
-            "thresholds must not fall without nominal effects",
-        ),
-        (
-            lambda m: {"thresholds": m.thresholds + 1},
-            "thresholds must be those that alpha and observed make",
-        ),
+        (lambda m: {"observed": m.classes == 0},
+         "alpha must have a parameter for each"),
+        (lambda m: {"thresholds": -m.thresholds},
+         "thresholds must not fall without nominal effects"),
+        (lambda m: {"thresholds": m.thresholds + 1},
+         "thresholds must be those that alpha and observed make"),
         (lambda m: {"covariance": np.eye(9)}, "covariance must have 5 rows"),
     ],
     "nominal": [
         (
             lambda m: {"thresholds": m.thresholds + np.array([0, np.inf])},
             "thresholds must be those that alpha and observed make",
-        ),
+        )
     ],
     "words": [
         (lambda m: variables(m, 0, reference=1), "reference must number a level"),
-        (
-            lambda m: variables(m, 1, source="age + 1"),
-            "must be a column, not an expression",
-        ),
+        (lambda m: variables(m, 1, source="age + 1"),
+         "must be a column, not an expression"),
         (lambda m: variables(m, 0, source=7), "source of 'age' must be a column"),
         (lambda m: variables(m, 0, source="old + 1"), "source of 'age' must be a"),
         (coding(n_features=3), "feature_names must name the columns that are read"),
         # names for so many columns would fill the memory
-        (
-            coding(feature_names=None, n_features=10**13),
-            "coding must read the n_features columns",
-        ),
+        (coding(feature_names=None, n_features=10**13),
+         "coding must read the n_features columns"),
         (coding(terms=((2,),)), "terms must number variables"),
         (coding(terms=((0, 0),)), "terms must consist of one or more"),
         (coding(terms=((),)), "terms must consist of one or more"),
@@ -104,10 +94,8 @@ CONTRADICTIONS = {
     "path": [
         (lambda m: {"models": (), "lambdas": NONE}, "a path needs a model"),
         (lambda m: {"lambdas": m.lambdas[::-1].copy()}, "lambdas must not rise"),
-        (
-            lambda m: {"models": (*m.models[:2], made("nominal"))},
-            "must have the same c",
-        ),
+        (lambda m: {"models": (*m.models[:2], made("nominal"))},
+         "must have the same c"),
     ],
     "svorim": [
         (
@@ -116,35 +104,29 @@ CONTRADICTIONS = {
                 "support": CSR.from_any(csr_array(m.support), "X"),
             },
             "a LinearARD kernel takes no CSR support",
-        ),
+        )
     ],
     "gpor": [
         (lambda m: {"thresholds": -m.thresholds}, "thresholds must not fall"),
         (lambda m: {"noise": 0.0}, "GporModel.noise must be positive"),
         (lambda m: {"noise": np.inf}, "GporModel.noise must be finite"),
-        (
-            lambda m: {"kernel": LinearARD(np.ones(2))},
-            "the kernel must have 3 relevances",
-        ),
+        (lambda m: {"kernel": LinearARD(np.ones(2))},
+         "the kernel must have 3 relevances"),
     ],
     "svc": [
         (lambda m: {"present": m.classes == 0}, "two or more ranks must be present"),
         (lambda m: {"present": m.classes > 0}, "the hyperplanes of 2 ranks"),
     ],
-    "cssvc": [
-        (lambda m: {"cost": -np.ones((3, 3))}, "cost must"),
-    ],
-    "opbe": [
-        (lambda m: {"cuts": np.zeros((3, 3))}, "cuts must have two columns"),
-    ],
+    "cssvc": [(lambda m: {"cost": -np.ones((3, 3))}, "cost must")],
+    "opbe": [(lambda m: {"cuts": np.zeros((3, 3))}, "cuts must have two columns")],
     "elmor": [
-        (lambda m: {"observed": m.classes > 0}, "one rank more than there are out"),
+        (lambda m: {"observed": m.classes > 0}, "one rank more than there are out")
     ],
     "cnnor": [
-        (lambda m: {"observed": m.classes > 0}, "one rank more than there are pai"),
+        (lambda m: {"observed": m.classes > 0}, "one rank more than there are pai")
     ],
     "ofmhs": [
-        (lambda m: {"pairs": np.triu(m.pairs) + np.eye(3)}, "pairs must be symmet"),
+        (lambda m: {"pairs": np.triu(m.pairs) + np.eye(3)}, "pairs must be symmet")
     ],
     "xofm": [
         (
@@ -153,30 +135,24 @@ CONTRADICTIONS = {
                 "node_between": m.node_between[:-1],
             },
             "node_mass must have one entry per node",
-        ),
+        )
     ],
     "conformal": [
         (lambda m: {"ranks": m.ranks + 3}, "scores must not be empty"),
-        (
-            lambda m: {"fold_models": (replace(m.model, classes=m.classes + 1),)},
-            "the models of the folds must have the same classes",
-        ),
+        (lambda m: {"fold_models": (replace(m.model, classes=m.classes + 1),)},
+         "the models of the folds must have the same classes"),
     ],
     "selection": [
-        (lambda m: {"best": 2}, "best and one_se must number points, and splits"),
+        (lambda m: {"best": 2}, "best and one_se must number points, and splits")
     ],
     "table": [
         (lambda m: {"fill": m.fill + 9}, "fill must number a category of a one-ho"),
-        (
-            lambda m: {"fill": np.array([0, np.nan]), "indicator": m.fill < 9},
-            "indicator is for columns with values",
-        ),
-        (
-            lambda m: {"standardizer": Standardizer(np.zeros(9), np.ones(9))},
-            "standardizer must be of the columns that",
-        ),
+        (lambda m: {"fill": np.array([0, np.nan]), "indicator": m.fill < 9},
+         "indicator is for columns with values"),
+        (lambda m: {"standardizer": Standardizer(np.zeros(9), np.ones(9))},
+         "standardizer must be of the columns that"),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from internals import CHUNK, CSR, ChunkedProblem, Problem
+from sources import Cut
 
 import ordinal
 from ordinal._numerics.rows import dense
@@ -46,7 +47,7 @@ def same(a: ChunkedProblem, b: Problem):
 def test_problem_is_that_of_arrays(size):
     X, y, w = table()
     options = {"class_weight": "balanced"}
-    here = ChunkedProblem.from_source(Whole(X, y, w), **options)
+    here = ChunkedProblem.from_source(Cut([], X, y, w), **options)
     there = remote_problem(
         da.from_array(X, chunks=(size, 2)), da.from_array(y, chunks=size),
         sample_weight=w, **options,
@@ -61,14 +62,6 @@ def test_problem_is_that_of_arrays(size):
     np.testing.assert_array_equal(there.X[numbers], X[numbers])
     np.testing.assert_array_equal(there.rank[there.X.examples], range(4))
     np.testing.assert_array_equal(there.X.factor[there.rank] * w, there.weight)
-
-
-class Whole:
-    def __init__(self, *block):
-        self.block = block
-
-    def blocks(self):
-        yield self.block
 
 
 def test_data_frames_have_names_and_ordered_categories():
@@ -135,7 +128,7 @@ def test_what_is_at_workers():
     [
         ordinal.fit_svorim,
         pytest.param(ordinal.fit_svorex, marks=pytest.mark.slow),
-        ordinal.fit_opbe,
+        pytest.param(ordinal.fit_opbe, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize(
@@ -337,7 +330,7 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
     options = {"C": 0.1, "tol": 1e-3, "class_weight": {0: 2.0}, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
-        here = ordinal.fit_tlssvor(Whole(X, y, w), None, n_threads=2, **options)
+        here = ordinal.fit_tlssvor(Cut([], X, y, w), None, n_threads=2, **options)
         there = ordinal.fit_tlssvor(
             da.from_array(X, chunks=(CHUNK, 2)), da.from_array(y, chunks=5000),
             sample_weight=w, **options,
@@ -374,7 +367,7 @@ def test_pom_has_the_bytes_of_one_process(options):
     X, _, w = table()
     noise = np.random.default_rng(1).logistic(size=N)
     y = np.digitize(X[:, 0] + 0.3 * X[:, 1] + noise, [-1, 0.5, 2])
-    here = ordinal.fit_pom(Whole(X, y, w), None, **options)
+    here = ordinal.fit_pom(Cut([], X, y, w), None, **options)
     there = ordinal.fit_pom(
         da.from_array(X, chunks=(CHUNK, 2)), da.from_array(y, chunks=5000),
         sample_weight=w, **options,

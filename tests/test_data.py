@@ -1,6 +1,5 @@
 """Files in pieces give the rows of the whole file, and predictions of blocks too."""
 
-import doctest
 import gzip
 import pathlib
 
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import ChunkedProblem, read_table, readers
-from sources import mapped
+from sources import Cut, mapped
 
 import ordinal
 from ordinal import data
@@ -269,10 +268,6 @@ def test_arguments_of_blocks(given, error, message):
         data.blocks(**({"path": "t.csv"} | given))
 
 
-def test_examples():
-    assert doctest.testmod(data).failed == 0
-
-
 # predictions
 
 
@@ -282,23 +277,11 @@ def model():
     return ordinal.fit_svorim(X, y, C=10.0, probability=True)
 
 
-class Cut:
-    def __init__(self, X, ends):
-        self.X, self.ends, self.open = X, [0, *ends, len(X)], 0
-
-    def blocks(self):
-        self.open += 1
-        try:
-            for start, end in zip(self.ends, self.ends[1:], strict=False):
-                yield self.X[start:end], np.zeros(end - start)
-        finally:
-            self.open -= 1
-
-
 def test_predictions_of_blocks_are_those_of_all_rows(model, tmp_path):
     X, _ = ordinal.datasets.make_gaussians(3500, rng=1)
     stored = mapped(X, tmp_path)
-    for rows in (X, stored, Cut(X, [1, 700]), pandas.DataFrame(X), X.tolist()):
+    source = Cut([1, 700], X, np.zeros(len(X)))
+    for rows in (X, stored, source, pandas.DataFrame(X), X.tolist()):
         labels = list(data.predictions(model, rows))
         np.testing.assert_array_equal(np.concatenate(labels), model.predict(X))
         proba = list(data.predictions(model, rows, proba=True))
@@ -311,7 +294,7 @@ def test_predictions_of_blocks_are_those_of_all_rows(model, tmp_path):
 def test_a_bad_block_is_named_and_closed(model):
     X, _ = ordinal.datasets.make_gaussians(10)
     X[25, 1] = np.inf
-    source = Cut(X, [10, 20])
+    source = Cut([10, 20], X)
     blocks = data.predictions(model, source)
     next(blocks)
     assert source.open == 1
@@ -330,7 +313,7 @@ def test_parquet_is_written_by_pyarrow(model, tmp_path, monkeypatch):
 @pytest.mark.parametrize("proba", [False, True])
 def test_predictions_are_written(model, tmp_path, proba):
     X, _ = ordinal.datasets.make_gaussians(10)
-    source = Cut(X, [4, 25])
+    source = Cut([4, 25], X)
     data.write_predictions(tmp_path / "p.csv", model, source, proba=proba)
     data.write_predictions(tmp_path / "p.parquet", model, source, proba=proba)
     read = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}
@@ -349,7 +332,7 @@ def test_nothing_is_written_after_an_error(model, tmp_path):
     for name in ("p.csv", "p.parquet"):
         (tmp_path / name).write_text("as it was")
         with pytest.raises(ValueError, match="block 1"):
-            data.write_predictions(tmp_path / name, model, Cut(X, [20]))
+            data.write_predictions(tmp_path / name, model, Cut([20], X))
         assert (tmp_path / name).read_text() == "as it was"
     assert len(list(tmp_path.iterdir())) == 2
     with pytest.raises(TypeError, match="model must have a method predict, got 7"):

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ MODULES = [
     module.name
     for module in pkgutil.walk_packages(ordinal.__path__, "ordinal.")
     if module.name != "ordinal.__main__" and "._solvers" not in module.name
+]
+WITH_EXAMPLES = [
+    name for name in MODULES if ">>> " in Path(find_spec(name).origin).read_text()
 ]
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -37,7 +41,7 @@ def page_name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_docstring_examples(name):
     result = doctest.testmod(
         importlib.import_module(name),
@@ -115,6 +119,7 @@ def test_examples_in_pages_run_and_print_what_they_show(
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.mark.slow
 def test_the_readme_prints_what_it_shows(capsys):
     """All but seconds and the rounding of calibrated probabilities."""
     text = (ROOT / "README.md").read_text()
@@ -265,6 +270,7 @@ def anchor_of(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
+@pytest.mark.slow
 def test_shared_text_of_docstrings_is_current():
     tool = [sys.executable, "-P", str(ROOT / "tools/docstrings.py")]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)

@@ -33,22 +33,16 @@ X, Y = ordinal.datasets.make_gaussians(6, rng=0)
         (lambda: Binning([BEYOND]), "edges must be a finite, non-empty vector"),
         (lambda: ordinal.fit_svorim([[0], [BEYOND]], [0, 1]), "X must be finite; "),
         (lambda: ordinal.fit_gpor(X, Y, start={"gamma": BEYOND}), "start.'gamma'. mus"),
-        (
-            lambda: ordinal.fit_gpor(X, Y, start={"thresholds": [0, BEYOND]}),
-            "start.'thresholds'. must increase",
-        ),
+        (lambda: ordinal.fit_gpor(X, Y, start={"thresholds": [0, BEYOND]}),
+         "start.'thresholds'. must increase"),
         (lambda: ordinal.fit_gpor(X, Y, basis=Fraction(BEYOND)), "basis as a share mu"),
-        (
-            lambda: ordinal.fit_svorim(X, Y, sample_weight=[BEYOND] * len(Y)),
-            "sample_weight must be finite and >= 0",
-        ),
+        (lambda: ordinal.fit_svorim(X, Y, sample_weight=[BEYOND] * len(Y)),
+         "sample_weight must be finite and >= 0"),
         (lambda: UniformDesign(C=(1, BEYOND)), r"C\[1\] must be a positive finite"),
-        (
-            lambda: UniformDesign(others={"epsilon": (0, BEYOND)}),
-            r"epsilon\[1\] must be a finite number",
-        ),
+        (lambda: UniformDesign(others={"epsilon": (0, BEYOND)}),
+         r"epsilon\[1\] must be a finite number"),
     ],
-)
+)  # fmt: skip
 def test_an_integer_beyond_the_largest_double_is_refused(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call()
@@ -95,7 +89,7 @@ def tidy(method, X, y, **options):
         options = {"probability": True, **options}
     try:
         # on a basis objectives are not known before all rows have been seen
-        limit = 30_000.0 if method.single else 8000.0
+        limit = 30_000.0 if method.single else 2000.0
         model = method.cut_short(X, y, max_time=limit, **options)
     except ValueError as error:
         if not (method.single and "on a basis, got" in str(error)):
@@ -146,11 +140,7 @@ def test_a_path_refuses_such_a_column_too():
 @pytest.mark.parametrize("layout", [np.asarray, csr_array])
 @pytest.mark.parametrize(
     "fit",
-    [
-        ordinal.fit_pom,
-        partial(ordinal.fit_lit, l2=0),
-        partial(ordinal.fit_lat, l2=0),
-    ],
+    [ordinal.fit_pom, partial(ordinal.fit_lit, l2=0), partial(ordinal.fit_lat, l2=0)],
     ids=["pom", "lit", "lat"],
 )
 def test_columns_of_very_different_scales_all_count(fit, layout):
@@ -227,22 +217,16 @@ def test_every_weight_that_is_accepted_gives_a_finite_model(method, weight):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (
-            spread(1e-190, 1e190),
-            r"^the sum of sample_weight must be between 1e-50 and ",
-        ),
+        (spread(1e-190, 1e190),
+         r"^the sum of sample_weight must be between 1e-50 and "),
         (spread(1e306, 1e306), r"^the sum of sample_weight must be .*, got 1.8e\+307$"),
         (spread(1e308, 1e308), r"^the sum of sample_weight must be .*, got inf$"),
-        (
-            spread(1e-311, 1e-311),
-            r"^the sum of sample_weight must be between 1e-50 and ",
-        ),
-        (
-            spread(1, 1e16),
-            "sample_weight must not differ by more than a factor of 1e.15",
-        ),
+        (spread(1e-311, 1e-311),
+         r"^the sum of sample_weight must be between 1e-50 and "),
+        (spread(1, 1e16),
+         "sample_weight must not differ by more than a factor of 1e.15"),
     ],
-)
+)  # fmt: skip
 def test_weights_beyond_what_sums_of_doubles_hold_are_refused(method, weight, message):
     with pytest.raises(ValueError, match=message):
         method(ROWS, RANKS, sample_weight=weight)
@@ -268,17 +252,7 @@ def test_costs_that_are_accepted_give_finite_models(method, factor):
         method(ROWS, RANKS, cost=cost)
 
 
-FACTORS = (
-    "C",
-    "C",
-    "C2",
-    "epsilon",
-    "rho",
-    "eta",
-    "tau",
-    "l2_main",
-    "l2_pair",
-)
+FACTORS = ("C", "C2", "epsilon", "rho", "eta", "tau", "l2_main", "l2_pair")
 
 
 @every_method

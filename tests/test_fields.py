@@ -98,10 +98,8 @@ def test_what_is_as_declared_passes(changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"coef": np.zeros((5, 3))},
-            r"ends has the shape \(5,\), .* m 4, elsewhere 5$",
-        ),
+        ({"coef": np.zeros((5, 3))},
+         r"ends has the shape \(5,\), .* m 4, elsewhere 5$"),
         ({"coef": np.zeros((4, 4))}, r"thresholds .* makes r 3, elsewhere 4$"),
         ({"coef": np.zeros(4)}, r"coef must have the shape \(m, r\), got \(4,\)"),
         ({"coef": np.zeros((4, 3), "f4")}, "coef must have dtype 'f8', got float32"),
@@ -117,7 +115,7 @@ def test_what_is_as_declared_passes(changes):
         ({"rate": 0.0}, r"Example\.rate must be positive, got 0\.0"),
         ({"rate": NAN}, r"Example\.rate must be positive, got nan"),
     ],
-)
+)  # fmt: skip
 def test_values_of_another_size_or_kind_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         check(**changes)
@@ -166,11 +164,7 @@ def test_values_of_another_type_are_refused(name, value):
             [[], [INF], [-INF, INF], [INF, 0.0], [0.0, -INF], [0.0, NAN],
              [0.0, INF, 1.0], [-INF, 0.0, -INF, 1.0]],
         ),
-        (
-            finite_or(INF),
-            [[0.0], [INF, 0.0]],
-            [[], [INF], [0.0, -INF], [0.0, NAN]],
-        ),
+        (finite_or(INF), [[0.0], [INF, 0.0]], [[], [INF], [0.0, -INF], [0.0, NAN]]),
     ],
 )  # fmt: skip
 def test_rules(rule, good, bad):

@@ -18,13 +18,7 @@ from ordinal._cumulative.likelihood import cumulative
 from ordinal._cumulative.likelihood import density as density_of
 from ordinal._input.problem import Problem
 from ordinal.linear import fit_flexible
-from ordinal.linear.flexible import (
-    EstimatedShape,
-    FixedShape,
-    density,
-    slope,
-    tails,
-)
+from ordinal.linear.flexible import EstimatedShape, FixedShape, density, slope, tails
 
 WINE, HOUSING = SETS["wine"], SETS["housing"]
 T = np.linspace(-7, 7, 57)
@@ -90,13 +84,9 @@ def test_densities_are_derivatives(shape):
             [0.17146349467, 0.15006147701, 0.06478714541, 0.08481308850, 0.07552075736,
              0.09828847762, 0.09377729125, 0.05904208735, 0.35252209347],
         ),
-        (
-            WINE,
-            {"threshold": "equidistant"},
-            -87.0594373,
-            [-0.4770990447, 1.2602796816, 1.4561579449, 0.8664456383, -0.3106336914],
-            [0.2880897303, 0.1425449947, 0.2894830760, 0.2670966473, 0.5214643496],
-        ),
+        (WINE, {"threshold": "equidistant"}, -87.0594373,
+         [-0.4770990447, 1.2602796816, 1.4561579449, 0.8664456383, -0.3106336914],
+         [0.2880897303, 0.1425449947, 0.2894830760, 0.2670966473, 0.5214643496]),
     ],
 )  # fmt: skip
 def test_fits_are_those_of_clm(data, options, loglik, estimates, errors):
@@ -107,9 +97,8 @@ def test_fits_are_those_of_clm(data, options, loglik, estimates, errors):
     assert_allclose(model.standard_errors, errors, rtol=2e-4)
 
 
-@pytest.mark.parametrize(
-    "threshold", ["flexible", pytest.param("symmetric", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("threshold", ["flexible", "symmetric"])
 def test_derivatives_are_those_of_the_loss(threshold):
     data, none = SETS["made"], np.zeros(0, np.int64)
     problem = Problem.from_arrays(data.X, data.y, sample_weight=data.weight)

@@ -147,7 +147,7 @@ def test_sums_that_are_off_are_put_right_inside_the_boxes():
 
 
 @both
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("C", [0.01, 1.0, pytest.param(100.0, marks=pytest.mark.slow)])
 def test_the_end_is_optimal_from_raw_data(method, C):
     points = points_of(method, C=C)
     program, K = points.program, RBF(points.gram.X, points.gram.X)

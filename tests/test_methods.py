@@ -1,5 +1,6 @@
 """Promises of every `fit_*` about its results; the methods are those of registry.py."""
 
+import functools
 import inspect
 
 import numpy as np
@@ -15,6 +16,7 @@ from registry import (
     all_methods,
     every_method,
     marks_of,
+    those,
     which,
 )
 from scipy import sparse
@@ -317,13 +319,14 @@ def test_hard_sets_give_a_usable_model(method, name):
 # Predictions
 
 
-def with_probabilities(method: Method, n=60, r=4):
-    X, y = sample(n, r)
+@functools.cache
+def with_probabilities(method: Method):
+    X, y = sample(60, 4)
     probable = {"probability": True} if method.can("probability") else {}
     return X, method(X, 10 * y, **probable)
 
 
-@all_methods
+@every_method
 def test_probabilities_are_probabilities(method):
     X, model = with_probabilities(method)
     P = model.predict_proba(X)
@@ -332,16 +335,6 @@ def test_probabilities_are_probabilities(method):
     assert_allclose(P.sum(axis=1), 1, rtol=1e-13)
     # they say something: more than half of the rows are where they are likely to be
     assert (P.argmax(axis=1) == sample(60, 4)[1]).mean() > 0.5
-
-
-@which(takes="probability")
-def test_probabilities_leave_the_model_as_it_is(method):
-    X, model = with_probabilities(method)
-    plain = method(X, 10 * sample(60, 4)[1])
-    assert_array_equal(method.numbers(model, X), method.numbers(plain, X))
-    assert_array_equal(model.predict(X), plain.predict(X))
-    with pytest.raises(ValueError, match="fit it with probability=True"):
-        plain.predict_proba(X)
 
 
 @every_method
@@ -525,9 +518,7 @@ WITH_BASIS = [
 SEARCHING = ("gpor-ep", "gpor-laplace", "npsvor-admm")
 
 
-@pytest.mark.parametrize(
-    "method", [m for m in WITH_BASIS if m.name not in SEARCHING], ids=str
-)
+@those([m for m in WITH_BASIS if m.name not in SEARCHING])
 def test_a_basis_is_found_large_enough(method):
     """All rows are then fitted to, on as many as were found enough."""
     X, y = sample(600, 3)
@@ -549,13 +540,7 @@ def assert_same_within_certificates(method, a, b, X, other_X):
         assert of_b.dual <= of_a.primal + 1e-6 * abs(of_a.primal)
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param(method, id=method.name, marks=marks_of(method))
-        for method in WITH_BASIS
-    ],
-)
+@those(WITH_BASIS)
 def test_a_basis_of_all_rows_is_the_whole_kernel(method):
     X, y = sample(90, 3, noise=1.0)
     whole, model = (
@@ -566,14 +551,8 @@ def test_a_basis_of_all_rows_is_the_whole_kernel(method):
 
 
 @pytest.mark.parametrize("basis", [("random", 12), ("kmeans++", 12), ("cholesky", 12)])
-@pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param(method, id=method.name, marks=marks_of(method))
-        for method in WITH_BASIS
-        if method.name != "npsvor-admm"  # whose basis is the pivots
-    ],
-)
+# the basis of ADMM is the pivots
+@those([m for m in WITH_BASIS if m.name != "npsvor-admm"])
 def test_a_basis_that_is_drawn_is_that_of_its_rows(method, basis):
     X, y = sample(90, 3, noise=1.0)
     options = {"kernel": kernels.RBF(0.3), "sample_weight": np.arange(90) % 3}
@@ -588,9 +567,7 @@ def test_a_basis_that_is_drawn_is_that_of_its_rows(method, basis):
     assert_same_within_certificates(method, model, named, X, X)
 
 
-@pytest.mark.parametrize(
-    "method", [m for m in WITH_BASIS if m.can("probability")], ids=str
-)
+@those([m for m in WITH_BASIS if m.can("probability")])
 def test_a_basis_of_a_precomputed_matrix_is_that_of_its_rows(method):
     X, y = sample(90, 3, noise=1.0)
     K, rows = kernels.RBF(0.3)(X, X), np.arange(0, 90, 4)
@@ -614,14 +591,7 @@ VALUES = {  # of what may vary along a path: what the others have at their defau
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param(method, id=method.name, marks=marks_of(method))
-        for method in METHODS
-        if path_of(method.fit) is not None
-    ],
-)
+@those([method for method in METHODS if path_of(method.fit) is not None])
 def test_points_of_a_path_are_fits_one_by_one(method):
     X, y = sample(90, 3, noise=1.0)
     new, path = X[::3] + 0.1, path_of(method.fit)

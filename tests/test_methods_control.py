@@ -241,16 +241,6 @@ def test_a_newton_step_under_way_ends_with_its_fit(limit, n_threads, monkeypatch
     assert begun.is_set()
 
 
-def test_a_factor_for_which_there_is_no_time_gives_a_model_that_says_nothing():
-    X, y = sample(300, 3)
-    for basis in (None, 50):
-        with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
-            model = ordinal.fit_npsvor(X, y, solver="admm", basis=basis, max_time=1e-9)
-        assert model.convergence.status is Status.MAX_TIME
-        assert not model.decision_function(X).any()
-        assert set(model.predict(X)) <= set(y)
-
-
 @pytest.mark.parametrize("fit", [ordinal.fit_npsvor, ordinal.fit_svorim])
 def test_a_kernel_matrix_for_which_there_is_no_time_is_not_computed(fit):
     X, y = sample(2000, 4)

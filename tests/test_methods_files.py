@@ -10,16 +10,11 @@ import pickle
 import typing
 
 import numpy as np
+import pandas as pd
 import pytest
-from files import (
-    assert_same_fields,
-    copies,
-    load_edited,
-    replaced_once,
-    saved_members,
-)
+from files import assert_same_fields, copies, load_edited, replaced_once, saved_members
 from numpy.testing import assert_array_equal
-from registry import METHODS, all_methods, every_method, marks_of, which
+from registry import METHODS, every_method, marks_of, which
 from scipy import sparse
 from strategies import sample
 
@@ -31,22 +26,21 @@ NAMES = np.array(["low", "mid", "top"])
 FORMS = ["dense", "strings", "csr", "precomputed", "polynomial", "probability"]
 
 
-def offered():
-    """Every method with every form that it takes."""
+def offered(slow=()):
+    """Every method with every form that it takes; some forms are slow."""
+    needs = {"strings": None, "dense": None, "probability": "probability"}
     for method in METHODS:
         for form in FORMS:
-            needs = {"strings": None, "dense": None, "probability": "probability"}
             need = needs.get(form, "kernel")
             if need is None or method.can(need):
-                yield method, form
+                marks = pytest.mark.slow if form in slow else marks_of(method)
+                yield pytest.param(method, form, id=f"{method}-{form}", marks=marks)
 
 
-every_form = pytest.mark.parametrize(
-    ("method", "form"),
-    [
-        pytest.param(m, form, id=f"{m}-{form}", marks=marks_of(m))
-        for m, form in offered()
-    ],
+every_form = pytest.mark.parametrize(("method", "form"), list(offered()))
+# without the forms whose arrays are those of "dense"
+every_array = pytest.mark.parametrize(
+    ("method", "form"), list(offered(slow=("strings", "polynomial")))
 )
 
 
@@ -63,7 +57,8 @@ def example(method, form):
             diagonal = {"diagonal": np.ones(40)} if method.needs_diagonal else {}
             return method(K, y, kernel="precomputed"), K, diagonal
         case "strings":
-            return method(X, NAMES[y], classes=[*NAMES, "never"]), X, {}
+            frame = pd.DataFrame(X, columns=["size", "age", "a b"])
+            return method(frame, NAMES[y], classes=[*NAMES, "never"]), frame, {}
         case "polynomial":
             return method(X, y, kernel=kernels.Polynomial(2)), X, {}
         case "probability":
@@ -75,6 +70,8 @@ def example(method, form):
 def test_a_model_survives_file_and_pickle(method, form, tmp_path):
     model, X, options = example(method, form)
     assert type(model) is method.model
+    assert isinstance(model, ordinal.Model)
+    assert model.n_features == X.shape[1]
     labels, numbers = model.predict(X, **options), method.numbers(model, X, **options)
     for same in copies(model, tmp_path):
         assert_array_equal(method.numbers(same, X, **options), numbers)
@@ -157,7 +154,7 @@ ANOTHER_SHAPE = {
 
 
 @pytest.mark.slow
-@every_form
+@every_array
 def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
     for (name, a), edit in itertools.product(
@@ -170,7 +167,7 @@ def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
             load_edited(model, tmp_path, {name: edit})
 
 
-@every_form
+@every_array
 def test_arrays_of_another_type_are_refused(method, form, tmp_path):
     """Values of CSR rows are numbers of any type, which are converted."""
     model, _, _ = example(method, form)
@@ -275,7 +272,7 @@ NO_MODEL = {
 }
 
 
-@every_form
+@every_array
 def test_numbers_that_are_not_finite_are_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
     for (name, a), edit in itertools.product(arrays_of(model).items(), NO_MODEL):
@@ -338,6 +335,7 @@ def test_a_model_shows_a_summary(method, form):
     assert len(text) <= 1000
     assert len(text.splitlines()) <= 12
     assert model.convergence.status.value in text
+    assert form != "strings" or ("'size', 'age'" in text and "low" in text)
     assert str(model) == text
 
 
@@ -347,12 +345,3 @@ def test_every_attribute_can_be_asked_for(method):
     missing = {name for name in dir(model) if not hasattr(model, name)}
     of_likelihood = {"aic", "bic", "dof", "p_values", "standard_errors", "z"}
     assert missing <= of_likelihood | {"coef_by_feature"}  # of a linear kernel
-
-
-@all_methods
-def test_a_model_is_a_model(method, tmp_path):
-    model, _, _ = example(method, "dense")
-    assert isinstance(model, ordinal.Model)
-    assert model.n_features == 3
-    model.save(tmp_path / "m")
-    assert isinstance(ordinal.load(tmp_path / "m"), ordinal.Model)

@@ -4,61 +4,48 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from files import copies
 from numpy.testing import assert_array_equal
-from registry import every_method, which
+from registry import every_method
 from strategies import sample
 
 from ordinal import kernels
 
 X40, Y40 = sample(40, 3)
 COLUMNS = ("age", "size", "a b")
-FRAMES = {
-    "pandas": lambda X, names: pd.DataFrame(X, columns=list(names)),
-    "polars": lambda X, names: pl.DataFrame(X, schema=list(names)),
-}
-every_frame = pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 
 
-@every_frame
-@every_method
-def test_columns_are_found_by_name(method, make):
-    frame = make(X40, COLUMNS)
-    model = method(frame, Y40)
-    assert model.feature_names == COLUMNS
-    expected = method(X40, Y40)
-    assert expected.feature_names is None
-    f = method.numbers(expected, X40)
-    labels = expected.predict(X40)
-    shuffled = make(X40[:, [2, 0, 1]], ("a b", "age", "size"))
-    wider = make(np.hstack([X40[:, ::-1], X40]), ("a b", "size", "age", "x", "y", "z"))
-    for rows in (frame, shuffled, wider, X40):
-        assert_array_equal(method.numbers(model, rows), f)
-        assert_array_equal(model.predict(rows), labels)
-    for name in COLUMNS:
-        kept = [other for other in COLUMNS if other != name]
-        with pytest.raises(ValueError, match=f"^X has no column '{name}'"):
-            model.predict(frame[kept])
-    # one that was fitted without names has but the order to go by
-    assert_array_equal(method.numbers(expected, frame), f)
-    with pytest.raises(ValueError, match="2 features, the model was fitted on 3"):
-        expected.predict(frame[["age", "size"]])
+def pandas(X, names):
+    return pd.DataFrame(X, columns=list(names))
+
+
+def polars(X, names):
+    return pl.DataFrame(X, schema=list(names))
 
 
 @every_method
-def test_frames_of_either_kind_are_one(method):
-    model = method(FRAMES["pandas"](X40, COLUMNS), Y40)
-    rows = FRAMES["polars"](X40[:, ::-1], COLUMNS[::-1])
-    assert_array_equal(method.numbers(model, rows), method.numbers(model, X40))
-
-
-@every_method
-def test_names_survive_files_and_pickles(method, tmp_path):
-    model = method(FRAMES["pandas"](X40, COLUMNS), Y40)
-    rows = FRAMES["pandas"](X40[:, ::-1], COLUMNS[::-1]).assign(more="no number")
-    for same in copies(model, tmp_path):
-        assert same.feature_names == COLUMNS
-        assert_array_equal(method.numbers(same, rows), method.numbers(model, X40))
+def test_columns_are_found_by_name(method):
+    """A frame of either kind can be predicted by a model of the other one."""
+    plain = method(X40, Y40)
+    assert plain.feature_names is None
+    f, labels = method.numbers(plain, X40), plain.predict(X40)
+    both = np.hstack([X40[:, ::-1], X40])
+    for make, other in ((pandas, polars), (polars, pandas)):
+        frame = make(X40, COLUMNS)
+        model = method(frame, Y40)
+        assert model.feature_names == COLUMNS
+        shuffled = make(X40[:, [2, 0, 1]], ("a b", "age", "size"))
+        wider = other(both, (*COLUMNS[::-1], "x", "y", "z"))
+        for rows in (frame, shuffled, wider, X40):
+            assert_array_equal(method.numbers(model, rows), f)
+            assert_array_equal(model.predict(rows), labels)
+        for name in COLUMNS:
+            kept = [other for other in COLUMNS if other != name]
+            with pytest.raises(ValueError, match=f"^X has no column '{name}'"):
+                model.predict(frame[kept])
+        # one that was fitted without names has but the order to go by
+        assert_array_equal(method.numbers(plain, frame), f)
+        with pytest.raises(ValueError, match="2 features, the model was fitted on 3"):
+            plain.predict(frame[["age", "size"]])
 
 
 WHOLE, TRUE = np.rint(3 * X40[:, 1]).astype(np.int8), X40[:, 2] > 0
@@ -86,13 +73,13 @@ MIXTURES = {  # what holds the numbers of MIXED
 }
 
 
-@pytest.mark.parametrize("make", MIXTURES.values(), ids=MIXTURES)
 @every_method
-def test_columns_of_several_types_are_numbers(method, make):
-    frame = make()
-    expected = method(MIXED, Y40)
-    model = method(frame, Y40)
-    assert_array_equal(method.numbers(model, frame), method.numbers(expected, MIXED))
+def test_columns_of_several_types_are_numbers(method):
+    expected = method.numbers(method(MIXED, Y40), MIXED)
+    for kind, make in MIXTURES.items():
+        frame = make()
+        found = method.numbers(method(frame, Y40), frame)
+        assert_array_equal(found, expected, kind)
 
 
 def gaps():
@@ -111,33 +98,20 @@ def gaps():
     ]
 
 
-@which(missing="pearson")
-def test_gaps_are_refused_with_their_row(method):
-    for frame in gaps():
-        with pytest.raises(ValueError, match=r"^X must be finite; first bad row is 3"):
-            method(frame, Y40)
-
-
-@which(missing="pearson", takes="kernel")
-def test_gaps_go_with_the_kernel_that_takes_them(method):
+@every_method
+def test_gaps_in_every_form_are_missing_values_or_refused_with_their_row(method):
     first, *others = gaps()
-    expected = method(first, Y40, kernel=kernels.Pearson())
+    if method.missing == "pearson":
+        for frame in (first, *others):
+            with pytest.raises(ValueError, match=r"^X must be finite; .* bad row is 3"):
+                method(frame, Y40)
+    if method.missing == "never":
+        return
+    options = {"kernel": kernels.Pearson()} if method.missing == "pearson" else {}
+    expected = method.numbers(method(first, Y40, **options), first)
     for frame in others:
-        model = method(frame, Y40, kernel=kernels.Pearson())
-        assert_array_equal(
-            method.numbers(model, frame), method.numbers(expected, first)
-        )
-
-
-@which(missing="always")
-def test_gaps_are_missing_values(method):
-    first, *others = gaps()
-    expected = method(first, Y40)
-    for frame in others:
-        model = method(frame, Y40)
-        assert_array_equal(
-            method.numbers(model, frame), method.numbers(expected, first)
-        )
+        found = method.numbers(method(frame, Y40, **options), frame)
+        assert_array_equal(found, expected)
 
 
 @every_method

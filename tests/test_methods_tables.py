@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ordinal.CollinearColumnsWarning",
     "ignore::ordinal.DisorderedThresholdsWarning",
 )
+SLOW = pytest.mark.slow
 N = 48
 
 
@@ -131,7 +132,7 @@ FEW = {"model_of_numbers", "selection", "estimator"}
 few_doors = pytest.mark.parametrize(
     "door",
     [
-        pytest.param(door, marks=() if name in FEW else pytest.mark.slow)
+        pytest.param(door, marks=() if name in FEW else SLOW)
         for name, door in DOORS.items()
     ],
     ids=DOORS,
@@ -207,7 +208,12 @@ def test_words_among_numbers_are_named(method, door, opened):
 
 
 @pytest.mark.parametrize(
-    "door", [preprocessed, of_a_file, selection, sets], ids=lambda door: door.__name__
+    "door",
+    [
+        selection,
+        *(pytest.param(d, marks=SLOW) for d in (preprocessed, of_a_file, sets)),
+    ],
+    ids=lambda door: door.__name__,
 )
 @every_method
 def test_a_category_that_was_not_seen_is_a_gap(method, door, opened):
@@ -216,19 +222,6 @@ def test_a_category_that_was_not_seen_is_a_gap(method, door, opened):
         unseen, gap = frame.astype({name: object}), frame.astype({name: object})
         unseen.loc[::3, name], gap.loc[::3, name] = "unheard of", None
         assert_array_equal(model.predict(unseen), model.predict(gap))
-
-
-@every_method
-def test_or_an_error_that_names_it(method):
-    fit = functools.partial(method.fit, **quick(method))
-    how = TablePreprocessor(unseen="error")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PreprocessedModel.fit(fit, FRAME, Y, preprocess=how)
-    other = FRAME.astype({"colour": object})
-    other.loc[5, "colour"] = "puce"
-    with pytest.raises(ValueError, match=r"'colour'.*'puce'"):
-        model.predict(other)
 
 
 @every_method

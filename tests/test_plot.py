@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose
-from processes import printed
 
 from ordinal import fit_xofm, plot
 from ordinal.comparison import friedman
@@ -20,11 +19,6 @@ NAMES = [f"method {letter}" for letter in "ABCDEFGHIJKL"]
 def errors(n_sets=23, k=12, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n_sets, k)) + np.linspace(0, 2, k)[::-1]
-
-
-def test_importing_ordinal_does_not_import_matplotlib():
-    code = "import ordinal.plot, sys; assert not {'matplotlib', 'PIL'} & {*sys.modules}"
-    printed(code)
 
 
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):

@@ -30,7 +30,7 @@ def svorim():
 
 @pytest.fixture(scope="module")
 def gpor():
-    return ordinal.fit_gpor(X[::6], Y[::6])
+    return ordinal.fit_gpor(X[::6], Y[::6], tol=0.5)
 
 
 def overlapping(texts):
@@ -436,37 +436,23 @@ def test_hills_below_are_the_rows_own_values(svorim):
     assert_allclose(heights / heights.max(), counts / counts.max())
 
 
-def test_of_many_rows_evenly_spaced_ones_are_taken(svorim):
+THIRD = np.arange(300) % 3
+
+
+@pytest.mark.parametrize(
+    ("at", "options", "rows", "others"),
+    [
+        # evenly spaced ones of many, and no row without weight, as all such would be
+        ([10.0, 20.0], {"max_rows": 100}, X[::3], {}),
+        (5, {"max_rows": 100, "sample_weight": THIRD == 1}, X[1::3], {}),
+        ([10.0, 20.0], {"sample_weight": THIRD}, np.repeat(X, THIRD, axis=0), {}),
+        (5, {"sample_weight": THIRD}, X, {"sample_weight": THIRD * 5e305}),
+    ],
+)
+def test_rows_count_by_their_share_of_the_weight(svorim, at, options, rows, others):
     a, b = plt.subplots(1, 2)[1]
-    plot.partial_dependence(svorim, X, 0, a, at=[10.0, 20.0], max_rows=100)
-    plot.partial_dependence(svorim, X[::3], 0, b, at=[10.0, 20.0])
-    assert_allclose(boundaries(a), boundaries(b))
-
-
-@pytest.mark.slow
-def test_weights_are_those_of_the_rows_in_the_mean(svorim):
-    weight = np.arange(300) % 3
-    twice = np.repeat(np.arange(300), weight)
-    a, b = plt.subplots(1, 2)[1]
-    plot.partial_dependence(svorim, X, 0, a, at=[10.0, 20.0], sample_weight=weight)
-    plot.partial_dependence(svorim, X[twice], 0, b, at=[10.0, 20.0])
-    assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
-
-
-def test_weights_of_any_size_are_shares_of_their_sum(svorim):
-    a, b = plt.subplots(1, 2)[1]
-    weight = np.arange(300.0)
-    plot.partial_dependence(svorim, X, 0, a, at=5, sample_weight=weight)
-    plot.partial_dependence(svorim, X, 0, b, at=5, sample_weight=weight * 5e305)
-    assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
-
-
-def test_rows_without_weight_are_no_rows(svorim):
-    """With evenly spaced rows, all would be such."""
-    weight = np.arange(300) % 3 == 1
-    a, b = plt.subplots(1, 2)[1]
-    plot.partial_dependence(svorim, X, 0, a, at=5, max_rows=100, sample_weight=weight)
-    plot.partial_dependence(svorim, X[1::3], 0, b, at=5)
+    plot.partial_dependence(svorim, X, 0, a, at=at, **options)
+    plot.partial_dependence(svorim, rows, 0, b, at=at, **others)
     assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
     assert a.get_xlim() == b.get_xlim()
 

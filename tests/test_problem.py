@@ -161,32 +161,16 @@ class Unequal:
         ([0, 1], [0, "a"], TypeError, "classes must hold integers or strings"),
         ([0, 1], {0, 1}, ValueError, r"classes must be 1-dimensional, got shape \(\)"),
         ([0, 1], ["0", None], ValueError, "classes has no label in row 1"),
-        (
-            pd.Categorical(["a", None], categories=["a", "b"], ordered=True),
-            None,
-            ValueError,
-            "y has no label in row 1",
-        ),
-        (
-            pl.Series(["a", None], dtype=pl.Enum(["a", "b"])),
-            None,
-            ValueError,
-            "y has no label in row 1",
-        ),
-        (
-            pd.Categorical([1, None], categories=[1, 2], ordered=True),
-            None,
-            ValueError,
-            "y holds nan in row 1",
-        ),
-        (
-            pd.cut([1.0, 2.0], 2),
-            None,
-            TypeError,
-            "the categories of y must hold integers or strings, got Interval",
-        ),
+        (pd.Categorical(["a", None], categories=["a", "b"], ordered=True), None,
+         ValueError, "y has no label in row 1"),
+        (pl.Series(["a", None], dtype=pl.Enum(["a", "b"])), None, ValueError,
+         "y has no label in row 1"),
+        (pd.Categorical([1, None], categories=[1, 2], ordered=True), None, ValueError,
+         "y holds nan in row 1"),
+        (pd.cut([1.0, 2.0], 2), None, TypeError,
+         "the categories of y must hold integers or strings, got Interval"),
     ],
-)
+)  # fmt: skip
 def test_labels_without_a_clear_rank_are_refused(y, classes, error, message):
     with refused(error, message):
         fit(y, X=np.eye(2), classes=classes)
@@ -357,34 +341,22 @@ def test_entries_behind_the_last_row_are_dropped():
         ({"shape": (2, 2**31)}, ValueError, r"X must have less than 2\^31 columns"),
         ({"indptr": [1, 2, 3]}, ValueError, "X.indptr must have 3 entries that begin"),
         ({"indptr": [0, 3, 2]}, ValueError, "X.indptr must have 3 entries that begin"),
-        (
-            {"indptr": [0, 2, 4]},
-            ValueError,
-            "X.indptr must agree with the stored entries: it ends at 4, and X has 3",
-        ),
+        ({"indptr": [0, 2, 4]}, ValueError,
+         "X.indptr must agree with the stored entries: it ends at 4, and X has 3"),
         ({"indptr": [0.0, 2.0, 3.0]}, TypeError, "X.indptr must hold integers, got dt"),
-        (
-            {"indices": [0, 1, 2]},
-            ValueError,
-            "X has 2 columns, but row 1 holds column 2",
-        ),
+        ({"indices": [0, 1, 2]}, ValueError,
+         "X has 2 columns, but row 1 holds column 2"),
         ({"indices": [-1, 1, 1]}, ValueError, "X has 2 .* but row 0 holds column -1"),
         ({"indices": [2**40, 1, 1]}, ValueError, "X has 2 columns, but row 0 holds"),
         ({"indices": [[0, 1, 1]]}, ValueError, "X.indices must be 1-dimensional"),
         ({"data": [1j, 1, 1]}, TypeError, "X.data must hold real numbers, got dtype c"),
         ({"data": [1, 1, np.nan]}, ValueError, "X must be finite; first bad row is 1"),
-        (
-            {"data": [1e308, 1e308, 1], "indices": [1, 1, 1]},
-            ValueError,
-            "X must be finite; first bad row is 0",
-        ),
-        (
-            {"data": [np.inf, -np.inf, 1], "indices": [1, 1, 1]},
-            ValueError,
-            "X must be finite; first bad row is 0",
-        ),
+        ({"data": [1e308, 1e308, 1], "indices": [1, 1, 1]}, ValueError,
+         "X must be finite; first bad row is 0"),
+        ({"data": [np.inf, -np.inf, 1], "indices": [1, 1, 1]}, ValueError,
+         "X must be finite; first bad row is 0"),
     ],
-)
+)  # fmt: skip
 def test_broken_sparse_matrices_are_refused(parts, error, message):
     with refused(error, message):
         fit([0, 1], X=replace(GOOD, **parts))

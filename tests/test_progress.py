@@ -120,22 +120,6 @@ def test_a_notebook_has_a_bar(monkeypatch):
     assert stream.getvalue() == ""
 
 
-@pytest.mark.usefixtures("at_once", "notebook")
-def test_the_bar_is_one_that_tqdm_draws(monkeypatch):
-    tqdm = pytest.importorskip("tqdm")
-    stream = io.StringIO()
-    auto = ModuleType("tqdm.auto")
-    auto.tqdm = lambda **options: tqdm.tqdm(file=stream, ncols=60, **options)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", auto)
-    line = Line()
-    line.show("a part")
-    line.show("half", 2, 4)
-    line.close("end", 4, 4)
-    drawn = stream.getvalue()
-    assert drawn.index("a part") < drawn.index("half") < drawn.index("end")
-    assert drawn.endswith("\n")
-
-
 def test_a_process_without_a_console_is_told_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     line = Line()

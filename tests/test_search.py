@@ -129,7 +129,13 @@ def same(a, b):
 # What is computed
 
 
-@pytest.mark.parametrize("fit", [*SVOR, ordinal.fit_npsvor, ADMM])
+@pytest.mark.parametrize(
+    "fit",
+    [
+        ordinal.fit_svorim, ordinal.fit_npsvor, ADMM,
+        *(pytest.param(fit, marks=pytest.mark.slow) for fit in SVOR[1:]),
+    ],
+)  # fmt: skip
 def test_scores_are_those_of_separate_fits(fit):
     found = select(fit, X, y, search=GRID, tol=1e-5, rng=7)
     splits = stratified_kfold(y, rng=7)
@@ -170,29 +176,18 @@ def test_arguments_with_an_entry_a_row_are_not_split():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"normalize": True}, {"solver": "admm"}, {"solver": "admm", "basis": 20}],
-    ids=str,
+    ("fit", "options"),
+    [
+        (ordinal.fit_npsvor, {"normalize": True, "classes": range(5)}),
+        (ordinal.fit_svorim, {"tol": 9.0}),  # no support
+    ],
 )
-def test_npsvor_judges_the_test_rows_of_a_path_as_its_models_do(options):
-    work, test = Standardizer.fit(X).transform(X)[:70], X[70:] - X.mean(axis=0)
-    points = [{"C": C} for C in (0.1, 1.0, 100.0)]
-    models, f = path_of(ordinal.fit_npsvor).fit(
-        work, y[:70], points, None, test, gamma=0.3, classes=[0, 1, 2, 3, 4], **options
-    )
-    judged_alike(models, f, test)
-
-
-def test_models_without_support_judge_test_rows():
-    points = [{"C": 0.1}, {"C": 1.0}]
-    fit_path = path_of(ordinal.fit_svorim).fit
-    models, f = fit_path(X, y, points, None, X[:9], tol=9.0)
-    assert all(len(model.support) == 0 for model in models)
-    judged_alike(models, f, X[:9])
-
-
-def judged_alike(models, f, test):
+def test_test_rows_of_a_path_are_judged_as_by_its_models(fit, options):
+    points, test = [{"C": C} for C in (0.1, 1.0)], X[70:] - X.mean(axis=0)
+    work = Standardizer.fit(X).transform(X)[:70]
+    models, f = path_of(fit).fit(work, y[:70], points, None, test, gamma=0.3, **options)
     for model, scores in zip(models, f, strict=True):
+        assert "tol" not in options or len(model.support) == 0
         assert_allclose(scores, model.decision_function(test), rtol=1e-9, atol=1e-9)
         assert_array_equal(model._labels(scores), model.predict(test))
 
@@ -1172,15 +1167,13 @@ def test_a_record_that_is_none_of_ours_is_no_status():
 
 def test_a_name_and_its_grid_are_the_default_search():
     grid = registry.method_of(ordinal.fit_svorim).grid
-    want = select(ordinal.fit_svorim, X, y, search=Grid(**grid))
-    same(select("svorim", X, y), want)
-    same(
-        ordinal.select("svorim", X, y, search={k: list(v) for k, v in grid.items()}),
-        want,
-    )
-    left_open = select(partial(ordinal.fit_svorim, gamma=0.5), X, y, refit=False)
+    want = select(ordinal.fit_svorim, X, y, search=Grid(**grid), cv=2)
+    same(select("svorim", X, y, cv=2), want)
+    listed = {k: list(v) for k, v in grid.items()}
+    same(ordinal.select("svorim", X, y, search=listed, cv=2), want)
+    left_open = select(partial(ordinal.fit_svorim, gamma=0.5), X, y, cv=2, refit=False)
     assert [list(p) for p in left_open.points] == [["C"]] * len(grid["C"])
-    fixed = select("svorim", X, y, C=1.0, refit=False)
+    fixed = select("svorim", X, y, C=1.0, cv=2, refit=False)
     assert {tuple(p) for p in fixed.points} == {("gamma",)}
 
 
@@ -1339,7 +1332,7 @@ def told(stream, monkeypatch):
     return stream.getvalue()
 
 
-def test_a_search_tells_how_far_it_is_on_a_terminal(monkeypatch):
+def test_a_search_tells_a_terminal_how_far_it_is_and_a_file_of_its_end(monkeypatch):
     text = told(Terminal(), monkeypatch)
     lines = text.split("\r")
     assert lines[0] == ""
@@ -1350,9 +1343,6 @@ def test_a_search_tells_how_far_it_is_on_a_terminal(monkeypatch):
     assert text.endswith("\n")
     assert text.count("\n") == 1
     assert max(map(len, lines)) <= 80
-
-
-def test_a_search_tells_a_file_of_its_end(monkeypatch):
     (line,) = told(io.StringIO(), monkeypatch).splitlines()
     assert re.match(r"30/30 fits  best mae .* \d+ s in all$", line)
 

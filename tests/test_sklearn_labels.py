@@ -174,7 +174,9 @@ def test_meta_estimators_that_take_words_are_those_of_integers(tool, make):
 def test_a_tuned_threshold_is_that_of_integers():
     high, words = Y > 0, WORDS[[0, 2]]
     named, ranks = (
-        TunedThresholdClassifierCV(pom(classes), scoring="balanced_accuracy", cv=3)
+        TunedThresholdClassifierCV(
+            pom(classes), scoring="balanced_accuracy", cv=3, thresholds=25
+        )
         for classes in (words, None)
     )
     labels = named.fit(X, words[high.astype(int)]).predict(X_NEW)
