@@ -31,38 +31,22 @@ class Boosting(_FoldedEstimator):
     interactions: Sequence[Sequence[str | int]] | None
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     tol: float
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        n_rounds: int | Literal['auto'] = 'auto',
-        structure: Structure = 'score',
-        link: Link = 'logit',
-        learning_rate: float | None = None,
-        n_leaves: int | None = None,
-        min_rows: int | None = None,
-        row_share: float | None = None,
-        feature_share: float | None = None,
-        l2: float = 1.0,
+        self, *, n_rounds: int | Literal['auto'] = 'auto',
+        structure: Structure = 'score', link: Link = 'logit',
+        learning_rate: float | None = None, n_leaves: int | None = None,
+        min_rows: int | None = None, row_share: float | None = None,
+        feature_share: float | None = None, l2: float = 1.0,
         monotone: Mapping[str, int] | Sequence[int] | None = None,
         categorical: Sequence[str | int] = ...,
         interactions: Sequence[Sequence[str | int]] | None = None,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        tol: float = 0.0001,
-        max_iter: int = 2000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        rng: Rng = 0, n_threads: int | None = None, tol: float = 0.0001,
+        max_iter: int = 2000, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class CLMM(_GroupedEstimator):
@@ -78,32 +62,16 @@ class CLMM(_GroupedEstimator):
     missing: Missing
     tol: float
     max_iter: int
-    max_time: float | None
-    n_threads: int | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        random: str | None = None,
-        slopes: Mapping[str, Sequence[str | int]] | None = None,
-        n_quadrature: int = 1,
-        family: Literal['cumulative'] | Family = 'cumulative',
-        link: Link = 'logit',
-        threshold: Threshold = 'flexible',
-        nominal: Sequence[str | int] = ...,
-        scale: Sequence[str | int] = ...,
-        classes: Sequence[Any] | None = None,
-        reference: Mapping[str, Any] | None = None,
-        missing: Missing = 'error',
-        tol: float = 1e-06,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        n_threads: int | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        self, *, random: str | None = None,
+        slopes: Mapping[str, Sequence[str | int]] | None = None, n_quadrature: int = 1,
+        family: Literal['cumulative'] | Family = 'cumulative', link: Link = 'logit',
+        threshold: Threshold = 'flexible', nominal: Sequence[str | int] = ...,
+        scale: Sequence[str | int] = ..., classes: Sequence[Any] | None = None,
+        reference: Mapping[str, Any] | None = None, missing: Missing = 'error',
+        tol: float = 1e-06, max_iter: int = 1000, max_time: float | None = None,
+        n_threads: int | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class CNNOR(_Estimator):
@@ -117,32 +85,15 @@ class CNNOR(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        width: int = 3,
-        n_filters: int = 8,
-        n_hidden: int = 16,
-        n_places: int = 4,
-        l2: float = 0.01,
-        n_triplets: int = 20000,
-        n_compared: int = 200,
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        self, *, width: int = 3, n_filters: int = 8, n_hidden: int = 16,
+        n_places: int = 4, l2: float = 0.01, n_triplets: int = 20000,
+        n_compared: int = 200, tol: float = 0.001,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class CSSVC(_Estimator):
@@ -154,33 +105,17 @@ class CSSVC(_Estimator):
     cost: ArrayLike | None
     basis: AnyBasis | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class ELMOR(_Estimator):
@@ -189,28 +124,14 @@ class ELMOR(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        n_hidden: int = 200,
-        ridge: float | Literal['loo'] = 'loo',
-        tol: float = 0.05,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        max_iter: int = 100,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, n_hidden: int = 200, ridge: float | Literal['loo'] = 'loo',
+        tol: float = 0.05, class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, max_iter: int = 100,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class GPOR(_Estimator):
@@ -224,34 +145,19 @@ class GPOR(_Estimator):
     start: Mapping[str, Any] | None
     tol: float
     max_iter: int
-    max_time: float | None
-    n_threads: int | None
     cache_mb: float
     rng: Rng
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        inference: Literal['ep', 'laplace'] = 'ep',
-        kernel: _KernelName | Kernel = 'rbf',
-        optimize: bool = True,
+        self, *, inference: Literal['ep', 'laplace'] = 'ep',
+        kernel: _KernelName | Kernel = 'rbf', optimize: bool = True,
         objective: Literal['evidence', 'bound'] = 'evidence',
         prior: Literal['weak'] | Mapping[str, Any] | None = 'weak',
-        basis: AnyBasis | None = None,
-        n_restarts: int = 0,
-        start: Mapping[str, Any] | None = None,
-        tol: float = 0.001,
-        max_iter: int = 200,
-        max_time: float | None = None,
-        classes: Sequence[Any] | None = None,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        rng: Rng = 0,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        basis: AnyBasis | None = None, n_restarts: int = 0,
+        start: Mapping[str, Any] | None = None, tol: float = 0.001, max_iter: int = 200,
+        max_time: float | None = None, classes: Sequence[Any] | None = None,
+        n_threads: int | None = None, cache_mb: float = 1000.0, rng: Rng = 0,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class KDLOR(_Estimator):
@@ -263,31 +169,16 @@ class KDLOR(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        ridge: float = 0.003,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        basis: AnyBasis | None = None,
-        tol: float = 1e-06,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        max_iter: int = 10000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, ridge: float = 0.003, C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale',
+        basis: AnyBasis | None = None, tol: float = 1e-06,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        max_iter: int = 10000, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class LAT(_Estimator):
@@ -295,27 +186,14 @@ class LAT(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        l2: float = 0.001,
-        tol: float = 1e-06,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, l2: float = 0.001, tol: float = 1e-06,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        max_iter: int = 1000, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class LIT(_Estimator):
@@ -323,27 +201,14 @@ class LIT(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        l2: float = 0.001,
-        tol: float = 1e-06,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, l2: float = 0.001, tol: float = 1e-06,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        max_iter: int = 1000, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class NNOR(_Estimator):
@@ -354,29 +219,14 @@ class NNOR(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        n_hidden: int = 20,
-        loss: CodeLoss = 'cross_entropy',
-        l2: float = 0.003,
-        n_starts: int = 1,
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        self, *, n_hidden: int = 20, loss: CodeLoss = 'cross_entropy',
+        l2: float = 0.003, n_starts: int = 1, tol: float = 0.001,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class NNPOM(_Estimator):
@@ -387,29 +237,14 @@ class NNPOM(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        n_hidden: int = 20,
-        link: Link = 'logit',
-        l2: float = 0.01,
-        n_starts: int = 1,
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        self, *, n_hidden: int = 20, link: Link = 'logit', l2: float = 0.01,
+        n_starts: int = 1, tol: float = 0.001, class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None, rng: Rng = 0,
+        n_threads: int | None = None, max_iter: int = 1000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class NPSVOR(_Estimator):
@@ -429,41 +264,21 @@ class NPSVOR(_Estimator):
     polish: bool | None
     basis: AnyBasis | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        C2: float | None = None,
-        epsilon: float = 0.2,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        solver: _Solver = 'smo',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        normalize: bool = False,
-        rho: float | None = None,
-        e_abs: float | None = None,
-        e_rel: float | None = None,
-        polish: bool | None = None,
-        basis: AnyBasis | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, C2: float | None = None, epsilon: float = 0.2,
+        kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale',
+        solver: _Solver = 'smo', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, normalize: bool = False,
+        rho: float | None = None, e_abs: float | None = None,
+        e_rel: float | None = None, polish: bool | None = None,
+        basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class OFMHS(_Estimator):
@@ -471,26 +286,13 @@ class OFMHS(_Estimator):
     pair_ratio: float
     tol: float
     class_weight: ClassWeight | None
-    n_threads: int | None
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        l1: float = 0.01,
-        pair_ratio: float = 1.0,
-        tol: float = 1e-05,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        n_threads: int | None = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        self, *, l1: float = 0.01, pair_ratio: float = 1.0, tol: float = 1e-05,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        n_threads: int | None = None, max_iter: int = 1000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class OPBE(_Estimator):
@@ -501,31 +303,16 @@ class OPBE(_Estimator):
     class_weight: ClassWeight | None
     basis: AnyBasis | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class POM(_Estimator):
@@ -542,33 +329,16 @@ class POM(_Estimator):
     missing: Missing
     tol: float
     max_iter: int
-    max_time: float | None
-    n_threads: int | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        link: Link = 'logit',
-        threshold: Threshold = 'flexible',
-        nominal: Sequence[str | int] = ...,
-        scale: Sequence[str | int] = ...,
-        in_order: bool | MatrixLike = False,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        class_weight: ClassWeight | None = None,
-        robust: bool = False,
+        self, *, link: Link = 'logit', threshold: Threshold = 'flexible',
+        nominal: Sequence[str | int] = ..., scale: Sequence[str | int] = ...,
+        in_order: bool | MatrixLike = False, l1: float = 0.0, l2: float = 0.0,
+        class_weight: ClassWeight | None = None, robust: bool = False,
         classes: Sequence[Any] | None = None,
-        reference: Mapping[str, Any] | None = None,
-        missing: Missing = 'error',
-        tol: float = 1e-06,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        n_threads: int | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = 'mode',
-        scoring: str = 'mae',
+        reference: Mapping[str, Any] | None = None, missing: Missing = 'error',
+        tol: float = 1e-06, max_iter: int = 1000, max_time: float | None = None,
+        n_threads: int | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
     ) -> None: ...
 
 class REDSVM(_Estimator):
@@ -581,34 +351,18 @@ class REDSVM(_Estimator):
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        start: SvorModel | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
+        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class ShashuaLevin(_Estimator):
@@ -621,34 +375,18 @@ class ShashuaLevin(_Estimator):
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        start: SvorModel | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
+        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class OrdinalSVC(_Estimator):
@@ -660,33 +398,18 @@ class OrdinalSVC(_Estimator):
     class_weight: ClassWeight | None
     basis: AnyBasis | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
+        self, *, C: float = 1.0,
         decomposition: Literal['one_vs_one', 'one_vs_all'] = 'one_vs_one',
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class SVMOP(_Estimator):
@@ -698,33 +421,17 @@ class SVMOP(_Estimator):
     cost: ArrayLike | None
     basis: AnyBasis | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class SVOREX(_Estimator):
@@ -737,34 +444,18 @@ class SVOREX(_Estimator):
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        start: SvorModel | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
+        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class SVORIM(_Estimator):
@@ -777,34 +468,18 @@ class SVORIM(_Estimator):
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        start: SvorModel | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
+        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class OrdinalSVR(_Estimator):
@@ -818,35 +493,18 @@ class OrdinalSVR(_Estimator):
     cost: ArrayLike | None
     basis: AnyBasis | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        epsilon: float = 0.1,
+        self, *, C: float = 1.0, epsilon: float = 0.1,
         thresholds: Literal['rounded', 'fitted'] = 'rounded',
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        tol: float = 0.001,
-        class_weight: ClassWeight | None = None,
-        cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale', tol: float = 0.001,
+        class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class TLSSVOR(_Estimator):
@@ -859,34 +517,17 @@ class TLSSVOR(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     rng: Rng
-    n_threads: int | None
     cache_mb: float
     max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        u: float = 2.0,
-        eta: float = 0.1,
-        kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale',
-        basis: AnyBasis | None = None,
-        tol: float = 1e-06,
-        class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        cache_mb: float = 1000.0,
-        max_iter: int = 500,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        self, *, C: float = 1.0, u: float = 2.0, eta: float = 0.1,
+        kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale',
+        basis: AnyBasis | None = None, tol: float = 1e-06,
+        class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int = 500, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...
 
 class XOFM(_Estimator):
@@ -906,39 +547,21 @@ class XOFM(_Estimator):
     init_scale: float
     cache_mb: float
     rng: Rng
-    n_threads: int | None
     tol: float | None
     max_iter: int | None
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
     def __init__(
-        self,
-        *,
-        n_intervals: int | Sequence[int] = 8,
-        breakpoints: Literal['equal', 'quantile'] = 'equal',
-        n_factors: int = 4,
-        tau: float = 1.0,
-        l2_main: float = 0.003,
-        l2_pair: float = 0.01,
+        self, *, n_intervals: int | Sequence[int] = 8,
+        breakpoints: Literal['equal', 'quantile'] = 'equal', n_factors: int = 4,
+        tau: float = 1.0, l2_main: float = 0.003, l2_pair: float = 0.01,
         early_stopping: float | None = None,
         monotone: Mapping[str, int] | Sequence[int] | None = None,
         categorical: Sequence[str | int] = ...,
-        solver: Literal['lbfgs', 'sgd'] = 'lbfgs',
-        learning_rate: float | None = None,
-        n_epochs: float | None = None,
-        batch_size: int | None = None,
-        init_scale: float = 0.1,
-        cache_mb: float = 1000.0,
-        classes: Sequence[Any] | None = None,
-        probability: bool = False,
-        rng: Rng = 0,
-        n_threads: int | None = None,
-        tol: float | None = None,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-        rule: str | None = None,
-        scoring: str = 'mae',
+        solver: Literal['lbfgs', 'sgd'] = 'lbfgs', learning_rate: float | None = None,
+        n_epochs: float | None = None, batch_size: int | None = None,
+        init_scale: float = 0.1, cache_mb: float = 1000.0,
+        classes: Sequence[Any] | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, tol: float | None = None,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str = 'mae'
     ) -> None: ...

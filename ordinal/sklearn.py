@@ -1,9 +1,8 @@
 """Estimators of scikit-learn, one for every method: `SVORIM`, `NPSVOR`, `XOFM`, ...
 
-They are generated from the registry of methods, so that a new method has an estimator
-automatically. The parameters of an estimator are the arguments of the `fit_*` function,
-and its `model_` is the model that this function returned, with all its methods and
-attributes.
+They are generated from the registry of methods. The parameters of an estimator are the
+arguments of the `fit_*` function, and its `model_` is the model that this function
+returned, with all its methods and attributes.
 
 An estimator adds the conventions of scikit-learn:
 
@@ -94,6 +93,7 @@ from ._input.types import Labels
 from ._input.weights import sample_weights
 from ._model.grouping import group_numbers
 from ._model.links import falling
+from ._model.preparation import Callback
 from ._model.registry import Content, Method, methods, parameters
 from ._model.threshold_model import (
     cost_of_rule,
@@ -212,6 +212,10 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scoring: str
     classes: Any
     probability: Any
+    n_threads: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
 
     def __init__(self, **parameters: Any) -> None: ...
 
@@ -575,7 +579,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         shares = np.array([np.average(event, weights=weight) for event in above])
         self._rarer = np.minimum(shares, 1 - shares)
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted_clone)(self.estimator, X, event, given) for event in above
+            delayed(clone(self.estimator).fit)(X, event.astype(int), **given)
+            for event in above
         )
         self.ranks_, self.classes_ = classes, np.unique(classes)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -624,10 +629,6 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         tags.input_tags = own.input_tags
         tags.classifier_tags.poor_score = own.classifier_tags.poor_score
         return tags
-
-
-def _fitted_clone(estimator: Any, X: Any, event: np.ndarray, given: Any) -> Any:
-    return clone(estimator).fit(X, event.astype(int), **given)
 
 
 def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ import argparse
 import ast
 import inspect
 import sys
+import textwrap
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -61,24 +62,33 @@ def default_of(value: object) -> str:
     return repr(value) if isinstance(value, int | float | str | None) else "..."
 
 
+def wrapped(parts: list[str], indent: str) -> str:
+    """Return parameters in lines that break between two of them only."""
+    text = ", ".join(part.replace(" ", "\0") for part in parts)
+    lines = textwrap.wrap(
+        text, initial_indent=indent, subsequent_indent=indent, width=88,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return "\n".join(lines).replace("\0", " ")
+
+
 def class_of(method: Method, imports: dict[str, str]) -> list[str]:
     """Return the lines of a class, and note what they import."""
     own = getattr(estimators, method.estimator)
     module = inspect.unwrap(method.fit).__module__
     base = own.__bases__[0].__name__
-    lines = [f"class {method.estimator}({base}):", "    def __init__("]
-    lines += ["        self,", "        *,"]
-    attributes = []
+    attributes, given = [], ["self", "*"]
     for p in list(inspect.signature(own.__init__).parameters.values())[1:]:
         for name in names_in(p.annotation):
             source = origin(name, module).removeprefix("ordinal")
             known = imports.setdefault(name, source)
             assert known == source, (name, known, source)
-        lines.append(f"        {p.name}: {p.annotation} = {default_of(p.default)},")
-        if p.name not in ("rule", "scoring", "classes", "probability"):
+        given.append(f"{p.name}: {p.annotation} = {default_of(p.default)}")
+        if p.name not in estimators._Estimator.__annotations__:
             attributes.append(f"    {p.name}: {p.annotation}")
-    lines.append("    ) -> None: ...")
-    return [lines[0], *attributes, *lines[1:], ""]
+    head = f"class {method.estimator}({base}):"
+    made = f"    def __init__(\n{wrapped(given, '        ')}\n    ) -> None: ..."
+    return [head, *attributes, made, ""]
 
 
 def stub() -> str:

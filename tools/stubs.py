@@ -10,6 +10,7 @@ and the exit status is 1 if there are any; a test calls it so.
 import argparse
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 SOLVERS = Path(__file__).parent.parent / "ordinal" / "_solvers"
@@ -65,6 +66,16 @@ def split(inside: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+def wrapped(parts: list[str], indent: str) -> str:
+    """Return parameters in lines that break between two of them only."""
+    text = ", ".join(part.replace(" ", "\0") for part in parts)
+    lines = textwrap.wrap(
+        text, initial_indent=indent, subsequent_indent=indent, width=88,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return "\n".join(lines).replace("\0", " ")
+
+
 def constant_type(value: str) -> str:
     """Return the type of a constant from the expression that makes it."""
     if value.startswith("("):
@@ -116,9 +127,9 @@ def stub(path: Path) -> str:
         is_property = re.fullmatch(r" *@(property|\w+\.setter)", before)
         decorator = f"{before}\n" if is_property else ""
         line = f"{found[1]}def {name}({parts}) -> {returned}: ..."
-        if len(line) > 88:  # one parameter per line
-            inside = "".join(f"{found[1]}    {part},\n" for part in parameters)
-            line = f"{found[1]}def {name}(\n{inside}{found[1]}) -> {returned}: ..."
+        if len(line) > 88:
+            inside = wrapped(parameters, f"{found[1]}    ")
+            line = f"{found[1]}def {name}(\n{inside}\n{found[1]}) -> {returned}: ..."
         items.append((found.start(), decorator + line))
     body = "\n".join([*enums(path.stem), *(line for _, line in sorted(items))])
     heads = []

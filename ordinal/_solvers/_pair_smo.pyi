@@ -12,31 +12,16 @@ class Phase(IntFlag):
     LIMIT = 5
     STUCK = 6
 def advance(
-    tasks: list[Any],
-    space: Workspace,
-    seconds: float,
-    n_threads: int,
+    tasks: list[Any], space: Workspace, seconds: float, n_threads: int
 ) -> None: ...
 class Smo:
     def __init__(
-        self,
-        K: NDArray[np.float32],
-        slot: NDArray[np.int32],
-        diag: NDArray[np.float64],
-        lo: NDArray[np.float64],
-        hi: NDArray[np.float64],
-        pn: NDArray[np.float64],
-        pp: NDArray[np.float64],
-        curvature: NDArray[np.float64],
-        coupled: bool,
-        g: NDArray[np.float64],
-        mu: NDArray[np.float64],
-        f: NDArray[np.float64],
-        stretches: NDArray[np.int32],
-        q: int,
-        tol: float,
-        max_steps: int,
-        patience: float,
+        self, K: NDArray[np.float32], slot: NDArray[np.int32],
+        diag: NDArray[np.float64], lo: NDArray[np.float64], hi: NDArray[np.float64],
+        pn: NDArray[np.float64], pp: NDArray[np.float64],
+        curvature: NDArray[np.float64], coupled: bool, g: NDArray[np.float64],
+        mu: NDArray[np.float64], f: NDArray[np.float64], stretches: NDArray[np.int32],
+        q: int, tol: float, max_steps: int, patience: float
     ) -> None: ...
     @property
     def phase(self) -> int: ...
