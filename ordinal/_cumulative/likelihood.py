@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -62,7 +62,54 @@ class Point:
     hessian: Bordered  # NONE where there are too many parameters for one
 
 
-class Likelihood:
+class RowDerivatives(NamedTuple):
+    """Derivatives of log P of n rows, which depends on k predictors of each row.
+
+    Those of rows of weight 0 and of infinite predictors are 0.
+
+    Attributes
+    ----------
+    J : (n, k, p) array
+        Derivatives of the predictors by the parameters.
+    g, H : (n, k), (n, k, k) arrays
+        First and second derivatives of log P by the predictors.
+    """
+
+    J: np.ndarray
+    g: np.ndarray
+    H: np.ndarray
+
+
+class RowLoss:
+    """Base of losses that know the derivatives of their rows.
+
+    Attributes
+    ----------
+    design : Design
+    n_predictors : int
+        Number k of predictors of a row.
+    """
+
+    design: Design
+    n_predictors: int
+
+    def row_derivatives(self, x: np.ndarray, rows: slice) -> RowDerivatives:
+        """Return the derivatives of some rows at parameters x."""
+        raise NotImplementedError
+
+    def derivatives(self, x: np.ndarray) -> Iterator[tuple[slice, RowDerivatives]]:
+        """Yield slices of rows, few at a time, and their derivatives."""
+        k = self.n_predictors
+        for rows in self.design.strips(max(1, _BLOCK // (k * (x.size + k)))):
+            yield rows, self.row_derivatives(x, rows)
+
+    def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield slices of rows, and the gradients of their log P by x, (rows, p)."""
+        for rows, (J, g, _) in self.derivatives(x):
+            yield rows, np.einsum("nk,nkp->np", g, J)
+
+
+class Likelihood(RowLoss):
     """Loss (2) of a training set, by the parameters of centred and scaled columns.
 
     Parameters
@@ -78,6 +125,8 @@ class Likelihood:
     penalties : (p,) array
         Ridge penalties of all parameters: 0 but for beta.
     """
+
+    n_predictors = 2  # a and b
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
         self.design, self.link, self.l2 = design, link, l2
@@ -120,37 +169,36 @@ class Likelihood:
         _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
 
-    def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield slices of rows, and the gradients of their log P by x, (rows, p).
-
-        The gradient of a row of weight 0 is 0, whatever its probability is.
-        """
+    def row_derivatives(self, x: np.ndarray, rows: slice) -> RowDerivatives:
+        """Return the derivatives of rows, whose predictors are a and b."""
         D, zeta = self.design, self.design.split(x)[3]
-        for rows in D.strips(max(1, _BLOCK // (x.size + D.T))):
-            with np.errstate(all="ignore"):  # rows without weight may have P = 0
-                terms = self.terms(x, rows)
-            N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
-            Z = D.scale_columns(rows)
-            s = np.exp(Z @ zeta)
-            used = D.weight[rows] > 0
-            rank = D.rank[rows]
-            upper, lower = used & (rank < D.T), used & (rank > 0)
-            by_a = np.where(upper, terms.g1, 0.0)
-            by_b = np.where(lower, terms.g - terms.g1, 0.0)
-            by_theta = np.zeros((len(X), D.T))
-            by_theta[upper, rank[upper]] += by_a[upper] / s[upper]
-            by_theta[lower, rank[lower] - 1] += by_b[lower] / s[lower]
-            by_alpha = by_theta @ D.J
-            by_nu = -by_alpha[:, :, None] * N[:, None, :]
-            a = np.where(upper, terms.a, 0.0)
-            b = np.where(lower, terms.b, 0.0)
-            parts = (
-                by_alpha,
-                by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
-                -((by_a + by_b) / s)[:, None] * X,
-                -(by_a * a + by_b * b)[:, None] * Z,
-            )
-            yield rows, np.hstack(parts)
+        with np.errstate(all="ignore"):  # rows without weight may have P = 0
+            t = self.terms(x, rows)
+        rank, used = D.rank[rows], D.weight[rows] > 0
+        # Whether a and b are finite.
+        inner = np.stack([rank < D.T, rank > 0], axis=1) & used[:, None]
+        H = np.empty((rank.size, 2, 2))
+        H[:, 0, 0], H[:, 1, 1] = t.c1 - t.h12, t.c2 - t.h12
+        H[:, 0, 1] = H[:, 1, 0] = t.h12
+        N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
+        Z = D.scale_columns(rows)
+        unit = np.exp(-(Z @ zeta))[:, None, None]  # 1 / s
+        thresholds = np.clip(np.stack([rank, rank - 1], axis=1), 0, D.T - 1)
+        by_alpha = D.J[thresholds] * unit
+        by_nu = -by_alpha[:, :, :, None] * N[:, None, None, :]
+        ends = np.where(inner, np.stack([t.a, t.b], axis=1), 0.0)
+        parts = (
+            by_alpha,
+            by_nu.reshape(rank.size, 2, D.sizes[1]),
+            np.repeat(-X[:, None, :] * unit, 2, axis=1),
+            # da/dzeta = -a z, because a is divided by s = exp(z'zeta)
+            -ends[:, :, None] * Z[:, None, :],
+        )
+        return RowDerivatives(
+            np.where(inner[:, :, None], np.concatenate(parts, axis=2), 0.0),
+            np.where(inner, np.stack([t.g1, t.g - t.g1], axis=1), 0.0),
+            np.where(inner[:, :, None] & inner[:, None, :], H, 0.0),
+        )
 
     @property
     def of_design(self) -> Callable[[Design], Likelihood]:

@@ -200,8 +200,17 @@ class RowwiseLikelihood(Likelihood):
         out = np.full((6, D.n_samples), np.nan)
         # Thresholds that cross give no probability: the value becomes NaN, then inf.
         if (delta > 0).all():  # not so of NaN
-            _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
+            self._compute(a, b, delta, out)
         return E, s, Terms(a, b, *out)
+
+    def _compute(
+        self, a: np.ndarray, b: np.ndarray, delta: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Compute the fields of `Terms` from log_p on, (6, n), for delta = a - b > 0.
+
+        Other distributions than those of the links override it.
+        """
+        _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
 
     def gradient_of(self, r: RowTerms) -> np.ndarray:
         """Return the gradient of the loss without penalty."""

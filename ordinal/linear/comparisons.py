@@ -20,12 +20,7 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
-from .estimates import (
-    covariance_for,
-    refit_design,
-    remembered,
-    warn_unless_optimal,
-)
+from .estimates import covariance_for, refit_design, remembered, warn_unless_optimal
 from .inference import tests_table
 from .residuals import Diagnostics
 from .steps import Criterion, Direction, TermFits, check_observed, search, single_terms

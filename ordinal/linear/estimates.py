@@ -5,9 +5,10 @@ that is no field of the dataclass, so files, pickles and copies do not contain t
 and comparisons of models ignore them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from .._cumulative.design import (
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
-from .._cumulative.rowwise import ChunkedLikelihood, likelihood_in_memory
 from .._input.checks import enumerated, listed
 from .._input.fields import (
     DISTINCT,
@@ -43,7 +43,14 @@ from .._model.model import Model
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, names_between
 from .._numerics.rows import matvec
-from .._watch.convergence import Convergence, ConvergenceWarning, Status, warn
+from .._watch.convergence import (
+    Convergence,
+    ConvergenceWarning,
+    Status,
+    warn,
+    warn_of_disorder,
+    warn_of_separation,
+)
 from .._watch.monitor import Monitor
 from .contrasts import Coding
 from .sandwich import CovarianceType
@@ -114,6 +121,12 @@ def remembered(model: Any, asked: str) -> FitMemory:
     return found
 
 
+class StartedLoss(Loss, Protocol):
+    """Loss that can be started without effects."""
+
+    def start(self) -> np.ndarray: ...
+
+
 def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
     """Minimise a loss from a point near the minimum, for the method `asked`."""
     return minimize(loss, x, _MAX_ITER, Monitor(asked, TOL))
@@ -174,13 +187,13 @@ def fields_of_design(
     }
 
 
-def null_loglik(loss: Likelihood) -> float:
+def null_loglik(D: Design, loss_of: Callable[[Design], StartedLoss]) -> float:
     """Return the log-likelihood of a fit without features.
 
-    Thresholds, offset and link are the same. Free thresholds without an offset give the
-    ranks their shares as probabilities, which takes no fit.
+    Thresholds and offset are the same, and `loss_of` makes the loss of a design. Free
+    thresholds without an offset give the ranks their shares as probabilities, which
+    takes no fit.
     """
-    D = loss.design
     if D.offset is None and D.J.shape[1] == D.T:
         mass = D.mass()
         mass = mass[mass > 0]
@@ -195,8 +208,7 @@ def null_loglik(loss: Likelihood) -> float:
         nominal=none,
         scale=none,
     )
-    make = ChunkedLikelihood if D.is_chunked else likelihood_in_memory
-    without = make(bare, loss.link, 0.0, loss.n_threads)
+    without = loss_of(bare)
     return -D.total * refit(without, without.start(), "null_loglik").point.value
 
 
@@ -432,6 +444,21 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
             "so many features: fit again with fewer"
         )
     return model.covariance
+
+
+def warn_of_shortfalls(
+    model: Estimates, fit: str, remedy: str, easier: str = "raise max_iter"
+) -> None:
+    """Warn of separated ranks, or that a fit has not converged, and of disorder.
+
+    `remedy` is that for separated ranks, and `easier` as for `warn_unless_converged`.
+    """
+    if model.separated.size:
+        names = [model.column_names[j] for j in model.separated]
+        warn_of_separation(names, fit, remedy)
+    else:
+        model.convergence.warn_unless_converged(fit, easier)
+    warn_of_disorder(model.disorder, fit)
 
 
 _FARTHEST = 700.0  # log spread up to which exp of it and of its negative are finite

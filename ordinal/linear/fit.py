@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._cumulative.design import (
-    HESSIAN_COLUMNS,
-    Design,
-    Threshold,
-)
+from .._cumulative.design import HESSIAN_COLUMNS, Design, Threshold
 from .._cumulative.elastic_net import NetSolution, PathSolver
 from .._cumulative.fitting import Order, likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum
-from .._cumulative.rowwise import RowwiseLikelihood, has_many
+from .._cumulative.rowwise import (
+    ChunkedLikelihood,
+    RowwiseLikelihood,
+    has_many,
+    likelihood_in_memory,
+)
 from .._cumulative.separation import check_separation
 from .._input.checks import (
     check_choice,
@@ -40,19 +42,14 @@ from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import read_in_chunks
 from .._rows.columns import block
-from .._watch.convergence import (
-    Convergence,
-    Status,
-    warn_of_disorder,
-    warn_of_separation,
-)
-from .estimates import FitMemory, null_loglik, remember
+from .._watch.convergence import Convergence, Status, warn_of_disorder
+from .estimates import FitMemory, null_loglik, remember, warn_of_shortfalls
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
 from .prepared import PomArguments, PreparedPom, check_concave, prepare_pom
 from .ratio import RatioModel, ratio_model
 from .ratio_loss import Family, RatioLikelihood
-from .sandwich import Middle, covariance_of
+from .sandwich import CovarianceChoice, covariance_of
 from .training import Missing
 
 _EASIER = "raise the penalties"  # remedy for a fit that met a limit
@@ -471,7 +468,7 @@ class _PomFit:
 
     prepared: PreparedPom
     max_iter: int
-    middle: Middle
+    choice: CovarianceChoice
     order: Order | None
     # Solver of the fits with l1 > 0, each of which starts at the previous one.
     net: PathSolver[RowwiseLikelihood] | None = None
@@ -491,11 +488,14 @@ class _PomFit:
         least = minimize if self.order is None else self.order.minimize
         end = least(loss, self.max_iter, prepared.monitor)
         penalties = l1, l2
-        return _model(prepared, loss, end, penalties, self.middle, order=self.order)
+        return _model(prepared, loss, end, penalties, self.choice, order=self.order)
 
     def returned(self, model: PomModel) -> PomModel:
         """Warn of problems of the fit, and return the model with labels as in y."""
-        _warn_of(model)
+        # Nominal effects are not penalised.
+        are_nominal = np.isin(model.separated, model.nominal).all()
+        remedy = "leave them out of nominal=" if are_nominal else _PENALISE
+        warn_of_shortfalls(model, "fit_pom", remedy, _EASIER)
         return with_labels_like(model, self.prepared.training.y)
 
 
@@ -542,8 +542,8 @@ def _prepared(
         prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
     )
     order = None if in_order is False else _order(prepared, in_order)
-    middle = _middle(robust, prepared.training.cluster, prepared.design, l1)
-    return _PomFit(prepared, max_iter, middle, order)
+    choice = _covariance_choice(robust, prepared.training.cluster, prepared.design, l1)
+    return _PomFit(prepared, max_iter, choice, order)
 
 
 def _check_in_order(X: Any, in_order: Any, l1: float, link: Any, scale: Any) -> None:
@@ -581,19 +581,6 @@ def _order(prepared: PreparedPom, in_order: Any) -> Order | None:
     else:
         rows = coding.transform(coding.read(in_order))[:, design.nominal]
     return Order(design, rows) if rows.size and design.T > 1 else None
-
-
-def _warn_of(model: PomModel) -> None:
-    """Warn of separation, of a fit that has not converged, and of disorder."""
-    if model.separated.size:
-        names = [model.column_names[j] for j in model.separated]
-        # Nominal effects are not penalised.
-        are_nominal = np.isin(model.separated, model.nominal).all()
-        remedy = "leave them out of nominal=" if are_nominal else _PENALISE
-        warn_of_separation(names, "fit_pom", remedy)
-    else:
-        model.convergence.warn_unless_converged("fit_pom", _EASIER)
-    warn_of_disorder(model.disorder, "fit_pom")
 
 
 def _fit_path(
@@ -654,16 +641,18 @@ def _path(
     )
 
 
-def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
+def _covariance_choice(
+    robust: bool, cluster: Any, design: Design, l1: float
+) -> CovarianceChoice:
     """Return the type of the covariance; ValueError for fits without one."""
-    middle = Middle.from_arguments(robust, cluster, design.n_samples)
-    if middle.kind != "observed" and (l1 > 0 or has_many(design)):
+    choice = CovarianceChoice.from_arguments(robust, cluster, design.n_samples)
+    if choice.kind != "observed" and (l1 > 0 or has_many(design)):
         which = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
         raise ValueError(
             f"robust and cluster need a covariance, which fits {which} do not "
             "compute: leave them out"
         )
-    return middle
+    return choice
 
 
 def _model_of_net(
@@ -679,7 +668,9 @@ def _model_of_net(
     `null` is the log-likelihood without features, if it is known.
     """
     end, objectives = solver.minimum(found), (found.primal, found.dual)
-    return make(prepared, solver.loss, end, penalties, Middle(), objectives, null)
+    return make(
+        prepared, solver.loss, end, penalties, CovarianceChoice(), objectives, null
+    )
 
 
 def _model(
@@ -687,7 +678,7 @@ def _model(
     loss: Likelihood,
     found: Minimum,
     penalties: tuple[float, float],
-    middle: Middle,
+    choice: CovarianceChoice,
     objectives: tuple[float, float] | None = None,
     null: float | None = None,
     order: Order | None = None,
@@ -708,15 +699,19 @@ def _model(
         # Two thresholds that meet enclose an inner rank.
         inner = np.flatnonzero(prepared.problem.present)[1:-1]
         touching[inner - 1] = order.meetings(point.x)
+    if null is None:
+        form = ChunkedLikelihood if design.is_chunked else likelihood_in_memory
+        plain = partial(form, link=loss.link, l2=0.0, n_threads=loss.n_threads)
+        null = null_loglik(design, plain)
     penalty = 0.5 * float(loss.penalties @ point.x**2)
     model = PomModel(
         **prepared.fields(design, point.x),
-        covariance=covariance_of(loss, point, middle),
-        covariance_type=middle.kind,
+        covariance=covariance_of(loss, point, choice),
+        covariance_type=choice.kind,
         l1=l1,
         l2=l2,
         loglik=-design.total * (point.value - penalty),
-        null_loglik=null_loglik(loss) if null is None else null,
+        null_loglik=null,
         separated=read_only(separated),
         convergence=prepared.monitor.record(
             status, found.n_iter, found.violation, primal, dual

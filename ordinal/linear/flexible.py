@@ -25,6 +25,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -35,12 +36,10 @@ from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import (
     Link,
     Point,
-    for_all_ranks,
-    quantile,
-    rank_probabilities,
 )
 from .._cumulative.newton import Minimum
 from .._cumulative.newton import minimize as newton
+from .._cumulative.rowwise import RowwiseLikelihood
 from .._cumulative.separation import check_separation
 from .._input.checks import check_count
 from .._input.fields import FINITE
@@ -48,9 +47,9 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.preparation import Callback, shared_arguments
 from .._numerics.rows import strips
-from .._watch.convergence import Status, warn_of_disorder, warn_of_separation
-from .estimates import null_loglik, refit
-from .inference import ByPredictors
+from .._watch.convergence import Status
+from .estimates import null_loglik, warn_of_shortfalls
+from .inference import Predictions
 from .prepared import PomArguments, PreparedPom, prepare_pom
 from .sandwich import inverse
 from .training import Missing
@@ -144,76 +143,38 @@ def _quantiles(shape: float, p: np.ndarray) -> np.ndarray:
     return np.asarray((low + high) / 2)
 
 
-class FixedShape:
-    """Mean loss of a design at one lambda, as a `Loss` of Newton's method."""
-
-    is_convex = False
+class FixedShape(RowwiseLikelihood):
+    """Mean loss of a design at one lambda, without scale effects."""
 
     def __init__(self, design: Design, shape: float):
-        self.design, self.shape = design, shape
+        super().__init__(design, "probit", 0.0, 1)
+        self.shape = shape
+
+    @property
+    def is_convex(self) -> bool:
+        return False
 
     def start(self) -> np.ndarray:
         """Return parameters without effects, at which the loss is finite."""
-        shares = self.design.shares()
-        x = self.design.start(quantile("probit", shares))
+        x = super().start()
         # Beyond a shape of about 10, normal quantiles lie where one tail is 0.
-        if not math.isfinite(self.at(x).value):
-            x = self.design.start(_quantiles(self.shape, shares))
+        if not math.isfinite(self.value_and_gradient(x)[0]):
+            x = self.design.start(_quantiles(self.shape, self.design.shares()))
         return x
 
-    def at(self, x: np.ndarray) -> Point:
-        """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
-        D, p = self.design, x.size
-        value, gradient, H = 0.0, np.zeros(p), np.zeros((p, p))
-        with np.errstate(all="ignore"):  # the loss is infinite where it is undefined
-            for rows in D.strips(_ROWS):
-                used = D.weight[rows] > 0
-                A, B, a, b = self._ends(x, rows)
-                P, fa, fb, ga, gb = self._terms(a, b)
-                w = np.where(used, D.weight[rows], 0.0)
-                value -= w[used] @ np.log(P[used])
-                # Derivatives of log P. Rows of weight 0 may have probability 0.
-                each = [fa / P, -fb / P]
-                curved = [ga / P - each[0] ** 2, -gb / P - each[1] ** 2]
-                mixed = -each[0] * each[1]
-                da, db, caa, cbb, cab = (
-                    np.where(used, term, 0.0) * w for term in (*each, *curved, mixed)
-                )
-                gradient -= da @ A + db @ B
-                cross = (A * cab[:, None]).T @ B
-                H -= (A * caa[:, None]).T @ A + (B * cbb[:, None]).T @ B
-                H -= cross + cross.T
-        if not (math.isfinite(value) and np.isfinite(H).all()):
-            return Point(x, math.inf, np.full(p, np.nan), NONE)
-        total = D.total
-        return Point(x, value / total, gradient / total, Bordered.from_dense(H / total))
-
-    def _ends(self, x: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
-        """Return the derivatives of a and b by x, (n, p) each, and a and b, (n,).
-
-        These are the predictors on the two sides of the ranks.
-        """
-        D = self.design
-        rank = D.rank[rows]
-        N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
-        known = 0.0 if D.offset is None else D.offset[rows]
-        out: list[np.ndarray] = []
-        for place, end in ((rank, D.T), (rank - 1, -1)):
-            J = D.J[np.clip(place, 0, D.T - 1)]
-            slopes = -(J[:, :, None] * N[:, None, :]).reshape(len(J), -1)
-            by = np.hstack([J, slopes, -X])
-            is_end = place == end
-            by[is_end] = 0.0
-            out += [by, np.where(is_end, np.copysign(np.inf, end), by @ x - known)]
-        return out[0], out[2], out[1], out[3]
-
-    def _terms(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return P = F(a) - F(b), f(a), f(b), f'(a) and f'(b), (n,) each."""
+    def _compute(
+        self, a: np.ndarray, b: np.ndarray, delta: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Compute log P of rows and its derivatives; P is 0 where tails underflow."""
         (low_a, up_a), (low_b, up_b) = tails(self.shape, a), tails(self.shape, b)
-        P = np.where(b > 0, up_b - up_a, low_a - low_b)
-        f = density(self.shape, a), density(self.shape, b)
-        g = slope(self.shape, a), slope(self.shape, b)
-        return (P, *f, *g)
+        with np.errstate(all="ignore"):  # the loss is infinite where P is 0
+            P = np.where(b > 0, up_b - up_a, low_a - low_b)
+            by_a, by_b = density(self.shape, a) / P, -density(self.shape, b) / P
+            cross = -by_a * by_b
+            out[:3] = np.log(P), by_a + by_b, by_a
+            out[3] = slope(self.shape, a) / P - by_a**2 + cross
+            out[4] = -slope(self.shape, b) / P - by_b**2 + cross
+            out[5] = cross
 
 
 class EstimatedShape:
@@ -228,18 +189,17 @@ class EstimatedShape:
         """Return value, gradient and Hessian; derivatives by lambda are differences."""
         base, shape = x[:-1], float(x[-1])
         here = FixedShape(self.design, shape).at(base)
-        near = [
-            FixedShape(self.design, shape + k * _H).at(base) for k in (-2, -1, 1, 2)
-        ]
-        if not all(math.isfinite(point.value) for point in (here, *near)):
+        losses = [FixedShape(self.design, shape + k * _H) for k in (-2, -1, 1, 2)]
+        near = [loss.value_and_gradient(base) for loss in losses]
+        values = np.array([value for value, _ in near])
+        if not (math.isfinite(here.value) and np.isfinite(values).all()):
             return Point(x, math.inf, np.full(x.size, np.nan), NONE)
-        values = np.array([point.value for point in near])
         # central differences of order 4 for the first and the second derivative
         first = np.array([1.0, -8.0, 8.0, -1.0]) / (12 * _H)
         second = np.array([-1.0, 16.0, 16.0, -1.0]) / (12 * _H**2)
         H = np.empty((x.size, x.size))
         H[:-1, :-1] = here.hessian.dense()
-        H[-1, :-1] = H[:-1, -1] = first @ np.array([p.gradient for p in near])
+        H[-1, :-1] = H[:-1, -1] = first @ np.array([gradient for _, gradient in near])
         H[-1, -1] = second @ values - 30 * here.value / (12 * _H**2)
         gradient = np.append(here.gradient, first @ values)
         return Point(x, here.value, gradient, Bordered.from_dense(H))
@@ -250,7 +210,7 @@ _CONTAINED: dict[Link, float] = {"probit": 0.0, "cloglog": 1.0, "loglog": -1.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FlexibleModel(ByPredictors):
+class FlexibleModel(Predictions):
     """Cumulative model with the log-gamma link, which `fit_flexible` returns.
 
     Attributes
@@ -292,11 +252,8 @@ class FlexibleModel(ByPredictors):
             'pass method="wald"'
         )
 
-    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
-        if self.may_cross:
-            eta.sort(axis=1)
-        eta = for_all_ranks(self.observed, eta, -np.inf, np.inf)
-        return rank_probabilities(*tails(self.shape, eta))
+    def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return tails(self.shape, self._at_all_thresholds(eta))
 
 
 def fit_flexible(
@@ -377,12 +334,7 @@ def fit_flexible(
     with prepared.monitor as monitor, closing(prepared.problem):
         model = _model(prepared, *_minimum(prepared, max_iter))
         monitor.conclude(model.convergence)
-    if model.separated.size:
-        names = [model.column_names[j] for j in model.separated]
-        warn_of_separation(names, "fit_flexible", "leave them out")
-    else:
-        model.convergence.warn_unless_converged("fit_flexible", "raise max_iter")
-    warn_of_disorder(model.disorder, "fit_flexible")
+    warn_of_shortfalls(model, "fit_flexible", "leave them out")
     return model
 
 
@@ -417,12 +369,6 @@ def _model(
     """Return the model of a minimum, in the units of the features."""
     D, point = loss.design, found.point
     shape = float(point.x[-1])
-    nothing = np.zeros(0, np.int64)
-    if D.offset is None and D.is_flexible:
-        null = null_loglik(likelihood_of(D, "probit", 0.0, prepared.n_threads))
-    else:
-        bare = FixedShape(replace(D, location=nothing, nominal=nothing), shape)
-        null = -D.total * refit(bare, bare.start(), "fit_flexible").point.value
     covariance = None
     if point.hessian.size:
         covariance = inverse(point.hessian) / D.total
@@ -436,7 +382,7 @@ def _model(
         l1=0.0,
         l2=0.0,
         loglik=-D.total * point.value,
-        null_loglik=null,
+        null_loglik=null_loglik(D, partial(FixedShape, shape=shape)),
         separated=read_only(separated),
         convergence=prepared.monitor.record(
             found.status, found.n_iter, found.violation, point.value, None

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._cumulative.design import Design, read_offset
+from .._cumulative.likelihood import for_all_ranks, rank_probabilities
 from .._input.checks import (
     check_choice,
     check_flag,
@@ -388,7 +389,7 @@ class Wald(Estimates):
         return Table.from_rows(("name", "level", "increment", "mean", "share"), rows)
 
 
-class ByPredictors(Wald):
+class Predictions(Wald):
     """Predictions of a model that computes probabilities from its predictors."""
 
     __slots__ = ()
@@ -439,7 +440,19 @@ class ByPredictors(Wald):
 
         Their sums differ from 1 by rounding.
         """
+        return rank_probabilities(*self._sides(eta))
+
+    def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return P(y <= j) and P(y > j), (n, r - 1) each, from eta, (n, T)."""
         raise NotImplementedError
+
+    def _at_all_thresholds(self, eta: np.ndarray) -> np.ndarray:
+        """Return predictors, (n, T), in order at every row, and for all ranks,
+        (n, r - 1).
+        """
+        if self.may_cross:
+            eta.sort(axis=1)
+        return for_all_ranks(self.observed, eta, -np.inf, np.inf)
 
     def predict(
         self,

@@ -57,7 +57,7 @@ _BLOCK = 1 << 20  # entries of the rows in memory at a time
 _STEP = float(np.cbrt(np.finfo(float).eps))
 
 
-class Moved(NamedTuple):
+class OffsetGradient(NamedTuple):
     """Derivatives of the offsets of rows by parameters that are not those of `Means`.
 
     Row i depends on k of these parameters: `at`, (n, k), holds their numbers and `by`,
@@ -68,39 +68,42 @@ class Moved(NamedTuple):
     by: np.ndarray
 
 
-class At(NamedTuple):
+class DesignRows(NamedTuple):
     """Design columns of some rows, (n, c), and their offsets, (n,) or (n, T).
 
-    `moved` holds the derivatives of the offsets by further parameters, if any.
+    `offset_gradient` holds derivatives of the offsets by further parameters, if any.
     """
 
     Z: np.ndarray
     offset: np.ndarray
-    moved: Moved | None = None
+    offset_gradient: OffsetGradient | None = None
 
-    def take(self, rows: Index) -> At:
-        moved = self.moved and Moved(self.moved.at[rows], self.moved.by[rows])
-        return At(self.Z[rows], self.offset[rows], moved)
+    def take(self, rows: Index) -> DesignRows:
+        by = self.offset_gradient
+        own = by and OffsetGradient(by.at[rows], by.by[rows])
+        return DesignRows(self.Z[rows], self.offset[rows], own)
 
 
-class Step(NamedTuple):
+class DiscreteChange(NamedTuple):
     """Step of a feature from one value to another in all rows."""
 
-    low: At
-    high: At
+    low: DesignRows
+    high: DesignRows
 
 
-class Slope(NamedTuple):
+class Derivative(NamedTuple):
     """Rows, and the derivatives of their columns and offsets by a feature."""
 
-    here: At
-    by: At
+    here: DesignRows
+    by: DesignRows
 
-    def take(self, rows: Index) -> Slope:
-        return Slope(self.here.take(rows), self.by.take(rows))
+    def take(self, rows: Index) -> Derivative:
+        return Derivative(self.here.take(rows), self.by.take(rows))
 
 
-Signed: TypeAlias = list[tuple[float, At | Slope]]  # terms of a sum, with their signs
+Change: TypeAlias = DiscreteChange | Derivative
+Summand: TypeAlias = DesignRows | Derivative
+Signed: TypeAlias = list[tuple[float, Summand]]  # terms of a sum, with their signs
 
 
 class Feature(NamedTuple):
@@ -121,8 +124,8 @@ class MarginRows(Protocol):
     @property
     def features(self) -> list[Feature]: ...
     def shares(self, rows: slice) -> np.ndarray: ...
-    def at(self, rows: slice) -> At: ...
-    def change(self, feature: Feature, rows: slice) -> Step | Slope: ...
+    def at(self, rows: slice) -> DesignRows: ...
+    def change(self, feature: Feature, rows: slice) -> Change: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,17 +165,17 @@ class MatrixRows(_WeightedRows):
             for j in self.used.tolist()
         ]
 
-    def at(self, rows: slice) -> At:
-        return At(dense(take(self.X, rows)), self.offset[rows])
+    def at(self, rows: slice) -> DesignRows:
+        return DesignRows(dense(take(self.X, rows)), self.offset[rows])
 
-    def change(self, feature: Feature, rows: slice) -> Step | Slope:
+    def change(self, feature: Feature, rows: slice) -> Change:
         Z, offset, _ = self.at(rows)
         column = np.arange(Z.shape[1]) == feature.column
         if feature.values is None:
             by = np.broadcast_to(column.astype(np.float64), Z.shape)
-            return Slope(At(Z, offset), At(by, np.zeros(len(Z))))
-        low, high = (At(np.where(column, v, Z), offset) for v in feature.values)
-        return Step(low, high)
+            return Derivative(DesignRows(Z, offset), DesignRows(by, np.zeros(len(Z))))
+        low, high = (DesignRows(np.where(column, v, Z), offset) for v in feature.values)
+        return DiscreteChange(low, high)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,16 +213,16 @@ class TableRows(_WeightedRows):
                 found.append(Feature(names[j], j, (0.0, 1.0) if binary else None))
         return found
 
-    def at(self, rows: slice) -> At:
+    def at(self, rows: slice) -> DesignRows:
         return self._coded(self.frame.rows(rows), self.offset[rows])
 
-    def change(self, feature: Feature, rows: slice) -> Step | Slope:
+    def change(self, feature: Feature, rows: slice) -> Change:
         part, offset, j = self.frame.rows(rows), self.offset[rows], feature.column
         if feature.values is not None:
             low, high = (
                 self._coded(self._with(part, j, v), offset) for v in feature.values
             )
-            return Step(low, high)
+            return DiscreteChange(low, high)
         x = part.values[:, j]
         spread = float(self.frame.values[:, j].std())
         # 0 has no relative step: the spread of the column takes its place.
@@ -230,8 +233,8 @@ class TableRows(_WeightedRows):
         # This is the step in floating point, from which 2 h differs by rounding.
         width = (x + h) - (x - h)
         moved = mean_offset(high.offset - low.offset)  # the same at all thresholds
-        by = At((high.Z - low.Z) / width[:, None], moved / width)
-        return Slope(self._coded(part, offset), by)
+        by = DesignRows((high.Z - low.Z) / width[:, None], moved / width)
+        return Derivative(self._coded(part, offset), by)
 
     def _check_slope(self, name: str) -> None:
         """Raise ValueError if a formula makes a step function of a column."""
@@ -244,10 +247,12 @@ class TableRows(_WeightedRows):
                     "a column of its own"
                 )
 
-    def _coded(self, frame: Frame, offset: np.ndarray) -> At:
+    def _coded(self, frame: Frame, offset: np.ndarray) -> DesignRows:
         """Return the design of some rows of the table."""
         known = self.coding.offset(frame, offset)
-        return At(self.coding.transform(frame), offset if known is None else known)
+        return DesignRows(
+            self.coding.transform(frame), offset if known is None else known
+        )
 
     def _with(self, frame: Frame, j: int, value: Any) -> Frame:
         """Return rows with another value in column j: a number, or a level's number."""
@@ -271,8 +276,8 @@ class Means:
     ----------
     model : PomModel
     n_more : int
-        Number of further parameters, on which the offsets of rows depend (`Moved`).
-        They come last in the gradients.
+        Number of further parameters, on which the offsets of rows depend: an
+        `OffsetGradient`. They come last in the gradients.
     """
 
     def __init__(self, model: Estimates, n_more: int = 0):
@@ -293,7 +298,7 @@ class Means:
 
         def parts(rows: slice) -> Signed:
             change = source.change(feature, rows)
-            if isinstance(change, Slope):
+            if isinstance(change, Derivative):
                 return [(1.0, change)]
             return [(-1.0, change.low), (1.0, change.high)]
 
@@ -317,13 +322,13 @@ class Means:
                     gradient += sign * b[order]
         return value, gradient
 
-    def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
+    def _orders(self, part: Summand) -> Iterator[tuple[Index, Index]]:
         """Yield groups of rows whose predictors have the same order, and this order.
 
         Predictors that cross are sorted, as for predictions. Rows with the same order
         share their formulas.
         """
-        here = part.here if isinstance(part, Slope) else part
+        here = part.here if isinstance(part, Derivative) else part
         if self.model.nominal.size or here.offset.ndim == 2:
             eta, _ = predictors(self.model, here.Z, here.offset)
             if not (eta[:, :-1] <= eta[:, 1:]).all():
@@ -334,12 +339,12 @@ class Means:
                 return
         yield slice(None), slice(None)
 
-    def _terms(self, part: At | Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _terms(self, part: Summand, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the contributions of rows with weights v, (n, 1), to the sums.
 
         These are sums of F and 1 - F, (2, T), and the gradient of the first, (T, p).
         """
-        if isinstance(part, Slope):
+        if isinstance(part, Derivative):
             effect, gradient = self._of_slope(part, v)
             return np.stack([effect, -effect]), gradient
         link = self.model.link
@@ -348,7 +353,9 @@ class Means:
         by_eta = v * density(link, eta)
         return np.stack(sums), self._chain(part, by_eta, _finite(eta), unit)
 
-    def _of_slope(self, change: Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _of_slope(
+        self, change: Derivative, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return sum_i v_i f(eta_ij) e_ij with e = deta/dx, (T,), and its gradient.
 
         The gradient has two parts, because both f(eta) and e depend on the parameters.
@@ -369,13 +376,13 @@ class Means:
             -over @ dN,
             -over @ dL,
             (f * moved * unit).T @ S - (f * eta).T @ dS,
-            self._more(-over, by.moved),
+            self._more(-over, by.offset_gradient),
         )
         gradient = self._chain(here, through, eta, unit) + direct
         return (f * e).sum(axis=0), gradient
 
     def _chain(
-        self, at: At, by_eta: np.ndarray, eta: np.ndarray, unit: np.ndarray
+        self, at: DesignRows, by_eta: np.ndarray, eta: np.ndarray, unit: np.ndarray
     ) -> np.ndarray:
         """Return sum_i by_eta_ij deta_ij/dparameters, (T, p)."""
         m = self.model
@@ -385,10 +392,10 @@ class Means:
             -over @ at.Z[:, m.nominal],
             -over @ at.Z[:, m.location],
             -(by_eta * eta).T @ at.Z[:, m.scale],
-            self._more(-over, at.moved),
+            self._more(-over, at.offset_gradient),
         )
 
-    def _more(self, by_offset: np.ndarray, moved: Moved | None) -> np.ndarray:
+    def _more(self, by_offset: np.ndarray, moved: OffsetGradient | None) -> np.ndarray:
         """Return the gradients by the further parameters, (T, n_more), from those by
         the offsets of rows, (T, n).
         """

@@ -32,11 +32,11 @@ from .._input.checks import (
     listed,
     shown,
 )
-from .._input.columns import columns_of, feature_names, frame_columns, is_frame
+from .._input.columns import columns_of, feature_names, is_frame
 from .._input.frame import default_names
 from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
@@ -48,7 +48,7 @@ from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
 from .mixed_profile import RememberedMixed, VarianceSearch
 from .mixed_ratio import RatioRows
-from .prepared import PreparedPom, prepare_pom
+from .prepared import PomArguments, PreparedPom, prepare_pom
 from .random_terms import (
     EffectsSpec,
     RandomEffects,
@@ -62,8 +62,8 @@ from .random_terms import (
     term_of,
 )
 from .ratio_loss import Family, RatioLikelihood
-from .sandwich import CovarianceType, Middle, sandwich_of_clusters
-from .training import Missing
+from .sandwich import CovarianceChoice, CovarianceType, sandwich_of_clusters
+from .training import Missing, named_column
 
 # Standard deviations of the latent noise. That of cauchit is infinite.
 _NOISE = {
@@ -262,22 +262,7 @@ def fit_clmm(
         fixed,
         y,
         is_penalised=False,
-        link=link,
-        threshold=threshold,
-        nominal=nominal,
-        scale=scale,
-        offset=offset,
-        sample_weight=sample_weight,
-        class_weight=None,
-        classes=classes,
-        reference=reference,
-        missing=missing,
-        cluster=row,
-        tol=tol,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
+        **shared_arguments(PomArguments, locals(), cluster=row),
     )
     if family != "cumulative":
         _check_ratio(family, prepared)
@@ -387,17 +372,6 @@ def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
     check_memory("fit_clmm", needed, f"{rest} effects of all factors but the largest")
 
 
-def _column(argument: str, given: Any, table: Any) -> Any:
-    """Return the column of a table that an argument names, or any other argument."""
-    if not isinstance(given, str):
-        return given
-    if given not in (feature_names(table) or ()):
-        raise ValueError(
-            f"{argument} names {shown(given)}, which is not a column of the table"
-        )
-    return frame_columns(table, [given])[0]
-
-
 def _by_group(
     given: Any, table: Any, kept: np.ndarray, terms: list[RandomTerm]
 ) -> np.ndarray | None:
@@ -407,7 +381,7 @@ def _by_group(
     """
     if given is None:
         return None
-    given = _column("group_weight", given, table)
+    given = named_column("group_weight", given, table)
     weight = as_real_array(given, "group_weight", (len(table),), " as X")[kept]
     inside = (weight > 0) & (weight <= _HEAVIEST)
     rule = f"lie above 0 and up to {_HEAVIEST:g}"
@@ -440,11 +414,11 @@ def _clusters(
     given: Any, table: Any, kept: np.ndarray, factors: list[GroupFactor]
 ) -> np.ndarray | None:
     """Return the number of the cluster of each fitted row, or None without clusters."""
-    given = _column("cluster", given, table)
+    given = named_column("cluster", given, table)
     labels = given if given is None else as_array(given, "cluster")
     if labels is not None and labels.shape == (len(table),):
         labels = labels[kept]
-    number = Middle.from_arguments(False, labels, kept.size).groups
+    number = CovarianceChoice.from_arguments(False, labels, kept.size).groups
     if number is None:
         return None
     for factor in factors:
@@ -489,13 +463,14 @@ def _start(
         found = newton(loss, loss.start(), max_iter, monitor)
         find = partial(ratio.separated_columns, loss, found)
         rows_of = partial(RatioRows, loss.family)
-        return _Start(found, ratio.null_loglik(loss), find, rows_of)
-    plain = likelihood_of(weighted, link, 0.0, prepared.n_threads)
+        return _Start(found, null_loglik(weighted, loss.of_design), find, rows_of)
+    make = partial(likelihood_of, link=link, l2=0.0, n_threads=prepared.n_threads)
+    plain = make(weighted)
     found = minimize(plain, max_iter, monitor)
     find = partial(
         separated_columns, prepared.design, link, found.point.x, found.step, False
     )
-    return _Start(found, null_loglik(plain), find, IntervalRows)
+    return _Start(found, null_loglik(weighted, make), find, IntervalRows)
 
 
 def _fit(

@@ -25,7 +25,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .margins import At, Feature, MatrixRows, Moved, Slope, Step, TableRows
+from .margins import (
+    Change,
+    Derivative,
+    DesignRows,
+    DiscreteChange,
+    Feature,
+    MatrixRows,
+    OffsetGradient,
+    TableRows,
+)
 from .random_terms import RandomEffects
 
 
@@ -99,29 +108,29 @@ class GroupRows:
         every, copies, node = self._copies(rows)
         return np.asarray(self.base.shares(every)[copies] * self.weights[node])
 
-    def at(self, rows: slice) -> At:
+    def at(self, rows: slice) -> DesignRows:
         every, copies, node = self._copies(rows)
         Z = [term.Z[every] for term in self.terms]
         return self._shifted(self.base.at(every), Z, every, copies, node)
 
-    def change(self, feature: Feature, rows: slice) -> Step | Slope:
+    def change(self, feature: Feature, rows: slice) -> Change:
         every, copies, node = self._copies(rows)
         change, base = self.base.change(feature, every), self.base
         names = base.frame.shown_names if isinstance(base, TableRows) else base.names
         own = [np.array(t.effects.effects) == names[feature.column] for t in self.terms]
         Z = [term.Z[every] for term in self.terms]
-        if isinstance(change, Step):
+        if isinstance(change, DiscreteChange):
             ends = []
             for value, at in zip(self._values(feature), change, strict=True):
                 there = [np.where(c, value, z) for c, z in zip(own, Z, strict=True)]
                 ends.append(self._shifted(at, there, every, copies, node))
-            return Step(*ends)
+            return DiscreteChange(*ends)
         by = [np.where(c, np.ones(z.shape), 0.0) for c, z in zip(own, Z, strict=True)]
         offset, moved = self._slope(Z, by, every, copies, node)
         beside = change.by.take(copies)
-        return Slope(
+        return Derivative(
             self._shifted(change.here, Z, every, copies, node),
-            At(beside.Z, beside.offset + offset, moved),
+            DesignRows(beside.Z, beside.offset + offset, moved),
         )
 
     def _copies(self, rows: slice) -> tuple[slice, np.ndarray, np.ndarray]:
@@ -143,9 +152,9 @@ class GroupRows:
         return tuple(float(labels[int(v)]) for v in values)
 
     def _shifted(
-        self, at: At, Z: list[np.ndarray], every: slice, copies: np.ndarray,
+        self, at: DesignRows, Z: list[np.ndarray], every: slice, copies: np.ndarray,
         node: np.ndarray,
-    ) -> At:  # fmt: skip
+    ) -> DesignRows:  # fmt: skip
         """Add the effects of groups to the offsets of rows."""
         known, sd, loadings = spread(self.terms, Z, every)
         # d sd / d Lambda_ac = z_a (Lambda'z)_c / sd
@@ -155,12 +164,14 @@ class GroupRows:
         ]
         t = self.nodes[node]
         offset = (at.offset + known)[copies] + t * sd[copies]
-        return At(at.Z[copies], offset, self._moved(Z, by, every, copies, t))
+        return DesignRows(
+            at.Z[copies], offset, self._offset_gradient(Z, by, every, copies, t)
+        )
 
     def _slope(
         self, Z: list[np.ndarray], by: list[np.ndarray], every: slice,
         copies: np.ndarray, node: np.ndarray,
-    ) -> tuple[np.ndarray, Moved]:  # fmt: skip
+    ) -> tuple[np.ndarray, OffsetGradient]:  # fmt: skip
         """Return the derivative of offsets when the columns Z change in direction `by`,
         and its own derivatives by the further parameters.
         """
@@ -176,12 +187,12 @@ class GroupRows:
             parts.append(bend / sd[:, None, None])
         t = self.nodes[node]
         offset = known[copies] + t * np.asarray(S)[copies]
-        return offset, self._moved(by, parts, every, copies, t)
+        return offset, self._offset_gradient(by, parts, every, copies, t)
 
-    def _moved(
+    def _offset_gradient(
         self, by_effects: list[np.ndarray], by_factor: list[np.ndarray], every: slice,
         copies: np.ndarray, t: np.ndarray,
-    ) -> Moved:  # fmt: skip
+    ) -> OffsetGradient:  # fmt: skip
         """Return the derivatives of offsets by the further parameters.
 
         `by_factor` are those of sd by Lambda, which the nodes t multiply, and
@@ -198,7 +209,7 @@ class GroupRows:
                 at.append(start + np.maximum(level, 0)[:, None] * q + np.arange(q))
                 by.append(np.where(level[:, None] >= 0, part[copies], 0.0))
                 start += term.n_known
-        return Moved(np.hstack(at), np.hstack(by))
+        return OffsetGradient(np.hstack(at), np.hstack(by))
 
 
 def _positive(sd: np.ndarray) -> np.ndarray:

@@ -9,12 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from .._cumulative.likelihood import (
-    cumulative,
-    exceeding,
-    for_all_ranks,
-    rank_probabilities,
-)
+from .._cumulative.likelihood import for_all_ranks, rank_probabilities
 from .._input.checks import check_choice, check_flag, check_share, shown
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.sparse import CSR
@@ -332,8 +327,7 @@ class ClmmModel(PomModel):
     def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return P(y <= j) and P(y > j), (n, r - 1) each, from predictors, (n, T)."""
         if self.family == "cumulative":
-            eta = self._at_all_thresholds(eta)
-            return cumulative(self.link, eta), exceeding(self.link, eta)
+            return super(ClmmModel, self)._sides(eta)
         P = np.exp(log_probabilities(self.family, self.link, eta))
         below = np.cumsum(P[:, :-1], axis=1)
         above = np.cumsum(P[:, :0:-1], axis=1)[:, ::-1]

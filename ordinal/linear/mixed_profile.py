@@ -1,7 +1,7 @@
 """Search for the optimum of a cumulative link mixed model, its certificate, and profile
 likelihood intervals.
 
-As in `profile`, each end of an interval is a root of sqrt(D(c)) = z, where D is twice
+As in `refits`, each end of an interval is a root of sqrt(D(c)) = z, where D is twice
 the decrease of the log-likelihood if the parameter is fixed at c. If an effect comes
 first in its factor, its standard deviation is the first diagonal entry of Lambda, so
 deviations are fixed like any other parameter. The likelihood is finite at a deviation
@@ -20,6 +20,7 @@ from .._cumulative.mixed import MixedLikelihood
 from .._numerics import lbfgs
 from .._watch.convergence import ConvergenceWarning, Status, warn
 from .._watch.monitor import Monitor
+from .refits import profile_end
 
 _COARSE = 1e-4  # slope in standard errors at which Newton's method replaces L-BFGS
 _STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of rounding
@@ -197,9 +198,7 @@ def semidefinite_factor(S: np.ndarray) -> np.ndarray:
 
 
 _CLOSE = 1e-6  # relative tolerance of sqrt(D) = z
-_MAX_FITS = 40  # fits for one end
 _MAX_ITER = 500  # steps of one fit
-_FARTHEST = 1e3  # distance from the estimate in standard errors
 _TINY = 1e-300  # keeps the division by sqrt(D) finite
 
 
@@ -337,37 +336,19 @@ class _Profile:
         return root, float(gradient[self.index]) / max(root, _TINY), x
 
     def end(self, sign: int, z: float, bound: float) -> float:
-        """Return the end on the side of `sign`, or `bound` if it lies beyond.
-
-        The root is bracketed by `inner`, where sqrt(D) < z, and `outer`, where it is
-        larger.
-        """
-        # A deviation has the bound 0, which is the end if it is not rejected.
+        """Return the end on the side of `sign`, or `bound` if it lies beyond."""
         start, near = float(self.x[self.index]), self.x
+        step = sign * z * self.error
+        # A deviation has the bound 0, which is the end if it is not rejected.
         if math.isfinite(bound) and self.at(bound, near)[0] <= z:
             return bound
-        inner, outer = start, bound
-        c = start + sign * z * self.error
-        for _ in range(_MAX_FITS):
-            if math.isfinite(outer) and not min(inner, outer) < c < max(inner, outer):
-                c = (inner + outer) / 2
-            root, slope, x = self.at(c, near)
-            if abs(root - z) <= _CLOSE * z:
-                return c
+
+        def fit_at(distance: float) -> tuple[float, float]:
+            nonlocal near
+            root, slope, x = self.at(start + distance * step, near)
             if root < z:
-                inner, near = c, x
-            else:
-                outer = c
-            if not math.isfinite(outer) and abs(c - start) > _FARTHEST * self.error:
-                return bound
-            new = c + (z - root) / slope if slope * sign > 0 else outer
-            if not math.isfinite(outer):  # go at most twice as far
-                farthest = start + 2 * (c - start)
-                new = min(new, farthest) if sign > 0 else max(new, farthest)
-            c = new
-        warn(
-            "confint: the profile likelihood of a parameter does not cross its "
-            "level smoothly: pass method='wald', or fit again with a smaller tol",
-            ConvergenceWarning,
-        )
-        return c
+                near = x
+            return root, slope * step
+
+        end = profile_end(fit_at, z, (bound - start) / step, _CLOSE)
+        return start + end * step

@@ -6,12 +6,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from .._cumulative.design import mean_offset
-from .._cumulative.likelihood import (
-    cumulative,
-    exceeding,
-    for_all_ranks,
-    rank_probabilities,
-)
+from .._cumulative.likelihood import cumulative, exceeding
 from .._input.checks import as_real_array, check_entries, check_flag, shown
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array, Length
 from .._input.types import ArrayLike, MatrixLike
@@ -22,10 +17,9 @@ from .._model.threshold_model import decide
 from .._watch.convergence import Convergence
 from .comparisons import Comparisons
 from .estimates import predictors, remembered, thresholds_at
-from .inference import ByPredictors
 from .margins import TableRows
 from .ratio import RatioModel
-from .residuals import probabilities_of, read_rows, residuals_of
+from .residuals import read_rows, residuals_of
 
 
 class Reports(Comparisons):
@@ -168,7 +162,7 @@ class Reports(Comparisons):
         else:
             columns = dict(zip(source.names, Z.T, strict=True))
         known_ranks = self.classes[self.observed]
-        P = probabilities_of(self, rows)
+        P = self._probabilities(rows)
         columns |= {
             ".rank": known_ranks[rows.rank],
             ".weight": rows.weight,
@@ -188,7 +182,7 @@ class Reports(Comparisons):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PomModel(Reports, ByPredictors):
+class PomModel(Reports):
     """P(y <= j | x) = F((theta_j - n'nu_j - x'beta) / exp(z'zeta)).
 
     Attributes
@@ -283,7 +277,7 @@ class PomModel(Reports, ByPredictors):
         Parameters and errors are those of `decision_function`.
         """
         eta, _ = predictors(self, *self._read(X, offset))
-        return cumulative(self.link, self._at_all_thresholds(eta))
+        return self._sides(eta)[0]
 
     def negative_rows(
         self, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
@@ -352,18 +346,9 @@ class PomModel(Reports, ByPredictors):
         Z = Z[:, self.location] if isinstance(Z, np.ndarray) else Z
         return linear_terms(Z, self.coef, self.coef_names)
 
-    def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
+    def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         eta = self._at_all_thresholds(eta)
-        below, above = cumulative(self.link, eta), exceeding(self.link, eta)
-        return rank_probabilities(below, above)
-
-    def _at_all_thresholds(self, eta: np.ndarray) -> np.ndarray:
-        """Return predictors, (n, T), in order at every row, and for all ranks,
-        (n, r - 1).
-        """
-        if self.may_cross:
-            eta.sort(axis=1)
-        return for_all_ranks(self.observed, eta, -np.inf, np.inf)
+        return cumulative(self.link, eta), exceeding(self.link, eta)
 
 
 ConcaveLink = Literal["logit", "probit", "cloglog", "loglog"]

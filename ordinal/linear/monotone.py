@@ -22,23 +22,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from .._cumulative.design import Design
-from .._cumulative.newton import Loss, length_in_errors
-from .estimates import TOL, refit
+from .._cumulative.newton import length_in_errors
+from .estimates import TOL, StartedLoss, refit
 from .prepared import PreparedPom
 
 _MOST_TERMS = 6  # all 2^6 combinations of their signs are fitted
 _SLOPE = 10 * TOL  # slope of a bound increment, in standard errors, that is noise
-
-
-class StartedLoss(Loss, Protocol):
-    """Loss that can be started without effects."""
-
-    def start(self) -> np.ndarray: ...
 
 
 LossOf: TypeAlias = Callable[[Design], StartedLoss]

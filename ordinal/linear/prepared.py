@@ -20,12 +20,7 @@ from .._cumulative.design import (
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Link
 from .._cumulative.rowwise import RowwiseLikelihood
-from .._input.checks import (
-    check_choice,
-    check_entries,
-    listed,
-    shown,
-)
+from .._input.checks import check_choice, check_entries, listed, shown
 from .._input.columns import column_number
 from .._input.problem import Problem
 from .._input.sparse import read_only

@@ -29,13 +29,18 @@ from .._input.labels import (
 )
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
-from .._model.preparation import Callback
+from .._model.preparation import Callback, shared_arguments
 from .._numerics.rows import strips
-from .._watch.convergence import warn_of_separation
-from .estimates import FitMemory, predictors, refit, remember
-from .inference import ByPredictors, Effects
+from .estimates import (
+    FitMemory,
+    null_loglik,
+    predictors,
+    remember,
+    warn_of_shortfalls,
+)
+from .inference import Effects
 from .monotone import constrained
-from .prepared import PreparedPom, prepare_pom
+from .prepared import PomArguments, PreparedPom, prepare_pom
 from .ratio_loss import (
     BLOCK,
     Family,
@@ -43,11 +48,9 @@ from .ratio_loss import (
     RatioMeans,
     log_probabilities,
     residuals_at,
-    row_terms,
-    slopes_of_predictors,
 )
-from .residuals import GoodnessAndInfluence, RankedRows, RowParts, read_rows
-from .sandwich import Middle, covariance_of
+from .residuals import GoodnessAndInfluence, read_rows
+from .sandwich import CovarianceChoice, covariance_of
 from .training import Missing
 
 _FLAT = 1e-12  # of F or 1 - F: few rows of a minimum are as far from a threshold
@@ -55,7 +58,7 @@ _MOVES = 1e-3  # of a predictor by the last step, which is far shorter at a mini
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RatioModel(ByPredictors, GoodnessAndInfluence, Effects):
+class RatioModel(GoodnessAndInfluence, Effects):
     """Stopping ratio or adjacent categories model, which `fit_ratio` returns.
 
     Attributes
@@ -86,25 +89,6 @@ class RatioModel(ByPredictors, GoodnessAndInfluence, Effects):
 
     def _means(self) -> RatioMeans:
         return RatioMeans(self, self.family)
-
-    def _probabilities(self, rows: RankedRows) -> np.ndarray:
-        P = np.empty((rows.rank.size, self.alpha.size + 1))
-        for part in strips(len(P), max(1, BLOCK // P.shape[1])):
-            eta, _ = predictors(self, *rows.source.at(part)[:2])
-            P[part] = np.exp(log_probabilities(self.family, self.link, eta))
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
-
-    def _row_parts(self, rows: RankedRows, part: slice) -> RowParts:
-        at, w = rows.source.at(part), rows.weight[part]
-        eta, _ = predictors(self, at.Z, at.offset)
-        _, g, curvature = row_terms(self.family, self.link, eta, rows.rank[part])
-        if curvature.ndim == 2:
-            curvature = curvature[:, :, None] * np.eye(curvature.shape[1])
-        used = w > 0
-        g = np.where(used[:, None], g, 0.0) * w[:, None]
-        M = -np.where(used[:, None, None], curvature, 0.0) * w[:, None, None]
-        N, X = at.Z[:, self.nominal], at.Z[:, self.location]
-        return RowParts(slopes_of_predictors(self.alpha.size, N, X), g, M)
 
     def residuals(
         self,
@@ -323,26 +307,9 @@ def fit_ratio(
     robust = check_flag("robust", robust)
     l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
+    given = shared_arguments(PomArguments, locals(), threshold="flexible", scale=())
     prepared = prepare_pom(
-        *("fit_ratio", X, y, l1 > 0 or l2 > 0),
-        link=link,
-        threshold="flexible",
-        nominal=nominal,
-        scale=(),
-        offset=offset,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        cluster=cluster,
-        classes=classes,
-        reference=reference,
-        missing=missing,
-        tol=tol,
-        n_threads=n_threads,
-        max_time=max_time,
-        callback=callback,
-        verbose=verbose,
-        monotone=l1 == 0,
-        shifted=True,
+        "fit_ratio", X, y, l1 > 0 or l2 > 0, monotone=l1 == 0, shifted=True, **given
     )
     prepared = constrained(
         prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link, l2)
@@ -350,9 +317,9 @@ def fit_ratio(
     # the path solver has the penalties itself
     loss = RatioLikelihood(prepared.design, family, link, 0.0 if l1 > 0 else l2)
     groups, n = prepared.training.cluster, prepared.design.n_samples
-    middle = Middle.from_arguments(robust, groups, n)
+    choice = CovarianceChoice.from_arguments(robust, groups, n)
     if l1 > 0:
-        _check_lasso(loss, l1, middle)
+        _check_lasso(loss, l1, choice)
     with prepared.monitor as monitor, closing(prepared.problem):
         objectives = None
         if l1 > 0:
@@ -361,25 +328,21 @@ def fit_ratio(
             found, objectives = solver.minimum(net), (net.primal, net.dual)
         else:
             found = minimize(loss, loss.start(), max_iter, monitor)
-        model = ratio_model(prepared, loss, found, (l1, l2), middle, objectives)
+        model = ratio_model(prepared, loss, found, (l1, l2), choice, objectives)
         monitor.conclude(model.convergence)
-    if model.separated.size:
-        names = [model.column_names[j] for j in model.separated]
-        by_nominal = np.isin(model.separated, model.nominal).any()  # without a penalty
-        remedy = "leave them out" if by_nominal else "l2 > 0 gives finite ones"
-        warn_of_separation(names, "fit_ratio", remedy)
-    else:
-        model.convergence.warn_unless_converged("fit_ratio", "raise max_iter")
+    by_nominal = np.isin(model.separated, model.nominal).any()  # without a penalty
+    remedy = "leave them out" if by_nominal else "l2 > 0 gives finite ones"
+    warn_of_shortfalls(model, "fit_ratio", remedy)
     return model
 
 
-def _check_lasso(loss: RatioLikelihood, l1: float, middle: Middle) -> None:
+def _check_lasso(loss: RatioLikelihood, l1: float, choice: CovarianceChoice) -> None:
     if not loss.is_convex:
         raise ValueError(
             f"l1 must be 0 with family={shown(loss.family)} and "
             f"link={shown(loss.link)}, whose loss is not convex, got {shown(l1)}"
         )
-    if middle.kind != "observed":
+    if choice.kind != "observed":
         raise ValueError("robust and cluster must be left out with l1 > 0")
 
 
@@ -415,20 +378,12 @@ def separated_columns(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     return none if direction is None else involved(D, direction)
 
 
-def null_loglik(loss: RatioLikelihood) -> float:
-    """Return the log-likelihood of a fit without features."""
-    none = np.zeros(0, np.int64)
-    bare = loss.of_design(replace(loss.design, location=none, nominal=none))
-    found = refit(bare, bare.start(), "fit_ratio")
-    return -loss.design.total * found.point.value
-
-
 def ratio_model(
     prepared: PreparedPom,
     loss: RatioLikelihood,
     found: Minimum,
     penalties: tuple[float, float],
-    middle: Middle,
+    choice: CovarianceChoice,
     objectives: tuple[float, float] | None,
     null: float | None = None,
 ) -> RatioModel:
@@ -441,11 +396,11 @@ def ratio_model(
     find = partial(separated_columns, loss, found)
     status, separated = check_separation_by(find, found.status, prepared.monitor)
     if null is None:
-        null = null_loglik(loss)
+        null = null_loglik(D, loss.of_design)
     model = RatioModel(
         **prepared.fields(D, point.x, in_order=False),
-        covariance=covariance_of(loss, point, middle),
-        covariance_type=middle.kind,
+        covariance=covariance_of(loss, point, choice),
+        covariance_type=choice.kind,
         l1=penalties[0],
         l2=penalties[1],
         loglik=-D.total * (point.value - 0.5 * float(loss.penalties @ point.x**2)),

@@ -31,17 +31,24 @@ import numpy as np
 
 from .._cumulative.bordered import NONE, Bordered
 from .._cumulative.design import Design, by_threshold, l2_penalties
-from .._cumulative.likelihood import Link, Point, quantile, terms_of
+from .._cumulative.likelihood import (
+    Link,
+    Point,
+    RowDerivatives,
+    RowLoss,
+    quantile,
+    terms_of,
+)
 from .._cumulative.matrices import DenseColumns, SparseColumns, columns_of
 from .._input.types import Index
 from .estimates import Estimates, predictors, refit
-from .margins import At, Means, Slope
+from .margins import Derivative, DesignRows, Means, Summand
 
 Family = Literal["stopping", "backward", "adjacent"]
 BLOCK = 1 << 18  # entries of the rows held at a time
 
 
-class RatioLikelihood:
+class RatioLikelihood(RowLoss):
     """Mean loss of one training set, over the parameters of a design.
 
     Parameters
@@ -58,6 +65,7 @@ class RatioLikelihood:
 
     def __init__(self, design: Design, family: Family, link: Link, l2: float = 0.0):
         self.design, self.family, self.link = design, family, link
+        self.n_predictors = design.T
         self.penalties = np.zeros(design.n_parameters)
         q, qm, _, _ = design.sizes
         self.penalties[q + qm :] = l2_penalties(l2, design.spread[design.location])
@@ -141,16 +149,21 @@ class RatioLikelihood:
             self._columns = every if whole else every.chosen(D.location)
         return self._columns
 
-    def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield gradients of log P of rows by x, some rows at a time."""
-        D = self.design
-        for rows in D.strips(max(1, BLOCK // (D.T**2 + x.size))):
-            with np.errstate(all="ignore"):  # of rows without weight
-                eta = self.predictors(x, rows)
-                _, G, _ = row_terms(self.family, self.link, eta, D.rank[rows])
-            G = np.where(D.weight[rows][:, None] > 0, G, 0.0)
-            N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
-            yield rows, np.einsum("nk,nkp->np", G, slopes_of_predictors(D.T, N, X))
+    def row_derivatives(self, x: np.ndarray, rows: slice) -> RowDerivatives:
+        """Return the derivatives of rows by their predictors at all thresholds."""
+        D, T = self.design, self.design.T
+        with np.errstate(all="ignore"):  # of rows without weight
+            eta = self.predictors(x, rows)
+            _, g, H = row_terms(self.family, self.link, eta, D.rank[rows])
+        if H.ndim == 2:
+            H = H[:, :, None] * np.eye(T)
+        used = D.weight[rows] > 0
+        N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
+        return RowDerivatives(
+            slopes_of_predictors(T, N, X),
+            np.where(used[:, None], g, 0.0),
+            np.where(used[:, None, None], H, 0.0),
+        )
 
     def separation(self) -> np.ndarray:
         """Return moves by the parameters, rows of A as in `separation`, (k, p): along a
@@ -381,14 +394,14 @@ class RatioMeans(Means):
         super().__init__(model, n_more)
         self.family = family
 
-    def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
+    def _orders(self, part: Summand) -> Iterator[tuple[Index, Index]]:
         yield slice(None), slice(None)  # thresholds need not rise
 
-    def _terms(self, part: At | Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _terms(self, part: Summand, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         m = self.model
-        here = part.here if isinstance(part, Slope) else part
+        here = part.here if isinstance(part, Derivative) else part
         eta, _ = predictors(m, here.Z, here.offset)
-        if isinstance(part, Slope):
+        if isinstance(part, Derivative):
             by = part.by
             along = by.Z[:, m.location] @ m.coef + by.offset
             along = -along[:, None] - by.Z[:, m.nominal] @ self.nu.T
@@ -397,7 +410,7 @@ class RatioMeans(Means):
             rank = np.full(len(eta), k)
             log_p, slope, curvature = row_terms(self.family, m.link, eta, rank)
             first = v * np.exp(log_p)[:, None] * slope
-            if not isinstance(part, Slope):
+            if not isinstance(part, Derivative):
                 values.append(v[:, 0] @ np.exp(log_p))
                 gradients.append(self._by_parameters(here, first, 1.0))
                 continue
@@ -415,7 +428,9 @@ class RatioMeans(Means):
         below, G = np.cumsum(values), np.cumsum(gradients, axis=0)
         return np.stack([below[:-1], below[-1] - below[:-1]]), G[:-1]
 
-    def _by_parameters(self, at: At, by_eta: np.ndarray, theta: float) -> np.ndarray:
+    def _by_parameters(
+        self, at: DesignRows, by_eta: np.ndarray, theta: float
+    ) -> np.ndarray:
         """Return sum_ij by_eta_ij deta_ij / dparameters, without a scale, (p,)."""
         m = self.model
         return np.concatenate(
@@ -423,7 +438,7 @@ class RatioMeans(Means):
                 theta * by_eta.sum(axis=0),
                 -(by_eta.T @ at.Z[:, m.nominal]).ravel(),
                 -by_eta.sum(axis=1) @ at.Z[:, m.location],
-                self._more(-by_eta.sum(axis=1)[None], at.moved)[0],
+                self._more(-by_eta.sum(axis=1)[None], at.offset_gradient)[0],
             ]
         )
 

@@ -30,6 +30,7 @@ Statistics 39:205-217, 1990.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -72,6 +73,53 @@ class FixedParameter:
         return float(self.loss.at(self.whole(x)).gradient[self.index])
 
 
+def profile_end(
+    fit_at: Callable[[float], tuple[float, float] | None],
+    z: float,
+    bound: float = math.inf,
+    tol: float = _CLOSE,
+) -> float:
+    """Return one end of an interval, in half widths of the Wald interval.
+
+    The root of sqrt(D) = z is bracketed by `inner`, where sqrt(D) < z, and `outer`,
+    where it is larger.
+
+    Parameters
+    ----------
+    fit_at : callable
+        Returns sqrt(D) and its derivative at a distance from the estimate, or None if
+        this is too far from the last fit.
+    z : float > 0
+        Normal quantile of the level.
+    bound : float
+        Largest distance, where D is above z^2 if it is finite.
+    tol : float
+        Relative tolerance of sqrt(D) = z.
+    """
+    inner, outer, c = 0.0, bound, 1.0 if bound > 1 else bound / 2
+    for _ in range(_MAX_FITS):
+        found = fit_at(c)
+        if found is None:
+            c = (inner + c) / 2
+            continue
+        root, slope = found
+        if abs(root - z) <= tol * z:
+            return c
+        inner, outer = (c, outer) if root < z else (inner, c)
+        new = c + (z - root) / slope if slope > 0 else math.inf  # Newton's method
+        if inner >= _FAR and new > _FARTHEST:  # D has an asymptote below z^2
+            return math.inf
+        if not inner < new < min(outer, 2 * c):
+            new = (inner + outer) / 2 if math.isfinite(outer) else 2 * c
+        c = new
+    warn(
+        "confint: the profile likelihood of a parameter does not cross its "
+        "level smoothly; the limit returned is the crossing within rounding",
+        ConvergenceWarning,
+    )
+    return c
+
+
 def profile_interval(
     fit: FitMemory, index: int, error: float, z: float
 ) -> tuple[float, float]:
@@ -93,45 +141,24 @@ def profile_interval(
 
 
 def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
-    """Return one end of the interval; the Wald interval ends at the estimate + `step`.
-
-    The root is bracketed by `inner`, where sqrt(D) < z, and `outer`, where it is > z,
-    in multiples of `step`.
-    """
+    """Return one end of the interval; that of Wald is the estimate + `step`."""
     loss, best, least = fit.loss, fit.x[index], fit.loss.at(fit.x).value
     x = np.delete(fit.x, index)
-    rises = []  # D of the fits
-    inner, outer = 0.0, math.inf
-    at, found = 1.0, None
-    for _ in range(_MAX_FITS):
-        held = FixedParameter(loss, index, best + at * step)
-        if not math.isfinite(held.at(x).value):  # too far from the last fit
-            at = (inner + at) / 2
-            continue
+    rises, found = [0.0], None  # D of the fits, and the last one
+
+    def fit_at(distance: float) -> tuple[float, float] | None:
+        nonlocal x, found
+        held = FixedParameter(loss, index, best + distance * step)
+        if not math.isfinite(held.at(x).value):
+            return None
         found = refit(held, x, "confint")
+        x = found.point.x
         rises.append(2 * loss.design.total * (found.point.value - least))
         root = math.sqrt(max(rises[-1], 0.0))
-        if abs(root - z) <= _CLOSE * z:
-            break
-        x = found.point.x
-        inner, outer = (at, outer) if root < z else (inner, at)
-        # Newton's method for sqrt(D) = z in `at`, with the derivative
-        # d sqrt(D) / d at
-        slope = loss.design.total * step * held.slope(x) / max(root, _TINY)
-        new = at + (z - root) / slope if slope > 0 else math.inf
-        if inner >= _FAR and new > _FARTHEST:  # D has an asymptote below z^2
-            at = math.inf
-            break
-        if not inner < new < min(outer, 2 * at):
-            new = (inner + outer) / 2 if math.isfinite(outer) else 2 * at
-        at = new
-    else:
-        warn(
-            "confint: the profile likelihood of a parameter does not cross its "
-            "level smoothly; the limit returned is the crossing within rounding",
-            ConvergenceWarning,
-        )
-    if (rise := min(rises, default=0.0)) < -_CLOSE:
+        return root, loss.design.total * step * held.slope(x) / max(root, _TINY)
+
+    end = float(best + profile_end(fit_at, z) * step)
+    if (rise := min(rises)) < -_CLOSE:
         warn(
             "confint: a fit with one parameter fixed has a log likelihood "
             f"{-rise / 2:.3g} above that of the model, which is therefore at a "
@@ -140,7 +167,7 @@ def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
         )
     if found is not None:
         warn_unless_optimal(found, "confint", "a fit with one parameter fixed")
-    return float(best + at * step)
+    return end
 
 
 _ASKED = "proportional_odds_test"
@@ -166,8 +193,8 @@ def brant_test(
     V = np.empty((T, p, T, p))
     for j in range(T):
         for m in range(j, T):
-            middle = _product(X, D.weight * (above[m] - above[j] * above[m]))
-            V[j, :, m] = bread[j] @ middle @ bread[m]
+            meat = _product(X, D.weight * (above[m] - above[j] * above[m]))
+            V[j, :, m] = bread[j] @ meat @ bread[m]
             V[m, :, j] = V[j, :, m].T
     tested = [1 + np.searchsorted(columns, group) for group in groups]  # after 1
     return (

@@ -30,18 +30,15 @@ goodness-of-fit test for the proportional odds regression model", Statistics in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._cumulative.design import structure_of
 from .._cumulative.likelihood import (
+    Likelihood,
     cumulative,
     exceeding,
     quantile,
-    rank_probabilities,
     terms_of,
 )
 from .._input.checks import check_choice, check_count, resolve_rng
@@ -51,9 +48,9 @@ from .._input.types import ArrayLike, MatrixLike
 from .._numerics.rows import strips
 from .._numerics.tails import chi2_tail
 from .estimates import Estimates, covariance_for, predictors, remembered
-from .inference import Inference, Wald
-from .margins import At, MatrixRows, TableRows, rows_to_average
-from .sandwich import covariance_of
+from .inference import Inference, Predictions
+from .margins import DesignRows, MatrixRows, TableRows, rows_to_average
+from .sandwich import inverse
 
 Residual = Literal["probability", "surrogate", "score", "deviance"]
 _EULER = 0.5772156649015329  # mean of the Gumbel distribution
@@ -145,7 +142,9 @@ def read_rows(
     return RankedRows(source, rank, np.ones(rank.size))
 
 
-def ends_of(model: Estimates, at: At, rank: np.ndarray) -> tuple[np.ndarray, ...]:
+def ends_of(
+    model: Estimates, at: DesignRows, rank: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """Return a, b and 1 / s of rows, (n,) each; a and b are infinite for end ranks."""
     eta, unit = predictors(model, at.Z, at.offset)
     eta.sort(axis=1)  # nominal effects may make thresholds cross
@@ -176,19 +175,6 @@ def residuals_of(
             draw = _between(model.link, a, b, rng.random(a.size))
             out[part] = draw - _MEAN.get(model.link, 0.0)
     return out
-
-
-def probabilities_of(model: Estimates, rows: RankedRows) -> np.ndarray:
-    """Return the probabilities of the ranks that have training rows, (n, r)."""
-    n = rows.rank.size
-    P = np.empty((n, int(model.observed.sum())))
-    for part in strips(n, max(1, _BLOCK // (P.shape[1] + len(model.column_names)))):
-        eta, _ = predictors(model, *rows.source.at(part)[:2])
-        eta.sort(axis=1)
-        P[part] = rank_probabilities(
-            cumulative(model.link, eta), exceeding(model.link, eta)
-        )
-    return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
 def _between(link: str, a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -251,72 +237,31 @@ def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
     return np.asarray(at[0] + np.maximum(place - left, 0.0) * (at[1] - at[0]))
 
 
-class RowParts(NamedTuple):
-    """J (n, k, p), g (n, k) and M (n, k, k) of (1) for rows with k predictors."""
-
-    J: np.ndarray
-    g: np.ndarray
-    M: np.ndarray
-
-
-def influence_of(
-    model: Estimates, n: int, V: np.ndarray, parts_of: Callable[[slice], RowParts]
-) -> Influence:
-    """Return (1) for n training rows, given V and a function for the parts of some.
-
-    O(n k p^2).
-    """
-    p, T = model.parameters.size, int(model.observed.sum())
-    leverage, cook, change = np.empty(n), np.empty(n), np.empty((n, p))
-    for part in strips(n, max(1, _BLOCK // (T * (p + T)))):
-        J, g, M = parts_of(part)
+def influence_of(loss: Likelihood, x: np.ndarray) -> Influence:
+    """Return (1) for the training rows of a loss with the minimum x. O(n k p^2)."""
+    D, p, k = loss.design, x.size, loss.n_predictors
+    V = inverse(loss.at(x).hessian) / D.total
+    leverage, cook = np.empty((2, D.n_samples))
+    change = np.empty((D.n_samples, p))
+    for rows, (J, g, H) in loss.derivatives(x):
+        w = D.weight[rows]
+        g, M = g * w[:, None], -H * w[:, None, None]
         JV = J @ V
         # K = J V J' of (1), one (k, k) matrix per row
         K = JV @ J.transpose(0, 2, 1)
         MK = M @ K
-        leverage[part] = np.trace(MK, axis1=1, axis2=2)
-        A = np.eye(g.shape[1]) - MK
+        leverage[rows] = np.trace(MK, axis1=1, axis2=2)
+        A = np.eye(k) - MK
         with np.errstate(divide="ignore", invalid="ignore"):
             # Without these rows, the estimates do not exist.
             needed = ~(np.abs(np.linalg.det(A)) > 0)
             A[needed] = np.nan
             u = np.linalg.solve(A, g[:, :, None])[:, :, 0]
-        change[part] = -np.einsum("nk,nkp->np", u, JV)
-        cook[part] = np.einsum("nk,nkl,nl->n", u, K, u) / p
-    return Influence(leverage, cook, change)
-
-
-def ends_parts(model: Estimates, rows: RankedRows, part: slice) -> RowParts:
-    """Return the parts of (1) of some rows of a cumulative model."""
-    at, rank = rows.source.at(part), rows.rank[part]
-    T = int(model.observed.sum()) - 1
-    structure = structure_of(model.threshold, T)
-    a, b, unit = ends_of(model, at, rank)
-    _, slope, by_a, bend_a, bend_b, cross = terms_of(model.link, a, b)
-    inner = np.stack([rank < T, rank > 0], axis=1)  # whether a and b are finite
-    weight = rows.weight[part]
-    g = np.stack([by_a, slope - by_a], axis=1)
-    M = np.empty((rank.size, 2, 2))
-    M[:, 0, 0], M[:, 1, 1] = cross - bend_a, cross - bend_b
-    M[:, 0, 1] = M[:, 1, 0] = -cross
-    both = inner[:, :, None] & inner[:, None, :]
-    used = weight > 0
-    g = np.where(inner & used[:, None], g, 0.0) * weight[:, None]
-    M = np.where(both & used[:, None, None], M, 0.0) * weight[:, None, None]
-
-    ends = np.where(inner, np.stack([a, b], axis=1), 0.0)
-    # Derivatives of a and b by alpha: rows rank and rank - 1 of J, divided by s.
-    of_alpha = structure[np.stack([np.minimum(rank, T - 1), np.maximum(rank - 1, 0)])]
-    of_alpha = of_alpha.transpose(1, 0, 2) * unit[:, None, None]
-    N, L, Z = (at.Z[:, of] for of in (model.nominal, model.location, model.scale))
-    of_nu = -of_alpha[:, :, :, None] * N[:, None, None, :]
-    of_beta = np.repeat(-(L * unit[:, None])[:, None, :], 2, axis=1)
-    # da/dzeta = -a z, because a is divided by s = exp(z'zeta)
-    of_zeta = -ends[:, :, None] * Z[:, None, :]
-    size = structure.shape[1] * N.shape[1]
-    parts = [of_alpha, of_nu.reshape(rank.size, 2, size), of_beta, of_zeta]
-    J = np.concatenate(parts, axis=2)
-    return RowParts(np.where(inner[:, :, None], J, 0.0), g, M)
+        change[rows] = -np.einsum("nk,nkp->np", u, JV)
+        cook[rows] = np.einsum("nk,nkl,nl->n", u, K, u) / p
+    with np.errstate(invalid="ignore"):
+        change = D.raw(change.T).T
+    return Influence(*map(read_only, (leverage, cook, np.ascontiguousarray(change))))
 
 
 def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -333,7 +278,7 @@ def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray 
     return whole[:, j], None
 
 
-class GoodnessAndInfluence(Wald):
+class GoodnessAndInfluence(Predictions):
     """Goodness of fit and influence of rows, for all models of rows with ranks."""
 
     __slots__ = ()
@@ -424,21 +369,16 @@ class GoodnessAndInfluence(Wald):
         """
         covariance_for(self, "influence")
         fit = remembered(self, "influence")
-        # The step is one of the likelihood, also if the model has a sandwich.
-        V = covariance_of(fit.loss, fit.loss.at(fit.x))
-        assert V is not None  # because the model has a covariance
-        rows = read_rows(self, "influence")
-        parts_of = partial(self._row_parts, rows)
-        found = influence_of(self, rows.rank.size, V, parts_of)
-        return Influence(*map(read_only, found))
+        return influence_of(fit.loss, fit.x)
 
     def _probabilities(self, rows: RankedRows) -> np.ndarray:
         """Return the probabilities of the ranks that have training rows, (n, r)."""
-        return probabilities_of(self, rows)
-
-    def _row_parts(self, rows: RankedRows, part: slice) -> RowParts:
-        """Return the derivatives of some rows' log-likelihoods for `influence`."""
-        return ends_parts(self, rows, part)
+        P = np.empty((rows.rank.size, int(self.observed.sum())))
+        width = self.observed.size + len(self.column_names)
+        for part in strips(len(P), max(1, _BLOCK // width)):
+            eta, _ = predictors(self, *rows.source.at(part)[:2])
+            P[part] = self._of_predictors(eta)[:, self.observed]
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
 class Diagnostics(GoodnessAndInfluence, Inference):

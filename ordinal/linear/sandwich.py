@@ -8,7 +8,7 @@ With s_i the gradient of log P(y_i) and H the Hessian of the mean loss over W = 
     V = H^-1 (sum_c u_c u_c') H^-1 / W^2 * G / (G - 1),   u_c = sum_(i in c) w_i s_i (1)
 
 for G clusters c. Without clusters, every row is a cluster of its own and a row of
-weight w stands for w rows, so the middle is sum_i w_i s_i s_i'. The factor is then left
+weight w stands for w rows, so the meat is sum_i w_i s_i s_i'. The factor is then left
 out, which gives White's HC0.
 
 P. J. Huber, "The behavior of maximum likelihood estimates under nonstandard
@@ -38,7 +38,7 @@ CovarianceType = Literal["observed", "robust", "cluster"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Middle:
+class CovarianceChoice:
     """Type of the covariance, with the clusters of the rows.
 
     Attributes
@@ -53,14 +53,14 @@ class Middle:
     groups: np.ndarray | None = None
 
     @classmethod
-    def from_arguments(cls, robust: bool, cluster: Any, n: int) -> Middle:
+    def from_arguments(cls, robust: bool, cluster: Any, n: int) -> CovarianceChoice:
         """Choose the covariance by the arguments of a fit to n rows."""
         if cluster is not None:
             return cls("cluster", _read_clusters(cluster, n))
         return cls("robust" if robust else "observed", None)
 
 
-_OBSERVED = Middle()
+_OBSERVED = CovarianceChoice()
 
 
 def _read_clusters(cluster: Any, n: int) -> np.ndarray:
@@ -102,7 +102,7 @@ class Scored(Protocol):
 
 
 def covariance_of(
-    loss: Scored, at: Point, middle: Middle = _OBSERVED
+    loss: Scored, at: Point, choice: CovarianceChoice = _OBSERVED
 ) -> np.ndarray | None:
     """Return the covariance of the estimates, (p, p), in units of the columns.
 
@@ -111,8 +111,8 @@ def covariance_of(
     if not at.hessian.size:
         return None
     inner = inverse(at.hessian) / loss.design.total
-    if middle.kind != "observed":
-        inner = sandwich(loss, at.x, inner, middle.groups)
+    if choice.kind != "observed":
+        inner = sandwich(loss, at.x, inner, choice.groups)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = loss.design.raw_covariance(inner)
     # Columns of tiny spread have variances beyond the range of double in their units.
@@ -139,8 +139,8 @@ def sandwich(
     p = x.size
     if cluster is None:
         squares = partial(_squares, loss.of_design, x)
-        (middle,) = loss.design.summed(squares, loss.n_threads)
-        return np.asarray(bread @ middle @ bread)
+        (meat,) = loss.design.summed(squares, loss.n_threads)
+        return np.asarray(bread @ meat @ bread)
     # Clusters whose rows all have weight 0 do not count.
     _, group = np.unique(cluster[weight > 0], return_inverse=True)
     place = np.zeros(cluster.size, np.intp)
@@ -165,7 +165,7 @@ def sandwich_of_clusters(sums: np.ndarray, bread: np.ndarray) -> np.ndarray:
 
 def _squares(of_design: Callable[[Design], Scored], x: np.ndarray, D: Design) -> Parts:
     """Return sum_i w_i s_i s_i' of a chunk."""
-    middle = np.zeros((x.size, x.size))
+    meat = np.zeros((x.size, x.size))
     for rows, s in of_design(D).scores(x):
-        middle += (D.weight[rows][:, None] * s).T @ s
-    return (middle,)
+        meat += (D.weight[rows][:, None] * s).T @ s
+    return (meat,)

@@ -202,22 +202,22 @@ def _read_formula(
     parsed = parse_formula(text, names, beside)
     found = {}
     for argument, value in given.items():
-        chosen = [value] if isinstance(value, str) else []
-        if argument == "offset":
-            chosen = chosen or _strings_of(value)
-        for name in chosen:
-            if name not in names:
-                raise ValueError(
-                    f"{argument} names {shown(name)}, which is not a column of the "
-                    "table"
-                )
-        if isinstance(value, str):
-            value = frame_columns(data, chosen)[0]
-        elif chosen:  # a column per threshold
-            columns = frame_columns(data, chosen)
+        if argument == "offset" and (chosen := _strings_of(value)):
+            columns = [named_column(argument, name, data) for name in chosen]
             value = np.column_stack([as_real_array(c, argument) for c in columns])
-        found[argument] = value
+        found[argument] = named_column(argument, value, data)
     return parsed, data, frame_columns(data, [parsed.response])[0], found
+
+
+def named_column(argument: str, given: Any, table: Any) -> Any:
+    """Return the column of a table that an argument names, or any other argument."""
+    if not isinstance(given, str):
+        return given
+    if given not in (feature_names(table) or ()):
+        raise ValueError(
+            f"{argument} names {shown(given)}, which is not a column of the table"
+        )
+    return frame_columns(table, [given])[0]
 
 
 def _strings_of(value: Any) -> list[str]:
