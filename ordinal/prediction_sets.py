@@ -77,6 +77,7 @@ from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
 from ._model.model import Model, innermost
+from ._model.preparation import shared_arguments
 from ._model.preprocessed import Preprocess
 from ._model.printing import Table
 from ._model.support import Hyperplanes
@@ -87,6 +88,7 @@ from ._rows.remote import is_remote, map_blocks
 from ._rows.rows import map_rows
 from ._rows.source import Block, in_block, raw_blocks
 from ._watch.convergence import Convergence
+from .model_selection.data import RowArguments
 from .model_selection.scoring import classes_of, in_rank_order, scorers_of
 from .model_selection.search import splits_of
 from .model_selection.selection import model_in
@@ -488,18 +490,8 @@ def cross_conformal(
     """
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
-    work = Work.from_arguments(
-        fit,
-        X,
-        y,
-        classes=classes,
-        sample_weight=sample_weight,
-        groups=groups,
-        scorers=scorers_of("mae", None),
-        standardize=standardize,
-        preprocess=preprocess,
-        options=options,
-    )
+    given = shared_arguments(RowArguments, locals())
+    work = Work.from_arguments(fit, X, y, scorers_of("mae", None), options, **given)
     rank = work.data.rank
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))
     splits = splits_of(cv, "cv", rows, work.data, folds)

@@ -6,7 +6,7 @@ preprocessors themselves are in `ordinal.preprocessing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import wraps
@@ -358,18 +358,22 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
         )
 
 
+def reads_chunks(X: Any, fit: Callable[..., Any], options: Mapping[str, Any]) -> bool:
+    """Return whether a fit with these options reads X in chunks."""
+    if has_blocks(X) or is_remote(X):
+        return True
+    method = method_of(unwrapped(fit)[0])
+    without_basis = method is not None and method.reads_chunks
+    by_basis = on_basis(options.get("basis"), options.get("kernel", "rbf"))
+    return isinstance(X, np.memmap) and (without_basis or by_basis)
+
+
 def _is_chunked(
     X: Any, fit: Callable[..., Any], how: Preprocess, options: dict[str, Any]
 ) -> bool:
     """Return whether the preprocessor and the fit read X in chunks."""
-    if has_blocks(X) or is_remote(X):
-        return True
-    if not isinstance(X, np.memmap) or options.get("basis") is not None:
-        return isinstance(X, np.memmap)
-    method = method_of(unwrapped(fit)[0])
-    without = method is not None and method.reads_chunks
-    by_columns = on_basis(None, options.get("kernel", "rbf"))
-    return isinstance(how, type) and (without or by_columns)
+    in_file = isinstance(X, np.memmap) and options.get("basis") is None
+    return reads_chunks(X, fit, options) and (isinstance(how, type) or not in_file)
 
 
 P = ParamSpec("P")

@@ -278,15 +278,15 @@ def parameters(docstring: str) -> dict[str, str]:
     """
     section = docstring.partition("Parameters\n----------\n")[2]
     section = section.partition("\n\nReturns\n")[0]
-    return {prepared.partition(" : ")[0]: prepared for prepared in _entries(section)}
+    return {entry.partition(" : ")[0]: entry for entry in _entries(section)}
 
 
 def _entries(section: str) -> Iterator[str]:
     """Yield the entries of a section without indentation."""
-    prepared: list[str] = []
+    entry: list[str] = []
     for line in section.splitlines():
-        if line and not line.startswith(" ") and prepared:
-            yield "\n".join(prepared)
-            prepared = []
-        prepared.append(line)
-    yield "\n".join(prepared)
+        if line and not line.startswith(" ") and entry:
+            yield "\n".join(entry)
+            entry = []
+        entry.append(line)
+    yield "\n".join(entry)

@@ -27,7 +27,7 @@ from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
 from .._model.model import Model, with_labels_like
-from .._model.printing import Table, html_notes, html_table
+from .._model.printing import Table, aligned, html_notes, html_table
 from .._model.public import find_public
 from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
@@ -38,12 +38,7 @@ from .._watch.monitor import State
 from .._watch.progress import Line, duration
 from ..model_selection.scoring import Scorer, Scoring, scorers_of
 from ..model_selection.search import mean_score, standard_error
-from ..model_selection.splits import (
-    Splits,
-    SplitsLike,
-    drawn_folds,
-    own_splits,
-)
+from ..model_selection.splits import Splits, SplitsLike, drawn_folds, own_splits
 from ..preprocessing import TablePreprocessor
 from .learner import CONSTANTS, Learner
 
@@ -212,15 +207,11 @@ class Comparison(Immutable):
 
     def __repr__(self) -> str:
         head, cells = self.rows()
-        widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-        lines = [
-            "  ".join(
-                f"{cell:<{w}}" if j == 0 else f"{cell:>{w}}"
-                for j, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in (head, *cells)
+        columns = [
+            aligned(name, column, left=name == "method")
+            for name, *column in zip(head, *cells, strict=True)
         ]
-        lines = [line.rstrip() for line in lines]
+        lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
         return "\n".join([*lines, *self.notes()])
 
     def _repr_html_(self) -> str:

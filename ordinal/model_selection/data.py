@@ -6,10 +6,10 @@ reads in chunks stay where they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .._input.frame import Frame
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
+from .._input.types import ArrayLike
 from .._model.grouping import group_numbers
 from .._model.preprocessed import (
     Preprocess,
@@ -26,20 +27,29 @@ from .._model.preprocessed import (
     as_named,
     fit_to_chunks,
     preprocess_for,
+    reads_chunks,
 )
 from .._model.registry import Content, method_of, unwrapped
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.rows import Rows
-from .._rows.source import has_blocks
-from ..kernels.functions import on_basis
 from ..kernels.tiles import Products
 from ..preprocessing import Standardizer, TablePreprocessor
 
 _FILLED = "X is sparse, and standardising would fill it: standardize=False"
 _ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
 _PRODUCTS_MB = 100  # memory of the cached inner products: enough for 5000 rows
+
+
+class RowArguments(TypedDict):
+    """Arguments of searches that say how the rows are read."""
+
+    classes: Sequence[Any] | None
+    sample_weight: ArrayLike | None
+    groups: ArrayLike | None
+    standardize: bool | None
+    preprocess: Preprocess | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,12 +88,7 @@ class SearchData:
         given: Mapping[str, Any],
         X: Any,
         y: Any,
-        *,
-        classes: Any,
-        sample_weight: Any,
-        groups: Any,
-        standardize: bool | None,
-        preprocess: Any,
+        **rows: Unpack[RowArguments],
     ) -> SearchData:
         """Read the rows once for all folds and points, whose fits get parts of them.
 
@@ -97,10 +102,11 @@ class SearchData:
             If the rows cannot be read, or hold what the fit, or a preprocessor that was
             asked for, does not accept; the message names the columns.
         """
-        how = _chosen_preprocess(fit, standardize, preprocess)
-        labels = {"classes": classes, "sample_weight": sample_weight}
+        how = _chosen_preprocess(fit, rows["standardize"], rows["preprocess"])
+        weight = rows["sample_weight"]
+        labels: dict[str, Any] = {"classes": rows["classes"], "sample_weight": weight}
         names: tuple[str, ...] | None
-        if _reads_chunks(X, fit, given):
+        if reads_chunks(X, fit, given):
             chunked = _read_chunks(X, y, fit, how, labels)
             problem: Problem | ChunkedProblem = chunked
             table, names = chunked.X, chunked.feature_names
@@ -108,18 +114,18 @@ class SearchData:
             weighted = chunked.sample_weight.strides != (0,)
         else:
             chunked = None
-            by_default = standardize is None and preprocess is None
+            by_default = rows["standardize"] is None and rows["preprocess"] is None
             table, names, how = _read_table(X, fit, given, how, by_default)
             values = table.values if isinstance(table, Frame) else table
             problem = Problem.from_arrays(values, y, missing=True, **labels)
-            weighted = sample_weight is not None
+            weighted = weight is not None
         return cls(
             X=table,
             feature_names=names,
             y=problem.classes[problem.rank],
             classes=problem.classes,
             weight=problem.sample_weight if weighted else None,
-            group=group_numbers(groups, len(problem.rank)),
+            group=group_numbers(rows["groups"], len(problem.rank)),
             preprocess=how,
             chunked=chunked,
         )
@@ -282,18 +288,6 @@ def _refused_content(table: Frame, accepts: Set[Content]) -> str:
 
 
 # Rows in chunks
-
-
-def _reads_chunks(X: Any, fit: Callable[..., Any], given: Mapping[str, Any]) -> bool:
-    """Return whether the fits of a search read X in chunks."""
-    if has_blocks(X) or is_remote(X):
-        return True
-    method = method_of(unwrapped(fit)[0])
-    without_basis = method is not None and method.reads_chunks
-    kernel = given.get("kernel", "rbf")
-    return isinstance(X, np.memmap) and (
-        without_basis or on_basis(given.get("basis"), kernel)
-    )
 
 
 def _read_chunks(

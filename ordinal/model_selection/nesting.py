@@ -14,23 +14,19 @@ from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
+from .._model.preparation import shared_arguments
 from .._model.preprocessed import Preprocess
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
+from .data import RowArguments
 from .scheduler import run
 from .scoring import Scoring, scorers_of
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
 from .spaces import Point, Space, columns_of, resolve_space
-from .splits import (
-    Splits,
-    SplitsLike,
-    Splitter,
-    drawn_folds,
-    drawn_holdouts,
-)
+from .splits import Splits, SplitsLike, Splitter, drawn_folds, drawn_holdouts
 from .work import Outcome, Task, Work
 
 Choice = Literal["best", "one_se"]
@@ -189,18 +185,9 @@ def nested(
     from_rows = halving_from(halving, search)
     search = resolve_space(search, fit, options, n_iter, rng)
     _check_cv(cv)
-    work = Work.from_arguments(
-        fit,
-        X,
-        y,
-        classes=classes,
-        sample_weight=sample_weight,
-        groups=groups,
-        scorers=scorers_of(scoring, greater_is_better),
-        standardize=standardize,
-        preprocess=preprocess,
-        options=options,
-    )
+    scorers = scorers_of(scoring, greater_is_better)
+    given = shared_arguments(RowArguments, locals())
+    work = Work.from_arguments(fit, X, y, scorers, options, **given)
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     rows = np.arange(len(work.data.y))
     holdouts = splits_of(outer, "outer", rows, work.data, drawn)

@@ -22,21 +22,16 @@ from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
 from .._model.model import Model, with_labels_like
+from .._model.preparation import shared_arguments
 from .._model.preprocessed import Preprocess
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
+from .data import RowArguments
 from .scheduler import run
 from .scoring import Scoring, scorers_of
-from .search import (
-    Search,
-    Trials,
-    halving_from,
-    mean_score,
-    splits_of,
-    standard_error,
-)
+from .search import Search, Trials, halving_from, mean_score, splits_of, standard_error
 from .spaces import Point, Space, columns_of, described, resolve_space
 from .splits import Splits, SplitsLike, drawn_folds
 from .work import Work
@@ -452,18 +447,9 @@ def select(
     fit, rng = resolve_fit(fit), resolve_rng(rng)
     from_rows = halving_from(halving, search)
     search = resolve_space(search, fit, options, n_iter, rng)
-    work = Work.from_arguments(
-        fit,
-        X,
-        y,
-        classes=classes,
-        sample_weight=sample_weight,
-        groups=groups,
-        scorers=scorers_of(scoring, greater_is_better),
-        standardize=standardize,
-        preprocess=preprocess,
-        options=options,
-    )
+    scorers = scorers_of(scoring, greater_is_better)
+    given = shared_arguments(RowArguments, locals())
+    work = Work.from_arguments(fit, X, y, scorers, options, **given)
     rows = np.arange(len(work.data.y))
     folds = partial(drawn_folds, rng=rng)
     splits = splits_of(cv, "cv", rows, work.data, folds)

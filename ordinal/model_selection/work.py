@@ -15,7 +15,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .._model.registry import Method, method_of, path_of, unwrapped
 from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence
 from ..preprocessing import PreprocessedModel, Standardizer
-from .data import SearchData, TrainingRows
+from .data import RowArguments, SearchData, TrainingRows
 from .scoring import Scorer
 from .spaces import Point
 
@@ -97,20 +97,18 @@ class Work:
         fit: Callable[..., Any],
         X: Any,
         y: Any,
-        *,
         scorers: tuple[Scorer, ...],
         options: dict[str, Any],
-        **about_rows: Any,
+        **rows: Unpack[RowArguments],
     ) -> Work:
         """Make the work of `select`, `nested` or `cross_conformal` from its arguments.
 
-        `about_rows` are the other arguments of `SearchData.from_arguments`. Raises
-        ValueError or TypeError for unusable data or arguments.
+        Raises ValueError or TypeError for unusable data or arguments.
         """
         if not callable(fit):
             raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
         given = {**unwrapped(fit)[1], **options}
-        data = SearchData.from_arguments(fit, given, X, y, **about_rows)
+        data = SearchData.from_arguments(fit, given, X, y, **rows)
         work = cls(fit, options, data, scorers)
         work._check()
         return work

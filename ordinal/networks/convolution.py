@@ -38,15 +38,16 @@ from .._input.fields import (
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import MatrixLike
-from .._model.links import CumulativeLink
+from .._model.links import PartitionLink
 from .._model.model import read_for
+from .._model.preparation import Prepared
 from .._model.support import finite_scores
 from .._numerics.lbfgs import minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import strips
 from .._rows.sums import Parts, pairwise
 from .._watch.convergence import Convergence
-from .._watch.monitor import Monitor, check_cancelled
+from .._watch.monitor import check_cancelled
 from .layers import LayerRows, log_odds
 from .models import OrderedOutputs
 from .training import Training
@@ -331,17 +332,12 @@ class Related:
 
 
 def fit_relations(
-    training: Training,
-    sizes: Sizes,
-    l2: float,
-    *,
-    max_iter: int,
-    n_threads: int,
-    rng: np.random.Generator,
-    monitor: Monitor,
+    prepared: Prepared, sizes: Sizes, l2: float, max_iter: int
 ) -> Related:
     """Train a tower by L-BFGS, and draw pairs of rows to compare with."""
+    training = Training.from_problem(prepared.problem)
     rows, rank, share = training.rows, training.rank, training.share
+    rng, monitor = prepared.rng, prepared.monitor
     start = Tower.drawn(
         rows.X.shape[1], sizes.width, sizes.filters, sizes.hidden, sizes.places, rng
     )
@@ -352,7 +348,7 @@ def fit_relations(
         (side(low, share, none, rng), side(high, share, none, rng))
         for low, high in neighbours(of_rank)
     ]
-    objective = Relations(rows, triplets, start, l2, n_threads)
+    objective = Relations(rows, triplets, start, l2, prepared.n_threads)
     with monitor.limited(monitor.GRACE):
         found = minimize(
             objective,
@@ -368,13 +364,8 @@ def fit_relations(
     record = monitor.record(found.status, found.n_iter, found.violation, found.value)
     low, high = (E[np.stack(at)] for at in zip(*pairs, strict=True))
     z, weight = votes(E, low, high), share * share.size
-    links = [
-        CumulativeLink.fit(z[:, k], (rank > k).astype(int), weight, 2)
-        for k in range(len(low))
-    ]
-    slopes = np.array([link.slope for link in links])
-    offsets = np.array([link.offsets[0] for link in links])
-    return Related(rows, tower, low, high, slopes, offsets, record)
+    link = PartitionLink.fit(z, rank, weight, 1 + len(low))
+    return Related(rows, tower, low, high, link.slopes, link.offsets, record)
 
 
 def votes(E: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from .._input.sparse import read_only
 from .._input.types import Matrix
 from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink
+from .._model.preparation import Prepared
 from .._numerics.rows import TILE, dense, strips, take
 from .._rows.chunks import Chunk, chunked_moments, chunks, is_sparse, summed
 from .._rows.first_pass import ChunkedProblem
@@ -257,14 +258,11 @@ class LinkedWeights:
 
 
 def fit_codes(
-    problem: Problem,
+    prepared: Prepared,
     U: np.ndarray,
     ridge: float | None,
     share: FewFolds | None,
-    *,
-    n_threads: int,
     max_iter: int,
-    monitor: Monitor,
 ) -> LinkedWeights:
     """Fit the outputs on a hidden layer of weights U, (d + 1, h).
 
@@ -272,10 +270,11 @@ def fit_codes(
     the ridge is the best one so far; if it is up before the first pass has ended, the
     outputs are the same for all rows.
     """
+    problem, monitor = prepared.problem, prepared.monitor
     layer = Layer.from_problem(problem, U)
     try:
         with monitor.limited(Monitor.GRACE):
-            regression = Regression(problem, layer, n_threads)
+            regression = Regression(problem, layer, prepared.n_threads)
     except OutOfTime:
         return _without_features(problem, layer, share, monitor)
     if ridge is None:

@@ -27,14 +27,7 @@ from .._rows.chunks import Reading
 from .convolution import CnnorModel, Sizes, cnnor_model, fit_relations
 from .extreme import elmor_model, fit_codes
 from .layers import Cumulative, Loss, OrderedCodes, random_layer
-from .models import (
-    CodeLoss,
-    ElmorModel,
-    NnorModel,
-    NnpomModel,
-    nnor_model,
-    nnpom_model,
-)
+from .models import CodeLoss, ElmorModel, NnorModel, NnpomModel, nnor_model, nnpom_model
 from .training import TrainedNetwork, Training
 
 
@@ -441,15 +434,8 @@ def fit_elmor(
     U = random_layer(problem.n_features, n_hidden, prepared.rng)
     share = draw_few_folds(problem, prepared.rng) if probability else None
     with prepared.monitor as monitor, closing(problem):
-        fitted = fit_codes(
-            problem,
-            U,
-            None if ridge == "loo" else float(ridge),
-            share,
-            n_threads=prepared.n_threads,
-            max_iter=max_iter,
-            monitor=monitor,
-        )
+        given = None if ridge == "loo" else float(ridge)
+        fitted = fit_codes(prepared, U, given, share, max_iter)
         monitor.conclude(fitted.convergence)
     fitted.convergence.warn_unless_converged("fit_elmor")
     return elmor_model(problem, fitted)
@@ -614,16 +600,7 @@ def fit_cnnor(
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare("fit_cnnor", X, y, **shared_arguments(Common, locals()))
     with prepared.monitor as monitor:
-        training = Training.from_problem(prepared.problem)
-        found = fit_relations(
-            training,
-            sizes,
-            l2,
-            max_iter=max_iter,
-            n_threads=prepared.n_threads,
-            rng=prepared.rng,
-            monitor=monitor,
-        )
+        found = fit_relations(prepared, sizes, l2, max_iter)
         monitor.conclude(found.convergence)
     found.convergence.warn_unless_converged("fit_cnnor")
     return cnnor_model(prepared.problem, found, l2)
@@ -650,16 +627,8 @@ def _trained(
     prepared = prepare(name, X, y, **common)
     with prepared.monitor as monitor:
         training = Training.from_problem(prepared.problem)
-        trained = training.best(
-            loss_of(training.rank, training.share),
-            n_hidden=n_hidden,
-            n_starts=n_starts,
-            l2=l2,
-            max_iter=max_iter,
-            n_threads=prepared.n_threads,
-            rng=prepared.rng,
-            monitor=monitor,
-        )
+        loss = loss_of(training.rank, training.share)
+        trained = training.best(prepared, loss, n_hidden, n_starts, l2, max_iter)
         monitor.conclude(trained.convergence)
     trained.convergence.warn_unless_converged(name)
     return prepared.problem, trained

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._input.problem import Problem
+from .._model.preparation import Prepared
 from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import take
 from .._rows.sums import Parts, pairwise
 from .._solvers import _hidden_layer
 from .._watch.convergence import Convergence, Status
-from .._watch.monitor import Monitor
 from .layers import ROWS, LayerRows, Loss, Spaces, random_layer
 
 _SPACE = 2_000_000  # most doubles of the work array of a thread
@@ -153,22 +153,19 @@ class Training:
 
     def best(
         self,
+        prepared: Prepared,
         loss: Loss,
-        *,
         n_hidden: int,
         n_starts: int,
         l2: float,
         max_iter: int,
-        n_threads: int,
-        rng: np.random.Generator,
-        monitor: Monitor,
     ) -> TrainedNetwork:
         """Return the network with the least objective from several random starts.
 
         Only the hidden layer is random. Outputs begin at 0, so that a fit with reversed
         ranks takes the mirrored steps.
         """
-        d = self.rows.X.shape[1]
+        d, monitor = self.rows.X.shape[1], prepared.monitor
         best: Minimum | None = None
         cut_short: Status | None = None
         n_iter = 0
@@ -179,11 +176,11 @@ class Training:
                 if cut_short is not None:
                     break
             start = Network(
-                random_layer(d, n_hidden, rng),
+                random_layer(d, n_hidden, prepared.rng),
                 np.zeros((loss.n_outputs, n_hidden)),
                 loss.start(),
             )
-            objective = Objective(self.rows, loss, start, l2, n_threads)
+            objective = Objective(self.rows, loss, start, l2, prepared.n_threads)
             with monitor.numbered("start", i, n_starts), monitor.limited(monitor.GRACE):
                 found = minimize(
                     objective,

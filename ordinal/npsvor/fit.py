@@ -2,9 +2,9 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np  # noqa: F401  (resolves the hint of `rng`)
 
@@ -40,12 +40,21 @@ from .model import NpsvorModel
 _Solver: TypeAlias = Literal["smo", "admm"]
 _VARYING = ("C", "C2", "epsilon")  # what may differ between the points of a path
 # Options of ADMM, with the checks of their values
-_ADMM = {
+_ADMM: dict[str, Callable[[str, Any], Any]] = {
     "rho": check_factor,
     "e_abs": check_factor_or_zero,
     "e_rel": check_factor_or_zero,
     "polish": check_flag,
 }
+
+
+class AdmmArguments(TypedDict):
+    """Arguments for solver="admm" only."""
+
+    rho: float | None
+    e_abs: float | None
+    e_rel: float | None
+    polish: bool | None
 
 
 @preprocessed
@@ -227,16 +236,8 @@ def fit_npsvor(
     >>> model.convergence.converged
     True
     """
-    family = _family(
-        "fit_npsvor",
-        solver,
-        cost,
-        normalize=normalize,
-        rho=rho,
-        e_abs=e_abs,
-        e_rel=e_rel,
-        polish=polish,
-    )
+    admm = shared_arguments(AdmmArguments, locals())
+    family = _family("fit_npsvor", solver, cost, normalize, **admm)
     given = shared_arguments(Arguments, locals())
     return fit(family, X, y, _parameters(C, C2, epsilon), **given)
 
@@ -397,16 +398,8 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
-    family = _family(
-        "fit_npsvor_path",
-        solver,
-        cost,
-        normalize=normalize,
-        rho=rho,
-        e_abs=e_abs,
-        e_rel=e_rel,
-        polish=polish,
-    )
+    admm = shared_arguments(AdmmArguments, locals())
+    family = _family("fit_npsvor_path", solver, cost, normalize, **admm)
     models, _ = fit_path(
         family, X, y, _points(points), **shared_arguments(Arguments, locals())
     )
@@ -417,9 +410,8 @@ def _family(
     function: str,
     solver: _Solver,
     cost: ArrayLike | None,
-    *,
     normalize: bool,
-    **admm: Any,  # noqa: ANN401  (checked here)
+    **admm: Unpack[AdmmArguments],
 ) -> Npsvor:
     """Return the method for a solver; options of ADMM that are not None are given."""
     check_choice("solver", solver, get_args(_Solver))

@@ -6,18 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._input.checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_share,
-    shown,
-)
+from .._input.checks import check_choice, check_count, check_flag, check_share, shown
 from .._model.explanation import Explanation
 from .._numerics.tails import normal_margin
 from ..linear import ClmmModel, PomModel
 from ..linear.residuals import Residual, feature_values, read_rows
-from .style import PALETTE, Axes, axes_of, logarithmic_ticks
+from .style import PALETTE, Axes, axes_of, logarithmic_ticks, name_bars
 
 
 def coefficients(
@@ -122,15 +116,13 @@ def coefficients(
             color="0.4",
             annotation_clip=False,
         )
-    ax.set_yticks(range(estimate.size), table["name"][own].tolist())
+    name_bars(ax, table["name"][own].tolist())
     what = "odds ratio" if odds_ratios else "coefficient"
     ax.set(
         xlim=(low, high),
         ylim=(estimate.size - 0.5, -0.5),
         xlabel=f"{what}, with {100 * level:.4g}% intervals",
     )
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
     return ax
 
 
@@ -206,14 +198,12 @@ def random_effects(
             mode[which], place[which], xerr=half[which], fmt="o", color=colour, ms=5
         )
     ax.axvline(0, color="black", lw=1, ls="--", zorder=1)
-    ax.set_yticks(place, table["level"][own].tolist())
+    name_bars(ax, table["level"][own].tolist())
     ax.set(
         ylim=(-0.5, own.size - 0.5),
         ylabel=group,
         xlabel=f"{effect}, with {100 * level:.4g}% intervals",
     )
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
     return ax
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._input.checks import shown
 from .._input.predictions import score_tables
 from ..comparison import Friedman
-from .style import PALETTE, Axes, axes_of, fill, panels
+from .style import PALETTE, Axes, axes_of, fill, name_bars, panels
 
 
 def critical_difference(
@@ -299,11 +299,9 @@ def errors_by_method(
             )
         ax.set(title=title, ylim=(k - 0.5, -0.5))
         ax.set_xlabel(f"{xlabel} (one dot per split, a bar their mean)")
-        ax.set_yticks(range(k), [names[j] for j in order])
-        ax.tick_params(axis="y", length=0)
+        name_bars(ax, [names[j] for j in order])
         ax.grid(axis="y", color="0.92")
         ax.set_axisbelow(True)
-        ax.spines[["top", "right", "left"]].set_visible(False)
     return axes
 
 

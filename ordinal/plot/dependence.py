@@ -30,6 +30,7 @@ from .style import (
     label_right,
     logarithmic_ticks,
     mark_density,
+    name_bars,
     rank_colours,
 )
 
@@ -430,8 +431,6 @@ def relevance(
     logarithmic_ticks(ax)
     ax.hlines(place, low, high, color="0.88", lw=1, zorder=0)
     ax.set(xlim=(low, high), ylim=(order.size - 0.4, -0.6))
-    ax.set_yticks(place, [names[j] for j in order])
-    ax.tick_params(axis="y", length=0)
+    name_bars(ax, [names[j] for j in order])
     ax.set_xlabel("relevance (gamma of the kernel)")
-    ax.spines[["top", "right", "left"]].set_visible(False)
     return ax

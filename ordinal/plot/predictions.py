@@ -16,7 +16,16 @@ from ..linear import PomModel
 from ..model_selection import Selection
 from ..model_selection.selection import model_in
 from ..prediction_sets import ConformalModel
-from .style import PALETTE, Axes, axes_of, category_ticks, legend_below, panels, spread
+from .style import (
+    PALETTE,
+    Axes,
+    axes_of,
+    category_ticks,
+    legend_below,
+    name_bars,
+    panels,
+    spread,
+)
 
 
 def fitted(model: Any) -> Model:
@@ -179,11 +188,9 @@ def scores(
             color="0.3",
         )
     _mark_thresholds(ax, *finite_thresholds(model))
-    ax.set_yticks(range(r), [str(label) for label in model.classes.tolist()])
+    name_bars(ax, [str(label) for label in model.classes.tolist()])
     ax.set(ylim=(-0.1, r), ylabel="true label")
     ax.set_xlabel("score")
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     legend_below(ax, 2)
     return ax
 
@@ -440,12 +447,12 @@ def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
     points = 72 * ax.get_window_extent().width / ax.figure.dpi / (high - low)
     place = points * np.array(at)[order]
     half = np.array([3 + 2.6 * len(names[j]) for j in order])  # of a name, in points
-    cancellable_slices = next((k for k in (1, 2) if _has_room(place, half, k)), 0)
-    if not cancellable_slices:
+    n_lines = next((k for k in (1, 2) if _has_room(place, half, k)), 0)
+    if not n_lines:
         place = spread(place, 13)
     for k, (j, x) in enumerate(zip(order, place, strict=True)):
         ax.axvline(at[j], color="0.2", lw=0.8, ls=(0, (4, 2)))
-        up = 3 + 12 * (k % cancellable_slices) if cancellable_slices else 12
+        up = 3 + 12 * (k % n_lines) if n_lines else 12
         lead = {"arrowstyle": "-", "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
         ax.annotate(
             names[j],
@@ -455,17 +462,17 @@ def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
             textcoords="offset points",
             va="bottom",
             fontsize="small",
-            ha="center" if cancellable_slices else "left",
-            rotation=0 if cancellable_slices else 45,
+            ha="center" if n_lines else "left",
+            rotation=0 if n_lines else 45,
             rotation_mode="anchor",
             arrowprops=lead if up > 3 else None,
         )
 
 
-def _has_room(place: np.ndarray, half: np.ndarray, cancellable_slices: int) -> bool:
+def _has_room(place: np.ndarray, half: np.ndarray, n_lines: int) -> bool:
     """Return whether names of these half widths fit into so many lines of text."""
-    gap = place[cancellable_slices:] - place[:-cancellable_slices]
-    return bool((gap >= half[cancellable_slices:] + half[:-cancellable_slices]).all())
+    gap = place[n_lines:] - place[:-n_lines]
+    return bool((gap >= half[n_lines:] + half[:-n_lines]).all())
 
 
 def _share(right: float, wrong: float) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from .._input.checks import check_choice, listed, shown
 from ..model_selection import Nested, Selection
 from ..model_selection.spaces import Point, columns_of, described, value_key
-from .style import PALETTE, Axes, axes_of, label_right, legend_below
+from .style import PALETTE, Axes, axes_of, label_right, legend_below, name_bars
 
 _WIDE = 8  # a range of positive values with this ratio gets a logarithmic scale
 _CELLS = 300  # along each side of a map between points
@@ -378,14 +378,12 @@ def _draw_list(found: Selection, ax: Axes | None) -> Axes:
         color=PALETTE[0],
         elinewidth=0.8,
     )
-    ax.set_yticks(range(order.size), [described(found.points[i]) for i in order])
+    name_bars(ax, [described(found.points[i]) for i in order])
     place = np.full(len(found.points), np.nan)
     place[order] = np.arange(order.size)
     _mark(ax, found, np.column_stack([found.mean, place]))
     ax.set_ylim(order.size - 0.4, -0.6)
     ax.set_xlabel(found.scoring)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 
 

@@ -79,6 +79,13 @@ def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
     )
 
 
+def name_bars(ax: Axes, names: Sequence[str]) -> None:
+    """Name what is drawn at 0, 1, ... of the y axis, which loses line and ticks."""
+    ax.set_yticks(range(len(names)), names)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
 def logarithmic_ticks(ax: Axes) -> None:
     """Label a logarithmic x axis by 1, 2, 5, 10 ..., or if long by powers of ten."""
     from matplotlib.ticker import LogLocator

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._input.checks import check_count, listed, shown
 from ..xofm import ScoreFunction, XofmModel
-from .style import PALETTE, Axes, axes_of, category_ticks, panels
+from .style import PALETTE, Axes, axes_of, category_ticks, name_bars, panels
 
 _FINE = 60  # cells of a heat-map along an axis of numbers
 
@@ -305,11 +305,9 @@ def contributions(
     bars = ax.barh(range(len(lengths)), lengths, color=colours, height=0.7)
     ax.bar_label(bars, fmt="%+.2f", padding=3, fontsize="small")
     ax.axvline(0, color="black", lw=0.8)
-    ax.set_yticks(range(len(labels)), labels)
+    name_bars(ax, labels)
     ax.invert_yaxis()
     ax.margins(x=0.15)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
     label = model.predict(row)[0]
     ax.set_title(f"score {values.sum() + base:.2f}, predicted {label}", loc="left")
     ax.set_xlabel("contribution to the score")
