@@ -617,36 +617,3 @@ def ratio_probabilities(family, link, eta):
     if family == "backward":
         return P * np.hstack([one, rest])
     return P / P.sum(axis=1, keepdims=True)
-
-
-def thresholded_loss(beta, b, X, used, s, l2):
-    """(P2) of `ordinal.logistic` over rows of weight 1: `used` says at which ones
-    of the thresholds a row has a loss, s on which side it should be."""
-    losses = used * np.logaddexp(0, -s * ((X @ beta)[:, None] - b))
-    return losses.sum() / len(X) + l2 / 2 * (beta @ beta)
-
-
-def thresholded_optimum(X, used, s, l2):
-    """Its beta and b, over b_1 and the distances of neighbours, which are >= 0."""
-    d, T = X.shape[1], s.shape[1]
-
-    def parts(x):
-        return x[:d], np.cumsum(x[d:])
-
-    def value(x):
-        return thresholded_loss(*parts(x), X, used, s, l2)
-
-    def slope(x):
-        beta, b = parts(x)
-        by_row = -(used * s) * special.expit(-s * ((X @ beta)[:, None] - b)) / len(X)
-        by_b = -by_row.sum(axis=0)
-        by_gap = np.cumsum(by_b[::-1])[::-1]
-        return np.concatenate([by_row.sum(axis=1) @ X + l2 * beta, by_gap])
-
-    bounds = [(None, None)] * (d + 1) + [(0, None)] * (T - 1)
-    options = {"maxiter": 10_000, "ftol": 1e-16, "gtol": 1e-10}
-    start = np.concatenate([np.zeros(d + 1), np.ones(T - 1)])
-    found = optimize.minimize(
-        value, start, jac=slope, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    return parts(found.x)

@@ -220,8 +220,8 @@ def test_newton_steps_end_at_the_fixed_point_of_sweeps_in_fewer(monkeypatch):
 @pytest.mark.parametrize(
     ("inference", "options"),
     [
-        ("ep", {}),
-        ("laplace", {"kernel": "ard"}),
+        pytest.param("ep", {}, marks=pytest.mark.slow),
+        pytest.param("laplace", {"kernel": "ard"}, marks=pytest.mark.slow),
         ("laplace", {"basis": ("random", 15), "tol": 1e-13}),  # nats to gain
         ("laplace", {"kernel": "precomputed"}),
     ],
@@ -681,11 +681,8 @@ def test_restarts_are_reproducible_and_keep_the_best():
     assert a.convergence.n_iter == b.convergence.n_iter > alone.convergence.n_iter
     # The same optimum may differ in its last bit: products depend on where arrays lie.
     assert a.convergence.primal <= alone.convergence.primal * (1 + 1e-14)
-    values = {
-        fit_gpor(X, y, n_restarts=1, rng=seed, **options).convergence.n_iter
-        for seed in range(4)
-    }
-    assert len(values) > 1  # other seeds draw other starts
+    other = fit_gpor(X, y, n_restarts=3, rng=6, **options)
+    assert other.convergence.n_iter != a.convergence.n_iter  # of other starts
 
 
 def test_restarts_find_what_the_start_misses():
@@ -774,6 +771,7 @@ def test_twelve_thousand_features_on_fifty_rows():
 # Reports
 
 
+@pytest.mark.slow
 def test_newton_steps_of_ep_survive_sites_without_a_cavity():
     """Started at the sites of a sample, one step makes some 1 - A p negative."""
     rng = np.random.default_rng(0)
@@ -981,7 +979,7 @@ def test_an_inference_out_of_time_leaves_its_mean(inference, optimize, up_after)
     X, y = sample(60, 4)
     whole = fit_gpor(X, y, inference=inference, optimize=False)
     best = np.inf
-    for times in range(5, 60):
+    for times in range(5, 60, 3):
         up_after(times)
         options = {"inference": inference, "optimize": optimize, "max_time": 60.0}
         with warnings.catch_warnings():

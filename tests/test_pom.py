@@ -63,14 +63,8 @@ def errors(model):
 
 def loglik_of(model, X, y, weight, offset):
     """The log likelihood by the oracle, a function of all parameters."""
-    structure = (
-        model.classes.size - 1,
-        model.threshold,
-        X[:, model.location],
-        X[:, model.nominal],
-        X[:, model.scale],
-        offset,
-    )
+    columns = (X[:, of] for of in (model.location, model.nominal, model.scale))
+    structure = model.classes.size - 1, model.threshold, *columns, offset
     return lambda x: cumulative_loglik(x, y, weight, model.link, *structure)
 
 

@@ -187,16 +187,6 @@ def test_hosmer_lemeshow_has_as_many_groups_as_there_are_means():
         constant.hosmer_lemeshow()
 
 
-def test_hosmer_lemeshow_rejects_a_wrong_shape():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-2, 2, (1000, 1))
-    latent = 2 * x[:, 0] ** 2 + x[:, 0] + rng.logistic(size=1000)
-    y = np.digitize(latent, [0, 2])
-    assert ordinal.fit_pom(x, y).hosmer_lemeshow().p_value < 1e-10
-    right = ordinal.fit_pom(np.hstack([x, x**2]), y)
-    assert right.hosmer_lemeshow().p_value > 0.01
-
-
 # Influence
 
 

@@ -595,12 +595,8 @@ def test_marginal_effects_and_their_errors_by_differences(options):
     x, V = model.parameters, model.covariance
 
     def effects(x):
-        return np.concatenate(
-            [
-                effect_by_differences(model, x, MADE.X, MADE.offset, share, j)
-                for j in range(3)
-            ]
-        )
+        rest = MADE.X, MADE.offset, share
+        return np.ravel([effect_by_differences(model, x, *rest, j) for j in range(3)])
 
     assert_allclose(table["effect"], effects(x), rtol=1e-6, atol=1e-8)
     J = slopes(effects, x, 1e-4)

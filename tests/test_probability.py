@@ -29,7 +29,7 @@ from ordinal import (
 )
 from ordinal._model.folds import N_FOLDS, out_of_fold
 from ordinal._model.links import SoftmaxLink
-from ordinal._model.threshold_model import cost_of_rule, decide
+from ordinal._model.threshold_model import decide
 from ordinal._numerics.rows import content_hash
 from ordinal.npsvor import admm as npsvor_admm
 
@@ -305,22 +305,6 @@ def test_rules_by_brute_force(P, data):
         assert median == min(k for k in range(r) if sum(row[: k + 1]) >= 0.5)
         expected = [sum(row[j] * cost[j, k] for j in range(r)) for k in range(r)]
         assert cheapest == min(k for k in range(r) if expected[k] == min(expected))
-
-
-RULES = "mode", "median", "cost"
-COST = np.array([[0, 1, 2], [3, 0, 1], [4, 1, 0.0]])
-
-
-@pytest.mark.parametrize("default", [None, COST])
-def test_the_cost_of_a_rule(default):
-    for rule in ("mode", "median"):
-        assert cost_of_rule(rule, RULES, None, default, 3) is None
-    other = cost_of_rule("cost", RULES, [[0, 1], [7, 0]], default, 2)
-    assert_array_equal(other, [[0, 1], [7, 0]])
-    assert other.dtype == np.float64
-    own = cost_of_rule("cost", RULES, None, default, 3)
-    absolute = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-    assert_array_equal(own, absolute if default is None else default)
 
 
 # Folds

@@ -32,6 +32,15 @@ CASES = [
     for link in ("logit", "probit", "cloglog", "loglog", "cauchit")
 ]
 cases = pytest.mark.parametrize(("family", "link"), CASES)
+# every family and every link; what links compute is tested with all cases
+some_cases = pytest.mark.parametrize(
+    ("family", "link"),
+    [
+        ("stopping", "logit"), ("backward", "logit"), ("adjacent", "logit"),
+        ("stopping", "cauchit"), ("backward", "cloglog"), ("adjacent", "probit"),
+        ("stopping", "loglog"),
+    ],
+)  # fmt: skip
 families = pytest.mark.parametrize("family", FAMILIES)
 LINK = {"probit": "probit", "cloglog": "cloglog"}
 
@@ -115,11 +124,10 @@ def test_probabilities_are_products_of_conditional_ones(family, link):
     assert (labels == P.argmax(axis=1)).all()
 
 
-@pytest.mark.parametrize("nominal", [[], [1]])
 @cases
-def test_derivatives_are_those_of_the_loss(family, link, nominal):
+def test_derivatives_are_those_of_the_loss(family, link):
     weight = np.where(np.arange(120) < 5, 0.0, MADE.weight)
-    options = {"sample_weight": weight, "offset": MADE.offset, "nominal": nominal}
+    options = {"sample_weight": weight, "offset": MADE.offset, "nominal": [1]}
     model = fit_ratio(MADE.X, MADE.y, family=family, link=link, **options)
     design = ordinal.fit_pom(MADE.X, MADE.y, **options).remembered.loss.design
     loss = RatioLikelihood(design, family, link)
@@ -244,7 +252,7 @@ def moves_of(family, link, X, y):
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
 def test_separation_is_what_a_linear_program_finds(family, link):
     found = []
-    for seed in range(12):
+    for seed in range(12 if link == "logit" else 6):
         rng = np.random.default_rng(seed)
         X = rng.integers(-2, 3, (9, 2)).astype(float)
         X[:2] = [[1.0, 0.0], [0.0, 1.0]]
@@ -289,7 +297,7 @@ def delta_errors(model, value):
     return np.sqrt(np.einsum("ij,jk,ik->i", G, model.covariance, G))
 
 
-@cases
+@some_cases
 def test_effects_and_averages_are_differences_of_predictions(family, link):
     model = whole(family, link, nominal=[1])
     found = model.average_proba()
@@ -339,7 +347,7 @@ def test_residuals_are_those_of_the_probabilities(family, link):
         model.residuals(kind="surrogate")
 
 
-@cases
+@some_cases
 def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
     free = whole(family, link, nominal=[1])
     known = MADE.offset[:, None] + MADE.X[:, 1:2] * free.nominal_coef.T
@@ -362,44 +370,32 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
 @pytest.mark.parametrize(
     ("family", "loglik", "coef"),
     [
-        (
-            "cumulative", -293.035841318,
-            [-1.79064977011, 0.517125807749, 2.10658197918,
-             -0.571083741031, 0.408677074182, -0.852557615993],
-        ),
-        (
-            "stopping", -287.15177928,
-            [-1.62457589194, 0.188047336731, 1.05927083063,
-             -0.491293718061, 0.32821712469, -0.768399961988],
-        ),
-        (
-            "backward", -290.021611158,
-            [-1.15131626241, 0.856221733309, 1.82893227701,
-             -0.474617126385, 0.371994467787, -0.554294895702],
-        ),
-        (
-            "adjacent", -286.245172413,
-            [-0.999114408931, 0.524525965797, 0.817395248225,
-             -0.353629090507, 0.263561451897, -0.479979438283],
-        ),
+        ("cumulative", -293.035841318, [
+            -1.79064977011, 0.517125807749, 2.10658197918,
+            -0.571083741031, 0.408677074182, -0.852557615993]),
+        ("stopping", -287.15177928, [
+            -1.62457589194, 0.188047336731, 1.05927083063,
+            -0.491293718061, 0.32821712469, -0.768399961988]),
+        ("backward", -290.021611158, [
+            -1.15131626241, 0.856221733309, 1.82893227701,
+            -0.474617126385, 0.371994467787, -0.554294895702]),
+        ("adjacent", -286.245172413, [
+            -0.999114408931, 0.524525965797, 0.817395248225,
+            -0.353629090507, 0.263561451897, -0.479979438283]),
     ],
 )  # fmt: skip
 def test_offsets_by_threshold_agree_with_vglm(family, loglik, coef):
     """The figures are those that tools/reference/offsets.R prints."""
-    options = {
-        "offset": np.outer(MADE.offset, [1, -0.5, 0.25]),
-        "sample_weight": MADE.weight,
-        "tol": 1e-9,
-    }
+    options = {"offset": np.outer(MADE.offset, [1, -0.5, 0.25]), "tol": 1e-9}
+    fit, how = (fit_ratio, {"family": family})
     if family == "cumulative":
-        model = ordinal.fit_pom(MADE.X, MADE.y, **options)
-    else:
-        model = fit_ratio(MADE.X, MADE.y, family=family, **options)
+        fit, how = ordinal.fit_pom, {}
+    model = fit(MADE.X, MADE.y, sample_weight=MADE.weight, **options, **how)
     assert model.loglik == pytest.approx(loglik, rel=1e-11)
     assert_allclose(np.append(model.thresholds, -model.coef), coef, rtol=1e-9)
 
 
-@cases
+@some_cases
 def test_ridge_balances_the_scores(family, link):
     """Slopes of the likelihood by beta are those of the penalty, and the others 0."""
     model = whole(family, link, nominal=[1], l2=0.05)
@@ -598,7 +594,7 @@ def scores_of(model):
     return slopes(log_p, model.parameters, 1e-4)
 
 
-@cases
+@some_cases
 def test_robust_errors_are_the_sandwich_of_the_scores_of_rows(family, link):
     plain = whole(family, link, nominal=[1])
     s, V, group = scores_of(plain), plain.covariance, np.arange(120) // 4
@@ -662,7 +658,7 @@ def test_goodness_of_fit_compares_groups_of_mean_ranks(family):
     assert found.dof == 4 * 3 + 2
 
 
-@cases
+@some_cases
 def test_influence_is_a_newton_step_without_the_row(family, link):
     model = whole(family, link, nominal=[1])
     assert_newton_steps(model, lambda design: RatioLikelihood(design, family, link))
