@@ -912,9 +912,7 @@ def test_a_fit_ends_in_time_where_separation_is_not_told_yet(monkeypatch):
 
 
 def separated(X, y, **options):
-    with pytest.warns(
-        ConvergenceWarning, match="separated: .* separate ranks"
-    ) as caught:
+    with pytest.warns(ConvergenceWarning, match="separated: .*, so no fin") as caught:
         model = ordinal.fit_pom(X, y, **options)
     assert len(caught) == 1
     assert model.convergence.status is Status.SEPARATED
@@ -953,6 +951,41 @@ def test_separation_with_scale_effects_and_offsets_is_found():
     _, y, rare, Z = with_a_rare_level()
     assert 3 in separated(Z, y, scale=[0])[0].separated
     assert_array_equal(separated(Z, y, offset=60.0 * rare)[0].separated, [3])
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog", "cauchit"])
+@pytest.mark.parametrize("ranks", [[1], [0, 2]], ids=["inner", "ends"])
+def test_scale_effects_that_diverge_are_named(link, ranks):
+    """Rows of an inner rank have no spread, those of both ends any, however large."""
+    X, _ = clean(120)
+    group = np.arange(120) % 4 == 0
+    errors = np.random.default_rng(1).logistic(size=120)
+    y = np.digitize(X[:, 0] + errors, [-1, 1])
+    y[group] = np.resize(ranks, 30)
+    Z = np.column_stack([X[:, 0], X[:, 1], group])
+    model, message = separated(Z, y, scale=[1, 2], link=link, max_iter=2000)
+    assert_array_equal(model.separated, [2])
+    assert message.startswith(
+        "fit_pom: separated: the likelihood grows for ever with effects of 'x3', so no"
+    )
+    assert message.endswith("leave them out of scale=")
+    with pytest.raises(ValueError, match="grows for ever with effects of 'x3': leave"):
+        model.confint()
+    assert ordinal.fit_pom(Z, y, scale=[1], link=link).convergence.converged
+
+
+@pytest.mark.parametrize("law", ["two groups", "heavy tails"])
+def test_large_scale_effects_are_estimated(law):
+    """Spreads that differ by e^3, and a feature of which some values lie far out."""
+    rng = np.random.default_rng(3)
+    x, z = rng.normal(size=2000), np.arange(2000) % 2 * 3.0
+    if law == "heavy tails":
+        z = 0.3 * rng.standard_t(2, size=2000)
+    y = np.digitize(x + np.exp(z) * rng.logistic(size=2000), [-1, 1])
+    model = ordinal.fit_pom(np.column_stack([x, z]), y, scale=[1])
+    assert model.convergence.converged
+    assert_allclose(model.scale_coef, 1, atol=4 * model.standard_errors[-1])
+    assert model.standard_errors[-1] < 0.1
 
 
 @given(designs)

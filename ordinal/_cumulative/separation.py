@@ -14,6 +14,10 @@ unless there is such a direction, or one along which nothing moves (Albert, Ande
 Biometrika 71:1-10, 1984, for the logistic model; Haberman in McCullagh, JRSS B
 42:138-139, 1980, for ordered ranks).
 
+With scale effects the likelihood may also grow for ever with the spread of some rows,
+if all of them have one inner rank, or the lowest and the highest rank only. No
+direction proves this; `_diverging_scales` recognises it by where the descent ends.
+
 Let A be the matrix whose rows give all up_i and low_i, and c = A'1. The solution of
 
     min  1/2 |d - c|^2   s.t.  A d >= 0                                             (1)
@@ -57,6 +61,8 @@ _HOLDS = 1e-9  # rounding error of a move, relative to the largest one
 _INVOLVED = 1e-6  # least coefficient of a separating column, relative to the largest
 _MOVES = 1e-3  # change of a predictor; a Newton step at a maximum is far shorter
 _FLAT = 1e-12  # value of F or 1 - F that few rows have at a maximum
+_SCALES = 10.0  # range of log scales; the spreads of rows differ by a factor of 20 000
+_TAIL = 0.05  # share of the weight on either side of this range
 _ROWS = 65536  # rows that are processed at a time
 _DEPENDENT = 1e-9  # least part of a row outside the span of others, relative to it
 _LARGEST = 1500  # most variables for which (1) is solved for all thresholds together
@@ -76,11 +82,18 @@ def check_separation(
     """Look for columns that separate the ranks at the end of a descent.
 
     Return the status, which is SEPARATED if there are any, or MAX_TIME if the time does
-    not suffice to decide; and the indices of these columns. The other arguments are
-    those of `separated_columns`.
+    not suffice to decide; and the indices of these columns, or else those of diverging
+    scale effects. The other arguments are those of `separated_columns`.
     """
     find = partial(separated_columns, design, link, x, step, is_penalised)
-    return check_separation_by(find, status, monitor)
+    status, found = check_separation_by(find, status, monitor)
+    if design.scale.size and status in (Status.CONVERGED, Status.STALLED):
+        # A descent that has stalled may end with a long step for other reasons.
+        is_end = status is Status.CONVERGED
+        found = _diverging_scales(design, x, step if is_end else np.zeros(x.size))
+        if found.size:
+            status = Status.SEPARATED
+    return status, found
 
 
 def check_separation_by(
@@ -196,6 +209,35 @@ def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
     up, low = up - above, low + below
     s = np.exp(D.scale_columns(slice(None)) @ D.split(x)[3])
     return np.array([_finite(side / s).max(initial=-np.inf) for side in (up, low)])
+
+
+def _diverging_scales(D: Design, x: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Return the indices of columns with scale effects that have no finite optimum.
+
+    Either the spread of rows falls to 0, and Newton steps stay long, or it grows for
+    ever, with location effects in proportion, and steps become short.
+    """
+    zeta, change = D.split(x)[3], D.split(step)[3]
+    if np.abs(change).max() <= _MOVES:
+        high, low = D.of_chunks(partial(_range_of_scales, zeta)).max(axis=0)
+        if high + low <= _SCALES:
+            return np.zeros(0, dtype=np.int64)
+    return np.asarray(D.scale[np.abs(zeta) >= 0.5 * np.abs(zeta).max()])
+
+
+def _range_of_scales(zeta: np.ndarray, D: Design) -> np.ndarray:
+    """Return quantiles of the log scale of a chunk and of its negative, (2,).
+
+    They are quantiles because a single row far out may have any scale.
+    """
+    used = D.weight > 0
+    if not used.any():
+        return np.full(2, -np.inf)
+    log_scale = D.scale_columns(slice(None))[used] @ zeta
+    order = np.argsort(log_scale)
+    below = np.cumsum(D.weight[used][order])
+    ends = np.searchsorted(below, np.array([1 - _TAIL, _TAIL]) * below[-1])
+    return np.asarray(log_scale[order[ends]] * [1.0, -1.0])
 
 
 def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:

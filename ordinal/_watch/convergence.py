@@ -104,10 +104,17 @@ def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
 
 def warn_of_separation(columns: Sequence[str], solver: str, remedy: str) -> None:
     """Warn at the caller of the `fit_*` function that columns separate the ranks."""
+    warn_of_divergence(
+        f"{enumerated(columns)} separate ranks without error", solver, remedy
+    )
+
+
+def warn_of_divergence(cause: str, solver: str, remedy: str) -> None:
+    """Warn at the caller of the `fit_*` function that no optimum is finite."""
     warn(
-        f"{solver}: {Status.SEPARATED.value}: {enumerated(columns)} separate ranks "
-        "without error, so no finite coefficients are optimal, and those returned "
-        f"only indicate the direction in which they diverge; {remedy}",
+        f"{solver}: {Status.SEPARATED.value}: {cause}, so no finite coefficients are "
+        "optimal, and those returned only indicate the direction in which they "
+        f"diverge; {remedy}",
         ConvergenceWarning,
     )
 
@@ -137,7 +144,7 @@ class Status(enum.Enum):
     HELD_OUT = "held_out"  # early stopping: held-out rows were predicted best here
     STOPPED = "stopped"  # the callback asked for it
     STALLED = "stalled"  # no step improves the objective beyond rounding
-    SEPARATED = "separated"  # features separate the ranks, so no optimum is finite
+    SEPARATED = "separated"  # no optimum is finite, mostly by separated ranks
     INDEFINITE = "indefinite"  # the kernel is not positive semi-definite
 
 
@@ -148,8 +155,8 @@ _REMEDY = {
     Status.STOPPED: "the callback returned a true value",
     Status.STALLED: "rounding hides smaller violations; raise tol or scale the data",
     Status.SEPARATED: (
-        "features tell ranks apart without error, so that coefficients grow for ever; "
-        "l2 > 0 keeps them finite"
+        "the likelihood grows for ever with some coefficients, mostly because features "
+        "tell ranks apart without error; l2 > 0 keeps slopes finite"
     ),
     Status.INDEFINITE: (
         "the kernel is not positive semi-definite, so a local optimum is all that "

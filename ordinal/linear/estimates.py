@@ -49,6 +49,7 @@ from .._watch.convergence import (
     Status,
     warn,
     warn_of_disorder,
+    warn_of_divergence,
     warn_of_separation,
 )
 from .._watch.monitor import Monitor
@@ -411,8 +412,8 @@ def bias_of(model: Estimates) -> str:
     if model.separated.size:
         names = enumerated([model.column_names[j] for j in model.separated])
         return (
-            f"there are none, because ranks are separated without error by {names}: "
-            "leave these columns out"
+            "there are none, because the likelihood grows for ever with effects of "
+            f"{names}: leave these columns out"
         )
     return ""
 
@@ -455,7 +456,11 @@ def warn_of_shortfalls(
     """
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
-        warn_of_separation(names, fit, remedy)
+        if np.isin(model.separated, model.scale).all():
+            cause = f"the likelihood grows for ever with effects of {enumerated(names)}"
+            warn_of_divergence(cause, fit, "leave them out of scale=")
+        else:
+            warn_of_separation(names, fit, remedy)
     else:
         model.convergence.warn_unless_converged(fit, easier)
     warn_of_disorder(model.disorder, fit)

@@ -207,8 +207,9 @@ def fit_pom(
     -----
     ConvergenceWarning
         If the fit stopped before it reached the tolerance; the message names the reason
-        and the remedy. Also if columns separate the ranks, so that there is no finite
-        optimum: the message names them, and the status is `Status.SEPARATED`.
+        and the remedy. Also if there is no finite optimum, because columns separate the
+        ranks or scale effects diverge: the message names them, and the status is
+        `Status.SEPARATED`.
     CollinearColumnsWarning
         If a fit without penalty drops columns because they are constant or linear
         combinations of columns before them.

@@ -229,8 +229,9 @@ class PomModel(Reports):
     n_missing : int
         Number of rows that were left out because of missing values.
     separated : int array
-        Positions of the columns that separate the ranks. Their coefficients have no
-        finite optimum; those of the model are where the fit ended. Empty otherwise.
+        Positions of the columns that separate the ranks, or whose scale effects
+        diverge. Their coefficients have no finite optimum; those of the model are where
+        the fit ended. Empty otherwise.
     classes : (r,) array
         Labels in rank order.
     n_features : int
