@@ -397,13 +397,13 @@ def test_no_pass_over_the_rows_is_made_once_time_is_up(up_after, monkeypatch):
     """The point without features has been certified: the penalties on the way to the
     last one change its bound alone."""
     X, y = sample(900, 12, noise=3.0)
-    passes, best = [], rowwise.with_best_free
+    passes, best = [], rowwise.with_best_thresholds
 
     def counted(*args):
         passes.append(args)
         return best(*args)
 
-    monkeypatch.setattr(rowwise, "with_best_free", counted)
+    monkeypatch.setattr(rowwise, "with_best_thresholds", counted)
     up_after(0)
     with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
         model = ordinal.fit_pom(X, y, l1=1e-4, max_time=60.0)

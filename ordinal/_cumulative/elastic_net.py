@@ -157,7 +157,7 @@ class NetLoss(Protocol):
     def of_columns(self, which: np.ndarray) -> Loss:
         """Return the loss of some columns of the location."""
 
-    def at_best_free(
+    def at_best_thresholds(
         self, u: np.ndarray, beta: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
         """Return the best u for beta, by Newton's method from u, and L and G there."""
@@ -459,7 +459,7 @@ class PathSolver(Generic[_NetLossT]):
         self, u: np.ndarray, beta: np.ndarray, penalty: Penalty
     ) -> NetSolution:
         """Return the best u for beta, from u, with the certificate of this point."""
-        return self._certified(*self.loss.at_best_free(u, beta), beta, penalty)
+        return self._certified(*self.loss.at_best_thresholds(u, beta), beta, penalty)
 
     def _certified(
         self,

@@ -11,8 +11,8 @@ lowest known minimum from the fit without these effects, and 4 from the starting
 below. Of 300 fits with cauchit to 15 to 60 rows of heavy tails it was 13 from a start
 without effects, and 8 from those below (`tools/measure_minima.py`).
 
-`Order` keeps thresholds with nominal effects in order at given rows. Thresholds
-with slopes may cross at a row, where a rank then has a negative probability.
+`OrderedThresholds` keeps thresholds with nominal effects in order at given rows.
+Thresholds with slopes may cross at a row, where a rank then has a negative probability.
 They do not cross at rows n_i if
 
     (J_(j+1) - J_j)(alpha - nu n_i) >= 0   for all i and j                           (1)
@@ -169,7 +169,7 @@ _MEETS = 1e-9  # largest distance of thresholds that meet, relative to the same
 _LEFT = 0.1  # least share of the interval about a row's rank that a step leaves
 
 
-class Order:
+class OrderedThresholds:
     """The constraints (1), one per row and pair of adjacent thresholds.
 
     Parameters
@@ -255,7 +255,7 @@ class Order:
 class _Projection:
     """Problem (2) as a projection onto the cone of (1), in the variables d."""
 
-    def __init__(self, order: Order, here: Point, H: np.ndarray):
+    def __init__(self, order: OrderedThresholds, here: Point, H: np.ndarray):
         self._order = order
         self._unit = 1 / np.sqrt(np.maximum(np.diagonal(H), 1e-200))
         L = factor(H * self._unit * self._unit[:, None])

@@ -125,7 +125,7 @@ class RowwiseLikelihood(Likelihood):
         parts = self.columns.chosen(which), self.N, self.Z
         return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
 
-    def at_best_free(
+    def at_best_thresholds(
         self, u: np.ndarray, beta: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
         """Minimise over alpha and nu* for fixed beta, beginning at u.
@@ -133,7 +133,7 @@ class RowwiseLikelihood(Likelihood):
         Return the best (alpha, nu*), (U,), the loss there, and its gradient by beta,
         (d,).
         """
-        u, rows = with_best_free(self, u, self.columns.matvec(beta))
+        u, rows = with_best_thresholds(self, u, self.columns.matvec(beta))
         return u, rows.value, self.columns.rmatvec(rows.slope)
 
     def rows_at(self, x: np.ndarray) -> RowTerms:
@@ -314,7 +314,7 @@ class RowwiseLikelihood(Likelihood):
         return np.asarray(above[:T] + below[1:])
 
 
-def with_best_free(
+def with_best_thresholds(
     loss: RowwiseLikelihood, u: np.ndarray, f: np.ndarray
 ) -> tuple[np.ndarray, RowTerms]:
     """Minimise over (alpha, nu*) for fixed scores f = x'beta, (n,), without scale.

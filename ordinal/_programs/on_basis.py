@@ -63,7 +63,7 @@ _NEWTON_STEPS = 200  # most steps for each sample of the rows; some 20 are usual
 _LARGEST_BOX = 1e10  # largest bound of a multiplier
 _TOGETHER = 2e8  # bytes for problems that are certified in one pass
 
-At = TypeVar("At", Start, ProximalSolution)
+StartT = TypeVar("StartT", Start, ProximalSolution)
 SumsOf: TypeAlias = Callable[[Losses], Sums]  # sums of a problem over some rows
 
 
@@ -662,7 +662,7 @@ class BasisFit:
         return self._monitor.after(sum(s.n_iter for s in found) + more)
 
 
-def _resized(at: At, m: int) -> At:
+def _resized(at: StartT, m: int) -> StartT:
     """Return a start or solution of m coefficients: its first ones, or zeros added."""
     if len(at.w) == m:
         return at

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._cumulative.design import HESSIAN_COLUMNS, Design, Threshold
 from .._cumulative.elastic_net import NetSolution, PathSolver
-from .._cumulative.fitting import Order, likelihood_of, minimize
+from .._cumulative.fitting import OrderedThresholds, likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum
 from .._cumulative.rowwise import (
@@ -470,7 +470,7 @@ class _PomFit:
     prepared: PreparedPom
     max_iter: int
     choice: CovarianceChoice
-    order: Order | None
+    order: OrderedThresholds | None
     # Solver of the fits with l1 > 0, each of which starts at the previous one.
     net: PathSolver[RowwiseLikelihood] | None = None
 
@@ -555,7 +555,7 @@ def _check_in_order(X: Any, in_order: Any, l1: float, link: Any, scale: Any) -> 
     read_in_chunks(X, {"in_order must be False": (in_order, True)})
 
 
-def _order(prepared: PreparedPom, in_order: Any) -> Order | None:
+def _order(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
     """Return the constraint of `in_order`, or None if thresholds cannot cross."""
     design, coding = prepared.design, prepared.training.coding
     if coding is not None and coding.monotone:
@@ -581,7 +581,7 @@ def _order(prepared: PreparedPom, in_order: Any) -> Order | None:
         rows = block(given, slice(0, len(given)), design.nominal)
     else:
         rows = coding.transform(coding.read(in_order))[:, design.nominal]
-    return Order(design, rows) if rows.size and design.T > 1 else None
+    return OrderedThresholds(design, rows) if rows.size and design.T > 1 else None
 
 
 def _fit_path(
@@ -682,7 +682,7 @@ def _model(
     choice: CovarianceChoice,
     objectives: tuple[float, float] | None = None,
     null: float | None = None,
-    order: Order | None = None,
+    order: OrderedThresholds | None = None,
 ) -> PomModel:
     """Return the model of a minimum, in the units of the features.
 

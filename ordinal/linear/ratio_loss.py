@@ -118,7 +118,7 @@ class RatioLikelihood(RowLoss):
         """Return the loss without penalty of some columns of the location."""
         return self.of_design(self.design.of_columns(which))
 
-    def at_best_free(
+    def at_best_thresholds(
         self, u: np.ndarray, beta: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
         """Return the best theta and nu for beta, the loss and its slopes by beta,

@@ -298,10 +298,8 @@ class AdmmResult:
 def solve_admm(
     factor: Factor | NoFactor,
     programs: Sequence[Program],
+    family: NpsvorAdmm,
     *,
-    rho: float,
-    e_abs: float,
-    e_rel: float,
     max_iter: int,
     n_threads: int,
     monitor: Monitor,
@@ -316,7 +314,7 @@ def solve_admm(
         np.concatenate([getattr(program, name)[:, 0] for program in programs])
         for name in ("lo", "hi", "pn", "pp")
     )
-    p, n = lo.shape
+    rho, (p, n) = family.rho, lo.shape
     g_end, b = np.zeros((p, n)), np.zeros(p)
     ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
     if isinstance(factor, NoFactor):
@@ -336,7 +334,7 @@ def solve_admm(
         g = a - multiple[:, None] * m
         sums = np.empty((live.size, 5))
         _admm_updates.clip(g, z, u, shift, width, lo, hi, sums, n_threads)
-        ratio[live] = _residual_ratio(sums, n, rho, e_abs, e_rel)
+        ratio[live] = _residual_ratio(sums, n, family)
         n_iter[live], b[live], g_end[live] = iteration, rho * multiple, g
         stopped = monitor.stop(iteration, ratio[live].max())
         going = ratio[live] > 1
@@ -354,12 +352,10 @@ def solve_admm(
     return AdmmResult(g=g_end, b=b, ratio=ratio, n_iter=n_iter, status=status)
 
 
-def _residual_ratio(
-    sums: np.ndarray, n: int, rho: float, e_abs: float, e_rel: float
-) -> np.ndarray:
+def _residual_ratio(sums: np.ndarray, n: int, family: NpsvorAdmm) -> np.ndarray:
     """Return the larger residual of each problem over its allowance, (19) or (20)."""
     primal, dual, g_norm, z_norm, u_norm = np.sqrt(sums).T
-    base = np.sqrt(n) * e_abs
+    rho, e_rel, base = family.rho, family.e_rel, np.sqrt(n) * family.e_abs
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(
             np.fmax(
@@ -554,9 +550,7 @@ class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
         out = solve_admm(
             factor,
             programs,
-            rho=family.rho,
-            e_abs=family.e_abs,
-            e_rel=family.e_rel,
+            family,
             max_iter=options.max_iter or MAX_ITER,
             n_threads=options.n_threads,
             monitor=monitor,

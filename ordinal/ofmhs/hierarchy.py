@@ -35,7 +35,7 @@ from .._cumulative.rowwise import (
     RowTerms,
     RowwiseLikelihood,
     factor,
-    with_best_free,
+    with_best_thresholds,
 )
 from .._input.problem import Problem
 from .._numerics.cholesky import Cholesky
@@ -308,7 +308,7 @@ class HierarchyPath:
         """
         main, theta = self.effects(own, parts)
         pairs = both_ways(main.size, self.first, self.second, theta)
-        u, rows = with_best_free(self._loss, u, scores(self.Z, main, pairs))
+        u, rows = with_best_thresholds(self._loss, u, scores(self.Z, main, pairs))
         return PairPoint(u, own, parts, rows, rows.value + penalties(own, parts))
 
     def slopes_at(self, here: PairPoint) -> tuple[np.ndarray, np.ndarray]:
