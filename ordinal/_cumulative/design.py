@@ -209,10 +209,15 @@ class Design:
         OutOfTime
             The time of the caller is up (`check_cancelled`).
         """
-        parts = self.location[which], self.nominal, self.scale
+        some = replace(self, location=self.location[which])
         # A column that is in several parts is copied once.
-        held = np.unique(np.concatenate(parts))
-        location, nominal, scale = (np.searchsorted(held, part) for part in parts)
+        parts = some.location, some.nominal, some.scale
+        return some.with_columns(np.unique(np.concatenate(parts)))
+
+    def with_columns(self, held: np.ndarray) -> Design:
+        """Return the design with a copy of the columns `held`, which are increasing and
+        include all that have a coefficient.
+        """
         X = np.empty((self.n_samples, held.size))
         for rows in strips(self.n_samples, CHUNK):
             check_cancelled()
@@ -220,9 +225,9 @@ class Design:
         return replace(
             self,
             X=X,
-            location=location,
-            nominal=nominal,
-            scale=scale,
+            location=np.searchsorted(held, self.location),
+            nominal=np.searchsorted(held, self.nominal),
+            scale=np.searchsorted(held, self.scale),
             centre=self.centre[held],
             spread=self.spread[held],
         )

@@ -226,15 +226,7 @@ def _model(
     """Return the model of a fit whose design has only the given columns, increasing."""
     loss, found, point = fits.fit.loss, fitted.found, fitted.found.point
     D = loss.design
-    design = replace(
-        D,
-        X=np.ascontiguousarray(np.asarray(D.X)[:, columns]),
-        location=np.searchsorted(columns, fitted.columns),
-        nominal=np.searchsorted(columns, D.nominal),
-        scale=np.searchsorted(columns, D.scale),
-        centre=D.centre[columns],
-        spread=D.spread[columns],
-    )
+    design = replace(D, location=fitted.columns).with_columns(columns)
     smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
     record = Monitor(fits.asked, TOL).record(
         found.status, found.n_iter, found.violation, point.value, None
