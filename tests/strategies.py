@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -15,6 +16,11 @@ from ordinal.gpor.laplace import Likelihood
 def at_most(examples: int) -> settings:
     """Return settings for a property that is costly: no more examples than this."""
     return settings(max_examples=min(examples, settings.default.max_examples))
+
+
+def slow(*values):
+    """Return values of a parameter for which a test is slow."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 @contextmanager

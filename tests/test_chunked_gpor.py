@@ -6,6 +6,7 @@ import scipy.sparse
 from files import solution
 from internals import ChunkedProblem, chunks, source
 from sources import Cut, mapped, wavy
+from strategies import slow
 
 import ordinal
 from ordinal._model import preparation
@@ -54,16 +55,7 @@ def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        "rbf",
-        *(
-            pytest.param(k, marks=pytest.mark.slow)
-            for k in ("ard", "linear", "ard_linear")
-        ),
-    ],
-)
+@pytest.mark.parametrize("kernel", ["rbf", *slow("ard", "linear", "ard_linear")])
 @pytest.mark.parametrize("inference", ["ep", "laplace"])
 def test_gpor_of_blocks_takes_every_kernel_and_weights_of_none(kernel, inference, rows):
     X, y = rows[0][-2500:], rows[1][-2500:]

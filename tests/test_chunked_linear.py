@@ -8,6 +8,7 @@ import scipy.sparse
 from internals import CHUNK, Arrays, ChunkedProblem, Design, Problem
 from numpy.testing import assert_allclose
 from sources import Cut, mapped
+from strategies import slow
 
 import ordinal
 from ordinal._cumulative.fitting import likelihood_of
@@ -56,8 +57,7 @@ def assert_near(model, whole, names=ESTIMATES):
     [
         {"nominal": [0], "scale": [2], "link": "cloglog", "robust": True},
         {"threshold": "equidistant", "link": "loglog"},
-        pytest.param({"link": "probit", "l2": 0.01}, marks=pytest.mark.slow),
-        pytest.param({"link": "cauchit", "robust": True}, marks=pytest.mark.slow),
+        *slow({"link": "probit", "l2": 0.01}, {"link": "cauchit", "robust": True}),
     ],
 )
 def test_pom_of_blocks_is_that_of_rows_in_memory(options, rows, tmp_path):

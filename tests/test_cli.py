@@ -20,6 +20,7 @@ import pytest
 from internals import Line, methods
 from numpy.testing import assert_array_equal
 from processes import Terminal
+from strategies import slow
 
 import ordinal
 from ordinal.__main__ import main
@@ -374,7 +375,7 @@ def test_a_report_goes_to_a_file(run, tmp_path, data, form):
     assert "is a folder" in run(*argv, "--out", tmp_path, code=2)
 
 
-@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+@pytest.mark.parametrize("suffix", ["png", *slow("pdf", "svg")])
 def test_compare_draws_its_errors(run, tmp_path, data, suffix):
     picture = tmp_path / f"errors.{suffix}"
     argv = ["compare", data, "--splits", 2, "--methods", "lit", "npsvor", "--plot"]

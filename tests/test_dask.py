@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from internals import CHUNK, CSR, ChunkedProblem, Problem
 from sources import Cut
+from strategies import slow
 
 import ordinal
 from ordinal._numerics.rows import dense
@@ -43,7 +44,7 @@ def same(a: ChunkedProblem, b: Problem):
     assert a.feature_names == b.feature_names
 
 
-@pytest.mark.parametrize("size", [1000, CHUNK, 10_001, N])
+@pytest.mark.parametrize("size", [*slow(1000, N), CHUNK, 10_001])
 def test_problem_is_that_of_arrays(size):
     X, y, w = table()
     options = {"class_weight": "balanced"}
@@ -124,16 +125,9 @@ def test_what_is_at_workers():
 
 
 @pytest.mark.parametrize(
-    "fit",
-    [
-        ordinal.fit_svorim,
-        pytest.param(ordinal.fit_svorex, marks=pytest.mark.slow),
-        pytest.param(ordinal.fit_opbe, marks=pytest.mark.slow),
-    ],
+    "fit", [ordinal.fit_svorim, *slow(ordinal.fit_svorex, ordinal.fit_opbe)]
 )
-@pytest.mark.parametrize(
-    "kernel", ["rbf", pytest.param("linear", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kernel", ["rbf", *slow("linear")])
 def test_fits_are_those_of_arrays(fit, kernel):
     """The same basis, so the same problem: the values of two fits to it differ by no
     more than their gaps."""
@@ -353,13 +347,10 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
     "options",
     [
         {},
-        pytest.param(
-            {"robust": True, "class_weight": {0: 2.0}}, marks=pytest.mark.slow
-        ),
-        pytest.param({"nominal": [1], "scale": [2]}, marks=pytest.mark.slow),
-        pytest.param(
+        *slow(
+            {"robust": True, "class_weight": {0: 2.0}},
+            {"nominal": [1], "scale": [2]},
             {"l2": 0.1, "link": "probit", "threshold": "equidistant"},
-            marks=pytest.mark.slow,
         ),
     ],
 )

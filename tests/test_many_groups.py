@@ -5,6 +5,7 @@ import pytest
 from internals import Gram, Monitor, Points, Program
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import svor_dual, svor_interval, svor_primal, svor_terms
+from strategies import slow
 
 import ordinal
 from ordinal import Status, kernels
@@ -147,7 +148,7 @@ def test_sums_that_are_off_are_put_right_inside_the_boxes():
 
 
 @both
-@pytest.mark.parametrize("C", [0.01, 1.0, pytest.param(100.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("C", [0.01, 1.0, *slow(100.0)])
 def test_the_end_is_optimal_from_raw_data(method, C):
     points = points_of(method, C=C)
     program, K = points.program, RBF(points.gram.X, points.gram.X)

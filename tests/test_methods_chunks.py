@@ -36,11 +36,11 @@ N = 2 * 8192 + 777  # three chunks
 ENDS = range(1000, N, 1777)
 
 
-def every(names):
+def every(names, fast=TYPICAL):
     return pytest.mark.parametrize(
         "name",
         [
-            pytest.param(n, marks=() if n in TYPICAL else pytest.mark.slow)
+            pytest.param(n, marks=() if n in fast else pytest.mark.slow)
             for n in sorted(names)
         ],
     )
@@ -139,7 +139,7 @@ def test_every_fit_refuses_passes_that_differ(name, later, rows):
     assert source.passes == 2
 
 
-@every(METHODS)
+@every(METHODS, fast={"svorim", "pom"})
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
 def test_the_command_streams_files(name, rows, tmp_path, capsys):
     path, out = tmp_path / "t.csv", tmp_path / "m.npz"

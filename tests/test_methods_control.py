@@ -15,7 +15,7 @@ from hypothesis import settings
 from internals import Monitor, OutOfTime, Points, at_work, check_cancelled, driver
 from numpy.testing import assert_allclose
 from registry import Method, all_methods, every_method, which
-from strategies import sample
+from strategies import sample, slow
 
 import ordinal
 from ordinal import ConvergenceWarning, Status
@@ -345,7 +345,7 @@ def pressed_in(method: Method, n_threads, pressed):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-@pytest.mark.parametrize("n_threads", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("n_threads", [*slow(1), 2])
 @which(fast=LOOPS)
 def test_ctrl_c_ends_a_fit(method, n_threads):
     pressed = []

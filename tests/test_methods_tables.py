@@ -17,6 +17,7 @@ import pytest
 from internals import method_of, methods
 from numpy.testing import assert_array_equal
 from registry import every_method
+from strategies import slow
 
 import ordinal
 import ordinal.sklearn
@@ -29,7 +30,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ordinal.CollinearColumnsWarning",
     "ignore::ordinal.DisorderedThresholdsWarning",
 )
-SLOW = pytest.mark.slow
 N = 48
 
 
@@ -132,7 +132,7 @@ FEW = {"model_of_numbers", "selection", "estimator"}
 few_doors = pytest.mark.parametrize(
     "door",
     [
-        pytest.param(door, marks=() if name in FEW else SLOW)
+        pytest.param(door, marks=() if name in FEW else pytest.mark.slow)
         for name, door in DOORS.items()
     ],
     ids=DOORS,
@@ -211,7 +211,7 @@ def test_words_among_numbers_are_named(method, door, opened):
     "door",
     [
         selection,
-        *(pytest.param(d, marks=SLOW) for d in (preprocessed, of_a_file, sets)),
+        *slow(preprocessed, of_a_file, sets),
     ],
     ids=lambda door: door.__name__,
 )

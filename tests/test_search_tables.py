@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from registry import registered
 from scipy.sparse import csr_array
 from sources import Cut, mapped
-from strategies import sample
+from strategies import sample, slow
 from test_table_preprocessor import wines
 
 import ordinal
@@ -108,7 +108,7 @@ def test_columns_travel_to_workers_and_are_known_to_a_store(found, tmp_path):
     assert len(set(tmp_path.iterdir())) == 2 * len(files)
 
 
-@pytest.mark.parametrize("method", ["svorim", "npsvor", "tlssvor", "gpor"])
+@pytest.mark.parametrize("method", ["svorim", "tlssvor", *slow("npsvor", "gpor")])
 def test_any_method_is_searched_behind_a_preprocessor(method):
     fit = getattr(ordinal, f"fit_{method}")
     grid = Grid(max_iter=[5]) if method == "gpor" else Grid(C=[1.0, 10.0])
@@ -130,7 +130,7 @@ def test_any_method_is_searched_behind_a_preprocessor(method):
 
 @pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
 @pytest.mark.parametrize("method", registered())
-@pytest.mark.parametrize("preprocess", [Standardizer, TablePreprocessor()])
+@pytest.mark.parametrize("preprocess", [*slow(Standardizer), TablePreprocessor()])
 def test_a_fit_with_preprocess_is_the_model_of_the_search(method, preprocess, tmp_path):
     """To the last bit, and of the same type: raw features come in."""
     X, how = FRAME[["alcohol", "colour", "size"]], {"preprocess": preprocess}

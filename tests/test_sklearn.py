@@ -35,7 +35,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
-from strategies import at_most, sample
+from strategies import at_most, sample, slow
 
 import ordinal
 import ordinal.sklearn as estimators
@@ -201,7 +201,7 @@ def test_an_argument_of_the_fit_is_refused_by_the_fit():
 # Rules and decisions
 
 
-@pytest.mark.parametrize("r", [2, 3, 5])
+@pytest.mark.parametrize("r", [2, 3, *slow(5)])
 @pytest.mark.parametrize("method", registered())
 def test_the_predicted_rank_has_the_largest_decision(method, r):
     X, y = rows(80, r)
@@ -628,6 +628,7 @@ def test_importance_finds_the_features_that_matter():
     assert found.importances_mean[0] > 0.1
 
 
+@pytest.mark.slow
 def test_partial_dependence_is_drawn():
     import matplotlib
 

@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from strategies import sample
+from strategies import sample, slow
 
 import ordinal
 import ordinal.sklearn as estimators
@@ -55,7 +55,7 @@ both = pytest.mark.parametrize("make", [svorim, pom])
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
-@pytest.mark.parametrize("r", [2, 3])
+@pytest.mark.parametrize("r", [*slow(2), 3])
 @pytest.mark.parametrize("method", registered())
 def test_columns_follow_the_sorted_classes_and_ranks_keep_their_order(method, r):
     words = WORDS[[0, 2]] if r == 2 else WORDS

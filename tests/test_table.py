@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import Layout, read_frame, read_table, readers
+from strategies import slow
 
 from ordinal._input.frame import Column, Frame, number_kind
 
@@ -17,7 +18,7 @@ READERS = [None, *readers.CSV_READERS]
 
 # a property below finds that the libraries read as we do
 @pytest.fixture(
-    params=[None, *(pytest.param(n, marks=pytest.mark.slow) for n in READERS[1:])],
+    params=[None, *slow(*READERS[1:])],
     ids=lambda name: name or "own",
 )
 def reader(request, monkeypatch):
