@@ -423,7 +423,7 @@ def exact_evidence(K, y, b, v):
     """
     n = len(y)
     h = min(0.25, 0.6 * math.sqrt(v))
-    axis = h * np.arange(-math.ceil(8.5 / h), math.ceil(8.5 / h) + 1)
+    axis = h * np.arange(-math.ceil(6.5 / h), math.ceil(6.5 / h) + 1)
     z = np.stack(np.meshgrid(*[axis] * n, indexing="ij"), axis=-1).reshape(-1, n)
     ends = probit_ends(z @ np.linalg.cholesky(K).T, y, b, v)
     density = n * math.log(h / math.sqrt(2 * math.pi)) - 0.5 * (z**2).sum(axis=1)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from processes import printed
+from scipy.sparse import csr_array
 from strategies import at_most, sample
 
 import ordinal
@@ -489,36 +490,30 @@ def test_many_categories_are_told_apart():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_rounds": 0}, "^n_rounds must be a positive integer"),
-        (
-            {"n_rounds": "many"},
-            "^n_rounds must be a positive integer or 'auto', got 'm",
-        ),
-        ({"structure": "both"}, "^structure must be one of 'score', 'scores'"),
-        ({"link": "log"}, "^link must be one of 'logit'"),
-        ({"learning_rate": 0.0}, "^learning_rate must be a number above 0"),
-        (
-            {"learning_rate": 1.5},
-            "^learning_rate must be a number above 0, and at most",
-        ),
-        ({"n_leaves": 1}, "^n_leaves must be an integer >= 2"),
-        ({"n_leaves": 5000}, "^n_leaves must be at most 1024"),
-        ({"min_rows": 0}, "^min_rows must be a positive integer"),
-        ({"row_share": 0.0}, "^row_share must be a number above 0"),
-        ({"feature_share": 2.0}, "^feature_share must be a number above 0"),
-        ({"l2": -1.0}, "^l2 must be a finite number >= 0"),
-        ({"monotone": [2, 0, 0]}, "^monotone of 'x1' must be -1, 0 or 1"),
-        ({"interactions": "x1"}, "^interactions must be a sequence of sequences"),
-        ({"interactions": ["x1"]}, "^interactions must .*, got 'x1' as a group"),
-        ({"interactions": [[]]}, "^interactions must .* an empty group: leave it out"),
-        ({"interactions": [["x9"]]}, "^interactions names 'x9', which is not among"),
-        ({"max_iter": 0}, "^max_iter must be a positive integer"),
-        ({"groups": [1, 2]}, r"^groups has shape \(2,\), expected \(40,\)"),
+        ({"n_rounds": 0}, "n_rounds must be a positive integer"),
+        ({"n_rounds": "many"}, "n_rounds must be a positive integer or 'auto', got 'm"),
+        ({"structure": "both"}, "structure must be one of 'score', 'scores'"),
+        ({"link": "log"}, "link must be one of 'logit'"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
+        ({"learning_rate": 1.5}, "learning_rate must be a number above 0, and at most"),
+        ({"n_leaves": 1}, "n_leaves must be an integer >= 2"),
+        ({"n_leaves": 5000}, "n_leaves must be at most 1024"),
+        ({"min_rows": 0}, "min_rows must be a positive integer"),
+        ({"row_share": 0.0}, "row_share must be a number above 0"),
+        ({"feature_share": 2.0}, "feature_share must be a number above 0"),
+        ({"l2": -1.0}, "l2 must be a finite number >= 0"),
+        ({"monotone": [2, 0, 0]}, "monotone of 'x1' must be -1, 0 or 1"),
+        ({"interactions": "x1"}, "interactions must be a sequence of sequences"),
+        ({"interactions": ["x1"]}, "interactions must .*, got 'x1' as a group"),
+        ({"interactions": [[]]}, "interactions must .* an empty group: leave it out"),
+        ({"interactions": [["x9"]]}, "interactions names 'x9', which is not among"),
+        ({"max_iter": 0}, "max_iter must be a positive integer"),
+        ({"groups": [1, 2]}, r"groups has shape \(2,\), expected \(40,\)"),
     ],
 )
 def test_unusable_options_are_refused(options, message):
     X, y = sample(40, 3)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         ordinal.fit_boosting(X, y, **options)
 
 
@@ -535,7 +530,7 @@ def test_a_split_may_part_missing_values_from_all_others(tmp_path):
 
 def test_sparse_rows_are_refused():
     X, y = sample(40, 3)
-    sparse = pytest.importorskip("scipy.sparse").csr_array(X)
+    sparse = csr_array(X)
     model = ordinal.fit_boosting(X, y, n_rounds=2)
     for call in (model.predict, model.contributions):
         with pytest.raises(TypeError, match=r"X is sparse, .* pass X\.toarray"):
@@ -632,16 +627,10 @@ def chain(n):
 FORGED = {
     "a cycle": ({"trees.right": put(1, 0)}, "later nodes of the same tree"),
     "a node of another tree": ({"trees.left": put(0, 50)}, "later nodes of the same"),
-    "a leaf of another tree": (
-        {"trees.right": put(-1, ~99)},
-        "leaves of the same tree",
-    ),
+    "a leaf of another tree": ({"trees.right": put(-1, ~99)}, "leaves of the same"),
     "a leaf that is none": ({"trees.right": put(-1, -(2**31))}, "leaves of the same"),
     "two parents": ({"trees.left": put(0, 2), "trees.right": put(0, 2)}, "one node"),
-    "must be a column": (
-        {"trees.feature": put(0, 3)},
-        "the columns of categories",
-    ),
+    "must be a column": ({"trees.feature": put(0, 3)}, "the columns of categories"),
     "a column below 0": ({"trees.feature": put(0, -1)}, "must be >= 0"),
     "nan": ({"trees.threshold": put(0, np.nan)}, "must be finite"),
     "an infinite leaf": ({"trees.value": put(0, np.inf)}, "must be finite"),
@@ -654,10 +643,7 @@ FORGED = {
     "a bomb": (chain(100_000), "at most 64 levels"),
     "one level too many": (chain(DEEPEST + 1), "at most 64 levels"),
     "thresholds in disorder": ({"thresholds": lambda a: a[::-1]}, "must increase"),
-    "an observed rank less": (
-        {"observed": put(1, False)},
-        "equal on both sides|finite",
-    ),
+    "an observed rank less": ({"observed": put(1, False)}, "equal on both sides|fin"),
     "no training rows": (
         {"header": lambda text: text.replace('"n_rows": 60', '"n_rows": 0')},
         "n_rows must be positive",

@@ -107,15 +107,15 @@ def test_no_step_is_made_of_rounding(spare):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize(
-    "options",
+    ("kind", "options"),
     [
-        {}, {"nominal": [0]}, {"scale": [1]}, {"nominal": [0, 2], "scale": [1]},
-        {"link": "cauchit"}, {"l2": 0.1}, {"robust": True},
+        ("dense", {}), ("sparse", {"nominal": [0]}), ("dense", {"scale": [1]}),
+        ("sparse", {"nominal": [0, 2], "scale": [1]}), ("dense", {"link": "cauchit"}),
+        ("sparse", {"l2": 0.1}), ("dense", {"robust": True}),
     ],
 )  # fmt: skip
-def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, options, kind):
+def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, kind, options):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = np.digitize(X @ [1, -1, 0] + rng.logistic(size=200), [-3, -1, 0, 0.5, 2])
@@ -131,6 +131,7 @@ def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, options, ki
         assert_allclose(*ends, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_continuous_outcome_is_fitted_with_errors():
     X, y = thousand_ranks()
     model = ordinal.fit_pom(X, y)

@@ -240,13 +240,10 @@ def test_fits_are_those_of_r(name):
 NESTED = "SURENESS ~ PROD + (1 | RESP) + (1 | PROD:RESP)"
 SOUP = {
     "soup_nested": (NESTED, {}),
-    "soup_probit": (NESTED, {"link": "probit"}),
     # with several terms clmm does not exchange the names of these links
     "soup_cloglog": (NESTED, {"link": "cloglog"}),
-    "soup_more": (NESTED.replace("PROD +", "PRODID + DAY +"), {}),
     "soup_slope": ("SURENESS ~ PROD + (1 + x | RESP)", {}),
     "soup_crossed": ("SURENESS ~ PROD + (1 | RESP) + (1 | PRODID)", {}),
-    "soup_nodes": ("SURENESS ~ PROD + DAY + (1 | RESP)", {"n_quadrature": 10}),
     "soup_scale": (
         "SURENESS ~ PROD + (1 | RESP)", {"n_quadrature": 10, "scale": ["PROD"]},
     ),
@@ -460,6 +457,7 @@ def slopes(seed=2, n=400):
     return x[:, None], np.digitize(score, [-1, 1]), group
 
 
+@pytest.mark.slow
 def test_profile_ends_lie_z_squared_below_the_optimum():
     optimize = pytest.importorskip("scipy.optimize")
     x, y, group = slopes()
@@ -621,6 +619,7 @@ def test_searches_and_comparisons_take_random_effects():
         ordinal.select("clmm", FRAME, WINE["rating"], search={"link": ["logit"]}, cv=3)
 
 
+@pytest.mark.slow
 def test_the_estimator_takes_groups_by_metadata_routing():
     sklearn = pytest.importorskip("sklearn")
     from sklearn.model_selection import GroupKFold, cross_val_predict

@@ -181,7 +181,13 @@ GLMER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("family", "formula", "options", "known"), GLMER)
+@pytest.mark.parametrize(
+    ("family", "formula", "options", "known"),
+    [
+        pytest.param(*case, marks=() if i in (0, 3, 5) else pytest.mark.slow)
+        for i, case in enumerate(GLMER)
+    ],
+)
 def test_stopping_models_are_those_of_glmer(family, formula, options, known):
     model = ordinal.fit_clmm(formula, WINE, family=family, **options)
     found = [*model.coef, *model.deviations["sd"]]

@@ -17,10 +17,13 @@ def problem_of(X, y, weight) -> Problem:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
 @pytest.mark.parametrize(
-    ("nominal", "scale"), [((), ()), ((1,), ()), ((), (0, 2)), ((0, 2), (1,))]
-)
+    ("threshold", "nominal", "scale"),
+    [
+        ("flexible", (), ()), ("symmetric", (1,), ()), ("equidistant", (), (0, 2)),
+        ("flexible", (0, 2), (1,)),
+    ],
+)  # fmt: skip
 def test_the_pass_gives_the_sums_of_the_rows(link, threshold, nominal, scale):
     """On ragged blocks, with weights (0 among them) and offsets, by any threads."""
     rng = np.random.default_rng(0)

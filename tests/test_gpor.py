@@ -424,8 +424,7 @@ def test_ep_refuses_fractional_weights():
     assert fit(X, y, sample_weight=np.full(20, 1.5)).convergence.converged
 
 
-@every_inference
-@pytest.mark.parametrize("basis", [None, 12])
+@pytest.mark.parametrize(("inference", "basis"), [("ep", None), ("laplace", 12)])
 def test_the_scale_of_the_kernel_does_not_matter(inference, basis):
     """K and 4 K: everything in the unit of f doubles."""
     X, y = sample(30, 4)
@@ -708,8 +707,7 @@ def test_a_kernel_that_is_not_positive_semi_definite(inference, optimize):
         fit_gpor(K, y, inference=inference, optimize=optimize, kernel="precomputed")
 
 
-@every_inference
-@pytest.mark.parametrize("value", [0.0, 1e4])
+@pytest.mark.parametrize(("inference", "value"), [("ep", 1e4), ("laplace", 0.0)])
 def test_the_relevance_of_a_constant_feature_is_that_of_the_prior(inference, value):
     X, y = sample(30, 3)
     X[:, 1] = value
@@ -718,8 +716,9 @@ def test_the_relevance_of_a_constant_feature_is_that_of_the_prior(inference, val
     assert_allclose(np.log(model.relevance()[1] * 3), 0, atol=1e-3)
 
 
-@every_inference
-@pytest.mark.parametrize("kernel", ["linear", "ard_linear"])
+@pytest.mark.parametrize(
+    ("inference", "kernel"), [("ep", "linear"), ("laplace", "ard_linear")]
+)
 def test_a_linear_function_is_known_at_a_row_of_zeros(inference, kernel):
     X, y = sample(20, 3)
     X, y = np.vstack([X, np.zeros((3, 3))]), np.concatenate([y, [0, 1, 2]])
@@ -972,8 +971,9 @@ def test_time_that_is_up_ends_an_inference(inference, optimize, monkeypatch):
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-@every_inference
-@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize(
+    ("inference", "optimize"), [("ep", False), ("laplace", False), ("laplace", True)]
+)
 def test_an_inference_out_of_time_leaves_its_mean(inference, optimize, up_after):
     """Its ranks are those of the mean, with the variance of the prior around it."""
     X, y = sample(60, 4)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from internals import CSR, Problem
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import kernel_matrix
+from oracles import kernel_matrix, slope
 from scipy import sparse
 from sklearn.svm import SVC
 from strategies import sample
@@ -85,18 +85,12 @@ def test_csr_rows_are_dense_rows(AB, kernel):
 def sparse_pairs(draw):
     """Two CSR matrices of one width, from rows without entries to full ones."""
     d = draw(st.integers(0, 12))
-    rows = [
-        draw(
-            hnp.arrays(
-                np.float64,
-                (draw(st.integers(0, 9)), d),
-                elements=numbers,
-                fill=st.just(0.0),
-            )
-        )
-        for _ in range(2)
-    ]
-    return [CSR.from_any(sparse.csr_array(A)) for A in rows]
+    pair = []
+    for _ in range(2):
+        shape, zero = (draw(st.integers(0, 9)), d), st.just(0.0)
+        A = draw(hnp.arrays(np.float64, shape, elements=numbers, fill=zero))
+        pair.append(CSR.from_any(sparse.csr_array(A)))
+    return pair
 
 
 @given(sparse_pairs())
@@ -468,11 +462,8 @@ def test_slopes_agree_with_differences(AB, make, seed, offset):
     for j in range(gamma.size):
         step = np.zeros(gamma.size)
         step[j] = 1e-3
-        near = np.subtract(value(gamma * np.exp(step)), value(gamma * np.exp(-step)))
-        far = np.subtract(
-            value(gamma * np.exp(2 * step)), value(gamma * np.exp(-2 * step))
-        )
-        expected = (8 * near - far) / 12e-3
+        expected = slope(lambda t, s=step: np.array(value(gamma * np.exp(t * s))), 1.0)
+        expected *= 1e3
         assert_allclose(got[j], expected[0], atol=1e-8 * size + noise * size / 1e-3)
         assert_allclose(on_diagonal[j], expected[1], atol=1e-8 * (1 + size))
 

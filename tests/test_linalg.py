@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from internals import OutOfTime, check_cancelled, ended_by, pivoted_cholesky
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
@@ -49,25 +47,8 @@ def test_solves_agree_with_scipy(n, condition):
     assert_factorises(positive_definite(n, n, condition), 1e-11 * condition**0.5)
 
 
-@given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.floats(0, 6))
-def test_any_small_matrix_is_factorised(n, seed, log_condition):
-    condition = 10**log_condition
-    assert_factorises(positive_definite(n, seed, condition), 1e-11 * condition**0.5)
-
-
 @pytest.mark.parametrize("n", SIZES)
-def test_inverse(n):
-    A = positive_definite(n, n)
-    factor = Cholesky(A.copy())
-    memory = factor.A
-    inverse = factor.inverse()
-    assert inverse is memory
-    assert_array_equal(inverse, inverse.T)
-    assert_allclose(inverse @ A, np.eye(n), atol=1e-10)
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_log_determinant(n, scale):
     """Also where the determinant itself is 0 or infinite in double precision."""
     A = positive_definite(n, n)
@@ -152,6 +133,7 @@ def test_lower_inverse(n):
     assert_allclose(inverse @ L, np.eye(n), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_threads_change_no_byte_of_a_basis():
     """The matrix is large enough for several tiles and for threads to be used."""
     A = positive_definite(1300)
@@ -199,7 +181,7 @@ def test_pivots_are_drawn_by_what_the_others_leave():
     def tile(rows, columns, out):
         out[:] = K[rows][:, columns]
 
-    counts, n = np.zeros((3, 3)), 3000
+    counts, n = np.zeros((3, 3)), 1000
     for seed in range(n):
         rng = np.random.default_rng(seed)
         L, pivots, _ = pivoted_cholesky(np.diagonal(K), tile, 2, rng=rng)

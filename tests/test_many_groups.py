@@ -114,24 +114,6 @@ def test_a_line_search_does_not_stop_behind_the_minimum():
     assert rising_zero(lambda x: x - 9.0, -9.0) == pytest.approx(9.0, abs=0.9)
 
 
-@both
-def test_a_step_is_newtons(method):
-    """(2) solves what its two lines say, written out for all rows and groups."""
-    points = points_of(method)
-    fit = many_groups._Approach(points, 1)
-    fit.minimise(3, 1e-3)
-    a, K, T = fit.here.inside.astype(float), fit.K, len(fit.b)
-    assert 0 < a.sum() < a.size
-    dbeta, df = fit.direction()
-    assert_allclose(df, K @ dbeta, rtol=1e-12)
-    count = fit.sigma * a.sum(axis=1) + fit.price
-    some = count > 0
-    assert some.sum() > T / 2
-    db = np.where(some, fit.sigma * (a @ df) / np.where(some, count, 1), 0)
-    moved = fit.sigma * a * (db[:, None] - df)
-    assert_allclose(dbeta, fit.here.r + moved.sum(axis=0), atol=1e-8)
-
-
 def test_sums_that_are_off_are_put_right_inside_the_boxes():
     fit = many_groups._Approach(points_of("svorim"), 1)
     fit.minimise(3, 1e-3)

@@ -458,18 +458,6 @@ def test_the_products_of_a_low_rank_factor():
     assert_allclose(kernel(X, X[pivots]) @ coef, (Q @ approximate).T, atol=1e-7)
 
 
-def test_the_products_of_a_dense_factor():
-    X, _ = sample(300, 3)
-    kernel, rho = kernels.RBF(0.2), 0.7
-    factor = DenseFactor(kernel, X, rho, 2)
-    Q = np.random.default_rng(2).normal(size=(4, 300))
-    K = kernel(X, X)
-    M = rho * np.linalg.inv(K + rho * np.eye(300))
-    assert_allclose(factor.apply(Q), Q @ M, atol=1e-11)
-    assert_allclose(factor.product(Q), Q @ K, atol=1e-10)
-    assert_array_equal(factor.coefficients(Q), Q.T)
-
-
 @pytest.mark.parametrize("kernel", [kernels.RBF(1e-3), kernels.Linear()], ids=repr)
 def test_a_smooth_kernel_goes_through_thin_products(kernel):
     X, _ = sample(300, 4)

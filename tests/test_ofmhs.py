@@ -14,7 +14,6 @@ from oracles import slopes
 from strategies import at_most, sample
 
 import ordinal
-from ordinal.model_selection import Grid, select
 from ordinal.ofmhs.hierarchy import (
     HierarchyPath,
     PairPenalties,
@@ -335,13 +334,6 @@ def test_scores_are_sums_over_features_and_pairs(seed, n, d):
     pairs = both_ways(d, first, second, theta)
     expected = Z @ main + (Z[:, first] * Z[:, second]) @ theta
     assert_allclose(scores(Z, main, pairs), expected, atol=1e-12)
-
-
-def test_select_finds_the_penalty():
-    X, y = crossed()
-    grid = Grid(l1=[0.3, 0.01], pair_ratio=[1.0])
-    found = select(ordinal.fit_ofmhs, X, y, search=grid, rng=0)
-    assert found.params == {"l1": 0.01, "pair_ratio": 1.0}
 
 
 def test_effects_are_named_and_the_largest_first():

@@ -79,8 +79,6 @@ def test_a_feasible_point_stays_where_it_is(method):
 @pytest.mark.parametrize(
     ("fit", "name", "values", "other"),
     [
-        (ordinal.fit_svorim, "C", (0.5, 2.0), {"tol": 1e-4}),
-        (ordinal.fit_opbe, "C", (0.5, 2.0), {"tol": 1e-4}),
         (ordinal.fit_svr, "epsilon", (0.1, 0.4), {"C": 3.0}),
         (ordinal.fit_kdlor, "ridge", (1e-3, 1e-1), {"C": 3.0}),
         (ordinal.fit_ofmhs, "pair_ratio", (1.0, 2.0), {"l1": 0.05}),

@@ -36,7 +36,13 @@ KINDS = {
     "svr": (fit_svr, {"epsilon": 0.1}),
     "wide svr": (fit_svr, {"epsilon": 0.7, "thresholds": "fitted"}),
 }
-some_kinds = pytest.mark.parametrize("kind", ["pairs", "svmop", "wide svr"])
+some_kinds = pytest.mark.parametrize(
+    "kind",
+    [
+        "pairs",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("svmop", "wide svr")),
+    ],
+)
 
 
 def problems_of(kind, ranks):
