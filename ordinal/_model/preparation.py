@@ -91,7 +91,8 @@ def shared_arguments(
     caller. A test compares the annotations of the signature with those of `kind`.
     """
     every = {**given, **fixed}
-    names = every.keys() & kind.__annotations__
+    # A set of the names would be in another order in every process.
+    names = [name for name in kind.__annotations__ if name in every]
     return cast(_Arguments, {name: every[name] for name in names})
 
 
