@@ -462,10 +462,29 @@ def test_models_that_are_not_nested():
         lr_test(less, fitted(WINE, l2=0.1))
 
 
+@pytest.mark.parametrize("test", [lr_test, ordinal.anova])
+def test_models_of_as_many_but_other_rows(test):
+    """Missing values in other columns drop other rows."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(90, 3)), columns=list("abc"))
+    table["y"] = np.digitize(table["a"] + rng.logistic(size=90), [-1, 0, 1])
+    complete = table.copy()
+    table.loc[table.index[table["y"] == 0][:5], "a"] = None
+    table.loc[table.index[table["y"] == 3][:5], "b"] = None
+    smaller = ordinal.fit_pom("y ~ a", table, missing="drop")
+    larger = ordinal.fit_pom("y ~ b + c", table, missing="drop")
+    with pytest.raises(ValueError, match=r"same rows, but the weights per rank sum to"):
+        test(smaller, larger)
+    # The order of the rows does not matter.
+    shuffled = complete.sample(frac=1, random_state=0)
+    test(ordinal.fit_pom("y ~ a", complete), ordinal.fit_pom("y ~ a + b", shuffled))
+
+
 def test_a_larger_model_that_is_worse_is_said_to_be():
     y = np.arange(72) % 5  # as many rows, but others
     better = fitted(WINE, [0])
-    worse = ordinal.fit_pom(WINE.X, y)
+    worse = pickle.loads(pickle.dumps(ordinal.fit_pom(WINE.X, y)))  # without its rows
     with pytest.warns(ordinal.ConvergenceWarning, match="below that of the smaller"):
         test = lr_test(better, worse)
     assert (test.chi2, test.p_value) == (0.0, 1.0)

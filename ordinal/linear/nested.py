@@ -61,7 +61,8 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
         If an argument is not a model of `fit_pom` or `fit_clmm`.
     ValueError
         If the models have different ranks, rows or links, are penalised, or are not
-        nested.
+        nested. The total weights per rank are compared as long as both models refer
+        to their training rows.
 
     Warns
     -----
@@ -178,6 +179,25 @@ def _check_model(model: Any, rule: str, function: str) -> None:
     check_likelihood(model, function)
 
 
+def _check_same_ranks(smaller: Wald, larger: Wald) -> None:
+    """Raise ValueError if the training rows of each rank have other total weights.
+
+    Rows are not compared one by one: estimators of scikit-learn sort them by content.
+    Models without their training rows, such as loaded ones, are accepted.
+    """
+    fits = [getattr(model, "remembered", None) for model in (smaller, larger)]
+    if None in fits:
+        return
+    masses = [fit.loss.design.mass() for fit in fits]
+    if not np.allclose(*masses, rtol=1e-9, atol=0.0):
+        raise ValueError(
+            "smaller and larger must be fitted to the same rows, but the weights per "
+            f"rank sum to {listed(masses[0].round(4))} and "
+            f"{listed(masses[1].round(4))}; missing='drop' drops other rows for other "
+            "columns: drop them before both fits"
+        )
+
+
 def _check_nested(smaller: Wald, larger: Wald) -> None:
     """Raise ValueError if fields of the models show that they are not nested."""
     ranks = [m.classes[m.observed] for m in (smaller, larger)]
@@ -191,6 +211,7 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
             "smaller and larger must be fitted to the same rows, got "
             f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
         )
+    _check_same_ranks(smaller, larger)
     families = [getattr(m, "family", "cumulative") for m in (smaller, larger)]
     if families[0] != families[1]:
         raise ValueError(

@@ -55,10 +55,12 @@ class FixedParameter:
         self.loss, self.index, self.value = loss, index, value
         self.design: Design = loss.design
         self.is_convex = loss.is_convex
+        self._last: tuple[np.ndarray, float] | None = None
 
     def at(self, x: np.ndarray) -> Point:
         whole = self.whole(x)
         point = self.loss.at(whole)
+        self._last = x, float(point.gradient[self.index])
         gradient = np.delete(point.gradient, self.index)
         if not math.isfinite(point.value):
             return replace(point, x=x, gradient=gradient)
@@ -70,7 +72,11 @@ class FixedParameter:
 
     def slope(self, x: np.ndarray) -> float:
         """Return the slope of the loss by the fixed parameter."""
-        return float(self.loss.at(self.whole(x)).gradient[self.index])
+        # A search mostly ends at the point that it evaluated last.
+        if self._last is None or self._last[0] is not x:
+            self.at(x)
+        assert self._last is not None
+        return self._last[1]
 
 
 def profile_end(
