@@ -14,7 +14,6 @@ from ._watch.convergence import Convergence as Convergence
 from ._watch.convergence import ConvergenceWarning as ConvergenceWarning
 from ._watch.convergence import DisorderedThresholdsWarning as DisorderedThresholdsWarning
 from ._watch.convergence import EmptyColumnsWarning as EmptyColumnsWarning
-from ._watch.convergence import OrdinalError as OrdinalError
 from ._watch.convergence import Status as Status
 from ._watch.convergence import UnnamedColumnsWarning as UnnamedColumnsWarning
 from ._watch.convergence import UnscaledFeaturesWarning as UnscaledFeaturesWarning

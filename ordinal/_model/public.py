@@ -19,7 +19,6 @@ NAMES: dict[str, tuple[str, ...]] = {
         "ConvergenceWarning",
         "DisorderedThresholdsWarning",
         "EmptyColumnsWarning",
-        "OrdinalError",
         "Status",
         "UnnamedColumnsWarning",
         "UnscaledFeaturesWarning",

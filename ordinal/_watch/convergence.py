@@ -17,10 +17,6 @@ from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.sparse import Immutable
 
 
-class OrdinalError(Exception):
-    """Base class of errors other than TypeError and ValueError."""
-
-
 class ConvergenceWarning(UserWarning):
     """The returned model is usable, but is not the optimum within the tolerance."""
 

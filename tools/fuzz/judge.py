@@ -1,8 +1,7 @@
 """One call, and whether what became of it is allowed.
 
-Failures are exceptions other than those of `call.ALLOWED` and of the package, NaN in
-what is returned for finite arguments or in what a returned model predicts, unless the
-docstring says "nan if" or "nan for", warnings that are not the package's own, messages
+Failures are exceptions other than those of `call.ALLOWED`, NaN in what is returned for
+finite arguments or in what a returned model predicts, unless the docstring says "nan if" or "nan for", warnings that are not the package's own, messages
 that are empty or longer than 500 characters, exceptions that nobody could catch, and a
 changed treatment of floating point errors.
 """
@@ -20,8 +19,6 @@ import numpy as np
 from call import ALLOWED, Call, Outcome
 from results import complaint
 from subjects import Foreign
-
-import ordinal
 
 _LONGEST = 500  # characters of a message
 
@@ -83,7 +80,7 @@ def _of_exception(error: Exception) -> Outcome:
     name, message = type(error).__name__, str(error)
     if isinstance(error, Foreign):
         return Outcome("Foreign", place=where)
-    if not isinstance(error, (*ALLOWED, ordinal.OrdinalError)):
+    if not isinstance(error, ALLOWED):
         lines = "".join(traceback.format_exception(error))
         return Outcome(name, True, lines[-3000:], where)
     # A path is the caller's, and Python's own errors name it whole.
