@@ -347,8 +347,8 @@ def fit_gpor(
         compare distances. CSR matrices are accepted with kernel="rbf" and "linear".
         With kernel="precomputed", X is the (n, n) kernel matrix. Only the kernel
         `kernels.Pearson` accepts missing values (NaN). With `basis`, X may also be a
-        numpy.memmap or a source of chunks (docs/big_data.md), which every evaluation reads
-        again.
+        numpy.memmap or a source of chunks (docs/big_data.md), which every evaluation
+        reads again.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.

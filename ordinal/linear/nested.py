@@ -186,14 +186,15 @@ def _check_same_ranks(smaller: Wald, larger: Wald) -> None:
     Models without their training rows, such as loaded ones, are accepted.
     """
     fits = [getattr(model, "remembered", None) for model in (smaller, larger)]
-    if None in fits:
+    masses = [fit.loss.design.mass() for fit in fits if fit is not None]
+    if len(masses) < 2:
         return
-    masses = [fit.loss.design.mass() for fit in fits]
-    if not np.allclose(*masses, rtol=1e-9, atol=0.0):
+    first, second = masses
+    if not np.allclose(first, second, rtol=1e-9, atol=0.0):
         raise ValueError(
             "smaller and larger must be fitted to the same rows, but the weights per "
-            f"rank sum to {listed(masses[0].round(4))} and "
-            f"{listed(masses[1].round(4))}; missing='drop' drops other rows for other "
+            f"rank sum to {listed(first.round(4))} and "
+            f"{listed(second.round(4))}; missing='drop' drops other rows for other "
             "columns: drop them before both fits"
         )
 

@@ -139,8 +139,8 @@ def fit_tlssvor(
         compare distances. With kernel="precomputed", X is the (n, n) kernel matrix.
         Only the kernel `kernels.Pearson` accepts missing values (NaN). `predict` finds
         the columns of a data frame by their names. With `basis`, or with a linear
-        kernel, X may also be a numpy.memmap, a source of chunks (docs/big_data.md), or a
-        dask array or data frame (docs/big_data.md).
+        kernel, X may also be a numpy.memmap, a source of chunks, or a dask array or
+        data frame (docs/big_data.md).
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.

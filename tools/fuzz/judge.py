@@ -1,9 +1,10 @@
 """One call, and whether what became of it is allowed.
 
 Failures are exceptions other than those of `call.ALLOWED`, NaN in what is returned for
-finite arguments or in what a returned model predicts, unless the docstring says "nan if" or "nan for", warnings that are not the package's own, messages
-that are empty or longer than 500 characters, exceptions that nobody could catch, and a
-changed treatment of floating point errors.
+finite arguments or in what a returned model predicts, unless the docstring says
+"nan if" or "nan for", warnings that are not the package's own, messages that are empty
+or longer than 500 characters, exceptions that nobody could catch, and a changed
+treatment of floating point errors.
 """
 
 import functools
