@@ -405,6 +405,12 @@ def test_rows_without_a_group_are_refused_or_left_out():
     assert_allclose(model.parameters, rest.parameters, atol=1e-9)
 
 
+def test_slopes_of_a_category_are_refused():
+    message = r"column 'temp' must hold real numbers.* such as 0 and 1 for the two"
+    with pytest.raises(TypeError, match=message):
+        ordinal.fit_clmm("rating ~ contact + (1 + temp | judge)", WINE)
+
+
 # Inference and predictions
 
 

@@ -37,6 +37,21 @@ class Unprintable:
         raise RuntimeError("no words")
 
 
+@pytest.mark.parametrize("value", [None, 5, "abc", {"a": [1]}, len])
+def test_features_that_are_no_table(value):
+    model = ordinal.fit_pom(X, y, l2=1.0)
+    for call in (model.predict, lambda rows: ordinal.fit_svorim(rows, y)):
+        with pytest.raises(ValueError, match="X must be an array or a data frame") as e:
+            call(value)
+        assert str(e.value).endswith(f"got {shown(value)}")
+
+
+def test_a_source_where_rows_are_expected():
+    model = ordinal.fit_pom(X, y, l2=1.0)
+    with pytest.raises(ValueError, match=r"write_predictions of ordinal\.data read in"):
+        model.predict(ordinal.data.blocks("rows.csv"))
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -48,8 +63,9 @@ class Unprintable:
         (10**5000, "<int>"),  # Python does not print that many digits
         (np.eye(2), "array([[1., 0.], [0., 1.]])"),
         (Unprintable(), "<Unprintable>"),
+        (ordinal.fit_pom(X, y, l2=1.0), "PomModel"),  # without its fields
     ],
-    ids=["float", "quotes", "80", "81", "int", "huge int", "lines", "error"],
+    ids=["float", "quotes", "80", "81", "int", "huge int", "lines", "error", "model"],
 )
 def test_a_value_is_shown_on_one_line_of_80_characters(value, text):
     assert len(text) <= 80

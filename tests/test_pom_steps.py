@@ -148,9 +148,9 @@ def test_steps_keep_and_start_where_they_are_told():
 def test_what_steps_refuse():
     X, y = noise()
     model = ordinal.fit_pom(X, y)
-    with pytest.raises(ValueError, match="start names 'x9', which is not among"):
+    with pytest.raises(ValueError, match=r"start names 'x9'.*: fit a model with all"):
         model.step(start=["x9"])
-    with pytest.raises(ValueError, match="base must be a sequence"):
+    with pytest.raises(ValueError, match=r"got 'x1'; for this term pass \['x1'\]"):
         model.add1("x1")
     with pytest.raises(ValueError, match="criterion must be"):
         model.drop1(criterion="cp")
@@ -177,8 +177,11 @@ def test_anova_agrees_with_r_in_any_order(model, big):
         ordinal.anova(model)
     with pytest.raises(ValueError, match="more parameters"):
         ordinal.anova(model, model)
-    with pytest.raises(TypeError, match="model 2 must be of fit_pom"):
+    with pytest.raises(TypeError, match="model 2 must be a model of fit_pom"):
         ordinal.anova(model, "Infl")
+    scaled = ordinal.fit_pom(*noise(), preprocess=ordinal.preprocessing.Standardizer)
+    with pytest.raises(TypeError, match="got PreprocessedModel; pass its attribute"):
+        ordinal.anova(model, scaled)
 
 
 def test_scale_test_agrees_with_r(model):

@@ -454,7 +454,7 @@ def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
     own = ordinal.fit_pom(X[known], y[known], classes=WORDS)
     estimator = POM(classes=WORDS, missing="drop").fit(X, y)
     assert_allclose(estimator.model_.coef, own.coef, rtol=1e-6)
-    with pytest.raises(ValueError, match=r"X lacks values .* row 3, in column 'size'"):
+    with pytest.raises(ValueError, match=r"X lacks .* row 3, in column 'size': fill"):
         estimator.predict(X)
     rows = X[["size"]].to_numpy()
     with pytest.raises(ValueError, match="Input X contains NaN"):

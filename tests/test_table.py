@@ -146,7 +146,7 @@ def test_missing_labels_are_named(table):
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("a,b\n", "header but no rows"),
-        ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2"),
+        ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2; cells were"),
         ("a,b\n1,2\n1\n", "line 3 has 1 cells"),
         ("a,a\n1,2\n", "names 'a' twice"),
         (",b\n1,2\n", "no name for column 1"),

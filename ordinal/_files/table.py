@@ -285,7 +285,7 @@ def text_table(
         last = data[data.rindex(b"\n", 0, len(data) - 1) + 1 :]
         ends = parse((first + b"\n" + last).decode("utf-8"), layout).rows
         lines = [text.above + 1] * len(ends)  # regular text has rows of one width
-    _check_width(path, ends, lines, above)
+    _check_width(path, ends, lines, above, layout)
     if above is None:
         text.has_header = _starts_with_header(ends, layout)
         names = _header(path, ends) if text.has_header else _default_names(len(ends[0]))
@@ -358,7 +358,11 @@ def _holds_numbers(column: Any) -> bool:
 
 
 def _check_width(
-    path: str, rows: list[list[str]], lines: list[int], above: Above | None
+    path: str,
+    rows: list[list[str]],
+    lines: list[int],
+    above: Above | None,
+    layout: Layout,
 ) -> None:
     """Raise ValueError unless all rows are as wide as the first one of the table."""
     if not rows:
@@ -369,7 +373,8 @@ def _check_width(
     for row, line in zip(rows, lines, strict=True):
         if len(row) != width:
             raise ValueError(
-                f"{path}, line {line} has {len(row)} cells, but {others} {width}"
+                f"{path}, line {line} has {len(row)} cells, but {others} {width}; "
+                f"cells were separated by {layout.separator!r}"
             )
 
 

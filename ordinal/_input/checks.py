@@ -236,12 +236,17 @@ def check_spans(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> None
 
 
 def shown(value: Any) -> str:
-    """Return a value of the caller for a message, on one line of 80 characters."""
+    """Return a value of the caller for a message, on one line of 80 characters.
+
+    An object that shows its fields below the name of its class, such as a model, is
+    shown by this name.
+    """
     try:
         text = repr(value)
     except Exception:  # a caller's class may raise anything, a long integer ValueError
         text = f"<{type(value).__name__}>"
-    return shortened(text)
+    name = type(value).__name__
+    return name if text.startswith(f"{name}\n") else shortened(text)
 
 
 def shortened(text: Any) -> str:

@@ -136,6 +136,15 @@ def as_objects(X: Any, name: str = "X") -> np.ndarray:
             "starts anew at each call"
         )
     a = as_array(X, name)
+    if a.ndim == 0:
+        chunks = (
+            ", which predictions and write_predictions of ordinal.data read in chunks"
+            if hasattr(X, "blocks")
+            else ""
+        )
+        raise ValueError(
+            f"{name} must be an array or a data frame, got {shown(X)}{chunks}"
+        )
     texts = a.dtype.kind in "UST" and not isinstance(X, np.ndarray)
     # A view that repeats its entries is copied, so its full size must fit into memory.
     return np.array(X, dtype=object) if texts else np.ascontiguousarray(a)

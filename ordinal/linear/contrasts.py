@@ -313,7 +313,7 @@ class Coding(Storable):
             raise ValueError(
                 f"X lacks values in {np.count_nonzero(lacking.any(axis=1))} of "
                 f"{len(frame)} rows; the first is row {row}, in column "
-                f"{shown(frame.shown_names[j])}"
+                f"{shown(frame.shown_names[j])}: fill them in or leave these rows out"
             )
         return frame
 

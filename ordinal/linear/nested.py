@@ -157,7 +157,7 @@ def anova(*models: Any) -> Table:
     if len(models) < 2:
         raise ValueError(f"anova needs two models or more, got {len(models)}")
     for k, model in enumerate(models, 1):
-        _check_model(model, f"model {k} must be", "anova")
+        _check_model(model, f"model {k} must be a model", "anova")
     order = sorted(range(len(models)), key=lambda k: models[k].dof)
     known = [models[k] for k in order]
     tests = [lr_test(a, b) for a, b in pairwise(known)]
@@ -175,7 +175,8 @@ def anova(*models: Any) -> Table:
 def _check_model(model: Any, rule: str, function: str) -> None:
     """Raise TypeError or ValueError unless a model has a maximal likelihood."""
     if not isinstance(model, Wald):
-        raise TypeError(f"{rule} of fit_pom, got {shown(model)}")
+        inner = "; pass its attribute model" if hasattr(model, "preprocessor") else ""
+        raise TypeError(f"{rule} of fit_pom, got {shown(model)}{inner}")
     check_likelihood(model, function)
 
 

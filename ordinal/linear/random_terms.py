@@ -284,7 +284,14 @@ def read_effects(asked: Sequence[Any], X: Any) -> list[np.ndarray]:
             else:
                 known = default_names(np.asarray(X).shape[1])
                 column = np.asarray(X)[:, known.index(effect)]
-            Z[:, j] = as_real_array(column, f"column {shown(effect)}", (n,), " as X")
+            name = f"column {shown(effect)}"
+            try:
+                Z[:, j] = as_real_array(column, name, (n,), " as X")
+            except TypeError as error:
+                raise TypeError(
+                    f"{error}; a random slope needs numbers, such as 0 and 1 for the "
+                    "two levels of a category"
+                ) from None
         out.append(Z)
     return out
 

@@ -110,13 +110,16 @@ class TermFits:
     def base(self, terms: Iterable[str], argument: str) -> TermFit:
         """Fit some terms, and those that cannot be dropped; `argument` names them."""
         if isinstance(terms, str):
-            raise ValueError(f"{argument} must be a sequence of terms, got a string")
+            raise ValueError(
+                f"{argument} must be a sequence of terms, got {shown(terms)}; for this "
+                f"term pass [{shown(terms)}]"
+            )
         chosen = list(terms)
         for term in chosen:
             if term not in self.columns:
                 raise ValueError(
                     f"{argument} names {shown(term)}, which is not among the terms "
-                    f"{listed(self.columns)}"
+                    f"{listed(self.columns)}: fit a model with all terms first"
                 )
         fixed = [t for t in self.columns if t not in self.free]
         kept = {*chosen, *fixed}
