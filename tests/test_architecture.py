@@ -229,30 +229,6 @@ def test_the_wheel_holds_every_tracked_file():
             assert any(file.startswith(stem + ".") for file in installed), name
 
 
-# the modules of the flat layout, and the kernels that bear other names since then
-OLD = """_admm _blocks _cli _columns _config _covariance _designs _ep _fit _gram _kernel
-_laplace _lbfgs _likelihood _linalg _newton _probability _problem _progress _scheduler
-_score _search _searches _smo _sparse _splits _table _tails _tasks _threads _thresholds
-_tlssvor _xofm""".split()
-
-
-def test_no_name_of_the_flat_layout_remains():
-    kernels = {path.stem for path in ROOT.glob("ordinal/_solvers/*.pyx")}
-    name = rf"(?:{'|'.join(set(OLD) - kernels)})\b"
-    module = re.compile(
-        rf"\bordinal[./]{name}(?!/)"  # as in an import or a path
-        rf"|^\s*(?:from|import)\b.*\b{name}"
-        rf"|(?<![\w.]){name}\.(?:py\b|[a-z])"  # as a file, or used as a module
-        rf"|`{name}`",
-        re.MULTILINE,
-    )
-    found = []
-    for file in tracked("*.py", "*.pyx", "*.pxd", "*.pyi", "*.md", "*.toml", "*.build"):
-        text = (ROOT / file).read_text()
-        found += [f"{file}: {hit[0].strip()}" for hit in module.finditer(text)]
-    assert not found
-
-
 PACKAGES = sorted(ROOT.glob("ordinal/*/__init__.py"))
 
 

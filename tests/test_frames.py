@@ -76,10 +76,16 @@ def test_what_is_missing_is_nan_or_an_error_that_names_the_column(dtype):
         read_features(frame)
 
 
-def test_a_polars_frame_is_read_alike():
-    frame = pl.DataFrame({"a": [1, None, 3], "b": [True, False, None]})
-    assert_array_equal(read_features(frame, missing=True), [[1, 1], [nan, 0], [3, nan]])
-    assert feature_names(frame) == ("a", "b")
+def test_frames_of_polars_and_tables_of_pyarrow_are_read_alike():
+    pa = pytest.importorskip("pyarrow")
+    for make in (pl.DataFrame, pa.table):
+        table = make({"a": [1, None, 3], "b": [True, False, None]})
+        found = read_features(table, missing=True)
+        assert_array_equal(found, [[1, 1], [nan, 0], [3, nan]])
+        assert feature_names(table) == ("a", "b")
+    model = fit_xofm(table, [1, 2, 3], rng=0)
+    swapped = table.select(["b", "a"])
+    assert_array_equal(model.predict(swapped), model.predict(table))
 
 
 def test_categories_of_polars_are_in_no_order():
@@ -101,17 +107,6 @@ def test_gaps_of_a_pyarrow_dictionary_are_gaps():
     assert frame.labels[0].tolist() == ["x", "y"]
     with pytest.raises(ValueError, match="y has no label in row 2"):
         read_labels(words, "y")
-
-
-def test_a_pyarrow_table_is_read_alike():
-    table = pytest.importorskip("pyarrow").table(
-        {"a": [1, None, 3], "b": [True, False, None]}
-    )
-    assert_array_equal(read_features(table, missing=True), [[1, 1], [nan, 0], [3, nan]])
-    assert feature_names(table) == ("a", "b")
-    model = fit_xofm(table, [1, 2, 3], rng=0)
-    swapped = table.select(["b", "a"])
-    assert_array_equal(model.predict(swapped), model.predict(table))
 
 
 def test_dummies_beside_numbers():

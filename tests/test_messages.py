@@ -262,19 +262,6 @@ def test_checks_return_plain_values_or_say_the_whole_rule(check, rule, good, bad
         assert str(caught.value) == f"C must be {rule}, got {shown(value)}"
 
 
-def test_a_range_of_factors():
-    ranged = partial(checks.check_range, "C", check=check_positive)
-    for number in (checks.LEAST, 1, checks.MOST):
-        assert ranged(np.array([number, 2 * number])) == (number, 2 * number)
-    for value, message in [
-        (5, r"must be two numbers, \(low, high\), got 5"),
-        ((1, 1), r"must be \(low, high\) with low < high, got \(1, 1\)"),
-        ((1, 0), r"\[1\] must be a positive finite number, got 0"),
-    ]:
-        with pytest.raises(ValueError, match=f"^C ?{message}$"):
-            ranged(value)
-
-
 DROP = ": drop the rows without a label"
 STEPS = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
 ROW = "every row of cost must"

@@ -22,23 +22,16 @@ def installed(folder, *names):
 @pytest.mark.parametrize(
     "record", ["ordinal-1.0.3.dist-info", "Ordinal-2.dist-info", "ordinal-1.egg-info"]
 )
-def test_a_record_of_the_other_distribution_warns(record, tmp_path):
-    package = installed(tmp_path, "ordinal_regression-0.1.0.dist-info", record)
+def test_a_record_of_the_other_distribution_warns_and_no_other_one(record, tmp_path):
+    package = installed(
+        tmp_path, "ordinal_regression-0.1.0.dist-info", "ordinal_xai-0.2.1.dist-info",
+        "ordinal-notes", "ordinalcorr-0.9.0.dist-info", "cardinal-1.0.dist-info",
+    )  # fmt: skip
+    warn_of_namesake(package)  # a warning would be an error
+    (tmp_path / record).mkdir()
     with pytest.warns(UserWarning, match="uninstall both") as caught:
         warn_of_namesake(package)
     assert str(tmp_path) in str(caught[0].message)
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        "ordinal_regression-0.1.0.dist-info", "ordinal_xai-0.2.1.dist-info",
-        "ordinal-notes", "ordinalcorr-0.9.0.dist-info", "cardinal-1.0.dist-info",
-    ],
-)  # fmt: skip
-def test_other_records_do_not(record, tmp_path):
-    package = installed(tmp_path, record)
-    warn_of_namesake(package)  # a warning would be an error
 
 
 def test_a_folder_that_cannot_be_listed_is_no_error(tmp_path):

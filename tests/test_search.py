@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import inspect
 import io
 import json
 import math
@@ -16,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import typing
 import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from functools import partial
@@ -1463,13 +1461,6 @@ def test_bad_arguments_of_nested(options, error, message):
 
 
 # Arguments
-
-
-def test_signatures_are_seen_by_tools():
-    for function in (select, nested):
-        hints = typing.get_type_hints(function)
-        assert set(hints) == {*inspect.signature(function).parameters, "return"}
-    assert "mae" in str(typing.get_type_hints(select)["scoring"])
 
 
 @pytest.mark.parametrize(

@@ -190,14 +190,6 @@ def test_probabilities_are_there_where_they_are_asked_for():
     assert not hasattr(XOFM(), "predict_proba")
 
 
-def test_an_argument_of_the_fit_is_refused_by_the_fit():
-    X, y = rows()
-    with pytest.raises(
-        ValueError, match=r"^C must be a positive finite number, got -1"
-    ):
-        SVORIM(C=-1).fit(X, y)
-
-
 # Rules and decisions
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from files import copies
 from hypothesis import example, given
 from hypothesis import strategies as st
 from internals import read_frame
@@ -21,7 +20,6 @@ from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import (
     PreprocessedModel,
     Standardizer,
-    TableCoding,
     TablePreprocessor,
 )
 
@@ -227,15 +225,6 @@ def test_a_coding_of_some_rows_of_a_record_is_that_of_the_frame():
     b = TablePreprocessor().fit(pickle.loads(pickle.dumps(record)).rows(rows))
     assert a.feature_names_out == b.feature_names_out
     assert_array_equal(a.transform(frame), b.transform(record))
-
-
-def test_a_coding_survives_files_and_pickles(tmp_path):
-    frame, _ = wines()
-    for how in (TablePreprocessor(), TablePreprocessor(unseen="error"), PLAIN):
-        coding = how.fit(frame)
-        for copy in copies(coding, tmp_path):
-            assert isinstance(copy, TableCoding)
-            assert_array_equal(copy.transform(frame), coding.transform(frame))
 
 
 # What is refused
