@@ -504,18 +504,6 @@ def test_fit_and_predict_whole_ranks(run, tmp_path, data, rows):
     assert (tmp_path / "p").read_text().splitlines() == lines
 
 
-def test_predictions_come_back_as_words(run, tmp_path, data, text_data):
-    for name, table, options in [
-        ("numbers", data, []),
-        ("words", text_data, ["--classes", "low,mid,high"]),
-    ]:
-        out = tmp_path / f"{name}.npz"
-        run("fit", table, "--method", "npsvor", "--out", out, *options)
-    _, *numbers = run("predict", tmp_path / "numbers.npz", data).split()
-    _, *words = run("predict", tmp_path / "words.npz", data).split()
-    assert words == [NAMES[int(k)] for k in numbers]
-
-
 def test_predict_takes_columns_without_a_header_by_position(run, tmp_path, data, rows):
     X, y = rows
     model = tmp_path / "m.npz"

@@ -109,14 +109,6 @@ def test_gaps_of_a_pyarrow_dictionary_are_gaps():
         read_labels(words, "y")
 
 
-def test_dummies_beside_numbers():
-    frame = pd.get_dummies(pd.DataFrame({"a": [0.5, 2.0], "c": ["x", "y"]}))
-    assert {str(t) for t in frame.dtypes} == {"float64", "bool"}
-    expected = [[0.5, 1, 0], [2.0, 0, 1]]
-    assert_array_equal(read_features(frame), expected)
-    assert_array_equal(read_features(frame.to_numpy()), expected)  # of objects
-
-
 @pytest.mark.parametrize("form", ["csc", "coo", "bsr", "lil", "dok", "dia"])
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
 def test_sparse_matrices_of_every_format(form, make):

@@ -18,14 +18,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from registry import registered
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
-    cross_val_predict,
     cross_val_score,
     cross_validate,
 )
@@ -593,22 +591,6 @@ def test_halving_searches():
     grid = {"C": [1e-4, 1.0, 10.0]}
     search = HalvingGridSearchCV(SVORIM(), grid, cv=3, random_state=0).fit(X, y)
     assert search.best_params_["C"] > 1e-4
-
-
-@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
-def test_cross_validated_predictions(method):
-    X, y = rows()
-    found = cross_val_predict(SVORIM(probability=True), X, y, cv=3, method=method)
-    ranks = found if method == "predict" else found.argmax(axis=1)
-    assert metrics.mae(y, ranks) < 0.5
-
-
-def test_calibration_on_top():
-    X, y = rows(150)
-    for estimator in (SVORIM(), NPSVOR(), ShashuaLevin()):
-        P = CalibratedClassifierCV(estimator, cv=3).fit(X, y).predict_proba(X)
-        assert_allclose(P.sum(axis=1), 1)
-        assert metrics.mae(y, P.argmax(axis=1)) < 0.4
 
 
 def test_importance_finds_the_features_that_matter():
