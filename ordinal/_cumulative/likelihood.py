@@ -175,30 +175,30 @@ class Likelihood(RowLoss):
         with np.errstate(all="ignore"):  # rows without weight may have P = 0
             t = self.terms(x, rows)
         rank, used = D.rank[rows], D.weight[rows] > 0
-        # Whether a and b are finite.
-        inner = np.stack([rank < D.T, rank > 0], axis=1) & used[:, None]
-        H = np.empty((rank.size, 2, 2))
-        H[:, 0, 0], H[:, 1, 1] = t.c1 - t.h12, t.c2 - t.h12
-        H[:, 0, 1] = H[:, 1, 0] = t.h12
+        upper, lower = used & (rank < D.T), used & (rank > 0)  # a and b are finite
         N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
         Z = D.scale_columns(rows)
-        unit = np.exp(-(Z @ zeta))[:, None, None]  # 1 / s
-        thresholds = np.clip(np.stack([rank, rank - 1], axis=1), 0, D.T - 1)
-        by_alpha = D.J[thresholds] * unit
-        by_nu = -by_alpha[:, :, :, None] * N[:, None, None, :]
-        ends = np.where(inner, np.stack([t.a, t.b], axis=1), 0.0)
-        parts = (
-            by_alpha,
-            by_nu.reshape(rank.size, 2, D.sizes[1]),
-            np.repeat(-X[:, None, :] * unit, 2, axis=1),
+        unit, ends, J = (
+            np.exp(-(Z @ zeta)),
+            (t.a, t.b),
+            np.empty((rank.size, 2, x.size)),
+        )
+        by_alpha, by_nu, by_beta, by_zeta = np.split(J, np.cumsum(D.sizes)[:3], axis=2)
+        for k, inner in enumerate((upper, lower)):
+            finite = np.where(inner, unit, 0.0)[:, None]  # 1 / s
+            thresholds = np.clip(rank - k, 0, D.T - 1)
+            np.multiply(np.take(D.J, thresholds, axis=0), finite, out=by_alpha[:, k])
+            slopes = by_alpha[:, k, :, None] * -N[:, None, :]
+            by_nu[:, k] = slopes.reshape(rank.size, D.sizes[1])
+            np.multiply(X, -finite, out=by_beta[:, k])
             # da/dzeta = -a z, because a is divided by s = exp(z'zeta)
-            -ends[:, :, None] * Z[:, None, :],
-        )
-        return RowDerivatives(
-            np.where(inner[:, :, None], np.concatenate(parts, axis=2), 0.0),
-            np.where(inner, np.stack([t.g1, t.g - t.g1], axis=1), 0.0),
-            np.where(inner[:, :, None] & inner[:, None, :], H, 0.0),
-        )
+            by_zeta[:, k] = -np.where(inner, ends[k], 0.0)[:, None] * Z
+        g, H = np.empty((rank.size, 2)), np.empty((rank.size, 2, 2))
+        g[:, 0], g[:, 1] = np.where(upper, t.g1, 0.0), np.where(lower, t.g - t.g1, 0.0)
+        H[:, 0, 0] = np.where(upper, t.c1 - t.h12, 0.0)
+        H[:, 1, 1] = np.where(lower, t.c2 - t.h12, 0.0)
+        H[:, 0, 1] = H[:, 1, 0] = np.where(upper & lower, t.h12, 0.0)
+        return RowDerivatives(J, g, H)
 
     @property
     def of_design(self) -> Callable[[Design], Likelihood]:
