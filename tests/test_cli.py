@@ -293,6 +293,16 @@ def test_predict_reports_errors_where_labels_are_there(capsys, tmp_path, data, r
     assert "is a feature of the model" in capsys.readouterr().err
 
 
+def test_scores_need_the_labels_of_the_fit(capsys, tmp_path, data):
+    model = str(tmp_path / "m.npz")
+    fit = ["fit", data, "--target", "grade", "--bins", "2", "--method", "lat"]
+    assert main([*fit, "--out", model, "--folds", "0"]) == 0
+    assert main(["predict", model, data, "--score", "--target", "grade"]) == 2
+    err = capsys.readouterr().err
+    assert "column 'grade': 3 in row" in err
+    assert "is not a rank of the model, [1, 2]; --score needs the labels" in err
+
+
 def test_the_command_alone_prints_its_help(run):
     out = run()
     assert out.startswith("usage: ordinal")

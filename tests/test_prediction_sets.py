@@ -305,7 +305,7 @@ P30, Y30 = np.full((30, 3), 1 / 3), np.arange(30) % 3
         (Oracle(3), {"groups": Y30[:9]}, ValueError, r"^groups has shape \(9,\)"),
         (Oracle(3), {"y": Y30[:9]}, ValueError, r"^y has shape \(9,\), expected \(30,"),
         (Oracle(3), {"y": Y30 + 1}, ValueError,
-         r"^y holds 3 in row 2, which is not among the classes of the model=\[0, 1, 2"),
+         r"^y holds 3 in row 2, which is not among the classes of the model, \[0, 1"),
         (Oracle(4), {}, ValueError, "^predict_proba of the model must give 4 finite"),
         (Oracle(3), {"by_class": 1}, ValueError, "^by_class must be True or False"),
         (Oracle(3), {"sample_weight": -np.ones(30)}, ValueError, "^sample_weight mus"),

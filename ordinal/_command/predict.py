@@ -5,12 +5,14 @@ import sys
 from contextlib import closing
 from typing import Any
 
+import numpy as np
+
 import ordinal
 
 from .._files.chunks import TableBlocks
 from .._files.table import layout_of, read_table
 from .._files.writing import check_target
-from .._input.checks import shown
+from .._input.checks import listed, shown
 from .._model.predicted import columns_of_effects, write_csv, write_predicted
 from .._model.predicted import predicted as predicted_rows
 
@@ -72,6 +74,14 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
             )
         features = [name for name in features if name in model.feature_names]
         features += columns_of_effects(model, **options)
+    strange = np.flatnonzero(~np.isin(y, model.classes))
+    if strange.size:
+        row = strange[0]
+        raise ValueError(
+            f"{args.data}, column {shown(target)}: {shown(y[row].item())} in row {row} "
+            f"is not a rank of the model, {listed(model.classes)}; --score needs the "
+            "labels of the fit, and with --bins those were the ranks 1 to K"
+        )
     words = {name for name in features if table.is_of_words(name)}
     predicted = model.predict(table.frame(tuple(features), words), **options)
     classes = model.classes

@@ -127,8 +127,9 @@ def ranks_of(
     rank = np.array(of_value, dtype=np.int32)[inverse]
     bad = np.flatnonzero(rank < 0)
     if bad.size:
+        named = f"{argument}{'=' if argument.isidentifier() else ', '}"
         raise ValueError(
             f"{name} holds {shown(y[bad[0]].item())} in row {bad[0]}, which is not "
-            f"among {argument}={listed(classes)}"
+            f"among {named}{listed(classes)}"
         )
     return read_only(rank)

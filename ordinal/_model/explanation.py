@@ -201,12 +201,12 @@ def _permuted(
 
     def predict(rows: Frame) -> np.ndarray:
         labels = read_labels(model.predict(rows), "predictions")
-        return ranks_of(labels, classes, "predictions", "classes of the model")
+        return ranks_of(labels, classes, "predictions", "the classes of the model")
 
     before = predict(frame)
     goal, base = before, np.zeros(len(frame))
     if y is not None:
-        goal = ranks_of(read_labels(y, "y"), classes, "y", "classes of the model")
+        goal = ranks_of(read_labels(y, "y"), classes, "y", "the classes of the model")
         if len(goal) != len(frame):
             raise ValueError(
                 f"y must have one label per row of X, {len(frame)}, got {len(goal)}"

@@ -32,7 +32,7 @@ from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
-from .._watch.convergence import Convergence
+from .._watch.convergence import Convergence, warn_of_other_order
 from ..kernels.functions import is_precomputed, on_basis
 from .explanation import Named
 from .model import Model, labels_like_those_given, with_labels_like
@@ -331,9 +331,13 @@ def preprocess_for(fit: Callable[..., Any], preprocess: Any) -> Preprocess:
     if isinstance(preprocess, type) and issubclass(preprocess, ColumnPreprocessor):
         return preprocess
     if not isinstance(preprocess, PreprocessorOptions):
+        if isinstance(preprocess, type):
+            got = f"the class {preprocess.__name__}: pass {preprocess.__name__}()"
+        else:
+            got = shown(preprocess)
         raise TypeError(
             "preprocess must be a TablePreprocessor or the class Standardizer, got "
-            f"{shown(preprocess)}"
+            f"{got}"
         )
     method = method_of(unwrapped(fit)[0])
     return preprocess._for_method(method is not None and method.full_rank)
@@ -427,6 +431,7 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:
         if y is _MISSING:
             raise _without_labels(fit.__name__, X)
+        warn_of_other_order(X, y)
         how = options.pop("preprocess", None)
         if how is None:
             return with_labels_like(plain(X, y, **options), y)

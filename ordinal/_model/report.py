@@ -44,7 +44,7 @@ def write_report(
         raise TypeError(f"title must be text, got {shown(title)}")
     classes = np.asarray(model.classes)
     labels = read_labels(y, "y")
-    rank = ranks_of(labels, classes, "y", "classes of the model")
+    rank = ranks_of(labels, classes, "y", "the classes of the model")
     rows = read_rows_of(X, model.feature_names)
     predicted = ranks_of(read_labels(model.predict(rows), "predictions"), classes)
     if predicted.shape != rank.shape:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from types import FrameType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from .._input.checks import enumerated, shown
 from .._input.columns import is_frame
@@ -84,6 +84,29 @@ def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
             f"as {enumerated(names, at_most=6)}, in this order; pass a data frame to "
             "have them found by name",
             UnnamedColumnsWarning,
+        )
+
+
+def warn_of_other_order(X: object, y: object) -> None:
+    """Warn if labels have the index of a table, of pandas, in another order.
+
+    Rows are matched by position, so that each row would get the label of another one.
+    """
+    rows: Any = getattr(X, "index", None)
+    labels: Any = getattr(y, "index", None)
+    if {type(a).__module__.partition(".")[0] for a in (rows, labels)} != {"pandas"}:
+        return
+    if len(rows) != len(labels) or rows.equals(labels):
+        return
+    try:
+        same = rows.sort_values().equals(labels.sort_values())
+    except TypeError:  # numbers and strings do not sort
+        return
+    if same:
+        warn(
+            "y has the index of X in another order, and rows are matched by position: "
+            "pass y.loc[X.index] to match them by index, or y.to_numpy() to keep them",
+            UserWarning,
         )
 
 
