@@ -240,6 +240,7 @@ def test_a_singular_model_and_one_of_a_file_have_errors():
         simple.average_proba()
 
 
+@pytest.mark.slow
 def test_bands_of_figures_are_of_new_groups():
     plt = pytest.importorskip("matplotlib.pyplot")
     model, X, _ = fitted("slope")

@@ -24,6 +24,10 @@ JUDGES = WINE["judge"].to_numpy()
 SLOPE = "rating ~ temp + contact + (1 + touch | judge)"
 
 
+# what holds for "backward" follows, as test_reversed_ranks_mirror has it
+two_families = pytest.mark.parametrize("family", ["stopping", "adjacent"])
+
+
 def more(*values):
     """Parameters of slow tests."""
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
@@ -111,7 +115,7 @@ def brute_force(model, x, sd, groups, X, y):
 
 
 @pytest.mark.parametrize("link", ["logit", *more("probit")])
-@families
+@two_families
 def test_quadrature_is_the_integral(family, link):
     part = slice(0, 32)
     x, y, groups = X[part], np.unique(Y[part], return_inverse=True)[1], JUDGES[part]
@@ -255,7 +259,7 @@ def test_reversed_ranks_mirror(link):
         assert_allclose(P, Q[:, ::-1], atol=1e-8)
 
 
-@families
+@two_families
 def test_weights_order_and_groups(family):
     rng = np.random.default_rng(3)
     weight = rng.integers(0, 3, len(WINE))
@@ -430,7 +434,7 @@ def test_averages_and_effects_have_errors_of_all_parameters(family, effects):
         assert_allclose(changes["standard_error"][own], errors, rtol=1e-5)
 
 
-@families
+@two_families
 def test_slopes_of_new_groups_are_differences_with_errors(family):
     rng = np.random.default_rng(0)
     x, group = rng.normal(size=(300, 1)), np.arange(300) % 20
