@@ -229,6 +229,13 @@ def test_a_function_without_probabilities_is_scored_as_far_as_it_can_be():
     assert (result.status[1] == "fitted").all()
 
 
+def test_partials_are_named_by_their_arguments():
+    X, y = ordinal.datasets.make_gaussians(20, rng=0)
+    fits = [partial(ordinal.fit_pom, l2=penalty) for penalty in (0.1, 1.0)]
+    found = ordinal.compare(X, y, methods=fits, cv=2)
+    assert sorted(found.methods) == ["pom(l2=0.1)", "pom(l2=1.0)"]
+
+
 def test_the_verdict_follows_from_the_table():
     noise = np.random.default_rng(0).normal(size=X.shape)
     hopeless = compare(noise, y, methods=["constant-median", "pom", "svorim"])

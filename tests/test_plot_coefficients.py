@@ -108,6 +108,29 @@ def test_the_callers_axes_are_drawn_on(model):
     assert plot.coefficients(model, ax) is ax
 
 
+def test_models_within_others_are_drawn():
+    """Estimators, selections and preprocessed models, as all figures accept."""
+    pytest.importorskip("sklearn")
+    from ordinal.sklearn import CLMM, POM, XOFM
+
+    X, y = ordinal.datasets.load_wine()
+    X, judges = X[:, :2], X[:, 3]
+    estimator = POM().fit(X, y)
+    scaled = ordinal.fit_pom(X, y, preprocess=ordinal.preprocessing.Standardizer)
+    found = ordinal.select("pom", X, y, search={"l2": [0.0]}, cv=2)
+    for one in (estimator, scaled, found):
+        assert len(plot.coefficients(one).get_yticks()) == 2
+    assert plot.residuals(estimator, "x1").get_xlabel() == "x1"
+    with pytest.raises(TypeError, match="must be a PomModel, got PreprocessedModel"):
+        plot.residuals(scaled, "x1")  # whose axis would be in other units
+    mixed = CLMM().fit(X, y, groups=judges)
+    assert len(plot.random_effects(mixed).get_yticks()) == 9
+    curves = XOFM().fit(X, y)
+    assert plot.contributions(curves, X[0]).get_xlabel() == "contribution to the score"
+    assert len(plot.score_functions(curves)) == 2
+    plt.close("all")
+
+
 def test_what_has_no_forest(model):
     with pytest.raises(TypeError, match="model must be a PomModel, got 3"):
         plot.coefficients(3)

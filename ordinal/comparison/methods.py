@@ -624,4 +624,7 @@ def _name(method: Any) -> str:
     for name, fit in fits_by_name().items():
         if fit is method:
             return name
+    if isinstance(method, partial):
+        options = ", ".join(f"{k}={shown(v)}" for k, v in method.keywords.items())
+        return f"{_name(method.func)}({options})"
     return getattr(method, "__name__", None) or shown(method)

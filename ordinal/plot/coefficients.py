@@ -8,9 +8,11 @@ import numpy as np
 
 from .._input.checks import check_choice, check_count, check_flag, check_share, shown
 from .._model.explanation import Explanation
+from .._model.model import innermost
 from .._numerics.tails import normal_margin
 from ..linear import ClmmModel, PomModel
 from ..linear.residuals import Residual, feature_values, read_rows
+from ..model_selection.selection import model_in
 from .style import PALETTE, Axes, axes_of, logarithmic_ticks, name_bars
 
 
@@ -32,7 +34,7 @@ def coefficients(
 
     Parameters
     ----------
-    model : PomModel
+    model : PomModel, or Selection, estimator or preprocessed model that holds one
         Model fitted without penalties. Its `coef` is drawn; nominal and scale effects
         are in `model.table()`.
     ax : matplotlib Axes, optional
@@ -70,8 +72,7 @@ def coefficients(
     >>> ordinal.plot.coefficients(model, odds_ratios=True).get_xlabel()
     'odds ratio, with 95% intervals'
     """
-    if not isinstance(model, PomModel):
-        raise TypeError(f"model must be a PomModel, got {shown(model)}")
+    model = _linear(innermost(model_in(model)), PomModel)
     if not model.coef.size:
         raise ValueError(
             "model must have coefficients that all thresholds share, and this one has "
@@ -143,7 +144,7 @@ def random_effects(
 
     Parameters
     ----------
-    model : ClmmModel
+    model : ClmmModel, or estimator that holds one
     group : str, optional
         Name of the factor; required if there are several.
     ax : matplotlib Axes, optional
@@ -177,8 +178,7 @@ def random_effects(
     >>> ordinal.plot.random_effects(model).get_ylabel()
     'judge'
     """
-    if not isinstance(model, ClmmModel):
-        raise TypeError(f"model must be a ClmmModel, got {shown(model)}")
+    model = _linear(model_in(model), ClmmModel)
     z = normal_margin(check_share("level", level))
     if group is None and len(model.random) == 1:
         group = model.random[0].name
@@ -286,7 +286,7 @@ def residuals(
 
     Parameters
     ----------
-    model : PomModel
+    model : PomModel, or estimator that holds one
         Model in the process that fitted it.
     along : str, optional
         Name of a feature. Default: the fitted value x'beta.
@@ -328,8 +328,7 @@ def residuals(
     >>> ordinal.plot.residuals(model, "x2").get_xlabel()
     'x2'
     """
-    if not isinstance(model, PomModel):
-        raise TypeError(f"model must be a PomModel, got {shown(model)}")
+    model = _linear(model_in(model), PomModel)
     value = model.residuals(kind=kind, rng=rng)
     rows = read_rows(model, "residuals")
     used = rows.weight > 0
@@ -390,3 +389,10 @@ def smooth(
         slope = w @ ((x - mean) * y) / spread if spread > 0 else 0.0
         line[k] = w @ y / w.sum() + slope * (at - mean)
     return grid, line
+
+
+def _linear(model: Any, kind: type) -> Any:
+    """Return a model if it is of a kind, or raise TypeError."""
+    if not isinstance(model, kind):
+        raise TypeError(f"model must be a {kind.__name__}, got {shown(model)}")
+    return model

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._input.checks import check_count, listed, shown
 from ..xofm import ScoreFunction, XofmModel
+from .predictions import fitted
 from .style import PALETTE, Axes, axes_of, category_ticks, name_bars, panels
 
 _FINE = 60  # cells of a heat-map along an axis of numbers
@@ -26,7 +27,7 @@ def score_functions(
 
     Parameters
     ----------
-    model : XofmModel
+    model : XofmModel, or Selection or estimator that holds one
     top : int, optional
         Features to show; default all.
     axes : sequence of matplotlib Axes, optional
@@ -64,7 +65,7 @@ def score_functions(
     >>> axes[0].get_ylabel()
     'score'
     """
-    _check_model(model)
+    model = _additive(model)
     importance = model.importance().values[: model.n_features]
     order = np.argsort(-importance, kind="stable")
     if top is not None:
@@ -136,7 +137,7 @@ def interaction(
 
     Parameters
     ----------
-    model : XofmModel
+    model : XofmModel, or Selection or estimator that holds one
     a, b : names or numbers of two columns
     ax : matplotlib Axes, optional
 
@@ -170,7 +171,7 @@ def interaction(
     >>> ordinal.plot.interaction(ordinal.fit_xofm(X, y), "x1", "x2").get_xlabel()
     'x1'
     """
-    _check_model(model)
+    model = _additive(model)
     found = model.interaction(a, b)
     if found.values.size == 0:
         raise ValueError(
@@ -248,7 +249,7 @@ def contributions(
 
     Parameters
     ----------
-    model : XofmModel
+    model : XofmModel, or Selection or estimator that holds one
     x : (1, d) array-like or data frame, or (d,) array-like
         The row.
     ax : matplotlib Axes, optional
@@ -282,7 +283,7 @@ def contributions(
     >>> ordinal.plot.contributions(ordinal.fit_xofm(X, y), X[0]).get_xlabel()
     'contribution to the score'
     """
-    _check_model(model)
+    model = _additive(model)
     top = check_count("top", top)
     row = [x] if not hasattr(x, "columns") and np.ndim(x) == 1 else x
     parts = model.contributions(row)
@@ -314,6 +315,9 @@ def contributions(
     return ax
 
 
-def _check_model(model: Any) -> None:
-    if not isinstance(model, XofmModel):
+def _additive(model: Any) -> XofmModel:
+    """Return the XOFM model, also within a Selection or an estimator."""
+    found = fitted(model)
+    if not isinstance(found, XofmModel):
         raise TypeError(f"model must be an XofmModel, got {shown(model)}")
+    return found
