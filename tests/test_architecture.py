@@ -117,10 +117,9 @@ def test_kernel_files_are_chapters_too():
         assert len(path.read_text().splitlines()) <= 800, path.name
 
 
-@pytest.mark.slow
 def test_values_in_messages_are_shown_in_one_way():
     """Messages cut values by `shown`: `!r` is for what `__repr__` returns."""
-    for path in SOURCES:
+    for path in (path for path in SOURCES if "!r" in path.read_text()):
         tree = parsed(path)
         own = {
             inner

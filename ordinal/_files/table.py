@@ -374,7 +374,7 @@ def _check_width(
         if len(row) != width:
             raise ValueError(
                 f"{path}, line {line} has {len(row)} cells, but {others} {width}; "
-                f"cells were separated by {layout.separator!r}"
+                f"cells were separated by {shown(layout.separator)}"
             )
 
 
