@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
@@ -603,6 +604,16 @@ def test_importance_finds_the_features_that_matter():
 
 
 @pytest.mark.slow
+def test_features_are_selected_by_the_coefficients_of_the_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4))
+    y = np.digitize(2 * X[:, 1] - 2 * X[:, 3] + rng.logistic(size=90), [-1, 1])
+    chosen = RFE(
+        POM(l2=0.01), n_features_to_select=2, importance_getter="model_.coef"
+    ).fit(X, y)
+    assert chosen.support_.tolist() == [False, True, False, True]
+
+
 def test_partial_dependence_is_drawn():
     import matplotlib
 
