@@ -80,6 +80,7 @@ from ._model.model import Model, innermost
 from ._model.preparation import shared_arguments
 from ._model.preprocessed import Preprocess
 from ._model.printing import Table
+from ._model.registry import resolve_fit
 from ._model.support import Hyperplanes
 from ._model.threshold_model import Scored
 from ._rows.chunks import is_chunked
@@ -417,7 +418,7 @@ def conformal(
 
 
 def cross_conformal(
-    fit: Callable[..., Any],
+    fit: Callable[..., Any] | str,
     X: MatrixLike | Blocks,
     y: Labels | None,
     coverage: float = 0.9,
@@ -442,8 +443,8 @@ def cross_conformal(
 
     Parameters
     ----------
-    fit : callable
-        A `fit_*` function, or another function as for `select`.
+    fit : callable or str
+        A `fit_*` function, the name of a method, or another function, as for `select`.
     X, y, classes, standardize, preprocess, **options
         As for `select`; pass the hyperparameters as **options.
     coverage, nonconformity, by_class
@@ -491,6 +492,7 @@ def cross_conformal(
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
     given = shared_arguments(RowArguments, locals())
+    fit = resolve_fit(fit)
     work = Work.from_arguments(fit, X, y, scorers_of("mae", None), options, **given)
     rank = work.data.rank
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))

@@ -227,7 +227,7 @@ class Locked(Cut):
         ({"preprocess": TablePreprocessor()}, ValueError, "preprocess must be None"),
         ({"basis": None}, ValueError, "no point could be .* such as basis=300"),
         ({"y": [1, 2]}, ValueError, "y must be None: the blocks of X hold it"),
-        ({"sparse": True}, TypeError, "X is sparse, and standardising would fill it"),
+        ({"sparse": True}, TypeError, "X is sparse, .* fill it: pass standardize"),
     ],
 )
 def test_what_searches_of_blocks_cannot_do(change, kind, message, rows):

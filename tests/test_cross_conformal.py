@@ -160,3 +160,12 @@ def test_a_model_without_probabilities_behind_a_preprocessor_is_refused():
 
     with pytest.raises(TypeError, match=r"^model must have probabilities"):
         cross_conformal(lambda X, y, **_: Oracle(), X60, Y60)
+
+
+def test_methods_have_names():
+    X, y = ordinal.datasets.make_gaussians(20, rng=0)
+    named = cross_conformal("pom", X, y, l2=0.1)
+    fitted = cross_conformal(ordinal.fit_pom, X, y, l2=0.1)
+    assert_array_equal(named.predict_set(X), fitted.predict_set(X))
+    with pytest.raises(ValueError, match=r"got 'pon'; did you mean 'pom'\?"):
+        cross_conformal("pon", X, y)

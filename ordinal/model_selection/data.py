@@ -38,7 +38,7 @@ from .._watch.convergence import warn_of_other_order
 from ..kernels.tiles import Products
 from ..preprocessing import Standardizer, TablePreprocessor
 
-_FILLED = "X is sparse, and standardising would fill it: standardize=False"
+_FILLED = "X is sparse, and standardising would fill it: pass standardize=False"
 _ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
 _PRODUCTS_MB = 100  # memory of the cached inner products: enough for 5000 rows
 
