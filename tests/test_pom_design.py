@@ -953,7 +953,16 @@ def test_separation_with_scale_effects_and_offsets_is_found():
     assert_array_equal(separated(Z, y, offset=60.0 * rare)[0].separated, [3])
 
 
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog", "cauchit"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        "logit",
+        *(
+            pytest.param(link, marks=pytest.mark.slow)
+            for link in ("probit", "cloglog", "loglog", "cauchit")
+        ),
+    ],
+)
 @pytest.mark.parametrize("ranks", [[1], [0, 2]], ids=["inner", "ends"])
 def test_scale_effects_that_diverge_are_named(link, ranks):
     """Rows of an inner rank have no spread, those of both ends any, however large."""
