@@ -651,7 +651,7 @@ def test_thresholds_in_order_of_a_table_and_of_sparse_rows(tmp_path):
         ({"scale": [1]}, "in_order is for models with a convex loss.*scale"),
         ({"l1": 0.1}, "in_order must be False with l1=0.1"),
         ({"in_order": np.ones((2, 5))}, "in_order has 5 .*2"),
-        ({"in_order": "rows"}, "in_order must be 2-dimensional"),
+        ({"in_order": "rows"}, "in_order must be an array or a data frame"),
     ],
 )
 def test_bad_arguments_of_in_order(options, match):
