@@ -19,7 +19,7 @@ def at_most(examples: int) -> settings:
 
 
 def slow(*values):
-    """Return values of a parameter for which a test is slow."""
+    """Return parameter values marked as slow."""
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 

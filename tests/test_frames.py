@@ -62,6 +62,8 @@ def test_labels_in_another_order_than_their_rows(call):
         warnings.filterwarnings("error", message=other)
         for matched in (y, y.to_numpy(), y.set_axis(range(100, 140))):
             call(table, matched)
+        twice = rng.permutation(np.repeat(range(20), 2))
+        call(table.set_axis(twice), y.set_axis(np.sort(twice)))
     with pytest.warns(UserWarning, match=other) as caught:
         call(table, y.sort_index())
     assert caught[0].filename == __file__

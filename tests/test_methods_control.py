@@ -375,3 +375,13 @@ def test_ctrl_c_ends_a_fit(method, n_threads):
     assert threading.active_count() <= threads
     X, y = sample(50, 3)
     method.cut_short(X, y, n_threads=n_threads)  # nothing is left broken
+
+
+def test_a_factor_for_which_there_is_no_time_gives_a_model_that_says_nothing():
+    X, y = sample(300, 3)
+    for basis in (None, 50):
+        with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
+            model = ordinal.fit_npsvor(X, y, solver="admm", basis=basis, max_time=1e-9)
+        assert model.convergence.status is Status.MAX_TIME
+        assert not model.decision_function(X).any()
+        assert set(model.predict(X)) <= set(y)

@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import housing, housing_table, thousand_ranks, wine
 from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_array
+from strategies import slow
 
 import ordinal
 from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
@@ -954,14 +955,7 @@ def test_separation_with_scale_effects_and_offsets_is_found():
 
 
 @pytest.mark.parametrize(
-    "link",
-    [
-        "logit",
-        *(
-            pytest.param(link, marks=pytest.mark.slow)
-            for link in ("probit", "cloglog", "loglog", "cauchit")
-        ),
-    ],
+    "link", ["logit", *slow("probit", "cloglog", "loglog", "cauchit")]
 )
 @pytest.mark.parametrize("ranks", [[1], [0, 2]], ids=["inner", "ends"])
 def test_scale_effects_that_diverge_are_named(link, ranks):
@@ -977,10 +971,26 @@ def test_scale_effects_that_diverge_are_named(link, ranks):
     assert message.startswith(
         "fit_pom: separated: the likelihood grows for ever with effects of 'x3', so no"
     )
-    assert message.endswith("leave them out of scale=")
+    assert "leave them out of scale=, and" in message
     with pytest.raises(ValueError, match="grows for ever with effects of 'x3': leave"):
         model.confint()
     assert ordinal.fit_pom(Z, y, scale=[1], link=link).convergence.converged
+
+
+def test_scale_effects_converge_at_a_loose_tolerance():
+    """Its last step may be long without any divergence."""
+    X, y = clean(40)
+    for tol in (0.1, 0.01):
+        model = ordinal.fit_pom(X, y, scale=[1], tol=tol)
+        assert model.convergence.converged
+        assert not model.separated.size
+
+
+def test_separation_by_a_column_of_the_scale_has_a_remedy_for_both():
+    x = np.arange(12.0)[:, None]
+    model, message = separated(x, np.arange(12) // 4, scale=[0])
+    assert_array_equal(model.separated, [0])
+    assert message.endswith("of the model if they separate ranks without error")
 
 
 @pytest.mark.parametrize("law", ["two groups", "heavy tails"])

@@ -465,7 +465,6 @@ def test_models_that_are_not_nested():
 @pytest.mark.parametrize("test", [lr_test, ordinal.anova])
 def test_models_of_as_many_but_other_rows(test):
     """Missing values in other columns drop other rows."""
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(90, 3)), columns=list("abc"))
     table["y"] = np.digitize(table["a"] + rng.logistic(size=90), [-1, 0, 1])
@@ -476,7 +475,10 @@ def test_models_of_as_many_but_other_rows(test):
     larger = ordinal.fit_pom("y ~ b + c", table, missing="drop")
     with pytest.raises(ValueError, match=r"same rows, but the weights per rank sum to"):
         test(smaller, larger)
-    # The order of the rows does not matter.
+    # Weights of groups are no weights of rows, and the order of rows does not matter.
+    complete["g"], complete["w"] = np.arange(90) // 9, np.repeat([1.0, 2.0], 45)
+    plain = ordinal.fit_pom("y ~ a", complete, sample_weight="w")
+    test(plain, ordinal.fit_clmm("y ~ a + (1 | g)", complete, group_weight="w"))
     shuffled = complete.sample(frac=1, random_state=0)
     test(ordinal.fit_pom("y ~ a", complete), ordinal.fit_pom("y ~ a + b", shuffled))
 

@@ -7,7 +7,7 @@ import pytest
 from files import solution
 from hypothesis import example, given
 from hypothesis import strategies as st
-from internals import Problem, basis_of_fits
+from internals import Problem, basis_of_fits, drawn
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
 from strategies import TlsCase, sample, tlssvor_cases
@@ -421,3 +421,13 @@ def test_refusals_name_the_argument_before_any_work(options, message):
     with pytest.raises(ValueError, match=message):
         fit_tlssvor(X2, [0, 1], **{"kernel": kernel, **options})
     assert calls == []
+
+
+@given(st.integers(1, 90), st.integers(0, 9))
+def test_a_drawn_basis_holds_every_rank_in_its_share(m, seed):
+    y = np.repeat([0, 1, 2], [50, 30, 10])
+    rows = drawn(np.arange(90), y, m, np.random.default_rng(seed))
+    assert rows.size == m
+    assert np.all(np.diff(rows) > 0)
+    share = np.array([50, 30, 10]) * m / 90
+    assert np.all(np.abs(np.bincount(y[rows], minlength=3) - share) < 1)

@@ -16,14 +16,17 @@ from tempfile import TemporaryDirectory
 
 
 def main() -> int:
+    """Translate into a new folder, and copy the C files that changed."""
     folder, *command = sys.argv[1:]
     with TemporaryDirectory() as new:
         status = subprocess.run([*command, "-o", new]).returncode
+        if status:
+            return status
         for file in Path(new).iterdir():
             old = Path(folder, file.name)
             if not old.exists() or not filecmp.cmp(file, old, shallow=False):
                 shutil.copyfile(file, old)
-    return status
+    return 0
 
 
 if __name__ == "__main__":

@@ -74,9 +74,9 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
             )
         features = [name for name in features if name in model.feature_names]
         features += columns_of_effects(model, **options)
-    strange = np.flatnonzero(~np.isin(y, model.classes))
-    if strange.size:
-        row = strange[0]
+    unknown = np.flatnonzero(~np.isin(y, model.classes))
+    if unknown.size:
+        row = unknown[0]
         raise ValueError(
             f"{args.data}, column {shown(target)}: {shown(y[row].item())} in row {row} "
             f"is not a rank of the model, {listed(model.classes)}; --score needs the "

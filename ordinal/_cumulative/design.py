@@ -214,22 +214,23 @@ class Design:
         parts = some.location, some.nominal, some.scale
         return some.with_columns(np.unique(np.concatenate(parts)))
 
-    def with_columns(self, held: np.ndarray) -> Design:
-        """Return the design with a copy of the columns `held`, which are increasing and
-        include all that have a coefficient.
+    def with_columns(self, columns: np.ndarray) -> Design:
+        """Return the design with a copy of some columns only.
+
+        `columns` are increasing, and include all that have a coefficient.
         """
-        X = np.empty((self.n_samples, held.size))
+        X = np.empty((self.n_samples, columns.size))
         for rows in strips(self.n_samples, CHUNK):
             check_cancelled()
-            X[rows] = block(self.X, rows, held)
+            X[rows] = block(self.X, rows, columns)
         return replace(
             self,
             X=X,
-            location=np.searchsorted(held, self.location),
-            nominal=np.searchsorted(held, self.nominal),
-            scale=np.searchsorted(held, self.scale),
-            centre=self.centre[held],
-            spread=self.spread[held],
+            location=np.searchsorted(columns, self.location),
+            nominal=np.searchsorted(columns, self.nominal),
+            scale=np.searchsorted(columns, self.scale),
+            centre=self.centre[columns],
+            spread=self.spread[columns],
         )
 
     def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:

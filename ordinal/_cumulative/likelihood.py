@@ -63,9 +63,9 @@ class Point:
 
 
 class RowDerivatives(NamedTuple):
-    """Derivatives of log P of n rows, which depends on k predictors of each row.
+    """Derivatives of the log-probabilities of n rows by their k predictors.
 
-    Those of rows of weight 0 and of infinite predictors are 0.
+    g and H are 0 for rows of weight 0 and for infinite predictors.
 
     Attributes
     ----------
@@ -178,21 +178,18 @@ class Likelihood(RowLoss):
         upper, lower = used & (rank < D.T), used & (rank > 0)  # a and b are finite
         N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
         Z = D.scale_columns(rows)
-        unit, ends, J = (
-            np.exp(-(Z @ zeta)),
-            (t.a, t.b),
-            np.empty((rank.size, 2, x.size)),
-        )
+        unit, ends = np.exp(-(Z @ zeta)), (t.a, t.b)
+        J = np.empty((rank.size, 2, x.size))
         by_alpha, by_nu, by_beta, by_zeta = np.split(J, np.cumsum(D.sizes)[:3], axis=2)
-        for k, inner in enumerate((upper, lower)):
+        for side, inner in enumerate((upper, lower)):
             finite = np.where(inner, unit, 0.0)[:, None]  # 1 / s
-            thresholds = np.clip(rank - k, 0, D.T - 1)
-            np.multiply(np.take(D.J, thresholds, axis=0), finite, out=by_alpha[:, k])
-            slopes = by_alpha[:, k, :, None] * -N[:, None, :]
-            by_nu[:, k] = slopes.reshape(rank.size, D.sizes[1])
-            np.multiply(X, -finite, out=by_beta[:, k])
+            thresholds = np.clip(rank - side, 0, D.T - 1)
+            np.multiply(np.take(D.J, thresholds, axis=0), finite, out=by_alpha[:, side])
+            slopes = by_alpha[:, side, :, None] * -N[:, None, :]
+            by_nu[:, side] = slopes.reshape(rank.size, D.sizes[1])
+            np.multiply(X, -finite, out=by_beta[:, side])
             # da/dzeta = -a z, because a is divided by s = exp(z'zeta)
-            by_zeta[:, k] = -np.where(inner, ends[k], 0.0)[:, None] * Z
+            by_zeta[:, side] = -np.where(inner, ends[side], 0.0)[:, None] * Z
         g, H = np.empty((rank.size, 2)), np.empty((rank.size, 2, 2))
         g[:, 0], g[:, 1] = np.where(upper, t.g1, 0.0), np.where(lower, t.g - t.g1, 0.0)
         H[:, 0, 0] = np.where(upper, t.c1 - t.h12, 0.0)

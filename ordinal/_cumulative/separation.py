@@ -61,8 +61,8 @@ _HOLDS = 1e-9  # rounding error of a move, relative to the largest one
 _INVOLVED = 1e-6  # least coefficient of a separating column, relative to the largest
 _MOVES = 1e-3  # change of a predictor; a Newton step at a maximum is far shorter
 _FLAT = 1e-12  # value of F or 1 - F that few rows have at a maximum
-_SCALES = 10.0  # range of log scales; the spreads of rows differ by a factor of 20 000
-_TAIL = 0.05  # share of the weight on either side of this range
+_SCALES = 10.0  # difference of the outer quantiles of log scales: a factor of 22 000
+_TAIL = 0.05  # share of the weight beyond each of these quantiles
 _ROWS = 65536  # rows that are processed at a time
 _DEPENDENT = 1e-9  # least part of a row outside the span of others, relative to it
 _LARGEST = 1500  # most variables for which (1) is solved for all thresholds together
@@ -90,7 +90,8 @@ def check_separation(
     if design.scale.size and status in (Status.CONVERGED, Status.STALLED):
         # A descent that has stalled may end with a long step for other reasons.
         is_end = status is Status.CONVERGED
-        found = _diverging_scales(design, x, step if is_end else np.zeros(x.size))
+        step = step if is_end else np.zeros(x.size)
+        found = _diverging_scales(design, x, step, monitor.tol)
         if found.size:
             status = Status.SEPARATED
     return status, found
@@ -211,14 +212,17 @@ def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
     return np.array([_finite(side / s).max(initial=-np.inf) for side in (up, low)])
 
 
-def _diverging_scales(D: Design, x: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Return the indices of columns with scale effects that have no finite optimum.
+def _diverging_scales(
+    D: Design, x: np.ndarray, step: np.ndarray, tol: float
+) -> np.ndarray:
+    """Return the indices of columns whose scale effects have no finite optimum.
 
     Either the spread of rows falls to 0, and Newton steps stay long, or it grows for
-    ever, with location effects in proportion, and steps become short.
+    ever, with location effects in proportion, and steps become short. The latter is
+    missed for groups with less than `_TAIL` of the weight.
     """
     zeta, change = D.split(x)[3], D.split(step)[3]
-    if np.abs(change).max() <= _MOVES:
+    if np.abs(change).max() <= max(_MOVES, tol):  # a loose tolerance permits long steps
         high, low = D.of_chunks(partial(_range_of_scales, zeta)).max(axis=0)
         if high + low <= _SCALES:
             return np.zeros(0, dtype=np.int64)

@@ -376,8 +376,10 @@ def _is_chunked(
     X: Any, fit: Callable[..., Any], how: Preprocess, options: dict[str, Any]
 ) -> bool:
     """Return whether the preprocessor and the fit read X in chunks."""
-    in_file = isinstance(X, np.memmap) and options.get("basis") is None
-    return reads_chunks(X, fit, options) and (isinstance(how, type) or not in_file)
+    # Without a basis, only a Standardizer reads a memmap in chunks; other preprocessors
+    # read it into memory.
+    needs_class = isinstance(X, np.memmap) and options.get("basis") is None
+    return reads_chunks(X, fit, options) and (isinstance(how, type) or not needs_class)
 
 
 P = ParamSpec("P")

@@ -96,7 +96,7 @@ def warn_of_other_order(X: object, y: object) -> None:
     labels: Any = getattr(y, "index", None)
     if {type(a).__module__.partition(".")[0] for a in (rows, labels)} != {"pandas"}:
         return
-    if len(rows) != len(labels) or rows.equals(labels):
+    if len(rows) != len(labels) or not rows.is_unique or rows.equals(labels):
         return
     try:
         same = rows.sort_values().equals(labels.sort_values())
@@ -163,7 +163,7 @@ class Status(enum.Enum):
     HELD_OUT = "held_out"  # early stopping: held-out rows were predicted best here
     STOPPED = "stopped"  # the callback asked for it
     STALLED = "stalled"  # no step improves the objective beyond rounding
-    SEPARATED = "separated"  # no optimum is finite, mostly by separated ranks
+    SEPARATED = "separated"  # no finite optimum, mostly by separated ranks
     INDEFINITE = "indefinite"  # the kernel is not positive semi-definite
 
 
@@ -175,7 +175,8 @@ _REMEDY = {
     Status.STALLED: "rounding hides smaller violations; raise tol or scale the data",
     Status.SEPARATED: (
         "the likelihood grows for ever with some coefficients, mostly because features "
-        "tell ranks apart without error; l2 > 0 keeps slopes finite"
+        "separate the ranks without error; l2 > 0 keeps slopes finite, but not nominal "
+        "or scale effects"
     ),
     Status.INDEFINITE: (
         "the kernel is not positive semi-definite, so a local optimum is all that "

@@ -458,7 +458,11 @@ def warn_of_shortfalls(
         names = [model.column_names[j] for j in model.separated]
         if np.isin(model.separated, model.scale).all():
             cause = f"the likelihood grows for ever with effects of {enumerated(names)}"
-            warn_of_divergence(cause, fit, "leave them out of scale=")
+            remedy = (
+                "leave them out of scale=, and of the model if they separate ranks "
+                "without error"
+            )
+            warn_of_divergence(cause, fit, remedy)
         else:
             warn_of_separation(names, fit, remedy)
     else:

@@ -144,7 +144,11 @@ def _quantiles(shape: float, p: np.ndarray) -> np.ndarray:
 
 
 class FixedShape(RowwiseLikelihood):
-    """Mean loss of a design at one lambda, without scale effects."""
+    """Mean loss of a design at one lambda, without scale effects.
+
+    Value, gradient, Hessian and start are those of the log-gamma link. Inherited
+    methods that call `terms` or `of_design` would use the probit link.
+    """
 
     def __init__(self, design: Design, shape: float):
         super().__init__(design, "probit", 0.0, 1)

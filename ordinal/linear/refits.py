@@ -113,14 +113,16 @@ def profile_end(
             return c
         inner, outer = (c, outer) if root < z else (inner, c)
         new = c + (z - root) / slope if slope > 0 else math.inf  # Newton's method
-        if inner >= _FAR and new > _FARTHEST:  # D has an asymptote below z^2
+        is_open = math.isinf(outer)
+        if is_open and inner >= _FAR and new > _FARTHEST:  # D stays below z^2
             return math.inf
         if not inner < new < min(outer, 2 * c):
             new = (inner + outer) / 2 if math.isfinite(outer) else 2 * c
         c = new
     warn(
-        "confint: the profile likelihood of a parameter does not cross its "
-        "level smoothly; the limit returned is the crossing within rounding",
+        "confint: the profile likelihood of a parameter does not cross its level "
+        "smoothly, so a limit is inexact: pass method='wald', or fit again with a "
+        "smaller tol",
         ConvergenceWarning,
     )
     return c
@@ -154,14 +156,14 @@ def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
 
     def fit_at(distance: float) -> tuple[float, float] | None:
         nonlocal x, found
-        held = FixedParameter(loss, index, best + distance * step)
-        if not math.isfinite(held.at(x).value):
+        fixed = FixedParameter(loss, index, best + distance * step)
+        if not math.isfinite(fixed.at(x).value):
             return None
-        found = refit(held, x, "confint")
+        found = refit(fixed, x, "confint")
         x = found.point.x
         rises.append(2 * loss.design.total * (found.point.value - least))
         root = math.sqrt(max(rises[-1], 0.0))
-        return root, loss.design.total * step * held.slope(x) / max(root, _TINY)
+        return root, loss.design.total * step * fixed.slope(x) / max(root, _TINY)
 
     end = float(best + profile_end(fit_at, z) * step)
     if (rise := min(rises)) < -_CLOSE:
