@@ -92,7 +92,7 @@ def tidy(method, X, y, **options):
         options = {"probability": True, **options}
     try:
         # on a basis objectives are not known before all rows have been seen
-        limit = 30_000.0 if method.single else 2000.0
+        limit = 30_000.0 if method.single else 8000.0
         model = method.cut_short(X, y, max_time=limit, **options)
     except ValueError as error:
         if not (method.single and "on a basis, got" in str(error)):
