@@ -111,6 +111,20 @@ def test_derivatives_are_those_of_the_loss(threshold):
     assert_allclose(here.hessian.dense(), curvature, atol=1e-7)
 
 
+def test_scores_of_rows_are_those_of_the_log_gamma_link():
+    """They add up to the gradient of the loss."""
+    data, none = SETS["made"], np.zeros(0, np.int64)
+    problem = Problem.from_arrays(data.X, data.y, sample_weight=data.weight)
+    columns = np.array([1, 2]), np.array([0]), none
+    design = Design.from_problem(problem, *columns, data.offset, "flexible")
+    loss = FixedShape(design, 0.4)
+    x = loss.start() + np.random.default_rng(0).normal(
+        scale=0.05, size=len(loss.start())
+    )
+    total = sum(design.weight[rows] @ s for rows, s in loss.scores(x))
+    assert_allclose(-total / design.total, loss.at(x).gradient, atol=1e-12)
+
+
 def test_reversed_ranks_have_the_negative_shape():
     model = fit(WINE)
     other = fit_flexible(-WINE.X, WINE.y.max() - WINE.y, sample_weight=WINE.weight)

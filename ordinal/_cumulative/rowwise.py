@@ -25,7 +25,6 @@ import numpy as np
 
 from .._numerics.lbfgs import shortened
 from .._rows.sums import Parts
-from .._solvers import _cumulative
 from .bordered import NONE, Bordered, tridiagonal
 from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point, Terms
@@ -202,15 +201,6 @@ class RowwiseLikelihood(Likelihood):
         if (delta > 0).all():  # not so of NaN
             self._compute(a, b, delta, out)
         return E, s, Terms(a, b, *out)
-
-    def _compute(
-        self, a: np.ndarray, b: np.ndarray, delta: np.ndarray, out: np.ndarray
-    ) -> None:
-        """Compute the fields of `Terms` from log_p on, (6, n), for delta = a - b > 0.
-
-        Other distributions than those of the links override it.
-        """
-        _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
 
     def gradient_of(self, r: RowTerms) -> np.ndarray:
         """Return the gradient of the loss without penalty."""

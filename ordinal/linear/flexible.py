@@ -146,8 +146,8 @@ def _quantiles(shape: float, p: np.ndarray) -> np.ndarray:
 class FixedShape(RowwiseLikelihood):
     """Mean loss of a design at one lambda, without scale effects.
 
-    Value, gradient, Hessian and start are those of the log-gamma link. Inherited
-    methods that call `terms` or `of_design` would use the probit link.
+    The losses of other rows or columns, which `of_design` and `of_columns` make, have
+    the probit link.
     """
 
     def __init__(self, design: Design, shape: float):
