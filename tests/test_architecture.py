@@ -203,6 +203,13 @@ def test_stubs_of_kernels_are_current():
     assert run.returncode == 0, run.stderr
 
 
+def test_the_build_names_every_declaration():
+    """A change of one that it does not name would translate nothing."""
+    build = (ROOT / "ordinal" / "_solvers" / "meson.build").read_text()
+    named = set(re.findall(r"'(\w+\.pxd)'", build))
+    assert named == {path.name for path in ROOT.glob("ordinal/_solvers/*.pxd")}
+
+
 def tracked(*patterns: str) -> list[str]:
     """Files that git tracks; skips the test where there is no git checkout."""
     try:

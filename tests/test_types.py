@@ -52,7 +52,7 @@ def test_the_stubs_of_the_package_and_of_the_estimators_are_current():
     pytest.importorskip("sklearn")
     tool = TESTS.parent / "tools" / "estimators.py"
     run = subprocess.run(
-        [sys.executable, "-P", tool], capture_output=True, text=True, check=False
+        [sys.executable, tool], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
 

@@ -13,10 +13,11 @@ import argparse
 import ast
 import inspect
 import sys
-import textwrap
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+
+from stubs import wrapped
 
 import ordinal.sklearn as estimators
 from ordinal._model.public import MODULES, NAMES
@@ -60,16 +61,6 @@ def names_in(annotation: str) -> set[str]:
 def default_of(value: object) -> str:
     """Return a default as a stub shows it."""
     return repr(value) if isinstance(value, int | float | str | None) else "..."
-
-
-def wrapped(parts: list[str], indent: str) -> str:
-    """Return parameters in lines that break between two of them only."""
-    text = ", ".join(part.replace(" ", "\0") for part in parts)
-    lines = textwrap.wrap(
-        text, initial_indent=indent, subsequent_indent=indent, width=88,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return "\n".join(lines).replace("\0", " ")
 
 
 def class_of(method: Method, imports: dict[str, str]) -> list[str]:
