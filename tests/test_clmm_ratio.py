@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ratio_probabilities, slope, slopes
+from strategies import slow
 from test_clmm import JUDGE, WINE, problem, structures
 from test_clmm_averages import estimates, triangles
 from test_ratio import cases, families, some_cases
@@ -26,11 +27,6 @@ SLOPE = "rating ~ temp + contact + (1 + touch | judge)"
 
 # what holds for "backward" follows, as test_reversed_ranks_mirror has it
 two_families = pytest.mark.parametrize("family", ["stopping", "adjacent"])
-
-
-def more(*values):
-    """Parameters of slow tests."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 @cache
@@ -63,7 +59,7 @@ def test_row_terms_are_differences(family, link):
     assert_allclose(third, by_third, atol=1e-9)
 
 
-@pytest.mark.parametrize("nominal", [*more(()), (3,)], ids=["plain", "nominal"])
+@pytest.mark.parametrize("nominal", [*slow(()), (3,)], ids=["plain", "nominal"])
 @cases
 def test_gradients_are_differences(family, link, nominal):
     design, Z, g, h = problem(link, nominal)
@@ -114,7 +110,7 @@ def brute_force(model, x, sd, groups, X, y):
     return total
 
 
-@pytest.mark.parametrize("link", ["logit", *more("probit")])
+@pytest.mark.parametrize("link", ["logit", *slow("probit")])
 @two_families
 def test_quadrature_is_the_integral(family, link):
     part = slice(0, 32)
@@ -244,7 +240,7 @@ def test_no_effect_of_groups_gives_the_estimates_of_fit_ratio(family):
 # Symmetries
 
 
-@pytest.mark.parametrize("link", ["logit", *more("probit", "cauchit")])
+@pytest.mark.parametrize("link", ["logit", *slow("probit", "cauchit")])
 def test_reversed_ranks_mirror(link):
     mirror = {"stopping": "backward", "backward": "stopping", "adjacent": "adjacent"}
     table = WINE.assign(rating=6 - WINE["rating"])

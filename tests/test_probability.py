@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import optimize, sparse
 from scipy.special import expit
-from strategies import cost_matrices, sample
+from strategies import cost_matrices, sample, slow
 
 from ordinal import (
     ConvergenceWarning,
@@ -535,7 +535,6 @@ TIGHT = {
     **{name: {"tol": 1e-9} for name in (*SVOR, "npsvor", "tlssvor")},
     "admm": {"e_abs": 1e-8, "e_rel": 1e-8, "max_iter": 20_000},
 }
-every_fit = pytest.mark.parametrize("name", FITS)
 # a score, distances of hyperplanes, and folds that are no programs of the driver
 some_fits = pytest.mark.parametrize("name", ["svorim", "npsvor", "admm"])
 
@@ -563,7 +562,7 @@ def test_probabilities_are_those_of_the_link(name):
     "name",
     [
         "svorim", "redsvm", "npsvor", "tlssvor",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("admm", "low_rank")),
+        *slow("admm", "low_rank"),
     ],
 )  # fmt: skip
 def test_the_links_scores_are_of_fits_on_the_other_folds(name):

@@ -20,7 +20,7 @@ from oracles import (
 )
 from sklearn.isotonic import isotonic_regression
 from sklearn.svm import SVC, SVR
-from strategies import cases, cost_matrices, sample
+from strategies import cases, cost_matrices, sample, slow
 
 from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
 from ordinal._model.links import PartitionLink
@@ -40,7 +40,7 @@ some_kinds = pytest.mark.parametrize(
     "kind",
     [
         "pairs",
-        *(pytest.param(k, marks=pytest.mark.slow) for k in ("svmop", "wide svr")),
+        *slow("svmop", "wide svr"),
     ],
 )
 

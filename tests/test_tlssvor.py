@@ -34,7 +34,6 @@ from ordinal.tlssvor.objective import (
 
 PRECOMPUTED = {"kernel": "precomputed"}
 RBF = kernels.RBF(0.3)
-CONVEX = (np.inf,)
 
 
 def fit(case, X=None, **options):
