@@ -21,7 +21,8 @@ array([6, 1, 0])
 Methods
 -------
 fit_pom, fit_pom_path                 linear cumulative models with standard errors
-fit_clmm                              the same with random effects of groups
+fit_ratio                             stopping ratios, adjacent categories
+fit_clmm                              linear models with random effects of groups
 fit_lit, fit_lat                      linear, logistic losses at thresholds
 fit_svorim, fit_svorex, fit_redsvm    support vectors with parallel hyperplanes
 fit_npsvor, fit_npsvor_path           a hyperplane for each rank

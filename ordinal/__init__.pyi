@@ -34,10 +34,12 @@ from .kdlor import fit_kdlor as fit_kdlor
 from .linear import ClmmModel as ClmmModel
 from .linear import PomModel as PomModel
 from .linear import PomPath as PomPath
+from .linear import RatioModel as RatioModel
 from .linear import anova as anova
 from .linear import fit_clmm as fit_clmm
 from .linear import fit_pom as fit_pom
 from .linear import fit_pom_path as fit_pom_path
+from .linear import fit_ratio as fit_ratio
 from .linear import lr_test as lr_test
 from .logistic import LinearThresholdModel as LinearThresholdModel
 from .logistic import fit_lat as fit_lat

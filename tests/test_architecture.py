@@ -32,7 +32,7 @@ PUBLIC = [
 
 OTHER_FITS = {
     ordinal.fit_npsvor_path, ordinal.fit_pom_path,
-    ordinal.linear.fit_flexible, ordinal.linear.fit_ratio,
+    ordinal.fit_ratio,
 }  # fmt: skip
 # arguments that a fit replaces before it passes them on, or takes fewer values of
 OWN = {"fit_xofm": {"tol"}, "fit_clmm": {"cluster"}, "fit_pom_path": {"link"}}

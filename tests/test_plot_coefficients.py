@@ -131,8 +131,18 @@ def test_models_within_others_are_drawn():
     plt.close("all")
 
 
+def test_coefficients_of_a_ratio_model():
+    X, y = ordinal.datasets.load_wine(as_frame=True)
+    model = ordinal.fit_ratio(X[["temp", "contact"]], y)
+    marks, _, _ = drawn(plot.coefficients(model))
+    assert_allclose(marks, model.coef)
+    plt.close("all")
+
+
 def test_what_has_no_forest(model):
-    with pytest.raises(TypeError, match="model must be a PomModel, got 3"):
+    with pytest.raises(
+        TypeError, match="model must be a PomModel or RatioModel, got 3"
+    ):
         plot.coefficients(3)
     with pytest.raises(ValueError, match="odds_ratios must be True or False"):
         plot.coefficients(model, odds_ratios="yes")

@@ -166,17 +166,8 @@ class Likelihood(RowLoss):
         a, b = (upper - (f + above)) / s, (lower - (f + below)) / s
         width = (upper - lower - (above - below)) / s
         out = np.empty((6, len(ends)))
-        self._compute(a, b, width, out)
+        _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
-
-    def _compute(
-        self, a: np.ndarray, b: np.ndarray, delta: np.ndarray, out: np.ndarray
-    ) -> None:
-        """Compute the fields of `Terms` from log_p on, (6, n), for delta = a - b > 0.
-
-        Other distributions than those of the links override it.
-        """
-        _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
 
     def row_derivatives(self, x: np.ndarray, rows: slice) -> RowDerivatives:
         """Return the derivatives of rows, whose predictors are a and b."""

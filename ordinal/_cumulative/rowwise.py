@@ -25,6 +25,7 @@ import numpy as np
 
 from .._numerics.lbfgs import shortened
 from .._rows.sums import Parts
+from .._solvers import _cumulative
 from .bordered import NONE, Bordered, tridiagonal
 from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point, Terms
@@ -199,7 +200,7 @@ class RowwiseLikelihood(Likelihood):
         out = np.full((6, D.n_samples), np.nan)
         # Thresholds that cross give no probability: the value becomes NaN, then inf.
         if (delta > 0).all():  # not so of NaN
-            self._compute(a, b, delta, out)
+            _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
         return E, s, Terms(a, b, *out)
 
     def gradient_of(self, r: RowTerms) -> np.ndarray:

@@ -36,7 +36,6 @@ The modules of this package:
     margins                 average probabilities and marginal effects
     residuals               residuals, goodness of fit, influence of rows
     ratio_loss, ratio       stopping ratio and adjacent categories models
-    flexible                the log-gamma link with an estimated shape
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
     mixed_profile           its search, and profile likelihoods
     mixed_ratio             its rows of stopping ratio and adjacent categories models
@@ -48,7 +47,6 @@ The modules of this package:
 
 from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
-from .flexible import FlexibleModel, fit_flexible
 from .mixed_fit import fit_clmm
 from .mixed_model import ClmmModel
 from .model import PomModel, PomPath
@@ -59,7 +57,6 @@ from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
     "ClmmModel",
-    "FlexibleModel",
     "GoodnessOfFit",
     "Influence",
     "LikelihoodRatio",
@@ -71,7 +68,6 @@ __all__ = [
     "Steps",
     "anova",
     "fit_clmm",
-    "fit_flexible",
     "fit_pom",
     "fit_pom_path",
     "fit_ratio",

@@ -8,7 +8,7 @@ and comparisons of models ignore them.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -227,7 +227,7 @@ class Estimates(Thresholds, ModelWithRows):
     feature_names: Annotated[tuple[str, ...], Length("d")] | None
     coding: Coding | None
     column_names: Annotated[tuple[str, ...], Length("c")]
-    link: Link | Literal["log-gamma"]
+    link: Link
     threshold: Threshold
     location: Annotated[np.ndarray, Array("i8", "l")]
     nominal: Annotated[np.ndarray, Array("i8", "m")]

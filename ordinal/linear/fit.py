@@ -222,10 +222,8 @@ def fit_pom(
     fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
         elastic net.
     fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
-    ordinal.linear.fit_ratio : Fit a stopping ratio or an adjacent categories model by
-        maximum likelihood.
-    ordinal.linear.fit_flexible : Fit a cumulative model whose link has an estimated
-        shape (log-gamma).
+    fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
+        likelihood.
     anova : Compare nested models of the same rows by likelihood ratio tests.
 
     Examples
@@ -316,7 +314,7 @@ def fit_pom_path(
         if there are more rows than columns, otherwise 1e-2.
     family : {"cumulative", "stopping", "backward", "adjacent"}, default "cumulative"
         "cumulative" fits the models of `fit_pom`, the others those of
-        `ordinal.linear.fit_ratio`: stopping ratios, from the lowest or from the highest
+        `ordinal.fit_ratio`: stopping ratios, from the lowest or from the highest
         rank, or adjacent categories.
     link : {"logit", "probit", "cloglog", "loglog"}, default "logit"
         Link function, one of those with a convex loss, which for family="adjacent" is
@@ -394,8 +392,8 @@ def fit_pom_path(
     --------
     fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
         odds.
-    ordinal.linear.fit_ratio : Fit a stopping ratio or an adjacent categories model by
-        maximum likelihood.
+    fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
+        likelihood.
     fit_ofmhs : Fit OFMHS: sparse main effects and interactions with strong hierarchy.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 

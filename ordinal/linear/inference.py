@@ -147,22 +147,18 @@ class Wald(Estimates):
         x1   location   2.55694        2.14936 1.18963 0.234192
         x2   location   1.43238       0.920156 1.55667 0.119548
         """
+        kinds = "threshold", "nominal", "location", "scale"
+        parts = self.alpha, self.nominal_coef, self.coef, self.scale_coef
         return Table(
             {
                 "name": np.array(self.parameter_names, dtype=str),
-                "kind": self._kinds(),
+                "kind": np.repeat(kinds, [part.size for part in parts]),
                 "estimate": self.parameters,
                 "standard_error": self.standard_errors,
                 "z": self.z,
                 "p_value": self.p_values,
             }
         )
-
-    def _kinds(self) -> np.ndarray:
-        """Return the kind of each parameter, (p,)."""
-        kinds = "threshold", "nominal", "location", "scale"
-        parts = self.alpha, self.nominal_coef, self.coef, self.scale_coef
-        return np.repeat(kinds, [part.size for part in parts])
 
     def summary(self) -> Text:
         """Return the tables of the fit in the form in which R's `clm` prints them.
@@ -766,7 +762,6 @@ def _summary_lines(model: Wald) -> list[str]:
         "nominal": "Nominal coefficients (a slope for each threshold)",
         "scale": "Log-scale coefficients",
         "threshold": "Threshold coefficients",
-        "link": "Link parameter",
     }
     for kind, title in parts.items():
         own = table["kind"] == kind

@@ -222,8 +222,8 @@ def fit_clmm(
     --------
     fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
         odds.
-    ordinal.linear.fit_ratio : Fit a stopping ratio or an adjacent categories model by
-        maximum likelihood.
+    fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
+        likelihood.
     lr_test : Compare two nested models of the same rows by a likelihood ratio test.
     ordinal.plot.random_effects : Plot the conditional modes of one random effect with
         their intervals, sorted.

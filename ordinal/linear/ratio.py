@@ -70,9 +70,9 @@ class RatioModel(GoodnessAndInfluence, Effects):
 
     Examples
     --------
-    >>> from ordinal.linear import fit_ratio
+    >>> import ordinal
     >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-    >>> model = fit_ratio(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> model = ordinal.fit_ratio(X, [1, 1, 2, 1, 3, 2, 3, 3])
     >>> model.predict_proba([[0, 4], [1, 4]]).sum(axis=1)
     array([1., 1.])
     """
@@ -121,9 +121,8 @@ class RatioModel(GoodnessAndInfluence, Effects):
         Examples
         --------
         >>> import ordinal
-        >>> from ordinal.linear import fit_ratio
         >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> fit_ratio(X, y).residuals()[:2].round(2).tolist()
+        >>> ordinal.fit_ratio(X, y).residuals()[:2].round(2).tolist()
         [-0.12, -0.3]
         """
         check_choice("kind", kind, ("probability", "score", "deviance"))
@@ -284,22 +283,19 @@ def fit_ratio(
 
     See Also
     --------
-    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
-        proportional odds.
-    ordinal.fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
-    ordinal.fit_pom_path : Fit cumulative link models for a path of penalties: the lasso
-        and elastic net.
-    fit_flexible : Fit a cumulative model whose link has an estimated shape (log-gamma).
-    ordinal.anova : Compare nested models of the same rows by likelihood ratio tests.
-    ordinal.lr_test : Compare two nested models of the same rows by a likelihood ratio
-        test.
+    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
+        odds.
+    fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
+    fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
+        elastic net.
+    anova : Compare nested models of the same rows by likelihood ratio tests.
+    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
 
     Examples
     --------
     >>> import ordinal
-    >>> from ordinal.linear import fit_ratio
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> fit_ratio(X, y, family="adjacent").predict([[10.0, 10.0], [20.0, 10.0]])
+    >>> ordinal.fit_ratio(X, y, family="adjacent").predict([[10.0, 10.0], [20.0, 10.0]])
     array([1, 3])
     """
     check_choice("family", family, get_args(Family))

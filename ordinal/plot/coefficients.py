@@ -10,21 +10,21 @@ from .._input.checks import check_choice, check_count, check_flag, check_share, 
 from .._model.explanation import Explanation
 from .._model.model import innermost
 from .._numerics.tails import normal_margin
-from ..linear import ClmmModel, PomModel
+from ..linear import ClmmModel, PomModel, RatioModel
 from ..linear.residuals import Residual, feature_values, read_rows
 from ..model_selection.selection import model_in
 from .style import PALETTE, Axes, axes_of, logarithmic_ticks, name_bars
 
 
 def coefficients(
-    model: PomModel,
+    model: PomModel | RatioModel,
     ax: Axes | None = None,
     *,
     level: float = 0.95,
     method: Literal["wald", "profile"] = "wald",
     odds_ratios: bool = False,
 ) -> Axes:
-    """Plot coefficients of a cumulative link model with confidence intervals.
+    """Plot coefficients of a linear model with confidence intervals.
 
     There is one line per coefficient, in the order of the model, with a dot at the
     estimate and a bar over the interval. The bar is blue if the interval excludes no
@@ -34,7 +34,7 @@ def coefficients(
 
     Parameters
     ----------
-    model : PomModel, or Selection, estimator or preprocessed model that holds one
+    model : PomModel or RatioModel, or Selection or estimator that holds one
         Model fitted without penalties. Its `coef` is drawn; nominal and scale effects
         are in `model.table()`.
     ax : matplotlib Axes, optional
@@ -53,7 +53,7 @@ def coefficients(
     ImportError
         If matplotlib is not installed.
     TypeError, ValueError
-        If the model is not one of `fit_pom` or has no coefficients; also as in
+        If the model is not one of these or has no coefficients; also as in
         `model.confint` and `model.odds_ratios`.
 
     See Also
@@ -72,7 +72,7 @@ def coefficients(
     >>> ordinal.plot.coefficients(model, odds_ratios=True).get_xlabel()
     'odds ratio, with 95% intervals'
     """
-    model = _linear(innermost(model_in(model)), PomModel)
+    model = _linear(innermost(model_in(model)), PomModel, RatioModel)
     if not model.coef.size:
         raise ValueError(
             "model must have coefficients that all thresholds share, and this one has "
@@ -165,8 +165,7 @@ def random_effects(
 
     See Also
     --------
-    coefficients : Plot coefficients of a cumulative link model with confidence
-        intervals.
+    coefficients : Plot coefficients of a linear model with confidence intervals.
     ordinal.fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
 
     Examples
@@ -315,8 +314,7 @@ def residuals(
 
     See Also
     --------
-    coefficients : Plot coefficients of a cumulative link model with confidence
-        intervals.
+    coefficients : Plot coefficients of a linear model with confidence intervals.
     ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
         proportional odds.
 
@@ -391,8 +389,9 @@ def smooth(
     return grid, line
 
 
-def _linear(model: Any, kind: type) -> Any:
-    """Return a model if it is of a kind, or raise TypeError."""
-    if not isinstance(model, kind):
-        raise TypeError(f"model must be a {kind.__name__}, got {shown(model)}")
+def _linear(model: Any, *kinds: type) -> Any:
+    """Return a model if it is of one of the kinds, or raise TypeError."""
+    if not isinstance(model, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"model must be a {names}, got {shown(model)}")
     return model

@@ -361,7 +361,7 @@ def fit_svorex(
     --------
     fit_svorim : Fit SVORIM: every row has a margin at every threshold.
     fit_redsvm : Fit REDSVM: SVORIM with the thresholds regularised as well.
-    fit_shashua_levin : Fit the sum-of-margins method of Shashua and Levin.
+    fit_shashua_levin : Fit the fixed-margin method of Shashua and Levin.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples
@@ -401,12 +401,14 @@ def fit_shashua_levin(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> SvorModel:
-    """Fit the sum-of-margins method of Shashua and Levin.
+    """Fit the fixed-margin method of Shashua and Levin.
 
-    The method is SVOREX without constraints on the order of the thresholds. They may be
-    out of order, which a warning and the attribute `disorder` of the model report;
-    `predict` then still counts the thresholds that a score reaches. `fit_svorim` with a
-    cost of 1 off the diagonal gives the same model.
+    All thresholds have the same margin; the other method of the paper, which maximises
+    the sum of different margins, is not offered. The method is SVOREX without
+    constraints on the order of the thresholds. They may be out of order, which a
+    warning and the attribute `disorder` of the model report; `predict` then still
+    counts the thresholds that a score reaches. `fit_svorim` with a cost of 1 off the
+    diagonal gives the same model.
 
     Parameters
     ----------

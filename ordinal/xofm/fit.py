@@ -340,9 +340,11 @@ def fit_xofm(
         operations each for k factors. "sgd" is the stochastic gradient descent over
         pairs of the paper.
     learning_rate : float > 0, for "sgd"
-        Initial learning rate, which decreases to 0 in the course of the fit. Default: 4
-        / max(16, number of intervals) / max(1, tau), multiplied by batch_size / 16 for
-        batches of less than 16 pairs, whose gradients are noisier.
+        Initial learning rate, which decreases to 0 in the course of the fit. The rate
+        eta of the paper's Algorithm 1 is constant, and 2 eta here, because (P) has half
+        of the squared loss. Default: 4 / max(16, number of intervals) /
+        max(1, tau), multiplied by batch_size / 16 for batches of less than 16 pairs,
+        whose gradients are noisier.
     n_epochs : float > 0, for "sgd"
         Number of passes over all pairs. There can be n^2 / 2 of them, so that a
         fraction of a pass suffices for many rows. Default: 1, or as many as are needed

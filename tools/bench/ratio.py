@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from ordinal.linear import fit_ratio
+from ordinal import fit_ratio
 
 VGLM = {
     "stopping": "sratio({parallel})",
