@@ -306,6 +306,47 @@ def test_nested_and_uncorrelated_terms():
     assert bars.random[0].covariance[0, 1] == 0
 
 
+@pytest.mark.parametrize("text", ["(1 | judge)", " ( 1|bottle )+(1 | judge)"])
+def test_random_effects_alone_are_a_model(text):
+    alone = ordinal.fit_clmm(f"rating ~ {text}", WINE)
+    other = ordinal.fit_clmm(f"rating ~ 1 + {text}", WINE)
+    assert alone.coef.size == 0
+    assert alone.loglik == other.loglik
+    with pytest.raises(ValueError, match=r"pass the formula 'y ~ \(1 \| judge\)'"):
+        ordinal.fit_clmm(WINE[["judge"]], WINE["rating"], random="(1 | judge)")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [10, 9, 2],
+        [10.5, 9.0, -2.0],
+        ["c", "b", "a"],
+        pd.Categorical(["high", "mid", "low"], ["low", "mid", "high", "top"]),
+        [True, False, "2"],
+        [2**70, 1, 2],
+    ],
+    ids=["int", "float", "str", "categorical", "mixed", "huge"],
+)
+def test_levels_have_the_type_and_order_of_their_labels(labels):
+    """Increasing or, for a categorical type, in the order of its categories."""
+    given = pd.Series(labels).iloc[(WINE["judge"].astype(int) - 1) // 3]
+    table = WINE.assign(g=given.set_axis(WINE.index))
+    model = ordinal.fit_clmm("rating ~ temp + (1 | g)", table)
+    levels = model.ranef()["level"].tolist()
+    if isinstance(labels, pd.Categorical):
+        assert levels == ["low", "mid", "high"]
+    elif all(type(v) in (int, float) and v < 2**63 for v in labels):
+        assert levels == sorted(labels)
+    else:
+        assert levels == sorted(map(str, labels))
+    P = model.predict_proba(table, effects="known")
+    as_text = table.assign(g=[str(v).removesuffix(".0") for v in table["g"]])
+    assert (model.predict_proba(as_text, effects="known") == P).all()
+    by_text = ordinal.fit_clmm("rating ~ temp + (1 | g)", as_text)
+    assert_allclose(by_text.predict_proba(table, effects="known"), P, atol=1e-7)
+
+
 def test_colons_in_labels_do_not_merge_combinations():
     judge = WINE["judge"].astype(str)
     odd = WINE["judge"].astype(int) % 2 == 1
@@ -429,6 +470,12 @@ def test_summary_and_tables():
     assert MODEL.dof == 7
     assert_allclose(MODEL.aic, 2 * 7 - 2 * MODEL.loglik)
     assert_allclose(MODEL.icc(), 1.27947 / (1.27947 + np.pi**2 / 3), rtol=1e-4)
+    crossed = ordinal.fit_clmm("rating ~ temp + (1 | judge) + (1 | bottle)", WINE)
+    shares = [crossed.icc(group) for group in ("judge", "bottle")]
+    assert_allclose(sum(shares), crossed.icc())
+    assert MODEL.icc("judge") == MODEL.icc()
+    with pytest.raises(ValueError, match="group must be one of 'judge', 'bottle'"):
+        crossed.icc("row")
     assert MODEL.confint()["name"].tolist()[-2:] == ["temp[warm]", "contact[yes]"]
     for call in (MODEL.proportional_odds_test, MODEL.influence, MODEL.step,
                  MODEL.residuals, MODEL.average_proba):  # fmt: skip

@@ -157,7 +157,7 @@ def test_errors_of_known_groups_have_those_of_the_modes(kind):
     Z = np.column_stack([np.ones(len(X)), X])[rows]
     at = [np.searchsorted(own.levels.astype(int), groups[own.name][rows])
           if kind == "scale" else
-          np.array([own.levels.tolist().index(str(k)) for k in groups[own.name][rows]])
+          np.array([own.levels.tolist().index(k) for k in groups[own.name][rows]])
           for own in model.random]  # fmt: skip
 
     def mean(psi, b):

@@ -177,7 +177,7 @@ def test_random_effects_are_sorted_with_their_intervals():
         assert_allclose(bars[:, 0, 0], mode[order] - half, atol=1e-7)
         assert_allclose(bars[:, 1, 0], mode[order] + half, atol=1e-7)
         labels = [t.get_text() for t in ax.get_yticklabels()]
-        assert labels == found["level"][own][order].tolist()
+        assert labels == [str(k) for k in found["level"][own][order]]
         apart = len(ax.containers[0].lines[0].get_xdata())
         assert apart == (np.abs(mode[order]) > half).sum()
         assert ax.get_xlabel() == f"{name}, with 90% intervals"

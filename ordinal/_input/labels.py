@@ -85,6 +85,12 @@ def read_labels(values: Any, name: str) -> np.ndarray:
     return a
 
 
+def label_text(label: Any) -> str:
+    """Return a label as text; 1.0 and 1 are the same."""
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if whole else label)
+
+
 def is_missing(label: Any) -> bool:
     """Return whether a label is None, NaN or pandas.NA."""
     is_nan = isinstance(label, float) and math.isnan(label)

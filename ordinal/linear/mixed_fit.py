@@ -268,7 +268,7 @@ def fit_clmm(
         _check_ratio(family, prepared)
     kept = np.asarray(prepared.training.cluster).astype(np.int64)
     factors = [
-        GroupFactor(own, *term_of(own, [a[kept] for a in columns], z[kept]))
+        GroupFactor(own, *term_of(own, [a.rows(kept) for a in columns], z[kept]))
         for own, columns, z in zip(asked, labels, Z, strict=True)
     ]
     # The effects of the first factor are eliminated level by level, so the largest
@@ -336,7 +336,13 @@ def _split(
         asked = read_random(random)
         check_names(asked, names)
         of_groups = {name for own in asked for name in own.columns}
-        return columns_of(X, [n for n in names if n not in of_groups]), X, asked
+        fixed = [name for name in names if name not in of_groups]
+        if not fixed:
+            raise ValueError(
+                "X must have a column besides those of random: pass the formula "
+                f"'y ~ {random}' with a table that has the labels, too"
+            )
+        return columns_of(X, fixed), X, asked
     if is_frame(X):
         return X, X, from_arrays(groups, slopes, feature_names(X) or ())
     table = np.asarray(X)

@@ -12,6 +12,7 @@ import numpy as np
 from .._cumulative.likelihood import for_all_ranks, rank_probabilities
 from .._input.checks import check_choice, check_flag, check_share, shown
 from .._input.fields import FINITE, POSITIVE, Array
+from .._input.labels import label_text
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table, Text, aligned
@@ -34,7 +35,6 @@ from .mixed_profile import RememberedMixed
 from .model import PomModel
 from .random_terms import (
     RandomEffects,
-    as_text,
     incomplete,
     level_name,
     read_effects,
@@ -188,17 +188,25 @@ class ClmmModel(PomModel):
             }
         )
 
-    def icc(self) -> float:
+    def icc(self, group: str | None = None) -> float:
         """Return the intraclass correlation on the latent scale.
 
-        It is the share of the random intercepts in the variance of the latent variable.
+        It is the share of the random intercepts in the variance of the latent variable:
+        the correlation of two rows that share all groups, or those of one factor.
+
+        Parameters
+        ----------
+        group : str, optional
+            Name of a factor, such as "judge", whose share is returned. Default: the
+            share of all factors.
 
         Raises
         ------
         ValueError
             If the model has random slopes or scale effects, with which the correlation
             depends on the row, the link cauchit, which has no variance, or a family
-            other than "cumulative", which has no latent variable.
+            other than "cumulative", which has no latent variable; or if there is no
+            such factor.
         """
         if (
             self.link not in _VARIANCE
@@ -214,8 +222,11 @@ class ClmmModel(PomModel):
                 "effects, for family='cumulative', and for links whose noise has a "
                 "variance"
             )
-        between = sum(float(own.covariance[0, 0]) for own in self.random)
-        return between / (between + _VARIANCE[self.link])
+        between = {own.name: float(own.covariance[0, 0]) for own in self.random}
+        if group is not None:
+            check_choice("group", group, tuple(between))
+        shared = sum(between.values()) if group is None else between[group]
+        return shared / (sum(between.values()) + _VARIANCE[self.link])
 
     # Predictions
 
@@ -362,8 +373,9 @@ class ClmmModel(PomModel):
                 "without groups"
             )
         for own, given, z in zip(self.random, labels, columns, strict=True):
-            names = [level_name(t) for t in zip(*map(as_text, given), strict=True)]
-            place = {level: k for k, level in enumerate(own.levels.tolist())}
+            names = [level_name(t) for t in zip(*(a.texts for a in given), strict=True)]
+            levels = map(label_text, own.levels.tolist())
+            place = {level: k for k, level in enumerate(levels)}
             at = np.array([place.get(name, -1) for name in names], dtype=np.int64)
             if effects == "known" and (at < 0).any():
                 name = names[int(np.argmax(at < 0))]

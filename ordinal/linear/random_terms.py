@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from .._input.checks import as_array, as_real_array, listed, shown
 from .._input.columns import column_number, feature_names, frame_columns, is_frame
 from .._input.fields import DISTINCT, FINITE, LABELS, Array
 from .._input.frame import default_names
-from .._input.labels import is_missing
+from .._input.labels import categories_of, is_missing, label_text
 from .._model.storage import Storable
 
 _TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")
@@ -64,7 +64,9 @@ class RandomEffects(Storable):
         Columns whose combinations are the levels.
     effects : tuple of (q,) str
         "(Intercept)" and columns with a slope.
-    levels : (G,) array of str
+    levels : (G,) array
+        Labels of the levels: in the order of a categorical type, else increasing. They
+        are strings for combinations of columns and for labels that are no numbers.
     factor : (q, q) array
         Lower triangular; the covariance of the effects is factor @ factor.T.
     modes : (G, q) array
@@ -102,13 +104,15 @@ def split_formula(text: str) -> tuple[str, list[EffectsSpec]]:
             "fit_pom fits models without"
         )
     rest = _TERM.sub(_MARK, text)
+    if re.fullmatch(rf"[^~]*~[\s+{_MARK}]*", rest):  # random effects alone
+        return f"{rest.partition('~')[0]}~ 1", _specs(text)
     # Random effects are cut out together with the + before or after them.
     rest = re.sub(r"\+\s*\0|\0\s*\+", "", rest)
     fixed = rest.partition("~")[2]
     if _MARK in rest or "|" in rest or not fixed.strip():
         raise ValueError(
             "a formula must be of the form 'y ~ x + (1 | g)', with random effects "
-            f"that are added to at least one column, got {shown(text)}"
+            f"that are added to the other terms, got {shown(text)}"
         )
     # a dot that is no part of a name or a number
     if re.search(r"(?<![\w.`)])\.(?![\w.(])", fixed):
@@ -241,8 +245,69 @@ def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[EffectsS
     return out
 
 
-def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[np.ndarray]]:
-    """Return the labels of the rows, (n,), for each column of each factor `asked`.
+class GroupLabels(NamedTuple):
+    """Labels of rows in a column of a grouping factor.
+
+    Attributes
+    ----------
+    labels : (g,) array
+        Distinct labels in order, numbers or strings.
+    code : (n,) int64
+        Number of the label of each row; -1 for a missing one.
+    """
+
+    labels: np.ndarray
+    code: np.ndarray
+
+    @classmethod
+    def from_column(cls, column: Any) -> GroupLabels:
+        """Read labels, whose order is that of a categorical type, else increasing."""
+        a = as_array(column, "groups")
+        if a.ndim != 1:
+            raise ValueError(f"groups must hold one label per row, got {a.shape}")
+        if a.dtype.kind in "biufU":
+            a, row = np.unique(a, return_inverse=True)
+        else:  # objects need not be comparable
+            row = np.arange(a.size)
+        values = a.tolist()
+        texts = [None if is_missing(v) else label_text(v) for v in values]
+        # Labels with one text are one label, such as 1.0 and 1.
+        seen = {t: v for t, v in zip(texts, values, strict=True) if t is not None}
+        declared, labels = categories_of(column), _numbers_or_texts(seen)
+        if declared is None:
+            order = np.argsort(labels, kind="stable")
+        else:
+            known = map(label_text, as_array(declared, "groups").tolist())
+            place = {text: k for k, text in enumerate(seen)}
+            order = np.array([place[t] for t in known if t in seen], dtype=np.int64)
+        place = {text: k for k, text in enumerate(np.array(list(seen))[order].tolist())}
+        code = [-1 if text is None else place[text] for text in texts]
+        return cls(labels[order], np.array(code, dtype=np.int64)[row])
+
+    def rows(self, index: np.ndarray) -> GroupLabels:
+        """Return the labels of some rows."""
+        return GroupLabels(self.labels, self.code[index])
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the label of each row as text; rows have no missing label."""
+        names = [label_text(label) for label in self.labels.tolist()]
+        return [names[k] for k in self.code.tolist()]
+
+
+def _numbers_or_texts(seen: Mapping[str, Any]) -> np.ndarray:
+    """Return labels, by text, as numbers if all are numbers, and as strings if not."""
+    kinds = {type(label) for label in seen.values()}
+    is_whole = all(text.lstrip("-").isdecimal() for text in seen)
+    if kinds and kinds <= {int, float}:
+        numbers = np.array([int(t) for t in seen] if is_whole else [*seen.values()])
+        if numbers.dtype.kind in "if":  # whole numbers beyond int64 stay texts
+            return numbers
+    return np.array(list(seen), dtype=str)
+
+
+def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[GroupLabels]]:
+    """Return the labels of the rows for each column of each factor `asked`.
 
     They are taken from the mapping `groups` or from a table X.
     """
@@ -260,10 +325,7 @@ def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[np.ndarr
                 f"groups must hold the labels of {shown(own.name)}, because X is "
                 "not a data frame"
             )
-        out.append([as_array(label, "groups") for label in labels])
-        for a in out[-1]:
-            if a.ndim != 1:
-                raise ValueError(f"groups must hold one label per row, got {a.shape}")
+        out.append([GroupLabels.from_column(label) for label in labels])
     return out
 
 
@@ -296,36 +358,39 @@ def read_effects(asked: Sequence[Any], X: Any) -> list[np.ndarray]:
     return out
 
 
-def incomplete(labels: list[list[np.ndarray]], Z: list[np.ndarray], n: int) -> Any:
+def incomplete(labels: list[list[GroupLabels]], Z: list[np.ndarray], n: int) -> Any:
     """Return whether each row lacks a label or a value of a slope, (n,)."""
     lacking = np.zeros(n, dtype=bool)
     for columns in labels:
-        for a in columns:
-            if a.size != n:
+        for _, code in columns:
+            if code.size != n:
                 raise ValueError(
-                    f"groups must have a label per row: X has {n} rows, got {a.size}"
+                    f"groups must have a label per row: X has {n} rows, got {code.size}"
                 )
-            if a.dtype.kind in "OTf":
-                lacking |= np.array([is_missing(v) for v in a.tolist()], dtype=bool)
+            lacking |= code < 0
     for columns_z in Z:
         lacking |= np.isnan(columns_z).any(axis=1)
     return lacking
 
 
-def level_names(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the names of the levels, sorted, and the number of the level of each row.
+def find_levels(columns: list[GroupLabels]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the levels in order, and the number of the level of each row.
 
-    A level is a combination of labels in several columns that occurs in the rows.
+    A level is a label, or a combination of labels in several columns, that occurs in
+    the rows. No label is missing.
     """
-    codes = np.zeros(columns[0].size, dtype=np.int64)
+    if len(columns) == 1:
+        ((labels, code),) = columns
+        used, codes = np.unique(code, return_inverse=True)
+        return labels[used], codes.ravel().astype(np.int64)
+    codes = np.zeros(columns[0].code.size, dtype=np.int64)
     texts: list[list[str]] = [[]]
-    for a in columns:
-        own, code = np.unique(as_text(a), return_inverse=True)
+    for labels, code in columns:
         # Numbering the combinations that occur keeps their number at most n.
-        joint = codes * own.size + code.ravel()
-        used, codes = np.unique(joint, return_inverse=True)
+        used, codes = np.unique(codes * labels.size + code, return_inverse=True)
         codes = codes.ravel().astype(np.int64)
-        texts = [[*texts[k // own.size], str(own[k % own.size])] for k in used.tolist()]
+        own = [label_text(label) for label in labels.tolist()]
+        texts = [[*texts[k // len(own)], own[k % len(own)]] for k in used.tolist()]
     return np.array([level_name(t) for t in texts], dtype=str), codes
 
 
@@ -338,21 +403,13 @@ def level_name(labels: Sequence[str]) -> str:
     return ":".join(escaped)
 
 
-def as_text(a: np.ndarray) -> np.ndarray:
-    """Return labels as strings; 1.0 and 1 are the same, whatever the others are."""
-    whole = [
-        int(v) if isinstance(v, float) and v.is_integer() else v for v in a.tolist()
-    ]
-    return np.array([str(v) for v in whole], dtype=str)
-
-
 def term_of(
-    own: EffectsSpec, labels: list[np.ndarray], Z: np.ndarray
+    own: EffectsSpec, labels: list[GroupLabels], Z: np.ndarray
 ) -> tuple[RandomTerm, np.ndarray, np.ndarray]:
     """Return the term of a fit, whose columns have mean square 1, with the units (q,)
-    of these columns and the names of the levels.
+    of these columns and the levels.
     """
-    levels, code = level_names(labels)
+    levels, code = find_levels(labels)
     unit = np.sqrt((Z * Z).mean(axis=0))
     if not (np.isfinite(unit).all() and (unit > 0).all()):
         raise ValueError(
