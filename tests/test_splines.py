@@ -330,3 +330,43 @@ def test_bs_warns_beyond_its_boundary_knots_as_in_r():
         model.predict_proba(far)
     ordinal.fit_pom("y ~ ns(z, df=3)", data).predict_proba(far)  # a straight line there
     model.marginal_effects()  # whose differences step over the ends
+
+
+SAME = [
+    ("ns(z,3)", "ns(z, df=3)"),
+    ("ns( `z` , 3 )", "ns(z, 3)"),
+    ("log(w)", "np.log(w)"),
+    ("I(w**2)", "I(w ** 2)"),
+    ("k:z", "z:k"),
+]
+
+
+@pytest.mark.parametrize(("given", "written"), SAME, ids=str)
+@pytest.mark.parametrize("argument", ["nominal", "scale"])
+@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+def test_terms_are_matched_as_expressions(given, written, argument):
+    """By what they compute, whatever the text, also if the formula lacks the term."""
+    data = levels(120).assign(w=lambda t: np.exp(t["z"]))
+    formula = f"y ~ z + k + {written}" if ":" in written else f"y ~ {written}"
+    options = {"max_iter": 300}
+    one, other = (
+        ordinal.fit_pom(formula, data, **{argument: [text]}, **options)
+        for text in (given, written)
+    )
+    assert_array_equal(one.parameters, other.parameters)
+    if ":" in written:
+        return
+    beside, within = (
+        ordinal.fit_pom(f"y ~ k{term}", data, **{argument: [given]}, **options)
+        for term in ("", f" + {written}")
+    )
+    if argument == "nominal":  # which has no location effect in both
+        assert_allclose(beside.loglik, within.loglik, rtol=1e-9)
+    else:
+        assert beside.dof == within.dof - one.scale.size
+
+
+@pytest.mark.parametrize("text", ["", "z|k", "z + k", "((", "1", "k ~ z", "lambda: z"])
+def test_what_is_no_term_is_no_column_either(text):
+    with pytest.raises(ValueError, match=r"nominal names .*, which is not among"):
+        ordinal.fit_pom("y ~ z", levels(50), nominal=[text])

@@ -116,6 +116,15 @@ def as_text(node: ast.expr, quoted: tuple[str, ...]) -> str:
     return text
 
 
+def canonical(text: str) -> str:
+    """Return one text for all texts of an expression: spaces and `np.` do not count."""
+    tree, quoted = parsed(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (name := called(node)):
+            node.func = ast.Name(name, ast.Load())
+    return as_text(tree, quoted)
+
+
 def called(node: ast.expr) -> str | None:
     """Return the function that a node calls, without `np.`, or None for other nodes."""
     if not isinstance(node, ast.Call):

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from .contrasts import Contrasts, FormulaFactor
 from .expressions import (
     as_text,
     called,
+    canonical,
     column_name,
     columns_of,
     parsed,
@@ -36,6 +37,7 @@ _POWERS = ("**", "^")
 _PRODUCTS = ("*", "/", ":", "in", *_POWERS)
 _CATEGORY = ("C", "factor")
 _INCREMENTS: dict[str | None, Contrasts] = {"mo": "monotone", "fused": "fused"}
+_INTERCEPT = ("1", "LITERAL")
 _TREATMENT = ("Treatment", "treatment")  # the latter for `contr.treatment`
 
 
@@ -52,7 +54,9 @@ class ParsedFormula:
         The terms without the intercept, which the thresholds replace.
     offsets : tuple of FormulaFactor
     beside : tuple of str
-        The last terms, which are columns without a location effect.
+        The last terms, which have no location effect.
+    named : mapping of str to str
+        Names of the terms that the caller wrote otherwise, such as "ns(x,3)".
     """
 
     text: str
@@ -60,6 +64,7 @@ class ParsedFormula:
     terms: tuple[tuple[FormulaFactor, ...], ...]
     offsets: tuple[FormulaFactor, ...]
     beside: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -73,7 +78,8 @@ def parse_formula(
 ) -> ParsedFormula:
     """Parse a formula for a table with these columns.
 
-    Columns `beside` it, which have nominal or scale effects, become its last terms.
+    Terms `beside` it, which have nominal or scale effects, become its last terms. They
+    are those of the formula if they are the same expressions, whatever the text.
 
     Raises
     ------
@@ -98,7 +104,7 @@ def parse_formula(
     has_intercept = False
     for term in right:
         texts = [(str(f.expr), f.eval_method.name) for f in term.factors]
-        if texts == [("1", "LITERAL")]:
+        if texts == [_INTERCEPT]:
             has_intercept = True
         elif len(texts) == 1 and texts[0][1] == "PYTHON" and _is_offset(texts[0][0]):
             offsets.append(_offset(texts[0][0], names))
@@ -110,23 +116,79 @@ def parse_formula(
             f"leave out '- 1' and '0 +' in {shown(text)}: the thresholds are the "
             "intercepts"
         )
-    # Columns with nominal or scale effects need not be written as terms.
-    own = {":".join(f.name for f in term) for term in terms}
-    more = [name for name in dict.fromkeys(beside) if name in names and name not in own]
-    factors = [factor for term in (*terms, offsets) for factor in term]
-    if response in more or any(response in factor.columns for factor in factors):
+    more, named = _beside(terms, beside, names)
+    every = [*terms, *more.values(), offsets]
+    if any(response in factor.columns for term in every for factor in term):
         raise ValueError(
             f"{shown(response)} holds the labels and cannot be a term: leave it out on "
             "the right side"
         )
-    for name in more:
-        if any(name in f.columns for term in terms for f in term if len(term) > 1):
+    terms += more.values()
+    return ParsedFormula(
+        text, response, tuple(terms), tuple(offsets), tuple(more), named
+    )
+
+
+def _beside(
+    terms: Sequence[tuple[FormulaFactor, ...]],
+    beside: Sequence[str],
+    names: Sequence[str],
+) -> tuple[dict[str, tuple[FormulaFactor, ...]], dict[str, str]]:
+    """Return the terms with nominal or scale effects that a formula does not have, by
+    name, and the name of the term of each text.
+    """
+    own = {_meaning(term): _name(term) for term in terms}
+    joint = [factor for term in terms if len(term) > 1 for factor in term]
+    more: dict[str, tuple[FormulaFactor, ...]] = {}
+    named = {}
+    for text in beside:
+        if (term := _term_beside(text, names)) is None:
+            continue
+        named[text] = own.setdefault(_meaning(term), _name(term))
+        if named[text] in map(_name, terms):
+            continue
+        read = {column for factor in term for column in factor.columns}
+        if any(not read.isdisjoint(factor.columns) for factor in joint):
             raise ValueError(
-                f"nominal and scale effects of {shown(name)}, which is in an "
-                f"interaction, need it in the formula: add '+ {name}'"
+                f"nominal and scale effects of {shown(text)}, which is in an "
+                f"interaction, need it in the formula: add '+ {text}'"
             )
-        terms.append((FormulaFactor(name, None, (name,)),))
-    return ParsedFormula(text, response, tuple(terms), tuple(offsets), tuple(more))
+        more[named[text]] = term
+    return more, named
+
+
+def _name(term: Sequence[FormulaFactor]) -> str:
+    """Return the name of a term."""
+    return ":".join(factor.name for factor in term)
+
+
+def _meaning(term: Sequence[FormulaFactor]) -> frozenset[FormulaFactor]:
+    """Return what a term computes, equal for all texts of one expression."""
+    return frozenset(
+        factor._replace(
+            name="", source=None if factor.source is None else canonical(factor.source)
+        )
+        for factor in term
+    )
+
+
+def _term_beside(text: str, names: Sequence[str]) -> tuple[FormulaFactor, ...] | None:
+    """Return the term that a text in `nominal` or `scale` states.
+
+    A column's name needs no backquotes. The result is None for a text that is no term,
+    such as the name of a coefficient.
+    """
+    if text in names:
+        return (FormulaFactor(text, None, (text,)),)
+    try:
+        right = getattr(_expand(f"1 ~ {text}", names), "rhs", ())
+        if isinstance(right, tuple):  # several parts
+            return None
+        terms = [[(str(f.expr), f.eval_method.name) for f in t.factors] for t in right]
+        (factors,) = [term for term in terms if term != [_INTERCEPT]]
+        return tuple(_factor(*factor, names) for factor in factors)
+    except ValueError:
+        return None
 
 
 def _expand(text: str, names: Sequence[str]) -> Any:

@@ -336,13 +336,13 @@ def _split(
         asked = read_random(random)
         check_names(asked, names)
         of_groups = {name for own in asked for name in own.columns}
-        fixed = [name for name in names if name not in of_groups]
-        if not fixed:
+        fixed_names = [name for name in names if name not in of_groups]
+        if not fixed_names:
             raise ValueError(
                 "X must have a column besides those of random: pass the formula "
                 f"'y ~ {random}' with a table that has the labels, too"
             )
-        return columns_of(X, fixed), X, asked
+        return columns_of(X, fixed_names), X, asked
     if is_frame(X):
         return X, X, from_arrays(groups, slopes, feature_names(X) or ())
     table = np.asarray(X)

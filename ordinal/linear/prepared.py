@@ -30,7 +30,6 @@ from .._rows.chunks import Reading, check_in_memory
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
-from .contrasts import Coding
 from .estimates import fields_of_design
 from .training import Missing, TrainingTable, read_training
 
@@ -192,8 +191,8 @@ def _design(
 ) -> Design:
     """Return the design that the arguments describe."""
     coding = training.coding
-    nominal = _chosen("nominal", nominal, problem, coding)
-    scale = _chosen("scale", scale, problem, coding)
+    nominal = _chosen("nominal", nominal, problem, training)
+    scale = _chosen("scale", scale, problem, training)
     terms = {} if coding is None else coding.columns_of_terms
     beside = [j for term in training.beside for j in terms[term]]
     # All other columns have a location effect.
@@ -237,7 +236,7 @@ def _strings(names: Any) -> list[str]:
 
 
 def _chosen(
-    argument: str, columns: Any, problem: Problem, coding: Coding | None
+    argument: str, columns: Any, problem: Problem, training: TrainingTable
 ) -> np.ndarray:
     """Return the numbers of the columns that an argument names, increasing."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
@@ -249,9 +248,10 @@ def _chosen(
             f"{argument} must be a sequence of columns by name or number, got "
             f"{shown(columns)}{meant}"
         )
-    terms = {} if coding is None else coding.columns_of_terms
+    terms = {} if training.coding is None else training.coding.columns_of_terms
     numbers: list[int] = []
     for name in columns:
+        name = training.named.get(name, name) if isinstance(name, str) else name
         if isinstance(name, str) and name in terms:
             numbers += terms[name]
         else:

@@ -7,7 +7,7 @@ error, or are left out of the features, labels, weights and offsets alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -53,6 +53,8 @@ class TrainingTable:
         The table from which the coding made X.
     beside : tuple of str
         Terms with nominal or scale effects that the formula does not name.
+    named : mapping of str to str
+        Names of terms that the caller wrote otherwise.
     """
 
     rows: Any
@@ -63,6 +65,7 @@ class TrainingTable:
     n_missing: int
     frame: Frame | None
     beside: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_training(
@@ -85,7 +88,7 @@ def read_training(
         If `chunks`, rows that are not in memory are left as they are.
     y : labels, or the data frame of a formula
     beside : sequence of str
-        Columns with nominal or scale effects, which a formula need not name.
+        Terms with nominal or scale effects, which a formula need not name.
     by_row : mapping
         Maps "sample_weight", "offset" and "cluster" to an (n,) array-like, the name of
         a column of the table of a formula, or None.
@@ -158,6 +161,7 @@ def read_training(
         n_missing=n_missing,
         frame=frame,
         beside=() if parsed is None else parsed.beside,
+        named={} if parsed is None else parsed.named,
         **given,
     )
 
