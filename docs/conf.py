@@ -74,7 +74,7 @@ numpydoc_validation_exclude = {r"__version__$", r"^ordinal\.sklearn\."}
 
 # the gallery runs in the build, which ends where an example fails or a fit of one warns
 matplotlib.use("agg")
-for name in ordinal.__all__:
+for name in dir(ordinal):
     if name.endswith("Warning"):
         warnings.filterwarnings("error", category=getattr(ordinal, name))
 

@@ -75,16 +75,8 @@ def __getattr__(name):  # type checkers read __init__.pyi
 __version__ = _build_info.VERSION  #: Version of the package, a string.
 warn_of_namesake(__path__[0])
 
-__all__ = ["__version__", *public_names()]
-
 
 def __dir__() -> list[str]:
-    # pydoc would print every docstring below that of the package, 10 000 lines in all
-    frame = sys._getframe(1)
-    for _ in range(3):  # inspect is between
-        if frame.f_globals.get("__name__") == "pydoc":
-            return []
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return __all__
+    # There is no `__all__`, because pydoc would print every docstring of the package
+    # below the one above, 10 000 lines in all.
+    return ["__version__", *public_names()]

@@ -74,6 +74,7 @@ from ._input.labels import ranks_of, read_labels
 from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, row_weights, sample_weights
+from ._model.column_names import named, with_names
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
 from ._model.model import Model, innermost
@@ -195,7 +196,7 @@ class ConformalModel(Model):
         ValueError, TypeError
             As raised by the model.
         """
-        r, X = self.classes.size, read_once(X)
+        r, X = self.classes.size, with_names(read_once(X), self.feature_names)
         models = self.fold_models or (self.model,)
         above = np.ones((0, r))
         for k, model in enumerate(models):
@@ -283,7 +284,7 @@ class ConformalModel(Model):
 
     def _ends(self, X: MatrixLike, coverage: float | None) -> np.ndarray:
         """Return numbers of the first and the last rank of every set, (n, 2)."""
-        X = read_once(X)
+        X = with_names(read_once(X), self.feature_names)
         share = self.coverage if coverage is None else check_share("coverage", coverage)
         member = self.p_values(X) > (1 - share) * (1 + _ROUNDING)
         predicted = ranks_of(read_labels(self.predict(X), "labels"), self.classes)
@@ -511,7 +512,7 @@ def cross_conformal(
     parts = tuple(work.refitted({}, n_threads, train) for train, _ in splits)
     scores = np.zeros(rank.size)
     for part, (_, test) in zip(parts, splits, strict=True):
-        judge = partial(_nonconformities, part, kind=kind)
+        judge = partial(_of_own_rows, part, kind)
         found = map_rows(judge, work.data.features(test))
         scores[test] = found[np.arange(test.size), rank[test]]
     return _calibrated(
@@ -608,6 +609,13 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
         values = inner.rank_values(values)
         return _beyond_nearest(values.max(axis=1, keepdims=True) - values)
     return _beyond_nearest(np.abs(values))
+
+
+def _of_own_rows(model: Any, kind: _Nonconformity, X: Any) -> np.ndarray:
+    """Return the nonconformities of rows of the fit, which come without names."""
+    return _nonconformities(
+        model, named(X, getattr(model, "feature_names", None)), kind
+    )
 
 
 def _probabilities(model: Any, X: Any) -> np.ndarray:

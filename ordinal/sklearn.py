@@ -91,6 +91,7 @@ from ._input.labels import (
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
 from ._input.weights import sample_weights
+from ._model.column_names import named
 from ._model.grouping import group_numbers
 from ._model.links import falling
 from ._model.preparation import Callback
@@ -380,10 +381,8 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if is_frame(X) and self.model_.feature_names is not None:
             return X  # whose columns the model finds
-        rows = self._array(X, reset=False)
-        # scikit-learn has warned about missing names. The model would warn again if it
-        # were given the same object as the caller's X (`warn_of_unnamed`).
-        return rows if self.model_.feature_names is None else rows[:]
+        # scikit-learn has warned about missing names.
+        return named(self._array(X, reset=False), self.model_.feature_names)
 
     def _array(self, X: Any, reset: bool) -> Any:
         accepts = self._accepts()

@@ -166,8 +166,8 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
         np.testing.assert_allclose(model.preprocessor.scale, s.scale, rtol=1e-12)
         # what the model was fitted to are the rows that this standardizer makes
         made = model.preprocessor.transform(X)
-        assert model.kernel.gamma == pytest.approx(1 / (4 * made.var()), rel=1e-9)
-        options_of = OPTIONS | {"gamma": model.kernel.gamma, "classes": [3, 2, 1]}
+        assert model.model.kernel.gamma == pytest.approx(1 / (4 * made.var()), rel=1e-9)
+        options_of = OPTIONS | {"gamma": model.model.kernel.gamma, "classes": [3, 2, 1]}
         same = ordinal.fit_svorim(made, y, **options_of)
         assert solution(same) == solution(model.model)
     with pytest.raises(ValueError, match="preprocess must be Standardizer, or None"):

@@ -642,7 +642,7 @@ def test_preprocessed_features_leave_groups_alone():
     how = ordinal.preprocessing.TablePreprocessor()
     table = WINE[["temp", "contact"]]
     model = ordinal.fit_clmm(table, WINE["rating"], groups=groups, preprocess=how)
-    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-12)
+    assert_allclose(model.model.loglik, MODEL.loglik, rtol=1e-12)
     assert_allclose(
         model.predict_proba(table, effects="known", groups=groups),
         MODEL.predict_proba(WINE, effects="known"), atol=1e-6,

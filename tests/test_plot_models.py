@@ -574,15 +574,6 @@ def test_numbers_that_a_formula_makes_categories_have_bars():
     assert_allclose(bars[:, 1], P)
 
 
-def test_a_model_behind_a_preprocessor_has_the_same_bands():
-    model = ordinal.fit_pom(X, Y)
-    behind = PreprocessedModel.fit(ordinal.fit_pom, X, Y, preprocess=Standardizer)
-    a, b = plt.subplots(1, 2)[1]
-    for ax, of in ((a, model), (b, behind)):
-        plot.partial_dependence(of, X, 1, ax, at=[10.0, 15.0])
-    assert_allclose(ends_of_bands(a), ends_of_bands(b), rtol=1e-5)
-
-
 def test_there_are_no_bands_where_a_model_has_no_errors():
     penalised = ordinal.fit_pom(X, Y, l2=0.1)
     assert not penalised.has_errors

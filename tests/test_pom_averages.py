@@ -12,7 +12,6 @@ from oracles import slope, slopes
 from scipy.sparse import csr_array
 
 import ordinal
-from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -177,17 +176,6 @@ def test_of_a_table_or_a_formula_the_rows_are_read_as_for_predictions():
     assert_allclose(
         model.average_proba()["probability"], model.predict_proba(table).mean(axis=0)
     )
-
-
-def test_a_model_behind_a_preprocessor_averages_raw_rows_or_its_training_rows():
-    behind = PreprocessedModel.fit(ordinal.fit_pom, X, Y, preprocess=Standardizer)
-    model = ordinal.fit_pom(X, Y)
-    for rows in ((), (X[:5],)):
-        found, own = behind.average_proba(*rows), model.average_proba(*rows)
-        for name, column in own.items():
-            assert_allclose(found[name], column, rtol=1e-5)
-    found = behind.average_proba(X=X[:5], level=0.5)["lower"]
-    assert_allclose(found, model.average_proba(X[:5], level=0.5)["lower"], rtol=1e-5)
 
 
 def test_means_that_estimates_say_nothing_of_are_refused():

@@ -387,24 +387,24 @@ def fitted(fit=ordinal.fit_svorim, **options):
     return frame, y, PreprocessedModel.fit(fit, frame, y, **options)
 
 
-def test_methods_of_the_model_within_are_reached():
+def test_a_model_behind_a_preprocessor_takes_raw_rows():
     frame, _, model = fitted(ordinal.fit_gpor)
     Z = model.preprocessor.transform(frame)
-    pairs = zip(model.predict_latent(frame), model.model.predict_latent(Z), strict=True)
-    for mine, inner in pairs:
-        assert_array_equal(mine, inner)
     assert_array_equal(model.predict_proba(frame), model.model.predict_proba(Z))
-    assert model.log_evidence == model.model.log_evidence
-    assert "predict_latent" in dir(model)
 
     frame, _, model = fitted(ordinal.fit_xofm, monotone={"alcohol": 1})
+    Z = model.preprocessor.transform(frame)
     assert model.model.monotone.tolist() == [1] + [0] * 8
-    U = model.contributions(X=frame).values.sum(axis=1)
+    U = model.model.contributions(Z).values.sum(axis=1)
     assert_allclose(U, model.decision_function(frame))
-    assert "colour=red" in model.importance().names
-    assert not hasattr(model, "predict_latent")
-    with pytest.raises(AttributeError):
-        _ = model.nothing_of_the_kind
+    with pytest.raises(TypeError, match="a XofmModel has no cumulative_proba"):
+        model.cumulative_proba(frame)
+
+
+@pytest.mark.parametrize("name", ["importance", "coef", "thresholds", "disorder"])
+def test_attributes_of_the_features_are_those_of_the_model_within(name):
+    """They would be read as statements about the columns of the table."""
+    assert not hasattr(fitted(ordinal.fit_xofm)[2], name)
 
 
 def test_weights_are_those_of_the_preprocessor_too():

@@ -242,3 +242,9 @@ def _canonical(
     row, column = np.divmod(place, n_columns)
     sizes = np.bincount(row, minlength=indptr.size - 1)
     return np.bincount(entry, data), column.astype(np.int32), _indptr(sizes)
+
+
+class NamedCSR(CSR):
+    """Matrix whose columns are known to be those of a model, in its order."""
+
+    __slots__ = ()

@@ -24,6 +24,7 @@ from ..kernels import Linear, LinearARD, Precomputed
 from ..kernels.basis_rows import choose, stratified, sufficient_size
 from ..kernels.features import ColumnFeatures, Features, row_features
 from ..kernels.functions import is_linear
+from .column_names import named
 from .folds import hold_out, sample_problem, split_problem
 from .preparation import PreparedWithKernel
 
@@ -122,7 +123,7 @@ def enough_rows(
     def losses_at(m: int) -> np.ndarray:
         """Return the weighted error in ranks of each hold-out row for m basis rows."""
         model = fit(part, BasisChoice("random", m))
-        rank = ranks_of(model.predict(X), problem.classes)
+        rank = ranks_of(model.predict(named(X, model.feature_names)), problem.classes)
         off = np.abs(rank - problem.rank[test])
         return np.asarray(off * problem.weight[test])
 

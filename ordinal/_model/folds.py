@@ -20,6 +20,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import Status, worse
 from .._watch.monitor import Monitor
 from ..kernels import Precomputed
+from .column_names import named
 
 N_FOLDS = 5
 _ROUNDING = 1e-9  # rounding error of a sum of weights, in units
@@ -328,15 +329,16 @@ def calibrate(
     single, weight_of_single = never_scored(problem, share)
     values: list[list[np.ndarray]] = [[] for _ in models]
     if single.size:
-        X = take(problem.X, single)
+        X = named(take(problem.X, single), problem.feature_names)
         values = [[model.link_input(X, model)] for model in models]
     rows, weight = [single], [weight_of_single]
     convergence = [model.convergence for model in models]
     kernel = getattr(models[0], "kernel", None)
     for k, part in enumerate(out_of_fold(problem, kernel, share)):
+        X_test = named(part.X_test, problem.feature_names)
         with monitor.numbered("fold", k, N_FOLDS), closing(part.problem):
             for i, of_fold in enumerate(fit(part.problem, part.train)):
-                values[i].append(of_fold.link_input(part.X_test, models[i]))
+                values[i].append(of_fold.link_input(X_test, models[i]))
                 convergence[i] = worse(convergence[i], of_fold.convergence)
         rows.append(part.test)
         weight.append(part.weight)

@@ -16,6 +16,7 @@ from .._input.labels import is_ordered
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unnamed
+from .column_names import with_names
 from .explanation import Explanation, Named, explain
 from .printing import html_lines, html_notes, html_thresholds
 from .report import write_report
@@ -139,7 +140,7 @@ class Model(Storable):
         >>> ordinal.fit_pom(X, y).explain(X).names[:2]
         ('vote', 'self')
         """
-        return explain(self, X, y, n_repeats, rng)
+        return explain(self, with_names(X, self.feature_names), y, n_repeats, rng)
 
     def report(
         self,
@@ -171,7 +172,7 @@ class Model(Storable):
         ValueError, TypeError, OSError
             As in `predict`; also if labels are unknown or the file cannot be written.
         """
-        write_report(self, path, X, y, title)
+        write_report(self, path, with_names(X, self.feature_names), y, title)
 
     def _score_terms(self, X: MatrixLike) -> Named | None:
         """Return terms whose sum is the score of each row up to a constant, (n, terms).

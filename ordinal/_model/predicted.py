@@ -21,6 +21,7 @@ from .._files.writing import writing
 from .._input.checks import as_path
 from .._input.frame import Frame
 from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
+from .column_names import named, with_names
 
 
 def predicted(
@@ -31,9 +32,11 @@ def predicted(
     The options are those of the predictions of the model.
     """
     start, beside = 0, columns_of_effects(model, **options)
+    names = getattr(model, "feature_names", None)
     with closing(_rows(model, X, beside)) as blocks:
         for number, rows in enumerate(blocks):
             with in_block(number, start):
+                rows = (named if number else with_names)(rows, names)  # warns once
                 labels = np.asarray(model.predict(rows, **options))
                 chances = None
                 if proba:

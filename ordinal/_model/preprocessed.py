@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import wraps
-from inspect import ismethod, signature
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -34,6 +33,7 @@ from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence, warn_of_other_order
 from ..kernels.functions import is_precomputed, on_basis
+from .column_names import named, with_names
 from .explanation import Named
 from .model import Model, labels_like_those_given, with_labels_like
 from .public import find_public
@@ -120,10 +120,10 @@ Preprocess = PreprocessorOptions | type[ColumnPreprocessor]  # fitted to trainin
 class PreprocessedModel(Model):
     """Model together with its preprocessing, for raw tables.
 
-    Other methods and attributes of the model, such as `predict_latent` of `fit_gpor` or
-    `importance` of `fit_xofm`, are available here as well; methods with rows `X` accept
-    raw ones. The features of the model are the columns `feature_names_out` of the
-    preprocessor.
+    Predictions, explanations and reports take rows of the raw table. Everything else is
+    that of the attribute `model`, whose features are the columns `feature_names_out` of
+    the preprocessor: `model.model.importance()`, or
+    `model.model.predict_latent(model.preprocessor.transform(X))`.
 
     Attributes
     ----------
@@ -213,36 +213,16 @@ class PreprocessedModel(Model):
         Z = as_named(fit, preprocessor.transform(table), preprocessor.feature_names_out)
         return with_labels_like(cls(preprocessor, fit(Z, y, **options)), y)
 
-    def __getattr__(self, name: str) -> Any:
-        # Called for names that this class lacks. Private names are not looked up in the
-        # model.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        value = getattr(self.model, name)
-        if not ismethod(value):
-            return value
-        takes = signature(value)
-        if next(iter(takes.parameters), "") != "X":
-            return value
-
-        @wraps(value)
-        def of_raw_rows(*args: Any, **kwargs: Any) -> Any:
-            given = takes.bind(*args, **kwargs)
-            raw = given.arguments.get("X")
-            if raw is not None:  # else the training rows are meant
-                given.arguments["X"] = self.preprocessor.transform(raw)
-            return value(*given.args, **given.kwargs)
-
-        return of_raw_rows
-
-    def __dir__(self) -> list[str]:
-        inner = (name for name in dir(self.model) if not name.startswith("_"))
-        return sorted({*object.__dir__(self), *inner})
+    def _features(self, X: MatrixLike) -> Any:
+        """Return raw rows as the features of the model, with their names."""
+        raw = with_names(X, self.feature_names)
+        names = getattr(self.model, "feature_names", None)
+        return named(self.preprocessor.transform(raw), names)
 
     def _score_terms(self, X: MatrixLike) -> Named | None:
         if not isinstance(self.model, Model):
             return None
-        terms = self.model._score_terms(self.preprocessor.transform(X))
+        terms = self.model._score_terms(self._features(X))
         made = self.preprocessor.feature_names_out
         columns = self.preprocessor.raw_names_out
         if terms is None or made is None or columns is None or made == columns:
@@ -289,15 +269,37 @@ class PreprocessedModel(Model):
 
         Errors are those of the preprocessor and of the model.
         """
-        labels = self.model.predict(self.preprocessor.transform(X), **rule)
+        labels = self.model.predict(self._features(X), **rule)
         return labels_like_those_given(self, labels, X)
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
         """Return `model.predict_proba` for the rows of raw `X`."""
-        if not hasattr(self.model, "predict_proba"):
-            raise TypeError(f"a {type(self.model).__name__} has no predict_proba")
-        Z = self.preprocessor.transform(X)
-        return np.asarray(self.model.predict_proba(Z, **how))
+        return np.asarray(self._method("predict_proba")(self._features(X), **how))
+
+    def decision_function(self, X: MatrixLike, **how: Any) -> np.ndarray:
+        """Return `model.decision_function` for the rows of raw `X`."""
+        return np.asarray(self._method("decision_function")(self._features(X), **how))
+
+    def cumulative_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
+        """Return `model.cumulative_proba` for the rows of raw `X`."""
+        return np.asarray(self._method("cumulative_proba")(self._features(X), **how))
+
+    def _method(self, name: str) -> Callable[..., Any]:
+        """Return a method of the model; TypeError if it has none of this name."""
+        found: Callable[..., Any] | None = getattr(self.model, name, None)
+        if found is None:
+            raise TypeError(f"a {type(self.model).__name__} has no {name}")
+        return found
+
+
+def within(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the model behind a preprocessor, and raw rows as its features.
+
+    Any other model is returned with the rows as they are.
+    """
+    while isinstance(model, PreprocessedModel):
+        model, X = model.model, model._features(X)
+    return model, X
 
 
 def _fit_chunked(

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from .._input.checks import enumerated, shown
 from .._input.columns import is_frame
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
-from .._input.sparse import Immutable
+from .._input.sparse import Immutable, NamedCSR
 
 
 class ConvergenceWarning(UserWarning):
@@ -50,19 +50,10 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the first caller outside this package."""
-    warnings.warn(message, category, stacklevel=_entered()[1] + 1)
-
-
-def _entered() -> tuple[FrameType, int]:
-    """Return the outermost frame of this package, and its stack level.
-
-    It belongs to the function that a caller outside has called. The level of the caller
-    of this function is 1.
-    """
-    frame, level = sys._getframe(1), 1
+    frame, level = sys._getframe(1), 2
     while (up := frame.f_back) is not None and _is_own(up):
         frame, level = up, level + 1
-    return frame, level
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 def _is_own(frame: FrameType) -> bool:
@@ -71,20 +62,19 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
-    """Warn if a caller outside passes an array `X` instead of columns of these names.
+    """Warn if `X` is an array, and the model was fitted on columns of these names.
 
-    An array that this package has made from a table has no names either, but is not the
-    argument `X` of the function that was called from outside.
+    Arrays that this package makes of a table are passed on with their names, as a
+    `Frame` or `NamedCSR`, so that an array without names is one of the caller.
     """
-    if names is None or is_frame(X):
+    if names is None or is_frame(X) or isinstance(X, NamedCSR):
         return
-    if _entered()[0].f_locals.get("X") is X:
-        warn(
-            "X has no column names, but the training rows had: its columns are taken "
-            f"as {enumerated(names, at_most=6)}, in this order; pass a data frame to "
-            "have them found by name",
-            UnnamedColumnsWarning,
-        )
+    warn(
+        "X has no column names, but the training rows had: its columns are taken "
+        f"as {enumerated(names, at_most=6)}, in this order; pass a data frame to "
+        "have them found by name",
+        UnnamedColumnsWarning,
+    )
 
 
 def warn_of_other_order(X: object, y: object) -> None:

@@ -26,7 +26,7 @@ from .._input.problem import Problem
 from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
-from .._model.model import Model, with_labels_like
+from .._model.model import Model, innermost, with_labels_like
 from .._model.printing import Table, aligned, html_notes, html_table
 from .._model.public import find_public
 from .._model.registry import fits_by_name, resolve_fit
@@ -318,7 +318,7 @@ class Study:
                 break  # the other folds would fail for the same reason
             convergence = getattr(model, "convergence", None)
             status = "fitted" if convergence is None else convergence.status.value
-            disordered = bool(getattr(model, "disorder", ()))
+            disordered = bool(getattr(innermost(model), "disorder", ()))
             folds.append(Fold(scores, seconds, status, point, disordered))
         return folds + folds[-1:] * (len(splits) - len(folds))
 

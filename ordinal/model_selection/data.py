@@ -20,6 +20,7 @@ from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
 from .._input.types import ArrayLike
+from .._model.column_names import named
 from .._model.grouping import group_numbers
 from .._model.preprocessed import (
     Preprocess,
@@ -201,11 +202,12 @@ class TrainingRows:
 
     def transformed(self, X: Any) -> Any:
         """Return the features of other rows, preprocessed as the training rows."""
-        if self.preprocessor is None:
-            return X
         if isinstance(X, Rows):
-            return X.transformed(self.preprocessor.transform)
-        return self.preprocessor.transform(X)
+            known = self.preprocessor
+            return X if known is None else X.transformed(known.transform)
+        if self.preprocessor is not None:
+            X = self.preprocessor.transform(X)
+        return named(X, getattr(self.named, "names", None))
 
 
 def _chosen_preprocess(

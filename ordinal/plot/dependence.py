@@ -18,7 +18,9 @@ from .._input.columns import column_number, feature_names, read_frame
 from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike
 from .._input.weights import sample_weights, shares
+from .._model.column_names import with_names
 from .._model.model import Model, innermost
+from .._model.preprocessed import within
 from ..kernels import Precomputed
 from ..model_selection import Selection
 from .predictions import finite_thresholds, fitted, has_errors, is_process, score_of
@@ -51,8 +53,9 @@ class GridRows:
     """
 
     def __init__(self, model: Model, X: Any, sample_weight: Any, most: int):
-        named = feature_names(X) is not None
-        frame = read_frame(X, model.feature_names if named else None)
+        X = with_names(X, model.feature_names)
+        is_named = feature_names(X) is not None
+        frame = read_frame(X, model.feature_names if is_named else None)
         n, d = frame.shape
         weight = sample_weights(sample_weight, n)
         held = np.flatnonzero(weight)
@@ -107,7 +110,9 @@ def _mean_score(
     mean = weight @ score_of(model, X)
     if not is_process(model):
         return mean, None
-    half = _Z * np.sqrt(max(weight @ model.latent_covariance(X) @ weight, 0.0))
+    process, features = within(model, X)
+    cov = process.latent_covariance(features)
+    half = _Z * np.sqrt(max(weight @ cov @ weight, 0.0))
     return mean, np.array([mean - half, mean + half])
 
 
@@ -125,8 +130,9 @@ def _mean_probabilities(
     mean = weight @ np.cumsum(model.predict_proba(X), axis=1)[:, :-1]
     if not is_process(model):
         return mean, None
-    f, cov = score_of(model, X), model.latent_covariance(X)
-    half = _Z * deviation_of_mean(f, cov, model.thresholds, model.noise, weight)
+    process, features = within(model, X)
+    f, cov = score_of(model, X), process.latent_covariance(features)
+    half = _Z * deviation_of_mean(f, cov, process.thresholds, process.noise, weight)
     return mean, np.array([np.maximum(mean - half, 0), np.minimum(mean + half, 1)])
 
 

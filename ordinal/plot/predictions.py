@@ -12,6 +12,7 @@ from .._input.labels import ranks_of, read_labels
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._input.weights import check_spread, sample_weights
 from .._model.model import Model, innermost
+from .._model.preprocessed import within
 from ..linear import PomModel
 from ..model_selection import Selection
 from ..model_selection.selection import model_in
@@ -62,7 +63,8 @@ def score_of(model: Any, X: Any) -> np.ndarray:
     of the latent function. Raises TypeError for a model that has neither.
     """
     if is_process(model):
-        return np.asarray(model.predict_latent(X)[0])
+        process, features = within(model, X)
+        return np.asarray(process.predict_latent(features)[0])
     score = np.asarray(model.decision_function(X))
     if score.ndim != 1:
         raise TypeError(

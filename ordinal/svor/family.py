@@ -13,6 +13,7 @@ from .._input.problem import Problem, around_ranks
 from .._input.sparse import CSR, read_only
 from .._input.types import AnyBasis, Kernel, Matrix
 from .._input.weights import absolute_cost, optional_cost
+from .._model.column_names import named
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._programs.driver import Solution
 from .._programs.family import Family, KernelOptions, Solved
@@ -197,7 +198,7 @@ class Svor(Family[float, SvorModel]):
         b = np.where(np.isfinite(b), b, begin.b)
         if isinstance(start.kernel, Precomputed):  # its rows may have other numbers
             return [replace(begin, b=b)]
-        scores = start.decision_function(features.support)
+        scores = start.decision_function(named(features.support, start.feature_names))
         return [replace(begin, w=features.interpolating(scores), b=b)]
 
     def model(self, point: float, problem: Problem, solved: Solved) -> SvorModel:

@@ -57,11 +57,11 @@ class Callable:
 
 def public_callables() -> Iterator[Callable]:
     modules = {"ordinal": ordinal}
-    for name in ordinal.__all__:
+    for name in dir(ordinal):
         if isinstance(getattr(ordinal, name), types.ModuleType):
             modules[name] = getattr(ordinal, name)
     for where, module in modules.items():
-        for name in module.__all__:
+        for name in dir(module):
             value = getattr(module, name)
             if inspect.isclass(value):
                 yield from _of_class(f"{where}.{name}", value)
