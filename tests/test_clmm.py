@@ -446,10 +446,55 @@ def test_rows_without_a_group_are_refused_or_left_out():
     assert_allclose(model.parameters, rest.parameters, atol=1e-9)
 
 
-def test_slopes_of_a_category_are_refused():
-    message = r"column 'temp' must hold real numbers.* such as 0 and 1 for the two"
-    with pytest.raises(TypeError, match=message):
-        ordinal.fit_clmm("rating ~ contact + (1 + temp | judge)", WINE)
+@pytest.mark.parametrize(
+    ("term", "numbers", "effects"),
+    [
+        ("(temp | judge)", "(w | judge)", ["(Intercept)", "temp[warm]"]),
+        ("(0 + temp | judge)", "(0 + c + w | judge)", ["temp[cold]", "temp[warm]"]),
+        ("(temp || judge)", "(w || judge)", ["(Intercept)", "temp[warm]"]),
+        ("(0 + temp + t | judge)", "(0 + c + w + m + h | judge)", None),
+    ],
+)
+def test_slopes_of_a_category_are_those_of_its_indicators(term, numbers, effects):
+    level = WINE["bottle"].astype(int) % 3
+    table = WINE.assign(
+        c=(WINE["temp"] == "cold") * 1.0, w=WINE["temp"] == "warm",
+        t=pd.Categorical.from_codes(level, ["low", "mid", "high"]),
+        m=level == 1, h=(level == 2).astype(int),
+    )  # fmt: skip
+    one, other = (
+        ordinal.fit_clmm(f"rating ~ contact + {text}", table, max_iter=500)
+        for text in (term, numbers)
+    )
+    assert one.loglik == other.loglik
+    assert effects is None or one.random[0].effects == tuple(effects)
+    file = io.BytesIO()
+    one.save(file)
+    file.seek(0)
+    for model in (one, ordinal.load(file)):
+        P = model.predict_proba(table[::-1], effects="known")
+        assert_allclose(P, other.predict_proba(table[::-1], effects="known"))
+    with pytest.raises(ValueError, match="holds 'hot' in row 0"):
+        one.predict_proba(table.assign(temp="hot"), effects="known")
+
+
+def test_effects_of_a_category_with_random_slopes_are_differences():
+    model = ordinal.fit_clmm("rating ~ temp + contact + (temp | judge)", WINE)
+    low, high = (
+        model.predict_proba(WINE.assign(temp=level), effects="new").mean(axis=0)
+        for level in ("cold", "warm")
+    )
+    found = model.marginal_effects(WINE, effects="new")
+    own = found["name"] == "temp[warm]"
+    assert_allclose(found["effect"][own], high - low, atol=1e-7)
+
+
+def test_reference_levels_are_those_of_random_slopes_too():
+    model = ordinal.fit_clmm(
+        "rating ~ temp + (temp | judge)", WINE, reference={"temp": "warm"}
+    )
+    assert model.random[0].effects == ("(Intercept)", "temp[cold]")
+    assert model.coef_names == ("temp[cold]",)
 
 
 # Inference and predictions

@@ -53,10 +53,10 @@ def columns_of_effects(model: Any, effects: str = "new") -> tuple[str, ...]:
     """
     random = getattr(model, "random", ())
     features = getattr(model, "feature_names", None) or ()
-    names = [name for own in random for name in own.effects if effects != "average"]
+    names = [s.column for own in random for s in own.slopes if effects != "average"]
     if effects.startswith("known"):
         names += [name for own in random for name in own.columns]
-    return tuple(n for n in dict.fromkeys(names) if n not in (*features, "(Intercept)"))
+    return tuple(n for n in dict.fromkeys(names) if n and n not in features)
 
 
 def write_predicted(

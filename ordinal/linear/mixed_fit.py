@@ -50,14 +50,16 @@ from .mixed_profile import RememberedMixed, VarianceSearch
 from .mixed_ratio import RatioRows
 from .prepared import PomArguments, PreparedPom, prepare_pom
 from .random_terms import (
+    CodedEffects,
     EffectsSpec,
     RandomEffects,
     check_names,
+    effect_columns,
     from_arrays,
     incomplete,
-    read_effects,
     read_groups,
     read_random,
+    read_slopes,
     split_formula,
     term_of,
 )
@@ -246,8 +248,10 @@ def fit_clmm(
     max_iter = check_count("max_iter", max_iter)
     check_choice("missing", missing, ("error", "drop"))
     fixed, table, asked = _split(X, y, random, groups, slopes)
-    labels, Z = read_groups(asked, groups, table), read_effects(asked, table)
-    n = len(table)
+    labels, n = read_groups(asked, groups, table), len(table)
+    frame = read_slopes([name for own in asked for name in own.slope_names], table)
+    coded = [own.coded(frame, reference or {}) for own in asked]
+    Z = [effect_columns(own.slopes, frame) for own in coded]
     lacking = incomplete(labels, Z, n)
     if lacking.any() and (missing == "error" or lacking.all()):
         raise ValueError(
@@ -269,7 +273,7 @@ def fit_clmm(
     kept = np.asarray(prepared.training.cluster).astype(np.int64)
     factors = [
         GroupFactor(own, *term_of(own, [a.rows(kept) for a in columns], z[kept]))
-        for own, columns, z in zip(asked, labels, Z, strict=True)
+        for own, columns, z in zip(coded, labels, Z, strict=True)
     ]
     # The effects of the first factor are eliminated level by level, so the largest
     # factor comes first.
@@ -293,7 +297,7 @@ class GroupFactor(NamedTuple):
     mean square 1.
     """
 
-    spec: EffectsSpec
+    spec: CodedEffects
     term: RandomTerm
     unit: np.ndarray
     levels: np.ndarray
@@ -623,7 +627,7 @@ def _effects(
             RandomEffects(
                 name=own.name,
                 columns=own.columns,
-                effects=own.effects,
+                slopes=own.slopes,
                 levels=read_only(levels),
                 factor=read_only(L),
                 modes=read_only(u @ L.T),

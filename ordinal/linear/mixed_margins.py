@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -117,12 +118,16 @@ class GroupRows:
         every, copies, node = self._copies(rows)
         change, base = self.base.change(feature, every), self.base
         names = base.frame.shown_names if isinstance(base, TableRows) else base.names
-        own = [np.array(t.effects.effects) == names[feature.column] for t in self.terms]
-        Z = [term.Z[every] for term in self.terms]
+        name, Z = names[feature.column], [term.Z[every] for term in self.terms]
+        slopes = [term.effects.slopes for term in self.terms]
+        own = [np.array([slope.column == name for slope in of]) for of in slopes]
         if isinstance(change, DiscreteChange):
             ends = []
             for value, at in zip(self._values(feature), change, strict=True):
-                there = [np.where(c, value, z) for c, z in zip(own, Z, strict=True)]
+                there = [z.copy() for z in Z]
+                for of, columns, z in zip(slopes, own, there, strict=True):
+                    for j in np.flatnonzero(columns).tolist():
+                        z[:, j] = of[j].at(value)
                 ends.append(self._shifted(at, there, every, copies, node))
             return DiscreteChange(*ends)
         by = [np.where(c, np.ones(z.shape), 0.0) for c, z in zip(own, Z, strict=True)]
@@ -142,14 +147,15 @@ class GroupRows:
         every = slice(int(row[0]), int(row[-1]) + 1)
         return every, row - every.start, node
 
-    def _values(self, feature: Feature) -> tuple[float, ...]:
-        """Return the two values of a column with a random slope in a step."""
+    def _values(self, feature: Feature) -> Sequence[Any]:
+        """Return the two values of a column in a step: numbers or labels."""
         values = feature.values or ()
         coding = self.base.coding if isinstance(self.base, TableRows) else None
         labels = None if coding is None else coding.categories[feature.column]
-        if labels is None or labels.dtype.kind not in "iuf":
+        if labels is None:
             return values
-        return tuple(float(labels[int(v)]) for v in values)
+        known = labels.tolist()
+        return [known[int(v)] for v in values]
 
     def _shifted(
         self, at: DesignRows, Z: list[np.ndarray], every: slice, copies: np.ndarray,

@@ -35,10 +35,11 @@ from .mixed_profile import RememberedMixed
 from .model import PomModel
 from .random_terms import (
     RandomEffects,
+    effect_columns,
     incomplete,
     level_name,
-    read_effects,
     read_groups,
+    read_slopes,
 )
 from .ratio_loss import Family, RatioMeans, log_probabilities
 
@@ -356,7 +357,9 @@ class ClmmModel(PomModel):
         self, X: MatrixLike, effects: Effects, groups: object
     ) -> tuple[GroupTerm, ...]:
         """Return the columns of the random effects at rows of X, and their levels."""
-        columns = read_effects(self.random, X)
+        names = [slope.column for own in self.random for slope in own.slopes]
+        frame = read_slopes([name for name in names if name], X)
+        columns = [effect_columns(own.slopes, frame) for own in self.random]
         if not all(np.isfinite(z).all() for z in columns):
             raise ValueError(
                 "X must have no missing value in a column with a random slope"

@@ -5,6 +5,9 @@
 (x || g)        both, but uncorrelated
 (0 + x | g)     a slope without an intercept
 (1 | a/b)       (1 | a) + (1 | a:b): levels of b within levels of a
+
+A categorical x has an effect for every level but the reference beside an intercept, and
+for every level without one, as in lme4. With || all these effects are uncorrelated.
 """
 
 from __future__ import annotations
@@ -17,10 +20,17 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from .._cumulative.mixed import RandomTerm
-from .._input.checks import as_array, as_real_array, listed, shown
-from .._input.columns import column_number, feature_names, frame_columns, is_frame
+from .._input.checks import as_array, listed, shown
+from .._input.columns import (
+    coded_column,
+    column_number,
+    feature_names,
+    frame_columns,
+    is_frame,
+    read_frame,
+)
 from .._input.fields import DISTINCT, FINITE, LABELS, Array
-from .._input.frame import default_names
+from .._input.frame import Frame
 from .._input.labels import categories_of, is_missing, label_text
 from .._model.storage import Storable
 
@@ -29,22 +39,142 @@ _MARK = "\0"  # stands for a random effect that was cut out of a formula
 _INTERCEPT = "(Intercept)"
 
 
+class EffectsTerm(NamedTuple):
+    """Effects of one term, which are uncorrelated with those of other terms.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns with a slope; "" for the intercept.
+    correlated : bool
+        Whether they are correlated with one another.
+    """
+
+    names: tuple[str, ...]
+    correlated: bool = True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectsSpec:
-    """Grouping factor and its effects, before the levels are known.
+    """Grouping factor and its effects, before the table is read.
 
     Attributes
     ----------
     columns : tuple of str
         Columns whose combinations are the levels.
-    effects : tuple of str
-        "(Intercept)" or columns with a slope.
+    terms : tuple of EffectsTerm
+    """
+
+    columns: tuple[str, ...]
+    terms: tuple[EffectsTerm, ...]
+
+    @property
+    def name(self) -> str:
+        return ":".join(self.columns)
+
+    @property
+    def slope_names(self) -> list[str]:
+        """Return the columns with a slope."""
+        return [name for term in self.terms for name in term.names if name]
+
+    def coded(self, frame: Frame, reference: Mapping[str, Any]) -> CodedEffects:
+        """Return the effects, with those of the levels of categorical columns."""
+        slopes: list[Slope] = []
+        blocks = []  # places of correlated effects
+        for names, correlated in self.terms:
+            first, has_all = len(slopes), "" in names
+            for name in names:
+                labels = _labels_of(frame, name)
+                if labels is None:
+                    slopes.append(Slope(name))
+                    continue
+                # Without an intercept, one column has an effect for each level.
+                left_out = reference.get(name, labels[0]) if has_all else None
+                has_all = True
+                slopes += [
+                    Slope(name, labels, k)
+                    for k, label in enumerate(labels.tolist())
+                    if label != left_out
+                ]
+            if correlated:
+                blocks.append(slice(first, len(slopes)))
+        free = np.eye(len(slopes), dtype=bool)
+        for block in blocks:
+            free[block, block] |= np.tri(block.stop - block.start, dtype=bool)
+        return CodedEffects(self.columns, tuple(slopes), free)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slope(Storable):
+    """Column that a random effect multiplies.
+
+    Attributes
+    ----------
+    column : str
+        Name of a column of the table; "" for the intercept.
+    labels : array or None
+        Levels of a categorical column; None for numbers.
+    level : int
+        Number of the level that has the effect; 0 for numbers.
+    """
+
+    column: str
+    labels: Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT] | None = None
+    level: int = 0
+
+    def _check(self) -> None:
+        if self.level not in range(1 if self.labels is None else self.labels.size):
+            raise ValueError("level must number a level of the column")
+
+    @property
+    def name(self) -> str:
+        """Return the name of the effect, such as "temp[warm]"."""
+        if self.labels is not None:
+            return f"{self.column}[{self.labels[self.level]}]"
+        return self.column or _INTERCEPT
+
+    def at(self, value: Any) -> float:
+        """Return the number that the effect multiplies at a value of the column."""
+        if self.labels is None:
+            return float(value)
+        return float(value == self.labels[self.level])
+
+    def values(self, frame: Frame) -> np.ndarray:
+        """Return the numbers that the effect multiplies, (n,); NaN where missing.
+
+        Raises ValueError for a level that no training row has.
+        """
+        if not self.column:
+            return np.ones(len(frame))
+        column = coded_column(frame, frame.shown_names.index(self.column), self.labels)
+        if self.labels is None:
+            return column
+        return np.where(np.isnan(column), np.nan, column == self.level)
+
+
+def _labels_of(frame: Frame, name: str) -> np.ndarray | None:
+    """Return the levels of a categorical column that rows have, or None."""
+    if not name:
+        return None
+    column = frame.column(frame.shown_names.index(name))
+    return None if column.labels is None else column.labels_present()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedEffects:
+    """Grouping factor and the effects of its levels.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns whose combinations are the levels.
+    slopes : tuple of (q,) Slope
     free : (q, q) bool array
         Entries of the lower triangle Lambda that are parameters.
     """
 
     columns: tuple[str, ...]
-    effects: tuple[str, ...]
+    slopes: tuple[Slope, ...]
     free: np.ndarray
 
     @property
@@ -62,8 +192,8 @@ class RandomEffects(Storable):
         Name of the factor, such as "judge" or "batch:cask".
     columns : tuple of str
         Columns whose combinations are the levels.
-    effects : tuple of (q,) str
-        "(Intercept)" and columns with a slope.
+    slopes : tuple of (q,) Slope
+        Columns that the effects multiply.
     levels : (G,) array
         Labels of the levels: in the order of a categorical type, else increasing. They
         are strings for combinations of columns and for labels that are no numbers.
@@ -77,15 +207,20 @@ class RandomEffects(Storable):
 
     name: str
     columns: tuple[str, ...]
-    effects: tuple[str, ...]
+    slopes: tuple[Slope, ...]
     levels: Annotated[np.ndarray, Array(LABELS, "g"), DISTINCT]
     factor: Annotated[np.ndarray, Array("f8", "q q"), FINITE]
     modes: Annotated[np.ndarray, Array("f8", "g q"), FINITE]
     variances: Annotated[np.ndarray, Array("f8", "g q q"), FINITE]
 
     def _check(self) -> None:
-        if len(self.effects) != len(self.factor) or not self.columns:
+        if len(self.slopes) != len(self.factor) or not self.columns:
             raise ValueError("factor must have a row per effect")
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """Names of the effects: "(Intercept)", columns, and levels of columns, (q,)."""
+        return tuple(slope.name for slope in self.slopes)
 
     @property
     def covariance(self) -> np.ndarray:
@@ -149,28 +284,27 @@ def _parsed(left: str, second_bar: str, right: str) -> list[EffectsSpec]:
 
     It has one grouping factor, or one per level of nesting.
     """
-    effects, has_intercept = [], True
+    names, has_intercept = [], True
     for part in left.split("+"):
         name = part.strip().strip("`")
         if name in ("0", "-1"):
             has_intercept = False
         elif name not in ("1", ""):
             _check_name(name)
-            effects.append(name)
-    effects = [_INTERCEPT] * has_intercept + effects
-    if not effects or len({*effects}) < len(effects):
+            names.append(name)
+    names = [""] * has_intercept + names
+    if not names or len({*names}) < len(names):
         raise ValueError(
             f"({left}|{right}) must name one or more effects, each of them once"
         )
-    q = len(effects)
-    free = np.eye(q, dtype=bool) if second_bar else np.tri(q, dtype=bool)
+    term = EffectsTerm(tuple(names), not second_bar)
     columns: list[str] = []
     out = []
     for nested in right.split("/"):
         columns += [name.strip().strip("`") for name in nested.split(":")]
         for name in columns:
             _check_name(name)
-        out.append(EffectsSpec(tuple(columns), tuple(effects), free))
+        out.append(EffectsSpec(tuple(columns), (term,)))
     return out
 
 
@@ -190,25 +324,22 @@ def _merged(asked: list[EffectsSpec]) -> list[EffectsSpec]:
         if (known := out.get(own.columns)) is None:
             out[own.columns] = own
             continue
-        twice = {*known.effects} & {*own.effects}
+        terms = (*known.terms, *own.terms)
+        names = [name or _INTERCEPT for term in terms for name in term.names]
+        twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise ValueError(
                 f"{own.name} has the effect {listed(sorted(twice))} twice: name it once"
             )
-        k, q = len(known.effects), len(known.effects) + len(own.effects)
-        free = np.zeros((q, q), dtype=bool)
-        free[:k, :k], free[k:, k:] = known.free, own.free
-        out[own.columns] = EffectsSpec(
-            own.columns, (*known.effects, *own.effects), free
-        )
+        out[own.columns] = EffectsSpec(own.columns, terms)
     return list(out.values())
 
 
 def check_names(asked: Sequence[EffectsSpec], names: Sequence[str]) -> None:
     """Raise ValueError if random effects name a column that a table does not have."""
     for own in asked:
-        for name in (*own.columns, *own.effects):
-            if name not in (_INTERCEPT, *names):
+        for name in (*own.columns, *own.slope_names):
+            if name not in names:
                 raise ValueError(
                     f"random effects name {shown(name)}, which is not among the "
                     f"columns of the table, {listed(names)}"
@@ -240,8 +371,7 @@ def from_arrays(groups: Any, slopes: Any, names: Sequence[str]) -> list[EffectsS
                 f"{shown(columns)}"
             )
         own = [names[column_number(c, names, "slopes")] for c in columns]
-        free = np.tri(1 + len(own), dtype=bool)
-        out.append(EffectsSpec((str(name),), (_INTERCEPT, *own), free))
+        out.append(EffectsSpec((str(name),), (EffectsTerm(("", *own)),)))
     return out
 
 
@@ -329,33 +459,18 @@ def read_groups(asked: Sequence[Any], groups: Any, X: Any) -> list[list[GroupLab
     return out
 
 
-def read_effects(asked: Sequence[Any], X: Any) -> list[np.ndarray]:
-    """Return the columns that the effects multiply, (n, q) for each factor `asked`.
+def read_slopes(names: Sequence[str], X: Any) -> Frame:
+    """Return the columns of a table, or of a matrix, that random effects multiply."""
+    if is_frame(X) and feature_names(X):
+        return read_frame(X, tuple(dict.fromkeys(names)), empty=True)
+    if not names:
+        return Frame(np.empty((len(X), 0)), (), (), ())
+    return read_frame(X, empty=True)
 
-    Raises ValueError or TypeError unless they are numbers.
-    """
-    n, out = len(X), []
-    is_named = is_frame(X) and feature_names(X)
-    for own in asked:
-        Z = np.ones((n, len(own.effects)))
-        for j, effect in enumerate(own.effects):
-            if effect == _INTERCEPT:
-                continue
-            if is_named:
-                column = frame_columns(X, [effect])[0]
-            else:
-                known = default_names(np.asarray(X).shape[1])
-                column = np.asarray(X)[:, known.index(effect)]
-            name = f"column {shown(effect)}"
-            try:
-                Z[:, j] = as_real_array(column, name, (n,), " as X")
-            except TypeError as error:
-                raise TypeError(
-                    f"{error}; a random slope needs numbers, such as 0 and 1 for the "
-                    "two levels of a category"
-                ) from None
-        out.append(Z)
-    return out
+
+def effect_columns(slopes: Sequence[Slope], frame: Frame) -> np.ndarray:
+    """Return the numbers that effects multiply, (n, q)."""
+    return np.column_stack([slope.values(frame) for slope in slopes])
 
 
 def incomplete(labels: list[list[GroupLabels]], Z: list[np.ndarray], n: int) -> Any:
@@ -404,7 +519,7 @@ def level_name(labels: Sequence[str]) -> str:
 
 
 def term_of(
-    own: EffectsSpec, labels: list[GroupLabels], Z: np.ndarray
+    own: CodedEffects, labels: list[GroupLabels], Z: np.ndarray
 ) -> tuple[RandomTerm, np.ndarray, np.ndarray]:
     """Return the term of a fit, whose columns have mean square 1, with the units (q,)
     of these columns and the levels.
