@@ -287,11 +287,45 @@ def test_contrasts_do_not_depend_on_the_reference(model):
         assert_allclose(ours[column], theirs[column], atol=1e-7)
 
 
+@pytest.mark.parametrize("terms", ["Infl * Cont + Type", "Type + Cont + Cont:Infl"])
+def test_contrasts_within_levels_agree_with_emmeans(terms):
+    table = housing(terms).contrasts("Infl", within="Cont")
+    assert table["within"].tolist() == ["Low"] * 3 + ["High"] * 3
+    assert table["name"].tolist()[:3] == ["Medium - Low", "High - Low", "High - Medium"]
+    by_r = [
+        0.5165371488630, 1.2312887938550, 0.7147516449920,
+        0.5970933092297, 1.3326635626026, 0.7355702533729,
+    ]  # fmt: skip
+    assert_allclose(table["estimate"], by_r, atol=1e-9)
+    p = [5.67032002284e-03, 1.89481116132e-04, 2.47684550488e-05, 6.01999321128e-05]
+    assert_allclose(table["p_value"][[0, 2, 3, 5]], p, rtol=1e-6)
+
+
+def test_contrasts_are_differences_of_scores_also_within_another_factor(model, big):
+    """Beside covariates, and with no interaction, where all levels agree."""
+    plain, within = model.contrasts("Type"), model.contrasts("Type", within="Cont")
+    for column in ("estimate", "standard_error", "p_value", "lower"):
+        assert_allclose(within[column], np.tile(plain[column], 2), atol=1e-12)
+    pair = housing("Infl + Type * Cont")
+    rows = housing_table().drop_duplicates(["Type", "Cont"]).assign(Infl="Low")
+    score = dict(zip(zip(rows["Cont"], rows["Type"]), pair.decision_function(rows)))  # noqa: B905
+    table = pair.contrasts("Type", within="Cont")
+    for level, name, found in zip(
+        table["within"], table["name"], table["estimate"], strict=True
+    ):
+        one, other = name.split(" - ")
+        assert_allclose(found, score[level, one] - score[level, other], atol=1e-9)
+
+
 def test_what_contrasts_refuse(model, big):
-    with pytest.raises(ValueError, match="needs a categorical term, got 'Freq'"):
+    with pytest.raises(ValueError, match="needs a categorical variable, got 'Freq'"):
         model.contrasts("Freq")
-    with pytest.raises(ValueError, match="contrasts needs a column outside"):
-        big.contrasts("Type")
+    for within, others in ((None, r"'Infl', 'Cont'"), ("Infl", "'Cont'")):
+        with pytest.raises(ValueError, match=rf"depend on \[{others}\], with which"):
+            big.contrasts("Type", within=within)
+    for within in ("Type", "Freq"):
+        with pytest.raises(ValueError, match="variable and another one, got"):
+            model.contrasts("Type", within=within)
     with pytest.raises(ValueError, match="nominal effects"):
         housing("Infl + Type", nominal=["Type"]).contrasts("Type")
     with pytest.raises(ValueError, match="adjust must be"):

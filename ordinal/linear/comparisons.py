@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -20,6 +19,7 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
+from .contrasts import Coding
 from .estimates import covariance_for, refit_design, remembered, warn_unless_optimal
 from .inference import tests_table
 from .residuals import Diagnostics
@@ -328,7 +328,12 @@ class Comparisons(Diagnostics):
         return tests_table([" = ".join(names)], [chi2], [len(C)])
 
     def contrasts(
-        self, feature: str, *, adjust: Adjust = "tukey", level: float = 0.95
+        self,
+        feature: str,
+        *,
+        within: str | None = None,
+        adjust: Adjust = "tukey",
+        level: float = 0.95,
     ) -> Table:
         """Compare all pairs of levels of a categorical feature.
 
@@ -339,7 +344,10 @@ class Comparisons(Diagnostics):
         Parameters
         ----------
         feature : str
-            A categorical term.
+            A categorical variable of the model.
+        within : str, optional
+            Another one, with which the feature interacts: pairs are compared at each of
+            its levels, and adjusted within them.
         adjust : {"tukey", "holm", "bonferroni", "none"}, default "tukey"
             Adjustment of p-values and intervals for multiple comparisons. "tukey" uses
             the distribution of the range of normal variables, which is exact if all
@@ -352,14 +360,14 @@ class Comparisons(Diagnostics):
         -------
         Table
             A dict of arrays: "name", "estimate", "standard_error", "z", "p_value",
-            "lower", "upper".
+            "lower", "upper"; with `within` also "within", its level.
 
         Raises
         ------
         ValueError
-            As for `standard_errors`; also if the feature is not a categorical term of
-            the location, is part of an interaction, or has a level without a
-            coefficient.
+            As for `standard_errors`; also if the feature is not a categorical variable
+            of the location, interacts with another one than `within`, or has a level
+            without a coefficient.
 
         Examples
         --------
@@ -373,29 +381,28 @@ class Comparisons(Diagnostics):
         check_choice("adjust", adjust, get_args(Adjust))
         level = check_share("level", level)
         b, V = self._location("contrasts")
-        labels, reference, place = self._levels(feature)
-        k = labels.size
-        pairs = [(j, i) for i, j in combinations(range(k), 2)]
-        C = np.zeros((len(pairs), b.size))
-        for row, pair in enumerate(pairs):
-            for label, sign in zip(pair, (1, -1), strict=True):
-                if label != reference:
-                    C[row, place[label]] += sign
+        labels, rows, others = self._level_rows(feature, within)
+        low, high = np.triu_indices(labels.size, 1)
+        C = rows[:, high] - rows[:, low]  # by level of `within`, pair and coefficient
         estimate = C @ b
-        error = np.sqrt(np.einsum("ij,jk,ik->i", C, V, C))
+        error = np.sqrt(np.einsum("gij,jk,gik->gi", C, V, C))
         z = estimate / error
-        p_value, margin = _adjusted(z, k, adjust, level)
-        return Table(
-            {
-                "name": np.array([f"{labels[i]} - {labels[j]}" for i, j in pairs]),
-                "estimate": estimate,
-                "standard_error": error,
-                "z": z,
-                "p_value": p_value,
-                "lower": estimate - margin * error,
-                "upper": estimate + margin * error,
-            }
-        )
+        adjusted = [_adjusted(of, labels.size, adjust, level) for of in z]
+        margin = adjusted[0][1] * error
+        pairs = zip(labels[high], labels[low], strict=True)
+        names = [f"{one} - {other}" for one, other in pairs]
+        table = {
+            "name": np.tile(np.array(names, dtype=str), len(rows)),
+            "estimate": estimate.ravel(),
+            "standard_error": error.ravel(),
+            "z": z.ravel(),
+            "p_value": np.concatenate([p_value for p_value, _ in adjusted]),
+            "lower": (estimate - margin).ravel(),
+            "upper": (estimate + margin).ravel(),
+        }
+        if others is None:
+            return Table(table)
+        return Table({"within": np.repeat(others, len(names)), **table})
 
     def simultaneous_band(self, X: MatrixLike, level: float = 0.95) -> Table:
         """Return a simultaneous confidence band of the score along a sequence of rows.
@@ -525,38 +532,56 @@ class Comparisons(Diagnostics):
         own = slice(first, first + self.coef.size)
         return self.coef, V[own, own]
 
-    def _levels(self, feature: str) -> tuple[np.ndarray, int, dict[int, int]]:
-        """Return the labels of a categorical term, the number of its reference level,
-        and the places in `coef` of the other levels by number.
+    def _level_rows(
+        self, feature: str, within: str | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return the labels of a categorical variable, (k,), the columns of `coef` at
+        its levels for each level of another one, (g, k, l), and the labels of that.
+
+        Columns that do not depend on the variable are 0.
         """
         coding = self.coding
-        terms = [] if coding is None else list(coding.columns_of_terms)
-        if coding is None or feature not in terms:
+        numbers = {} if coding is None else _categorical(coding)
+        for name in (feature,) if within is None else (feature, within):
+            if coding is None or name not in numbers or within == feature:
+                raise ValueError(
+                    "contrasts needs a categorical variable"
+                    f"{' and another one' * (within is not None)}, got {shown(name)}, "
+                    f"and these are {listed(list(numbers))}"
+                )
+        assert coding is not None
+        own, other = numbers[feature], numbers.get(within or "")
+        joint = {k for term in coding.terms if own in term for k in term} - {own, other}
+        if joint:
+            names = [coding.variables[k].name for k in sorted(joint)]
             raise ValueError(
-                f"contrasts needs a categorical term, got {shown(feature)}, and the "
-                f"terms are {listed(terms)}"
+                f"contrasts of {shown(feature)} depend on {listed(names)}, with which "
+                "it interacts: pass within= with the only categorical one, or fit "
+                "without the interaction"
             )
-        term = coding.terms[terms.index(feature)]
-        variable = coding.variables[term[0]]
-        if len(term) > 1 or variable.labels is None:
-            raise ValueError(
-                f"contrasts needs a categorical column, got {shown(feature)}"
-            )
-        if sum(term[0] in other for other in coding.terms) > 1:
-            raise ValueError(
-                "contrasts needs a column outside interactions, and "
-                f"{shown(feature)} is in one: its levels then differ by an amount "
-                "that depends on other features"
-            )
-        columns = list(coding.columns_of_terms[feature])
-        levels, location = variable.levels(False), self.location.tolist()
-        if not {*columns} <= {*location}:
+        labels = coding.variables[own].labels
+        others = None if other is None else coding.variables[other].labels
+        assert labels is not None
+        at: dict[int, np.ndarray] = {own: np.arange(labels.size)}
+        rows = []
+        for level in range(1 if others is None else others.size):
+            if other is not None:
+                at[other] = np.full(labels.size, level)
+            rows.append(coding.columns_with(own, at))
+        every = np.array(rows, dtype=np.float64)
+        apart = np.flatnonzero(np.ptp(every, axis=1).any(axis=0))
+        if not np.isin(apart, self.location).all():
             raise ValueError(
                 f"contrasts needs one coefficient per level of {shown(feature)}, some "
                 "of which have nominal effects or were left out as collinear"
             )
-        at = {k: location.index(j) for k, j in zip(levels, columns, strict=True)}
-        return variable.labels, variable.reference, at
+        return labels, every[:, :, self.location], others
+
+
+def _categorical(coding: Coding) -> dict[str, int]:
+    """Return the numbers of the categorical variables by name."""
+    every = enumerate(coding.variables)
+    return {variable.name: k for k, variable in every if variable.labels is not None}
 
 
 def _wald(b: np.ndarray, V: np.ndarray) -> float:

@@ -349,6 +349,17 @@ class Coding(Storable):
                 known = [by_threshold(o) for o in known]
         return sum(known[1:], start=known[0]) if known else None
 
+    def columns_with(self, k: int, values: dict[int, np.ndarray]) -> np.ndarray:
+        """Return the columns of the terms that contain a variable, (n, D), 0 elsewhere.
+
+        `values` holds those of all variables in these terms, by number.
+        """
+        out = np.zeros((values[k].size, len(self.column_names)))
+        for term, at in zip(self.terms, self.columns_of_terms.values(), strict=True):
+            if k in term:
+                out[:, at] = np.column_stack(list(self._of(term, values)))
+        return out
+
     def _of(
         self, term: tuple[int, ...], values: dict[int, np.ndarray]
     ) -> Iterator[np.ndarray]:

@@ -30,3 +30,9 @@ own <- -(1:2)
 set.seed(1)
 all <- multcomp::glht(multcomp::parm(coef(fit)[own], vcov(fit)[own, own]), diag(6))
 print(attr(confint(all)$confint, "calpha"))
+
+# contrasts within the levels of another factor
+within <- clm(Sat ~ Infl * Cont + Type, data = housing, weights = Freq)
+pairs_within <- summary(pairs(emmeans(within, "Infl", by = "Cont")))
+print(pairs_within$estimate, digits = 13)
+print(pairs_within$p.value, digits = 12)
