@@ -46,7 +46,7 @@ class Boosting(_FoldedEstimator):
         rng: Rng = 0, n_threads: int | None = None, tol: float = 0.0001,
         max_iter: int = 2000, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = 'mode', scoring: str = 'mae'
+        rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class CLMM(_GroupedEstimator):
@@ -71,7 +71,7 @@ class CLMM(_GroupedEstimator):
         reference: Mapping[str, Any] | None = None, missing: Missing = 'error',
         tol: float = 1e-06, max_iter: int = 1000, max_time: float | None = None,
         n_threads: int | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class CNNOR(_Estimator):
@@ -93,7 +93,7 @@ class CNNOR(_Estimator):
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
         rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class CSSVC(_Estimator):
@@ -115,7 +115,7 @@ class CSSVC(_Estimator):
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         cache_mb: float = 1000.0, max_iter: int | None = None,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class ELMOR(_Estimator):
@@ -131,7 +131,7 @@ class ELMOR(_Estimator):
         classes: Sequence[Any] | None = None, probability: bool = False, rng: Rng = 0,
         n_threads: int | None = None, max_iter: int = 100,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class GPOR(_Estimator):
@@ -157,7 +157,7 @@ class GPOR(_Estimator):
         max_time: float | None = None, classes: Sequence[Any] | None = None,
         n_threads: int | None = None, cache_mb: float = 1000.0, rng: Rng = 0,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = 'mode', scoring: str = 'mae'
+        rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class KDLOR(_Estimator):
@@ -178,7 +178,7 @@ class KDLOR(_Estimator):
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         max_iter: int = 10000, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class LAT(_Estimator):
@@ -193,7 +193,7 @@ class LAT(_Estimator):
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         max_iter: int = 1000, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class LIT(_Estimator):
@@ -208,7 +208,7 @@ class LIT(_Estimator):
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         max_iter: int = 1000, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class NNOR(_Estimator):
@@ -226,7 +226,7 @@ class NNOR(_Estimator):
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
         rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class NNPOM(_Estimator):
@@ -244,7 +244,7 @@ class NNPOM(_Estimator):
         classes: Sequence[Any] | None = None, rng: Rng = 0,
         n_threads: int | None = None, max_iter: int = 1000,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class NPSVOR(_Estimator):
@@ -278,7 +278,7 @@ class NPSVOR(_Estimator):
         n_threads: int | None = None, cache_mb: float = 1000.0,
         max_iter: int | None = None, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class OFMHS(_Estimator):
@@ -292,7 +292,7 @@ class OFMHS(_Estimator):
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
         n_threads: int | None = None, max_iter: int = 1000,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class OPBE(_Estimator):
@@ -312,7 +312,7 @@ class OPBE(_Estimator):
         basis: AnyBasis | None = None, rng: Rng = 0, n_threads: int | None = None,
         cache_mb: float = 1000.0, max_iter: int | None = None,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class POM(_Estimator):
@@ -338,7 +338,7 @@ class POM(_Estimator):
         reference: Mapping[str, Any] | None = None, missing: Missing = 'error',
         tol: float = 1e-06, max_iter: int = 1000, max_time: float | None = None,
         n_threads: int | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class REDSVM(_Estimator):
@@ -362,7 +362,7 @@ class REDSVM(_Estimator):
         n_threads: int | None = None, cache_mb: float = 1000.0,
         max_iter: int | None = None, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class ShashuaLevin(_Estimator):
@@ -386,7 +386,7 @@ class ShashuaLevin(_Estimator):
         n_threads: int | None = None, cache_mb: float = 1000.0,
         max_iter: int | None = None, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class OrdinalSVC(_Estimator):
@@ -409,7 +409,7 @@ class OrdinalSVC(_Estimator):
         n_threads: int | None = None, cache_mb: float = 1000.0,
         max_iter: int | None = None, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class SVMOP(_Estimator):
@@ -431,7 +431,7 @@ class SVMOP(_Estimator):
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         cache_mb: float = 1000.0, max_iter: int | None = None,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class SVOREX(_Estimator):
@@ -455,7 +455,7 @@ class SVOREX(_Estimator):
         n_threads: int | None = None, cache_mb: float = 1000.0,
         max_iter: int | None = None, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class SVORIM(_Estimator):
@@ -479,7 +479,7 @@ class SVORIM(_Estimator):
         n_threads: int | None = None, cache_mb: float = 1000.0,
         max_iter: int | None = None, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class OrdinalSVR(_Estimator):
@@ -504,7 +504,7 @@ class OrdinalSVR(_Estimator):
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         cache_mb: float = 1000.0, max_iter: int | None = None,
         max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str = 'mae'
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class TLSSVOR(_Estimator):
@@ -527,7 +527,7 @@ class TLSSVOR(_Estimator):
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         cache_mb: float = 1000.0, max_iter: int = 500, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class XOFM(_Estimator):
@@ -563,5 +563,5 @@ class XOFM(_Estimator):
         n_threads: int | None = None, tol: float | None = None,
         max_iter: int | None = None, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str = 'mae'
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...

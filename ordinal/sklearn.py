@@ -83,14 +83,16 @@ from ._input.columns import (
 from ._input.features import read_features
 from ._input.frame import Frame
 from ._input.labels import (
+    categories_of,
     classes_in_rank_order,
     declared_categories,
+    in_halves,
     ranks_of,
     read_labels,
 )
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
-from ._input.weights import sample_weights
+from ._input.weights import sample_weights, weights_among
 from ._model.column_names import named
 from ._model.grouping import group_numbers
 from ._model.links import falling
@@ -103,8 +105,8 @@ from ._model.threshold_model import (
     rank_decisions,
     summed_steps,
 )
-from ._numerics.rows import content_hash
-from .model_selection.scoring import Scorer, classes_of
+from ._numerics.rows import merged_rows
+from .model_selection.scoring import Metric, Scorer, scorers_of, scoring_classes
 
 __all__ = [
     "OrdinalDecomposition",
@@ -121,16 +123,21 @@ if TYPE_CHECKING:  # the classes that are made below
     from ._estimators import *  # noqa: F403
 
 
-def scorer(metric: str = "mae") -> _Scorer:
+def scorer(
+    metric: str | Metric | _Scorer = "mae", *, greater_is_better: bool | None = None
+) -> _Scorer:
     """Return a scorer for `scoring=` of scikit-learn that uses a metric.
 
     Parameters
     ----------
-    metric : str, default "mae"
+    metric : str or callable, default "mae"
         Name of a metric in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci",
         "rps", "log_loss", "accuracy", "accuracy_off", "gm", "ms", "gmsec", "cem",
-        "kappa", "kendall" or "spearman". "rps" and "log_loss" use `predict_proba` of
-        the estimator.
+        "kappa" (also "qwk"), "kendall" or "spearman". "rps" and "log_loss" use
+        `predict_proba` of the estimator. Or a function as for `select`, or a result
+        of `scorer`.
+    greater_is_better : bool, optional
+        As for `select`.
 
     Returns
     -------
@@ -163,26 +170,27 @@ def scorer(metric: str = "mae") -> _Scorer:
     >>> float(scores.mean().round(2))
     -0.1
     """
-    return _Scorer(metric)
+    (made,) = scorers_of([metric], greater_is_better)
+    return _Scorer(made)
 
 
 class _Scorer:
     """Scorer that `scorer` returns."""
 
-    def __init__(self, metric: str) -> None:
-        self._metric = Scorer.from_argument(metric, None)
+    def __init__(self, metric: Scorer) -> None:
+        self.metric = metric
         self._requests: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return f"scorer({self._metric.name!r})"
+        return f"scorer({self.metric.name!r})"
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> float:
-        classes = classes_of(estimator, y)
+        classes = scoring_classes(estimator, y)
         y = read_labels(y, "y")
-        score = self._metric(estimator, X, None, y, classes, sample_weight)
-        return score if self._metric.greater_is_better else -score
+        score = self.metric(estimator, X, None, y, classes, sample_weight)
+        return score if self.metric.greater_is_better else -score
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> _Scorer:
         """Request weights where metadata are routed; returns itself."""
@@ -210,7 +218,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _method: ClassVar[Method]
     rule: str | None
-    scoring: str
+    scoring: Any
     classes: Any
     probability: Any
     n_threads: int | None
@@ -252,6 +260,10 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         del parameters["scoring"], parameters["rule"]
         X = self._training_rows(X)
         labels, classes = _ranked(y, parameters.pop("classes"), type(self).__name__)
+        derived = self.classes is None and categories_of(y) is None
+        if derived and "class_weight" in parameters:  # a fold may lack a label
+            given = parameters["class_weight"]
+            parameters["class_weight"] = weights_among(classes, given)
         check_consistent_length(X, labels)
         weight = sample_weights(sample_weight, labels.size)
         group = group_numbers(fold_groups, labels.size, least=1)
@@ -260,7 +272,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = read_frame(X, kept=check_categorical(getattr(self, "categorical", ())))
         if self._by_content():
             held = self._content(X)
-            rows, weight = _merged(held, ranks_of(labels, classes), weight, group)
+            rows, weight = merged_rows(held, ranks_of(labels, classes), weight, group)
             labels = labels[rows]
             group = None if group is None else group[rows]
             X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
@@ -503,8 +515,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         warning.
     n_jobs : int, optional
         Number of clones that are fitted in parallel, as for joblib. Default: one.
-    scoring : str, default "mae"
-        Metric of `score`, as for `ordinal.sklearn.scorer`.
+    scoring : str or callable, default "mae"
+        Metric of `score`, as for `ordinal.sklearn.scorer`, or a result of that.
 
     Attributes
     ----------
@@ -535,7 +547,7 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         cost: Any = None,
         classes: Any = None,
         n_jobs: int | None = None,
-        scoring: str = "mae",
+        scoring: str | Metric = "mae",
     ) -> None:
         self.estimator, self.rule, self.cost = estimator, rule, cost
         self.classes, self.n_jobs, self.scoring = classes, n_jobs, scoring
@@ -640,7 +652,7 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f":
         read_labels(labels, "y")  # whose message has the row of NaN and infinity
-    if not known:
+    if not (known or in_halves(labels)):
         check_classification_targets(labels)
     labels = read_labels(labels, "y")
     _check_kind(labels, classes)
@@ -672,26 +684,6 @@ def _check_kind(labels: np.ndarray, classes: Any) -> None:
         )
 
 
-def _merged(
-    X: np.ndarray | CSR,
-    rank: np.ndarray,
-    weight: np.ndarray,
-    group: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Merge rows with equal features, rank and group.
-
-    Returns the number of one row of each kind, in an order that depends on the content
-    of the rows only, and the weights of the kinds. Rows without weight are left out.
-    """
-    kinds = [content_hash(X), rank] if group is None else [group, content_hash(X), rank]
-    order = np.lexsort((weight, *kinds))  # a sum depends on the order of its terms
-    order = order[weight[order] > 0]
-    weight = weight[order]
-    other = np.any([np.diff(kind[order]) != 0 for kind in kinds], axis=0)
-    first = np.flatnonzero(np.append(True, other))
-    return order[first], np.add.reduceat(weight, first)
-
-
 # Docstrings and signatures
 
 
@@ -712,8 +704,8 @@ Parameters
 rule : str, default {default}
     Rule of `predict`, as the model's `predict` takes it.
     {_ADVICE[rule is None]}
-scoring : str, default "mae"
-    Metric of `score`, as for `ordinal.sklearn.scorer`.
+scoring : str or callable, default "mae"
+    Metric of `score`, as for `ordinal.sklearn.scorer`, or a result of that.
 
 Attributes
 ----------
@@ -763,7 +755,10 @@ def _signature(method: Method) -> inspect.Signature:
     """Return the signature of `__init__`: the fit's, `rule` and `scoring`."""
     own = inspect.signature(method.fit).parameters.values()
     given = [p for p in own if p.name not in _rowwise(method)]
-    added = {"rule": ("str | None", _default_rule(method)), "scoring": ("str", "mae")}
+    added: dict[str, tuple[Any, Any]] = {
+        "rule": ("str | None", _default_rule(method)),
+        "scoring": ("str | object", "mae"),
+    }
     for name, (kind, default) in added.items():
         by_name = inspect.Parameter.KEYWORD_ONLY
         given.append(inspect.Parameter(name, by_name, default=default, annotation=kind))

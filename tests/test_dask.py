@@ -92,16 +92,16 @@ def nan(X, y):
     X[CHUNK + 3, 1] = X[2 * CHUNK + 1, 0] = np.nan
 
 
-def half(X, y):
-    y[CHUNK + 3] = 0.5
+def odd(X, y):
+    y[CHUNK + 3] = 0.3
 
 
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [
         (nan, {}, ("block 1", f"row {CHUNK} of all", "X must be finite", "row is 3")),
-        (half, {}, ("block 1", "0.5", "row 3", "whole number")),
-        (half, {"classes": [0, 10, 20, 30]}, ("block 1", "0.5", "among classes")),
+        (odd, {}, ("block 1", "0.3", "row 3", "no multiple of one half")),
+        (odd, {"classes": [0, 10, 20, 30]}, ("block 1", "0.3", "among classes")),
         (lambda X, y: (X, y[1:]), {}, ("y has shape", f"({N},)")),
         (lambda X, y: (X, None), {}, ("y must hold the labels",)),
         (lambda X, y: (X[:, 0], y), {}, ("X must be 2-dimensional",)),

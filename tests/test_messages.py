@@ -145,8 +145,10 @@ FAILED = "no point could be fitted: TypeError: scoring must return a number, got
          "must be at most"),
         (stratified_holdout, {"y": y, "test_size": DIGITS}, ValueError, "test_size=<i"),
         (splits, {"": ([[1], [2, 3]], [1])}, ValueError, r"cv\[0\] is not an array: "),
-        (search, {"scoring": lambda a, b: TWO}, ValueError, FAILED + "array"),
-        (search, {"scoring": lambda a, b: DIGITS}, ValueError, FAILED + "<int> of <la"),
+        (search, {"scoring": lambda a, b: TWO, "greater_is_better": True}, ValueError,
+         FAILED + "array"),
+        (search, {"scoring": lambda a, b: DIGITS, "greater_is_better": True},
+         ValueError, FAILED + "<int> of <la"),
         (search, {"greater_is_better": TWO}, ValueError, "greater_is_better must be T"),
         (search, {"refit": TWO}, ValueError, "refit must be True, False or 'one_se'"),
         (search, {LONG: 1}, TypeError, "unexpected keyword argument 'xxx"),
@@ -293,8 +295,8 @@ def costs(row, column, value):
             "['a', 'b'] in rank order, the lowest first",
         ),
         (
-            {"y": [1, 0.5]},
-            "y holds 0.5 in row 1, not a whole number: bin it with "
+            {"y": [1, 0.3]},
+            "y holds 0.3 in row 1, which is no multiple of one half: bin it with "
             "ordinal.preprocessing.Binning, or pass classes= in rank order",
         ),
         (

@@ -345,7 +345,7 @@ def test_a_function_that_asks_for_probabilities():
     own_rps.needs_proba = True
     found = select(
         ordinal.fit_svorim, X, y, search=Grid(C=[0.5, 5.0]), cv=3, probability=True,
-        scoring=(own_rps, "rps"), refit=False,
+        scoring=(own_rps, "rps"), greater_is_better=False, refit=False,
     )  # fmt: skip
     assert found.scoring == "own_rps"
     assert_allclose(found.scores, found.others["rps"])
@@ -496,8 +496,9 @@ def test_ties_go_to_the_least_C_then_the_least_gamma(points, seed):
             yield [{"gamma": gamma, "C": C} for C, gamma in points]
 
     found = select(
-        fit, X, y, search=Listed(), scoring=lambda _, p: p.mean(), refit=False, cv=2
-    )
+        fit, X, y, search=Listed(), scoring=lambda _, p: p.mean(), refit=False, cv=2,
+        greater_is_better=False,
+    )  # fmt: skip
     least = [p for p, s in zip(points, scores, strict=True) if s == scores.min()]
     assert points[found.best] == min(least)
     assert points[found.one_se] == min(least)  # no deviation between folds
@@ -976,13 +977,16 @@ def test_a_store_knows_what_a_result_depends_on(tmp_path):
         assert more > n
         n = more
     with pytest.raises(TypeError, match="store"):
-        files(scoring=lambda a, b: 0.0)
+        files(scoring=lambda a, b: 0.0, greater_is_better=False)
 
 
 def test_a_store_serves_whichever_metric_decides(tmp_path):
     grid = Grid(label=[0, 1, 3])
     for scoring in (("mae", doubtful), (doubtful, "mae")):
-        call = partial(select, fit_constant, X, y, search=grid, scoring=scoring)
+        call = partial(
+            select, fit_constant, X, y, search=grid, scoring=scoring,
+            greater_is_better=False,
+        )  # fmt: skip
         kept, fresh = call(store=tmp_path), call()
         same(kept, fresh)
         first = "mae" if scoring[0] == "mae" else "doubtful"
@@ -1544,7 +1548,7 @@ def test_scores_of_any_size_have_a_mean_and_are_shown(size):
 
     result = select(
         ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), cv=3,
-        scoring=["mae", metric, mixed], n_threads=1,
+        scoring=["mae", metric, mixed], n_threads=1, greater_is_better=False,
     )  # fmt: skip
     huge = dataclasses.replace(result, scores=result.others["mixed"])
     assert repr(huge).startswith("Selection(")

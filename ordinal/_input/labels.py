@@ -112,14 +112,18 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
             "y holds strings, whose order is not known: pass classes= with the labels "
             f"{listed(np.unique(y))} in rank order, the lowest first"
         )
-    if y.dtype.kind == "f":
-        bad = np.flatnonzero(y != np.floor(y))
-        if bad.size:
-            raise ValueError(
-                f"y holds {y[bad[0]].item()} in row {bad[0]}, not a whole number: bin "
-                "it with ordinal.preprocessing.Binning, or pass classes= in rank order"
-            )
+    if y.dtype.kind == "f" and not in_halves(y):
+        row = np.flatnonzero(2 * y != np.floor(2 * y))[0]
+        raise ValueError(
+            f"y holds {y[row].item()} in row {row}, which is no multiple of one half: "
+            "bin it with ordinal.preprocessing.Binning, or pass classes= in rank order"
+        )
     return read_only(np.unique(y))
+
+
+def in_halves(y: np.ndarray) -> bool:
+    """Return whether numbers are multiples of one half, such as ratings by stars."""
+    return y.dtype.kind == "f" and bool((2 * y == np.floor(2 * y)).all())
 
 
 def ranks_of(

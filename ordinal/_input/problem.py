@@ -83,7 +83,7 @@ class Problem:
         ----------
         X : (n, d) array of real numbers, sparse matrix or data frame
         y : (n,) labels
-            Integers, booleans or whole floats, ranked by value; an ordered pandas
+            Integers, booleans or multiples of 0.5, ranked by value; an ordered pandas
             Categorical or a polars Enum, ranked by its categories; with `classes`,
             anything of numbers or strings.
         classes : sequence of labels in rank order, optional

@@ -1,6 +1,7 @@
 """Weights of rows and of classes, and costs of predicting a rank for another one."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,19 @@ def class_weights(
         name = f"class_weight[{shown(label)}]"
         factor[position[label]] = check_nonnegative(name, weight)
     return factor
+
+
+def weights_among(classes: np.ndarray, class_weight: Any) -> Any:
+    """Return `class_weight` without the labels that no row has, if it is a mapping.
+
+    Labels of another type than the classes are left for `class_weights` to refuse.
+    """
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    kind = str if classes.dtype.kind == "U" else Real
+    known = classes.tolist()
+    absent = [k for k in class_weight if isinstance(k, kind) and k not in known]
+    return {k: w for k, w in class_weight.items() if k not in absent}
 
 
 def check_cost(cost: Any, n_classes: int) -> np.ndarray:

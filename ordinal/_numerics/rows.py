@@ -218,3 +218,23 @@ def _mixed(z: np.ndarray) -> np.ndarray:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def merged_rows(
+    X: Matrix,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    group: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Merge rows with equal features, rank and group.
+
+    Returns the number of one row of each kind, in an order that depends on the content
+    of the rows only, and the weights of the kinds. Rows without weight are left out.
+    """
+    kinds = [content_hash(X), rank] if group is None else [group, content_hash(X), rank]
+    order = np.lexsort((weight, *kinds))  # a sum depends on the order of its terms
+    order = order[weight[order] > 0]
+    weight = weight[order]
+    other = np.any([np.diff(kind[order]) != 0 for kind in kinds], axis=0)
+    first = np.flatnonzero(np.append(True, other))
+    return order[first], np.add.reduceat(weight, first)

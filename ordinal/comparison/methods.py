@@ -36,7 +36,7 @@ from .._rows.source import has_blocks
 from .._watch.convergence import filter_held, warn_of_other_order
 from .._watch.monitor import State
 from .._watch.progress import Line, duration
-from ..model_selection.scoring import Scorer, Scoring, scorers_of
+from ..model_selection.scoring import Scorer, Scoring, scorers_of, without_rows
 from ..model_selection.search import mean_score, standard_error
 from ..model_selection.splits import Splits, SplitsLike, drawn_folds, own_splits
 from ..preprocessing import TablePreprocessor
@@ -116,7 +116,12 @@ class Comparison(Immutable):
 
     @property
     def best(self) -> Model:
-        """Best method, fitted to all rows at the first access."""
+        """Best method, fitted to all rows at the first access.
+
+        Raises ValueError if no method has a finite mean score.
+        """
+        if not self._has_winner:
+            raise ValueError(" ".join([self.verdict, *self._undefined()]))
         if not self._best:
             self._best.append(self.refit(self.methods[0]))
         return self._best[0]
@@ -133,8 +138,15 @@ class Comparison(Immutable):
         return self._study.refitted(method)
 
     @property
+    def _has_winner(self) -> bool:
+        """Return whether the first method has a finite mean score."""
+        return bool(np.isfinite(self.mean()[0]))
+
+    @property
     def close(self) -> tuple[str, ...]:
         """Return the other methods within one standard error of the best."""
+        if not self._has_winner:
+            return ()
         mean = self.mean() * (-1 if self.greater_is_better else 1)
         near = mean <= mean[0] + self.standard_error()[0]
         return tuple(
@@ -146,6 +158,8 @@ class Comparison(Immutable):
     def verdict(self) -> str:
         """Return the result in a sentence."""
         best, metric = self.methods[0], _TITLES.get(self.scoring, self.scoring)
+        if not self._has_winner:
+            return f"No method has a finite mean {metric}, so that none is best."
         if len(self.methods) == 1:
             error = self.standard_error()[0]
             return f"{best} has {metric} {self.mean()[0]:.4f} ± {error:.4f}."
@@ -187,13 +201,17 @@ class Comparison(Immutable):
     def plot(self, axes: Any = None) -> Any:
         """Draw the score of every fold by `ordinal.plot.errors_by_method`.
 
-        Raises ImportError without matplotlib.
+        Methods without a finite score in every fold are left out. Raises ValueError if
+        there is no other, and ImportError without matplotlib.
         """
-        scored = [name for name in self.methods if name not in self.reasons]
-        scores = self.scores[self.scoring][: len(scored)].T
+        scores = self.scores[self.scoring]
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.any():
+            raise ValueError(" ".join([self.verdict, *self._undefined()]))
+        scored = [self.methods[i] for i in np.flatnonzero(finite)]
         name = _TITLES.get(self.scoring, self.scoring)
         draw = find_public("plot").errors_by_method
-        return draw({"": scores}, scored, axes, xlabel=name)
+        return draw({"": scores[finite].T}, scored, axes, xlabel=name)
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the head and the cells of the printed table."""
@@ -201,7 +219,7 @@ class Comparison(Immutable):
         cells = []
         for i, method in enumerate(self.methods):
             of = [(self.mean(m)[i], self.standard_error(m)[i]) for m in self.scores]
-            shown = [f"{a:.3f} ± {e:.3f}" if np.isfinite(a) else "-" for a, e in of]
+            shown = [_cell(mean, error) for mean, error in of]
             cells.append([method, *shown, f"{self.seconds[i].mean():.3f}"])
         return head, cells
 
@@ -220,7 +238,7 @@ class Comparison(Immutable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: the verdict, and what went wrong."""
-        notes = [self.verdict]
+        notes = [self.verdict, *self._undefined()]
         ended = [
             (name, sorted(set(of) - {"converged", "fitted", "failed"}))
             for name, of in zip(self.methods, self.status.tolist(), strict=True)
@@ -237,6 +255,38 @@ class Comparison(Immutable):
         if wrong:
             notes.append(f"Thresholds out of order: {'; '.join(wrong)}.")
         return notes + [f"{name} failed: {why}" for name, why in self.reasons.items()]
+
+    def _undefined(self) -> list[str]:
+        """Return sentences that say where scores are not finite, and why."""
+        study = self._study
+        where: dict[tuple[str, str, str, str], list[str]] = {}
+        for metric, scores in self.scores.items():
+            for fold, column in enumerate(scores.T):
+                names = [
+                    name for i, name in enumerate(self.methods)
+                    if not np.isfinite(column[i]) and self.status[i, fold] != "failed"
+                    # A method without probabilities has no score of theirs.
+                    and (study.learners[name].has_proba or not np.isnan(column[i]))
+                ]  # fmt: skip
+                rows = [self.methods.index(name) for name in names]
+                values = " or ".join(sorted({f"{column[i]:g}" for i in rows}))
+                why = without_rows(study.y, study.classes, self.splits[fold])
+                if names:
+                    kind = metric, values, ", ".join(names), why
+                    where.setdefault(kind, []).append(str(fold + 1))
+        return [
+            f"{_TITLES.get(metric, metric)} is {values} in "
+            f"{'fold' if len(folds) == 1 else 'folds'} {', '.join(folds)} of "
+            f"{len(self.splits)} for {names}{why}."
+            for (metric, values, names, why), folds in where.items()
+        ]
+
+
+def _cell(mean: float, error: float) -> str:
+    """Return a mean with its standard error, if it is finite, as text."""
+    if np.isnan(mean):
+        return "-"
+    return f"{mean:.3f} ± {error:.3f}" if np.isfinite(mean) else f"{mean:g}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -392,6 +442,7 @@ def compare(
     tune: bool = False,
     cv: SplitsLike = 5,
     scoring: Scoring | Sequence[Scoring] = ("mae", "accuracy", "rps"),
+    greater_is_better: bool | None = None,
     classes: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -430,6 +481,8 @@ def compare(
         probabilities, such as "rps", support vector methods calibrate theirs, which
         takes five more fits; leave such metrics out for speed. A method without
         probabilities has no such score.
+    greater_is_better : bool, optional
+        Whether larger values of a callable `scoring` are better, as for `select`.
     classes : sequence of labels in rank order, optional
         As for the `fit_*` functions; needed for labels that are strings.
     sample_weight : (n,) array-like >= 0, optional
@@ -453,7 +506,8 @@ def compare(
     -------
     Comparison
         Prints as a table with the best method first and a verdict below. Its attribute
-        `best` is the best method, refitted to all rows.
+        `best` is the best method, refitted to all rows. If no method has a finite mean
+        score, none is best, and the notes say in which folds.
 
     Raises
     ------
@@ -483,7 +537,7 @@ def compare(
     tune = check_flag("tune", tune)
     line = Line.from_argument(progress)
     rng = resolve_rng(rng)
-    scorers = scorers_of(scoring, None)
+    scorers = scorers_of(scoring, greater_is_better)
     if is_remote(X) or has_blocks(X):
         raise TypeError(
             "X must be in memory: compare a sample of the rows, or search one method "

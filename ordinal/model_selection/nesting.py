@@ -87,7 +87,8 @@ class Nested(Storable):
     def __repr__(self) -> str:
         with np.errstate(over="ignore", invalid="ignore"):  # a metric of the caller's
             means = ", ".join(
-                f"{name} {np.mean(values):.4g} ± {np.std(values):.2g}"
+                f"{name} {np.mean(values):.4g}"
+                + f" ± {np.std(values):.2g}" * bool(np.isfinite(np.mean(values)))
                 for name, values in self.scores.items()
             )
         return f"Nested({means}; {len(self.splits)} hold-outs)"

@@ -7,15 +7,17 @@ order in `ranks_`; of other estimators only the order of numbers is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from .. import metrics
-from .._input.checks import check_choice, check_flag, listed, shown
+from .._input.checks import check_choice, check_flag, enumerated, listed, shown
 from .._input.labels import declared_categories, ranks_of, read_labels
+from .._model.registry import unwrapped
 from .._rows.rows import map_rows
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
@@ -27,6 +29,7 @@ Gain = Literal[
     "gmsec",
     "cem",
     "kappa",
+    "qwk",
     "kendall",
     "spearman",
 ]
@@ -35,6 +38,11 @@ Scoring = Loss | Gain | Metric
 
 _LOSSES, _GAINS = get_args(Loss), get_args(Gain)
 _OF_PROBABILITIES = ("rps", "log_loss")
+_OF_PAIRS = ("somers_d", "c_index", "gamma")  # functions of labels or scores
+_SYNONYMS = {"qwk": "kappa"}
+_NOTHING: Mapping[str, Any] = {}
+# Ends of the names of functions of sklearn.metrics, by which its scorers are signed too
+_DIRECTIONS = {"_score": True, "_loss": False, "_error": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,10 @@ class Scorer:
         Whether it is given the probabilities of the ranks in place of labels.
     weighs : bool
         Whether it takes `labels` and `sample_weight`, as those of `ordinal.metrics` do.
+    fixed : tuple of str
+        Arguments of a metric of `ordinal.metrics` that the caller has fixed.
+    stated : bool
+        Whether the caller has stated the direction, which nothing else tells.
     """
 
     name: str
@@ -57,31 +69,52 @@ class Scorer:
     greater_is_better: bool
     needs_proba: bool
     weighs: bool
+    fixed: tuple[str, ...] = ()
+    stated: bool = False
 
     @classmethod
     def from_argument(cls, scoring: Any, greater_is_better: bool | None) -> Scorer:
-        """Make a scorer from one entry of `scoring`."""
-        if greater_is_better is not None:
-            check_flag("greater_is_better", greater_is_better)
-        name: Any = scoring
-        if callable(scoring):
-            name = getattr(scoring, "__name__", type(scoring).__name__)
-            if name not in (*_LOSSES, *_GAINS) or getattr(metrics, name) != scoring:
-                needs_proba = bool(getattr(scoring, "needs_proba", False))
-                return cls(name, scoring, bool(greater_is_better), needs_proba, False)
-        elif not isinstance(scoring, str):
+        """Make a scorer from one entry of `scoring`.
+
+        `greater_is_better` is the direction of a function that has none of its own.
+        """
+        if isinstance(getattr(scoring, "metric", None), cls):  # of `ordinal.sklearn`
+            return scoring.metric  # type: ignore[no-any-return]
+        if isinstance(scoring, str):
+            name = _SYNONYMS.get(scoring, scoring)
+            check_choice("scoring", name, (*_LOSSES, *_GAINS))
+            return cls._of_package(name, getattr(metrics, name))
+        if not callable(scoring):
             raise TypeError(
                 f"scoring must be a name or a callable, got {shown(scoring)}"
             )
-        check_choice("scoring", name, (*_LOSSES, *_GAINS))
-        greater = name in _GAINS
-        if greater_is_better not in (None, greater):
+        _check_arguments(scoring)
+        inner, fixed = unwrapped(scoring)
+        name = getattr(inner, "__name__", type(inner).__name__)
+        ours = name in (*_LOSSES, *_GAINS, *_OF_PAIRS)
+        if ours and getattr(metrics, name, None) is inner:
+            return cls._of_package(name, scoring, fixed)
+        greater = _direction(inner, name)
+        stated = greater is None
+        if greater is None:
+            greater = greater_is_better
+        if greater is None:
             raise ValueError(
-                f"greater_is_better={shown(greater_is_better)} contradicts "
-                f"{shown(name)}"
+                f"greater_is_better must be given for scoring={shown(scoring)}: True "
+                "if larger values are better, False for a loss"
             )
-        call = getattr(metrics, name)
-        return cls(name, call, greater, name in _OF_PROBABILITIES, True)
+        needs_proba = bool(getattr(scoring, "needs_proba", False))
+        name = _with_options(name, fixed)
+        return cls(name, scoring, greater, needs_proba, False, stated=stated)
+
+    @classmethod
+    def _of_package(
+        cls, name: str, call: Callable[..., Any], fixed: Mapping[str, Any] = _NOTHING
+    ) -> Scorer:
+        """Return the scorer of a metric of `ordinal.metrics`."""
+        greater, needs_proba = name not in _LOSSES, name in _OF_PROBABILITIES
+        name = _with_options(name, fixed)
+        return cls(name, call, greater, needs_proba, True, tuple(fixed))
 
     def __call__(
         self,
@@ -106,6 +139,7 @@ class Scorer:
         if self.needs_proba:
             predicted = in_rank_order(predicted, model, classes)
         known = {"labels": classes, "sample_weight": weight} if self.weighs else {}
+        known = {k: v for k, v in known.items() if k not in self.fixed}
         score = self.call(y, predicted, **known)
         try:
             return float(score)
@@ -115,17 +149,77 @@ class Scorer:
             ) from None
 
 
-def scorers_of(
-    scoring: Scoring | Sequence[Scoring], greater_is_better: bool | None
-) -> tuple[Scorer, ...]:
-    """Make the scorers from `scoring`, which names one metric or several."""
+def scorers_of(scoring: Any, greater_is_better: bool | None) -> tuple[Scorer, ...]:
+    """Make the scorers from `scoring`, which names one metric or several.
+
+    `greater_is_better` is the direction of all functions among them that have none of
+    their own. Raises ValueError if there is no such function and it contradicts one of
+    the others.
+    """
     one = isinstance(scoring, str) or not isinstance(scoring, Sequence)
-    several: Sequence[Any] = [scoring] if one else scoring  # type: ignore[assignment]
+    several: Sequence[Any] = [scoring] if one else scoring
+    if greater_is_better is not None:
+        check_flag("greater_is_better", greater_is_better)
     scorers = tuple(Scorer.from_argument(s, greater_is_better) for s in several)
     names = [scorer.name for scorer in scorers]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"scoring must name different metrics, got {listed(names)}")
+    if greater_is_better is None or any(scorer.stated for scorer in scorers):
+        return scorers
+    for scorer in scorers:
+        if scorer.greater_is_better != greater_is_better:
+            raise ValueError(
+                f"greater_is_better={shown(greater_is_better)} contradicts "
+                f"{shown(scorer.name)}, whose direction is known: leave it out"
+            )
     return scorers
+
+
+def _with_options(name: str, options: Mapping[str, Any]) -> str:
+    """Return the name of a metric with the arguments that are fixed in a partial."""
+    fixed = ", ".join(f"{k}={shown(v)}" for k, v in options.items())
+    return f"{name}({fixed})" if fixed else name
+
+
+def _check_arguments(scoring: Callable[..., Any]) -> None:
+    """Raise TypeError for a callable that does not take two vectors, such as the result
+    of `make_scorer` of scikit-learn.
+    """
+    try:
+        inspect.signature(scoring).bind(None, None)
+    except ValueError:
+        return  # a function of a compiled module may have no signature
+    except TypeError:
+        raise TypeError(
+            "scoring must be a function of (true labels, predicted labels), got "
+            f"{shown(scoring)}, which takes other arguments: in place of a scorer of "
+            "scikit-learn pass its metric, such as "
+            "functools.partial(cohen_kappa_score, weights='quadratic')"
+        ) from None
+
+
+def _direction(function: Any, name: str) -> bool | None:
+    """Return whether larger values of a function of scikit-learn are better, or None if
+    neither its name nor its module tells.
+    """
+    module: str = getattr(function, "__module__", None) or ""
+    if not f"{module}.".startswith("sklearn.metrics."):
+        return None
+    return next((up for end, up in _DIRECTIONS.items() if name.endswith(end)), None)
+
+
+def without_rows(
+    y: np.ndarray, classes: np.ndarray, split: tuple[np.ndarray, np.ndarray]
+) -> str:
+    """Return which labels a split has on its test side alone, as the end of a sentence
+    about a score that is not finite, or an empty string.
+    """
+    train, test = split
+    lacking = classes[np.isin(classes, y[test]) & ~np.isin(classes, y[train])]
+    if not lacking.size:
+        return ""
+    named = "label" if lacking.size == 1 else "labels"
+    return f": only test rows there have the {named} {enumerated(lacking)}"
 
 
 def _check_probabilities(model: Any, metric: str) -> None:
@@ -180,6 +274,21 @@ def classes_of(model: Any, y: Any = None) -> np.ndarray:
             f"model must be fitted and have `classes` in rank order, got {shown(model)}"
         )
     return read_labels(classes, "classes of the model")
+
+
+def scoring_classes(model: Any, labels: Any) -> np.ndarray:
+    """Return the labels of a model and of rows to score in rank order.
+
+    A model that was fitted to some rows may lack numbers that others have. Their place
+    among the ranks is known if all ranks are in the order of numbers, unlike that of
+    strings, which are not added.
+    """
+    classes, y = classes_of(model, labels), read_labels(labels, "y")
+    if y.dtype.kind == "U" or classes.dtype.kind == "U":
+        return classes
+    rising = np.array_equal(np.unique(classes), classes)
+    known = not rising or np.isin(y, classes).all()
+    return classes if known else np.union1d(classes, y)
 
 
 def _held(estimator: Any) -> Any:

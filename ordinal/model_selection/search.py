@@ -14,10 +14,10 @@ from .._input.checks import check_flag, shortened, shown
 from .._input.frame import Frame
 from .._watch.progress import Progress
 from .data import SearchData
-from .scoring import Scorer
+from .scoring import Scorer, without_rows
 from .spaces import Point, Space, described, in_order_of_ties, point_key
 from .splits import Splits, SplitsLike, in_order, own_splits, spread_by_rank
-from .work import Outcome, Task, Work
+from .work import SCORED, Outcome, Task, Work
 
 _SHARE = 3  # factor between the training rows of two stages of halving
 _KEPT = 0.5  # share of the points that go on to the next stage
@@ -118,9 +118,12 @@ class Trials:
         """Return the first point of a mask, in the order of ties."""
         return in_order_of_ties(self.points, np.flatnonzero(among).tolist())[0]
 
-    def first_failure(self) -> str:
-        """Return why the first fit without a score has none."""
-        return next(o.failure for of in self.outcomes() for o in of if o.failure)
+    def first_failure(self) -> tuple[str, int]:
+        """Return why the first point without a score has none, and in which fold."""
+        return next(
+            (o.failure, k)
+            for of in self.outcomes() for k, o in enumerate(of) if o.failure
+        )  # fmt: skip
 
     def _losses(self) -> np.ndarray:
         """Return the mean loss of every point, (p,).
@@ -219,13 +222,24 @@ class Search:
             yield self._as_tasks(numbers)
             best = self.trials.best()
             if best is None:
-                reason = self.trials.first_failure()
-                raise ValueError(f"no point could be fitted: {reason}")
+                raise ValueError(self._failure())
             try:
                 points = stages.send(dict(self._proposed[best]))
             except StopIteration:
                 break
         return self.trials
+
+    def _failure(self) -> str:
+        """Return the message for a search without a point to choose."""
+        reason, fold = self.trials.first_failure()
+        if not reason.startswith(SCORED):
+            return f"no point could be fitted: {reason}"
+        data = self._work.data
+        why = without_rows(data.y, data.classes, self.splits[fold])
+        return (
+            f"no point has a finite {self.trials.scorers[0].name} in every fold: the "
+            f"first {reason} in fold {fold + 1} of {len(self.splits)}{why}"
+        )
 
     def note(self, place: int, outcomes: list[Outcome]) -> None:
         """Note the outcomes of one of the tasks of the last list."""

@@ -334,10 +334,12 @@ def select(
         labels). A function with a true attribute `needs_proba` receives the (n, r)
         probabilities instead of predicted labels. If there are several metrics, the
         first one decides and the others are recorded. "rps" and "log_loss" need models
-        with probabilities.
+        with probabilities, and "qwk" is "kappa".
     greater_is_better : bool, optional
-        Whether larger values of a callable `scoring` are better. Default False, for a
-        loss. It is known for named metrics.
+        Whether larger values of a callable `scoring` are better. It is known for the
+        metrics of `ordinal.metrics` and for functions of `sklearn.metrics` whose names
+        end with "_score", "_loss" or "_error", also within `functools.partial`, and
+        required for others.
     classes : sequence of labels in rank order, optional
         As for the `fit_*` functions; required if labels are strings.
     sample_weight : (n,) array-like >= 0, optional
@@ -414,8 +416,8 @@ def select(
     ------
     ValueError, TypeError
         If the data, the search or an argument is invalid, which is checked before the
-        first fit. ValueError is also raised if no point could be fitted in all folds,
-        with the first reason.
+        first fit. ValueError is also raised if no point could be fitted, or has a
+        finite score, in all folds, with the first reason.
 
     See Also
     --------

@@ -29,6 +29,7 @@ from .data import RowArguments, SearchData, TrainingRows
 from .scoring import Scorer
 from .spaces import Point
 
+SCORED = "scored "  # beginning of the reason why a score does not count
 _REASON = 400  # characters of the reason why a fit failed that are recorded
 # Options that mean something else for a path of fits than for a single one
 _OF_ONE_FIT = ("start", "max_time", "callback")
@@ -60,7 +61,7 @@ class Outcome:
         """Return the outcome, as a failure if the deciding score is not finite."""
         if self.failure or np.isfinite(self.scores[0]):
             return self
-        return replace(self, failure=f"scored {self.scores[0]}")
+        return replace(self, failure=f"{SCORED}{self.scores[0]}")
 
 
 class Stop(Protocol):

@@ -1,0 +1,265 @@
+"""Metrics that decide: their directions, scores that are not finite, and ranks that a
+fold lacks, in searches, comparisons and estimators."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn import metrics as other
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from strategies import sample
+
+import ordinal
+from ordinal import metrics
+from ordinal.model_selection import Grid, nested
+from ordinal.sklearn import LAT, POM, SVORIM, scorer
+
+X, Y = sample(90, 3, noise=0.5)
+GRID = Grid(l2=[1e-3, 1e3])  # the second one shrinks every prediction to one rank
+SEARCH = partial(ordinal.select, "pom", X, Y, search=GRID, cv=3, refit=False)
+RARE = np.array([0, 1, 2] * 20 + [3, 3])
+OF_RARE = np.random.default_rng(0).normal(size=(62, 2)) + RARE[:, None]
+
+
+def folds_without_a_rank():
+    """Three folds, of which the second alone has rank 3 among its test rows only."""
+    rows = np.arange(62)
+    tests = [rows[:20], np.append(rows[20:40], [60, 61]), rows[40:60]]
+    return [(np.setdiff1d(rows, test), test) for test in tests]
+
+
+# Directions
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        other.cohen_kappa_score,
+        other.balanced_accuracy_score,
+        partial(other.cohen_kappa_score, weights="quadratic"),
+        partial(partial(other.f1_score, average="macro"), zero_division=0.0),
+        metrics.kappa,
+        partial(metrics.kappa, weights="linear"),
+        metrics.c_index,
+        scorer("qwk"),
+        "qwk",
+    ],
+)
+def test_a_gain_by_any_name_chooses_the_better_penalty(scoring):
+    found = SEARCH(scoring=scoring)
+    assert found.greater_is_better
+    assert found.params["l2"] == 1e-3
+    of = ordinal.compare(X, Y, methods=["constant-mode", "pom"], scoring=scoring, cv=3)
+    assert of.greater_is_better
+    assert of.methods == ("pom", "constant-mode")
+    assert "pom is best" in of.verdict
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [other.mean_absolute_error, other.hamming_loss, other.zero_one_loss, metrics.amae,
+     partial(other.mean_squared_error), scorer(metrics.mae)],
+)  # fmt: skip
+def test_a_loss_by_any_name_chooses_the_better_penalty(scoring):
+    found = SEARCH(scoring=scoring)
+    assert not found.greater_is_better
+    assert found.params["l2"] == 1e-3
+
+
+def hits(true, predicted):
+    return float(np.mean(true == predicted))
+
+
+def one_more(true, predicted, third):
+    return 0.0
+
+
+def test_a_function_of_the_caller_needs_a_direction():
+    calls = (
+        SEARCH,
+        partial(nested, "pom", X, Y, search=GRID, outer=2, cv=2),
+        partial(ordinal.compare, X, Y, methods=["constant-mode", "pom"], cv=2),
+        lambda scoring, **given: scorer(scoring, **given),
+    )
+    for call in calls:
+        for unknown in (hits, other.matthews_corrcoef, lambda a, b: 0.0):
+            with pytest.raises(ValueError, match="greater_is_better must be given"):
+                call(scoring=unknown)
+        call(scoring=hits, greater_is_better=True)
+        with pytest.raises(ValueError, match="contradicts 'mae'"):
+            call(scoring="mae", greater_is_better=True)
+        for odd in (other.make_scorer(other.cohen_kappa_score), one_more):
+            with pytest.raises(TypeError, match=r"function of \(true labels, predict"):
+                call(scoring=odd, greater_is_better=True)
+    assert calls[2](scoring=hits, greater_is_better=True).methods[0] == "pom"
+    assert SEARCH(scoring=hits, greater_is_better=True).params["l2"] == 1e-3
+    assert SEARCH(scoring=hits, greater_is_better=False).params["l2"] == 1e3
+    # The direction is that of the functions that have none of their own.
+    both = SEARCH(scoring=("mae", hits), greater_is_better=True)
+    assert both.params["l2"] == 1e-3
+    assert not both.greater_is_better
+
+
+def test_a_partial_of_a_metric_is_weighted_and_named_by_its_options():
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(Y))
+    linear = partial(metrics.kappa, weights="linear")
+    found = SEARCH(scoring=("kappa", linear), sample_weight=weight)
+    (name,) = found.others
+    assert name == "kappa(weights='linear')"
+    train, test = found.splits[0]
+    model = ordinal.fit_pom(
+        X[train], Y[train], l2=1e-3, sample_weight=weight[train],
+        preprocess=ordinal.preprocessing.Standardizer,
+    )  # fmt: skip
+    labels = model.predict(X[test])
+    value = linear(Y[test], labels, labels=model.classes, sample_weight=weight[test])
+    assert found.others[name][0, 0] == pytest.approx(value, abs=1e-12)
+    with pytest.raises(ValueError, match="different metrics"):
+        SEARCH(scoring=("kappa", "qwk"))
+
+
+def test_estimators_score_by_functions_too():
+    model = POM(scoring=scorer(hits, greater_is_better=True)).fit(X, Y)
+    assert model.score(X, Y) == hits(Y, model.predict(X))
+    assert POM(scoring="qwk").fit(X, Y).score(X, Y) == metrics.kappa(
+        Y, model.predict(X), labels=model.ranks_
+    )
+    minus = POM(scoring=other.mean_absolute_error).fit(X, Y).score(X, Y)
+    assert minus == -metrics.mae(Y, model.predict(X))
+
+
+# Scores that are not finite
+
+
+def test_no_winner_without_a_finite_mean():
+    folds = folds_without_a_rank()
+    result = ordinal.compare(
+        OF_RARE, RARE, methods=["constant-mode", "lat", "pom"], cv=folds,
+        scoring=("log_loss", "mae"),
+    )  # fmt: skip
+    assert np.isinf(result.mean()).all()
+    assert result.close == ()
+    text = repr(result)
+    assert "inf ±" not in text
+    assert [line.split()[1] for line in text.splitlines()[1:4]] == ["inf"] * 3
+    assert " is best by" not in text
+    assert (
+        "log_loss is inf in fold 2 of 3 for constant-mode, lat, pom: only test rows"
+        in text
+    )
+    assert "folds 1" not in text
+    assert "only test rows there have the label 3." in text
+    with pytest.raises(ValueError, match=r"none is best.* fold 2 of 3 .* the label 3"):
+        result.best  # noqa: B018
+    with pytest.raises(ValueError, match="none is best"):
+        result.plot()
+    assert result.refit("pom").classes.tolist() == [0, 1, 2, 3]
+
+
+def test_a_finite_mean_wins_beside_infinite_ones():
+    def spread(true, predicted):
+        return np.inf if np.ptp(predicted) == 0 else metrics.mae(true, predicted)
+
+    result = ordinal.compare(
+        X, Y, methods=["constant-mode", "pom"], cv=3, scoring=spread,
+        greater_is_better=False,
+    )  # fmt: skip
+    assert result.methods == ("pom", "constant-mode")
+    assert result.verdict.startswith("pom is best")
+    assert "spread is inf in folds 1, 2, 3 of 3 for constant-mode." in repr(result)
+    assert result.best.predict(X).shape == Y.shape
+    pytest.importorskip("matplotlib").use("agg")
+    (ax,) = result.plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["pom"]
+
+
+def test_a_score_of_nan_names_no_winner():
+    def undefined(true, predicted):
+        return float("nan")
+
+    result = ordinal.compare(
+        X, Y, methods=["constant-mode", "pom"], cv=2, scoring=undefined,
+        greater_is_better=True,
+    )  # fmt: skip
+    assert "undefined is nan in folds 1, 2 of 2 for constant-mode, pom." in repr(result)
+    with pytest.raises(ValueError, match="none is best"):
+        result.best  # noqa: B018
+
+
+def test_searches_say_that_they_scored_infinity_and_why():
+    folds = folds_without_a_rank()
+    say = r"no point has a finite log_loss .*scored inf in fold 2 of 3: .*the label 3"
+    with pytest.raises(ValueError, match=say):
+        ordinal.select("pom", OF_RARE, RARE, cv=folds, scoring="log_loss")
+    found = nested(
+        "pom", OF_RARE, RARE, outer=folds, cv=2, scoring=("log_loss", "mae"),
+        search=Grid(l2=[0.1]),
+    )  # fmt: skip
+    assert found.failures[1] == "scored inf"
+    assert "inf ±" not in repr(found)
+    with pytest.raises(ValueError, match="no point could be fitted: "):
+        ordinal.select("lat", X, Y, search=Grid(l2=[-1.0]))
+
+
+# Ranks that the training rows of a fold lack
+
+
+@pytest.mark.parametrize("make", [POM, LAT, SVORIM])
+@pytest.mark.parametrize("labels", [[0, 1, 2, 3], [1.0, 1.5, 2.5, 10.0]])
+def test_estimators_score_numbers_that_a_fold_lacks(make, labels):
+    y, folds = np.array(labels)[RARE], folds_without_a_rank()
+    scores = cross_val_score(make(), OF_RARE, y, cv=folds)
+    assert np.isfinite(scores).all()
+    train, test = folds[1]
+    model = make().fit(OF_RARE[train], y[train])
+    assert 3 not in np.searchsorted(labels, model.classes_)
+    expected = metrics.mae(y[test], model.predict(OF_RARE[test]), labels=labels)
+    assert scores[1] == -expected
+    # A whole number is the place that the missing rank has in the table.
+    for name in ("mae", "amae", "kappa", "accuracy"):
+        of = make(scoring=name).fit(OF_RARE[train], y[train])
+        assert np.isfinite(of.score(OF_RARE[test], y[test]))
+
+
+def test_a_search_of_scikit_learn_does_not_take_the_first_candidate_unseen():
+    folds = folds_without_a_rank()
+    search = GridSearchCV(POM(), {"l2": [1e4, 1e-2]}, cv=folds).fit(OF_RARE, RARE)
+    assert search.best_params_ == {"l2": 1e-2}
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_unknown_labels_without_an_order_are_still_refused():
+    model = POM(classes=[2, 0, 1]).fit(X, Y)  # the numbers are names here
+    with pytest.raises(ValueError, match="not among"):
+        model.score(X, np.where(Y == 2, 7, Y))
+    words = POM(classes=["low", "mid", "top"]).fit(
+        X, np.array(["low", "mid", "top"])[Y]
+    )
+    with pytest.raises(ValueError, match="not among"):
+        words.score(X, np.where(Y == 2, "tip", "low"))
+
+
+def test_weights_of_classes_that_a_fold_lacks():
+    weights, folds = {0: 1.0, 1: 2.0, 2: 1.0, 3: 5.0}, folds_without_a_rank()
+    scores = cross_val_score(POM(class_weight=weights), OF_RARE, RARE, cv=folds)
+    assert np.isfinite(scores).all()
+    train, test = folds[1]
+    seen = {k: w for k, w in weights.items() if k != 3}
+    model = ordinal.fit_pom(OF_RARE[train], RARE[train], class_weight=seen)
+    expected = -metrics.mae(
+        RARE[test], model.predict(OF_RARE[test], rule="mode"), labels=range(4)
+    )
+    assert scores[1] == expected
+    # A function knows all rows, and an estimator all labels that it was told.
+    for call in (
+        lambda: ordinal.fit_pom(OF_RARE[train], RARE[train], class_weight=weights),
+        lambda: POM(class_weight={"3": 1.0}).fit(OF_RARE, RARE),
+        lambda: POM(class_weight={7: 1.0}, classes=[0, 1, 2, 3]).fit(OF_RARE, RARE),
+    ):
+        with pytest.raises(ValueError, match="class_weight names"):
+            call()
+    assert_array_equal(
+        POM(class_weight=weights, classes=range(4)).fit(X, Y).predict(X),
+        POM(class_weight={0: 1.0, 1: 2.0, 2: 1.0}).fit(X, Y).predict(X),
+    )
