@@ -15,6 +15,7 @@ from ._watch.convergence import ConvergenceWarning as ConvergenceWarning
 from ._watch.convergence import DisorderedThresholdsWarning as DisorderedThresholdsWarning
 from ._watch.convergence import EmptyColumnsWarning as EmptyColumnsWarning
 from ._watch.convergence import Status as Status
+from ._watch.convergence import UnknownLevelsWarning as UnknownLevelsWarning
 from ._watch.convergence import UnnamedColumnsWarning as UnnamedColumnsWarning
 from ._watch.convergence import UnscaledFeaturesWarning as UnscaledFeaturesWarning
 from ._model.explanation import Explanation as Explanation

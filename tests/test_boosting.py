@@ -472,6 +472,7 @@ def test_a_missing_value_where_there_was_none_is_the_median():
     assert_array_equal(learnt.filled, [True, False, True])
 
 
+@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
 def test_many_categories_are_told_apart():
     rng = np.random.default_rng(0)
     names = np.array([f"c{k:02d}" for k in range(50)])

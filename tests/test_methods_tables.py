@@ -224,6 +224,7 @@ def test_a_category_that_was_not_seen_is_a_gap(method, door, opened):
         assert_array_equal(model.predict(unseen), model.predict(gap))
 
 
+@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
 @every_method
 def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
     accepts = method_of(method.fit).accepts
@@ -263,6 +264,7 @@ COMMANDS = [name for method in methods() for name in method.variants]
         for name in COMMANDS
     ],
 )
+@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
 def test_the_command_finds_columns_by_name_and_names_those_it_lacks(
     name, tmp_path, capsys
 ):

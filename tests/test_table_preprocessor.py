@@ -203,6 +203,7 @@ def test_columns_are_found_by_name_and_in_any_dtype():
         coding.transform(frame.to_numpy()[:, :2])
 
 
+@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
 def test_unseen_categories_are_gaps_or_an_error():
     frame, _ = wines()
     frame["sure"] = np.where(frame["sweet"], "yes", "no")

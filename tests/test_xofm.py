@@ -496,6 +496,7 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     assert_array_equal(fit_xofm(rows, y).categories[1], ["blue", "green", "red"])
 
 
+@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
 def test_what_training_lacks_stands_for_the_mean_row():
     _, colour, size, y = frame_columns()
     frame = pd.DataFrame({"colour": colour, "size": size})

@@ -25,7 +25,13 @@ from .checks import (
     to_double,
 )
 from .frame import Column, Frame, Kind, default_names, number_kind
-from .labels import categories_of, is_missing, is_ordered, read_labels
+from .labels import (
+    categories_of,
+    is_missing,
+    is_ordered,
+    level_places,
+    read_labels,
+)
 from .sparse import is_sparse, read_only
 
 Categories = tuple[np.ndarray | None, ...]  # per column; None for numbers
@@ -319,12 +325,20 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
         values = numbers_of(column, f"column {shown(name)} of X")
         finite = ~np.isinf(values)
         check_entries(f"column {shown(name)} of X", values, finite, "be finite or NaN")
-        return values, None, number_kind(as_array(column, name).dtype)
+        return values, None, _kind_of_numbers(as_array(column, name))
     labels = _categories(column, declared, name)
     if is_ordered(getattr(column, "dtype", None)):
         labels = read_labels(declared, f"column {shown(name)}")
         return _codes(column, labels), read_only(labels.copy()), "ordered"
     return _codes(column, labels), labels, "category"
+
+
+def _kind_of_numbers(column: np.ndarray) -> Kind:
+    """Return the kind of a numeric column, which may be one of objects."""
+    if column.dtype.kind != "O":
+        return number_kind(column.dtype)
+    kinds = {type(v) for v in column.tolist() if not is_missing(v)}
+    return "truth" if kinds and kinds <= {bool, np.bool_} else "number"
 
 
 def read_columns(
@@ -414,8 +428,41 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
     """Return positions of the values among labels, (n,); NaN for all other values."""
     if isinstance(column, Column):
         return column.places(labels)
-    code = {label: float(k) for k, label in enumerate(labels.tolist())}
-    return np.array([code.get(value, np.nan) for value in _values(column)])
+    values = _values(column)
+    code = level_places(dict.fromkeys(values), labels.tolist())
+    return np.array([code.get(value, np.nan) for value in values])
+
+
+def unknown_levels(
+    column: Any, labels: np.ndarray
+) -> tuple[list[Any], dict[Any, Any], bool]:
+    """Return the distinct values of a column that are not among labels.
+
+    Returned are these values, the labels that are equal to some of them as numbers, by
+    value, and whether the column holds any of the labels.
+    """
+    of_frame = isinstance(column, Column)
+    seen = column.labels_present().tolist() if of_frame else _distinct(column)
+    known = labels.tolist()
+    found = level_places(seen, known)
+    unknown = [value for value in seen if value not in found]
+    numbers = {as_number(label): label for label in reversed(known)}
+    alike = {
+        value: numbers[number]
+        for value in unknown
+        if (number := as_number(value)) is not None and number in numbers
+    }
+    return unknown, alike, bool(found)
+
+
+def as_number(value: Any) -> float | None:
+    """Return a level as a number, also from its text; None if it is no number."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return to_double(value) if isinstance(value, _NUMBERS) else None
 
 
 def places_of(column: Column, known: np.ndarray, name: str) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .checks import shown
+from .labels import level_places
 from .sparse import read_only
 from .types import Index
 
@@ -172,15 +173,17 @@ class Column:
     def places(self, known: np.ndarray) -> np.ndarray:
         """Return the positions of the values among these labels, (n,).
 
-        Missing and unknown values are NaN. Equality is that of Python, as for all
-        labels: 1 equals 1.0, but not "1".
+        Missing and unknown values are NaN. Equality is that of `level_places`.
         """
-        place = {label: float(k) for k, label in enumerate(known.tolist())}
         if self.labels is not None:
             values, code = self.labels, self.values
         else:
             values, code = np.unique(self.values, return_inverse=True)
-        of_value = np.array([place.get(v, np.nan) for v in values.tolist()] + [np.nan])
+        listed = values.tolist()
+        if self.kind == "truth":  # the text of 1.0 is not that of True
+            listed = [v if np.isnan(v) else bool(v) for v in listed]
+        place = level_places(listed, known.tolist())
+        of_value = np.array([place.get(v, np.nan) for v in listed] + [np.nan])
         return of_value[np.where(np.isnan(code), -1, code).astype(np.intp)]
 
 

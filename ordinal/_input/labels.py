@@ -1,6 +1,8 @@
 """Validation of labels, and their ranks."""
 
 import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -86,9 +88,34 @@ def read_labels(values: Any, name: str) -> np.ndarray:
 
 
 def label_text(label: Any) -> str:
-    """Return a label as text; 1.0 and 1 are the same."""
+    """Return a label as text; 1.0, Decimal("1.0") and 1 are the same."""
+    if isinstance(label, Decimal) and label.is_finite():
+        whole = label == label.to_integral_value()
+        return str(int(label) if whole else float(label))
     whole = isinstance(label, float) and label.is_integer()
     return str(int(label) if whole else label)
+
+
+def level_places(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, float]:
+    """Return the places of values among the levels of a column, by value.
+
+    Values that are no level are left out. A value is equal to a level if Python says so
+    or, because columns come as numbers from one file and as strings from another, if
+    both are the same text: 2, 2.0 and "2", but not "02".
+    """
+    own = {level: float(k) for k, level in enumerate(levels)}
+    texts = [label_text(level) for level in levels]
+    by_text = dict(zip(texts, own.values(), strict=True))
+    if len(by_text) < len(texts):  # levels 2 and "2" differ
+        by_text = {}
+    found = {}
+    for value in values:
+        place = own.get(value)
+        if place is None and not is_missing(value):
+            place = by_text.get(label_text(value))
+        if place is not None:
+            found[value] = place
+    return found
 
 
 def is_missing(label: Any) -> bool:

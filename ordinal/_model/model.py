@@ -10,12 +10,17 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 import numpy as np
 
 from .._input.checks import enumerated, shown
-from .._input.columns import Categories
+from .._input.columns import Categories, frame_columns, is_frame
 from .._input.features import read_features
+from .._input.frame import default_names
 from .._input.labels import is_ordered
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
-from .._watch.convergence import Convergence, warn_of_unnamed
+from .._watch.convergence import (
+    Convergence,
+    warn_of_unknown_levels,
+    warn_of_unnamed,
+)
 from .column_names import with_names
 from .explanation import Explanation, Named, explain
 from .printing import html_lines, html_notes, html_thresholds
@@ -287,7 +292,7 @@ def read_for(
     named columns.
     """
     warn_of_unnamed(X, model.feature_names)
-    return read_features(
+    read = read_features(
         X,
         model.n_features,
         missing=missing,
@@ -295,6 +300,19 @@ def read_for(
         categories=categories,
         empty=True,
     )
+    if any(known is not None for known in categories or ()):
+        X = X if is_frame(X) else np.asarray(X, dtype=object)
+        _warn_of_levels(model, X, cast(np.ndarray, read), cast(Categories, categories))
+    return read
+
+
+def _warn_of_levels(model: Any, X: Any, read: np.ndarray, levels: Categories) -> None:
+    """Warn of unknown categories in rows X that were read as numbers."""
+    columns = frame_columns(X, model.feature_names) if is_frame(X) else list(X.T)
+    names = model.feature_names or default_names(len(columns))
+    for j, (name, known) in enumerate(zip(names, levels, strict=True)):
+        if known is not None:
+            warn_of_unknown_levels(name, columns[j], known, read[:, j])
 
 
 def innermost(model: Any) -> Any:

@@ -20,6 +20,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "DisorderedThresholdsWarning",
         "EmptyColumnsWarning",
         "Status",
+        "UnknownLevelsWarning",
         "UnnamedColumnsWarning",
         "UnscaledFeaturesWarning",
     ),

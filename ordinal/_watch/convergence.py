@@ -11,8 +11,10 @@ from html import escape
 from types import FrameType
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from .._input.checks import enumerated, shown
-from .._input.columns import is_frame
+from .._input.columns import is_frame, unknown_levels
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.sparse import Immutable, NamedCSR
 
@@ -38,6 +40,13 @@ class UnscaledFeaturesWarning(UserWarning):
 
 class EmptyColumnsWarning(UserWarning):
     """Columns of a table have no value in any training row."""
+
+
+class UnknownLevelsWarning(UserWarning):
+    """Categories of new rows are not those of the training rows, and count as missing.
+
+    Single new categories do without a warning, unless they are a known one as a number.
+    """
 
 
 class UnnamedColumnsWarning(UserWarning):
@@ -75,6 +84,34 @@ def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
         "have them found by name",
         UnnamedColumnsWarning,
     )
+
+
+def warn_of_unknown_levels(
+    name: str, column: object, labels: np.ndarray, places: np.ndarray
+) -> None:
+    """Warn of values of a new column that the training column wrote otherwise.
+
+    `places` are those of the values among the labels, NaN for missing and unknown ones.
+    """
+    if not np.isnan(places).any():
+        return
+    unknown, alike, some = unknown_levels(column, labels)
+    if alike:
+        value, level = next(iter(alike.items()))
+        warn(
+            f"column {shown(name)} of X holds {shown(value)}, which is not the "
+            f"category {shown(level)} of the training rows and counts as missing: "
+            "write it as there if it is meant",
+            UnknownLevelsWarning,
+        )
+    elif unknown and not some:
+        warn(
+            f"column {shown(name)} of X holds none of the categories of the training "
+            f"rows, {enumerated(labels.tolist(), at_most=6)}, but "
+            f"{enumerated(unknown, at_most=3)}, which count as missing: write them as "
+            "there",
+            UnknownLevelsWarning,
+        )
 
 
 def warn_of_other_order(X: object, y: object) -> None:
@@ -139,6 +176,7 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
         CollinearColumnsWarning,
         EmptyColumnsWarning,
         UnscaledFeaturesWarning,
+        UnknownLevelsWarning,
     ):
         warnings.simplefilter(action, category)
 

@@ -358,8 +358,8 @@ class Study:
                     model, point = self.learned(
                         learner, train, k, callback=say.fold(k), **options
                     )
-                seconds = time.perf_counter() - start
-                scores = self._scores(learner, model, test, scorers)
+                    seconds = time.perf_counter() - start
+                    scores = self._scores(learner, model, test, scorers)
             except Exception as error:
                 nan = [float("nan")] * len(scorers)
                 why = f"{type(error).__name__}: {error}{learner.advice(self.X)}"

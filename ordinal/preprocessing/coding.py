@@ -24,7 +24,12 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
 from .._model.preprocessed import Preprocessor, PreprocessorOptions
-from .._watch.convergence import EmptyColumnsWarning, warn, warn_of_unnamed
+from .._watch.convergence import (
+    EmptyColumnsWarning,
+    warn,
+    warn_of_unknown_levels,
+    warn_of_unnamed,
+)
 from .scaling import Standardizer
 
 Impute = Literal["median", "mean", "most_frequent"]
@@ -308,7 +313,11 @@ class TableCoding(Preprocessor):
                 yield np.zeros(len(frame))
                 continue
             unseen_is_missing = self.unseen == "missing"
-            values = coded_column(frame, j, self.categories[j], unseen_is_missing)
+            known = self.categories[j]
+            values = coded_column(frame, j, known, unseen_is_missing)
+            if known is not None:
+                name = frame.shown_names[j]
+                warn_of_unknown_levels(name, frame.column(j), known, values)
             missing = np.isnan(values)
             if self.indicator[j]:
                 gaps.append(missing.astype(np.float64))

@@ -1,0 +1,121 @@
+"""Categories that come as another type at prediction than at training."""
+
+import warnings
+from decimal import Decimal
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import ordinal
+from ordinal._input.labels import level_places
+from ordinal.preprocessing import TablePreprocessor
+
+RNG = np.random.default_rng(0)
+G, X = RNG.integers(1, 4, 120), RNG.normal(size=120)
+Y = np.digitize(X + G + RNG.normal(size=120), [1.5, 3.0])
+WORDS = np.array(["", "a", "b", "c"])[G]
+FITS = {
+    "xofm": partial(ordinal.fit_xofm, categorical=["g"], max_iter=100),
+    "boosting": partial(ordinal.fit_boosting, categorical=["g"], n_rounds=5),
+    "svorim": partial(
+        ordinal.fit_svorim, preprocess=TablePreprocessor(categorical=["g"])
+    ),
+    "pom": partial(ordinal.fit_pom, preprocess=TablePreprocessor(categorical=["g"])),
+    "plain": lambda table, y: ordinal.fit_pom(table.astype({"g": "category"}), y),
+}
+FORMS = {
+    "int": lambda g: g,
+    "float": lambda g: g.astype(float),
+    "string": lambda g: g.astype(str),
+    "decimal": lambda g: [Decimal(int(v)) for v in g],
+    "decimal.0": lambda g: [Decimal(f"{v}.0") for v in g],
+    "nullable": lambda g: pd.array(g, dtype="Int64"),
+    "categorical": pd.Categorical,
+    "categorical of strings": lambda g: pd.Categorical(g.astype(str)),
+}
+
+
+def table(g):
+    return pd.DataFrame({"x": X, "g": g})
+
+
+@pytest.mark.parametrize("trained", ["int", "string"])
+@pytest.mark.parametrize("name", FITS)
+def test_what_is_equal_as_text_is_the_same_category(name, trained):
+    model = FITS[name](table(FORMS[trained](G)), Y)
+    expected = model.predict(table(FORMS[trained](G)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for form in FORMS.values():
+            assert_array_equal(model.predict(table(form(G))), expected)
+        frame = pl.DataFrame({"x": X, "g": G.astype(str)})
+        assert_array_equal(model.predict(frame), expected)
+
+
+@pytest.mark.parametrize("trained", [str, bool])
+def test_booleans_are_their_words(trained):
+    ill = G > 1
+    how = TablePreprocessor(categorical=["g"])
+    model = ordinal.fit_svorim(table(ill.astype(trained)), Y, preprocess=how)
+    expected = model.predict(table(ill.astype(trained)))
+    objects = ill.astype(object)
+    for form in (ill, ill.astype(str), objects, pd.array(ill, dtype="boolean")):
+        assert_array_equal(model.predict(table(form)), expected)
+    objects[3] = None  # leaves the others what they are
+    assert_array_equal(model.predict(table(objects))[4:], expected[4:])
+
+
+@pytest.mark.parametrize("name", ["xofm", "boosting", "svorim"])
+@pytest.mark.parametrize("trained", ["int", "string"])
+def test_a_number_that_is_written_otherwise_is_named(name, trained):
+    model = FITS[name](table(FORMS[trained](G)), Y)
+    other = table([f"0{v}" if v == 2 else str(v) for v in G])
+    with pytest.warns(ordinal.UnknownLevelsWarning, match="column 'g' .* '02'") as all:
+        model.predict(other)
+    assert [w.filename for w in all] == [__file__]
+
+
+@pytest.mark.parametrize("name", ["xofm", "boosting", "svorim"])
+def test_a_column_without_a_known_category_is_named(name):
+    model = FITS[name](table(WORDS), Y)
+    with pytest.warns(ordinal.UnknownLevelsWarning, match="column 'g' .* none of") as w:
+        model.predict(table(np.char.upper(WORDS)))
+    assert len(w) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(table(np.where(G == 1, "new", WORDS)))  # one new category
+        model.predict(table(np.full(G.size, None)))  # missing, as the caller says
+    with pytest.warns(ordinal.UnknownLevelsWarning, match="column 'g'"):
+        list(ordinal.data.predictions(model, table(np.char.upper(WORDS))))
+
+
+def test_linear_models_of_tables_refuse_unknown_categories():
+    model = ordinal.fit_pom(table(WORDS), Y)
+    with pytest.raises(ValueError, match=r"column 'g' of X holds '[ABC]' in row"):
+        model.predict(table(np.char.upper(WORDS)))
+
+
+NUMBERS = st.integers(-99, 99)
+
+
+@given(st.lists(NUMBERS, min_size=1, unique=True), NUMBERS)
+def test_places_do_not_depend_on_the_type(levels, value):
+    place = levels.index(value) if value in levels else None
+    for of_levels in (int, float, str, Decimal):
+        known = [of_levels(v) for v in levels]
+        for of_value in (int, float, str, Decimal):
+            found = level_places([of_value(value)], known)
+            assert list(found.values()) == ([] if place is None else [place])
+
+
+def test_levels_that_are_equal_as_text_stay_two():
+    assert level_places(["2", 2, 2.0, "x"], ["2", 2]) == {"2": 0.0, 2: 1.0}
+    assert level_places(["02", None, float("nan"), Decimal("2.50")], [2, 2.5]) == {
+        Decimal("2.5"): 1.0
+    }
