@@ -3,6 +3,7 @@
 import dataclasses
 import textwrap
 from itertools import pairwise
+from types import SimpleNamespace
 
 import lightgbm
 import numpy as np
@@ -13,14 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from processes import printed
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csc_array, csr_array
 from strategies import at_most, sample
 
 import ordinal
+from ordinal import ConvergenceWarning
 from ordinal._cumulative.likelihood import cumulative, exceeding, rank_probabilities
 from ordinal._model.registry import path_of
 from ordinal._solvers import _cumulative
-from ordinal.boosting import Trees
+from ordinal._watch.monitor import Monitor
+from ordinal.boosting import Trees, fit, forest
 from ordinal.boosting.forest import DEEPEST
 from ordinal.boosting.growing import BoostingOptions, Score
 from ordinal.preprocessing import PreprocessedModel, Standardizer
@@ -501,6 +504,10 @@ def test_many_categories_are_told_apart():
         ({"n_leaves": 5000}, "n_leaves must be at most 1024"),
         ({"min_rows": 0}, "min_rows must be a positive integer"),
         ({"row_share": 0.0}, "row_share must be a number above 0"),
+        (
+            {"row_share": 0.02},
+            "row_share=0.02 of 40 rows .* one row per tree: pass at l",
+        ),
         ({"feature_share": 2.0}, "feature_share must be a number above 0"),
         ({"l2": -1.0}, "l2 must be a finite number >= 0"),
         ({"monotone": [2, 0, 0]}, "monotone of 'x1' must be -1, 0 or 1"),
@@ -518,6 +525,76 @@ def test_unusable_options_are_refused(options, message):
         ordinal.fit_boosting(X, y, **options)
 
 
+@pytest.mark.parametrize("options", [{"row_share": 1 / 40}, {"min_rows": 10**12}])
+@pytest.mark.parametrize("n_rounds", ["auto", 3])
+def test_lightgbm_is_given_nothing_that_it_refuses(options, n_rounds, capfd):
+    X, y = sample(40, 3, noise=1.0)  # folds train on 32 rows
+    model = ordinal.fit_boosting(X, y, n_rounds=n_rounds, **options)
+    assert set(model.predict(X)) <= {0, 1, 2}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_kernels_of_trees_return_often_and_change_no_bit(monkeypatch):
+    """Ctrl-C is seen between two calls, so none of them may do all of the work."""
+    X, y = sample(300, 3, noise=1.0)
+    model = ordinal.fit_boosting(X, y, n_rounds=20, n_leaves=16)
+    whole = [model.decision_function(X), model.contributions(X).values]
+    calls, kernels = [], forest._trees
+
+    def counted(kernel):
+        def call(rows, begin, end, *arguments):
+            calls.append((len(rows), end - begin))
+            getattr(kernels, kernel)(rows, begin, end, *arguments)
+
+        return call
+
+    names = "scores", "contributions"
+    counting = SimpleNamespace(**{name: counted(name) for name in names})
+    monkeypatch.setattr(forest, "_trees", counting)
+    monkeypatch.setenv("ORDINAL_NUM_THREADS", "1")
+    # A call takes all trees of some rows, or some trees of few rows, or one tree.
+    for name, scale, expected in zip(names, (1, 60), whole, strict=True):
+        for seconds, rows, trees in ((1e-5, 20, 20), (1e-6, 9, 19), (1e-8, 1, 1)):
+            monkeypatch.setattr(forest, "_CALL", seconds * scale)
+            calls.clear()
+            if name == "scores":
+                assert_array_equal(model.decision_function(X), expected)
+            else:
+                assert_array_equal(model.contributions(X).values, expected)
+            assert sum(n * size for n, size in calls) == 300 * 20
+            assert max(n for n, _ in calls) <= rows
+            assert max(size for _, size in calls) <= trees
+
+
+def test_time_that_is_up_is_seen_between_two_trees(monkeypatch):
+    """A round of five folds and four scores has 24 trees."""
+    grown, plain = [], Score.grow
+
+    def grow(self):
+        grown.append(self)
+        plain(self)
+
+    monkeypatch.setattr(Score, "grow", grow)
+    monkeypatch.setattr(Monitor, "late", lambda self, by=0.0: len(grown) >= 30)
+    X, y = sample(200, 5, noise=1.0)
+    with pytest.warns(ConvergenceWarning, match="max_time after 1 steps"):
+        model = ordinal.fit_boosting(X, y, structure="scores")
+    assert len(grown) == 30
+    assert model.n_rounds == 1
+
+
+def test_folds_for_which_there_is_no_time_are_not_made(monkeypatch):
+    monkeypatch.setattr(Monitor, "late", lambda self, by=0.0: True)
+    made, plain = [], fit._BoostingFit._fold
+    monkeypatch.setattr(
+        fit._BoostingFit, "_fold", lambda *given: made.append(given) or plain(*given)
+    )
+    with pytest.warns(ConvergenceWarning, match="max_time after 0 steps.*; raise max"):
+        model = ordinal.fit_boosting(*sample(60, 3))
+    assert not made
+    assert model.n_rounds == 0
+
+
 def test_a_split_may_part_missing_values_from_all_others(tmp_path):
     rng = np.random.default_rng(0)
     gone = rng.random(80) < 0.5
@@ -529,13 +606,34 @@ def test_a_split_may_part_missing_values_from_all_others(tmp_path):
     assert_array_equal(ordinal.load(tmp_path / "m").predict(X), gone)
 
 
-def test_sparse_rows_are_refused():
+@pytest.mark.parametrize("structure", ["score", "scores"])
+@pytest.mark.parametrize("make", [csr_array, csc_array, coo_array])
+def test_sparse_rows_are_dense_rows_to_the_last_bit(make, structure):
+    rng = np.random.default_rng(1)
+    X, y = sample(150, 3, d=12, noise=1.0)
+    X = np.where(rng.random(X.shape) < [[0.1, 0.5, 0.8] * 4], X, 0.0).round(1)
+    weight = rng.integers(0, 3, 150) * rng.random(150)  # some rows are left out
+    options = {"structure": structure, "n_rounds": 9, "sample_weight": weight}
+    dense = ordinal.fit_boosting(X, y, **options)
+    model = ordinal.fit_boosting(make(X), y, **options)
+    assert solution(model) == solution(dense)
+    for call in ("predict_proba", "decision_function", "contributions"):
+        ends = [getattr(model, call)(rows) for rows in (make(X), X)]
+        assert_array_equal(*(getattr(end, "values", end) for end in ends))
+    assert_array_equal(model.explain(make(X)).importance, dense.explain(X).importance)
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_boosting, ordinal.fit_xofm])
+def test_sparse_rows_have_no_categories_and_no_endless_width(fit):
     X, y = sample(40, 3)
-    sparse = csr_array(X)
-    model = ordinal.fit_boosting(X, y, n_rounds=2)
-    for call in (model.predict, model.contributions):
-        with pytest.raises(TypeError, match=r"X is sparse, .* pass X\.toarray"):
-            call(sparse)
+    with pytest.raises(TypeError, match=r"X is sparse, .* pass X\.toarray"):
+        fit(csr_array(X), y, categorical=[0])
+    wide = csr_array((np.ones(40), np.arange(40), np.arange(41)), (40, 2**31 - 1))
+    with pytest.raises(MemoryError, match="2147483647 columns of sparse rows"):
+        fit(wide, y)
+    table = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "up", "down")})
+    with pytest.raises(TypeError, match=r"X is sparse, .* pass X\.toarray"):
+        fit(table, y).predict(csr_array(X[:, :2]))
 
 
 def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):

@@ -172,7 +172,7 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
 
     Parameters
     ----------
-    X : (n, d) array-like of numbers, or of objects, or data frame
+    X : (n, d) array-like of numbers, or of objects, sparse matrix or data frame
     categorical : names or numbers of columns
         Categorical columns, beside those of a categorical type.
 
@@ -185,11 +185,14 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
     Raises
     ------
     ValueError, TypeError
-        For a column that does not exist, for labels that are neither numbers nor
-        strings, and for strings that identify the rows, unless the column is among
-        `categorical`.
+        For a column that does not exist, or is sparse, for labels that are neither
+        numbers nor strings, and for strings that identify the rows, unless the column
+        is among `categorical`.
     """
     categorical = check_categorical(categorical)
+    if is_sparse(X) and not categorical:
+        check_shape(tuple(X.shape))
+        return (None,) * int(X.shape[1])
     names, columns = _named_columns(X)
     chosen = {column_number(c, names, "categorical") for c in categorical}
     _check_columns(names, columns, chosen)

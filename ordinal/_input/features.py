@@ -38,12 +38,12 @@ def read_features(
         The columns that a fitted model expects of a data frame, in its order.
     categories : tuple of (d,) arrays or None, optional
         Categories from `column_categories`. A categorical column is read as the numbers
-        of its categories. Not for a sparse X.
+        of its categories, which a sparse X does not have.
     empty : bool
         Whether X may have no rows, as the rows of a prediction may.
     """
     if is_sparse(X):
-        if categories is not None:
+        if any(labels is not None for labels in categories or ()):
             raise col.zeros_are_values(name)
         sparse = CSR.from_any(X, name)
         col.check_shape(sparse.shape, n_features, name, empty)

@@ -18,6 +18,7 @@ TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 ca
 # processor. Cancellation is checked between products.
 _AT_A_TIME = 1_000_000_000
 _LONGEST = 1e300  # largest squared norm of a row, of which four times as much is finite
+_DENSE = 4_000_000  # most entries of a strip that is made dense: 32 MB
 _WIDE = 1_000_000  # number of columns from which those without entries are left out
 _SPARSE = 0.2  # share of stored entries from which dense rows are multiplied faster
 
@@ -40,6 +41,15 @@ def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame:
 def dense(X: Matrix) -> np.ndarray:
     """Return a matrix, or a few rows of one, as an array."""
     return X.dense() if isinstance(X, CSR) else X
+
+
+def dense_strips(X: Matrix) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield rows as arrays: all rows of a dense matrix, some at a time of a CSR."""
+    if not isinstance(X, CSR):
+        yield slice(0, len(X)), X
+        return
+    for rows in strips(len(X), max(1, _DENSE // X.shape[1])):
+        yield rows, X.dense(rows.start, rows.stop)
 
 
 def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:

@@ -17,7 +17,9 @@ from .._input.checks import shown
 from .._input.columns import Categories, column_categories
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._input.sparse import is_sparse as is_sparse_matrix
 from .._input.types import Matrix
+from .._numerics.memory import check_memory
 from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
 from .first_pass import ChunkedProblem
@@ -349,6 +351,17 @@ def categories_of(X: Any, categorical: Sequence[str | int]) -> Categories:
     For rows in chunks, which contain numbers only, the result is empty.
     """
     return () if is_chunked(X) else column_categories(X, categorical)
+
+
+def check_width(name: str, X: Any) -> None:
+    """Raise MemoryError for sparse rows that are too wide to be made dense in chunks.
+
+    For a method with tables per column, of about a kilobyte each.
+    """
+    if is_sparse_matrix(X):
+        n, d = X.shape
+        needed = float(d) * (1024 + 20 * min(n, CHUNK))
+        check_memory(name, needed, f"{d} columns of sparse rows, a chunk at a time")
 
 
 def is_single(X: Any) -> bool:

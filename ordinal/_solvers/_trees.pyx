@@ -129,8 +129,6 @@ cdef void walk_block(void* given, Py_ssize_t part, int worker) noexcept nogil:
     cdef const Node* node
     cdef double x
     cdef int32_t right
-    for i in range(start, stop):
-        w.out[i] = 0
     for t in range(w.begin, w.end):
         nodes = w.nodes + 2 * w.first[t] + t
         for i from start <= i < stop by LANES:
@@ -180,12 +178,11 @@ cdef inline int32_t next_of(
 
 
 cdef double score_of_row(
-    const Forest* f, Py_ssize_t begin, Py_ssize_t end, const double* x,
+    const Forest* f, Py_ssize_t begin, Py_ssize_t end, const double* x, double total,
 ) noexcept nogil:
-    """Return the score of one row, without packing the nodes."""
+    """Return `total` plus the score of one row, without packing the nodes."""
     cdef Py_ssize_t t
     cdef int32_t at
-    cdef double total = 0
     for t in range(begin, end):
         at = 0 if f.first[t + 1] > f.first[t] else -1
         while at >= 0:
@@ -226,7 +223,7 @@ def scores(
     const double[:, ::1] X not None,
     Py_ssize_t begin,                         # first tree of the sum
     Py_ssize_t end,
-    double[::1] out not None,                 # OUT (n,)
+    double[::1] out not None,                 # INOUT (n,)
     int n_threads,
     const int64_t[::1] first not None,        # (T + 1,) as above
     const int32_t[::1] feature not None,      # (N,) below the columns of X
@@ -241,8 +238,10 @@ def scores(
     const int64_t[::1] set_start not None,    # (sets + 1,)
     const uint32_t[::1] words not None,       # (set_start[-1],) bits of the sets
 ):
-    """Compute the sum over the trees of the values of the leaves that rows fall into,
-    adding tree after tree to 0."""
+    """Add the values of the leaves that rows fall into to `out`, tree after tree.
+
+    Calls for one range of trees after the other make the same sums as one call for all.
+    """
     cdef Forest f
     cdef Walk w
     cdef Py_ssize_t t
@@ -255,7 +254,7 @@ def scores(
         raise ValueError("scores: inconsistent array shapes")
     if X.shape[0] <= FEW:
         for t in range(X.shape[0]):
-            out[t] = score_of_row(&f, begin, end, &X[t, 0])
+            out[t] = score_of_row(&f, begin, end, &X[t, 0], out[t])
         return
     nodes = <Node*>malloc((2 * feature.shape[0] + f.T + 1) * sizeof(Node))
     depth = <int32_t*>malloc((f.T + 1) * sizeof(int32_t))
@@ -384,9 +383,7 @@ cdef inline double rows_of(const Forest* f, Py_ssize_t t, int32_t at) noexcept n
 cdef void share_row(void* given, Py_ssize_t i, int worker) noexcept nogil:
     cdef const Shares* q = <Shares*>given
     cdef Step[STEPS] path                # paths of all levels
-    cdef Py_ssize_t t, j
-    for j in range(q.d):
-        q.out[i * q.d + j] = 0
+    cdef Py_ssize_t t
     for t in range(q.begin, q.end):
         if q.f.first[t + 1] > q.f.first[t]:
             share_out(q, t, 0, q.X + i * q.d, q.out + i * q.d, path, path, 0, 1, 1, -1)
@@ -396,7 +393,7 @@ def contributions(
     const double[:, ::1] X not None,
     Py_ssize_t begin,
     Py_ssize_t end,
-    double[:, ::1] out not None,              # OUT (n, d)
+    double[:, ::1] out not None,              # INOUT (n, d)
     int n_threads,
     const int64_t[::1] first not None,        # these as in `scores`
     const int32_t[::1] feature not None,
@@ -411,8 +408,9 @@ def contributions(
     const int64_t[::1] set_start not None,
     const uint32_t[::1] words not None,
 ):
-    """Compute the Shapley values of the features for the score of every row. At splits
-    on features outside a coalition, both children count, weighted by training rows.
+    """Add the Shapley values of the features for the score of every row to `out`. At
+    splits on features outside a coalition, both children count, weighted by training
+    rows.
 
     O(leaves depth^2) per row and tree, of at most DEEPEST levels.
     """

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any, Self
 
 import numpy as np
 
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, RISING, Array, Rule
 from .._input.sparse import read_only
+from .._input.types import Matrix
 from .._model.storage import Storable
+from .._numerics.rows import dense_strips, strips
 from .._solvers import _trees
 
 DEEPEST: int = _trees.DEEPEST  # levels of a tree, which bound the work of a forged one
+# Seconds of a row at one level of a tree, and of its contributions for each pair of
+# nodes above a leaf, both measured where they are largest (2026-11-28: paths of 63
+# nodes on distinct features); and of a call between two looks for Ctrl-C.
+_STEP, _PAIR, _CALL = 4e-9, 1e-8, 0.08
 _LARGEST = 1e300  # sum of leaf values, one per tree: scores and their sums are finite
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING = 1, 2, 12  # bits of LightGBM's decision types
 _OF_NODES = (
@@ -142,21 +149,46 @@ class Trees(Storable):
             self.leaf_rows, self.set_start, self.words,
         )  # fmt: skip
 
-    def scores(self, X: np.ndarray, begin: int, end: int, n_threads: int) -> np.ndarray:
+    def scores(self, X: Matrix, begin: int, end: int, n_threads: int) -> np.ndarray:
         """Return the sum of the trees from `begin` to `end` for each row, (n,)."""
-        out = np.empty(len(X))
-        _trees.scores(X, begin, end, out, n_threads, *self._arrays())
+        out = np.zeros(len(X))
+        leaves = np.diff(self.first[begin : end + 1]) + 1
+        seconds = _STEP * np.minimum(leaves, DEEPEST)
+        for strip, Z in dense_strips(X):
+            for rows, trees in _pieces(len(Z), begin, seconds, n_threads):
+                _trees.scores(
+                    Z[rows], trees.start, trees.stop, out[strip][rows], n_threads,
+                    *self._arrays(),
+                )  # fmt: skip
         return out
 
     def contributions(
-        self, X: np.ndarray, begin: int, end: int, n_threads: int
+        self, X: Matrix, begin: int, end: int, n_threads: int
     ) -> tuple[float, np.ndarray]:
         """Return the mean of the sum of some trees over the training rows, and what
         each feature adds to it in each row, (n, d): Shapley values.
         """
-        out = np.empty(X.shape)
-        _trees.contributions(X, begin, end, out, n_threads, *self._arrays())
+        out = np.zeros(X.shape)
+        leaves = np.diff(self.first[begin : end + 1]) + 1
+        pairs = leaves * np.minimum(leaves, DEEPEST) ** 2.0  # at most
+        if len(X) * pairs.sum() * _PAIR > _CALL:
+            pairs = self._path_pairs()[begin:end]
+        for strip, Z in dense_strips(X):
+            for rows, trees in _pieces(len(Z), begin, _PAIR * pairs, n_threads):
+                _trees.contributions(
+                    Z[rows], trees.start, trees.stop, out[strip][rows], n_threads,
+                    *self._arrays(),
+                )  # fmt: skip
         return sum(self._mean(t) for t in range(begin, end)), out
+
+    def _path_pairs(self) -> np.ndarray:
+        """Return the number of pairs of nodes above the leaves of each tree, (T,)."""
+        pairs = np.zeros(len(self))
+        tree = np.repeat(np.arange(len(self)), np.diff(self.first))
+        for depth, (level, children) in enumerate(self._levels(tree), 1):
+            leaves = np.bincount(tree[level], children < 0, len(self))
+            pairs += depth**2 * leaves
+        return pairs
 
     def _mean(self, t: int) -> float:
         leaves = slice(self.first[t] + t, self.first[t + 1] + t + 1)
@@ -208,18 +240,40 @@ class Trees(Storable):
             raise ValueError("every node and leaf must be the child of one node")
 
     def _check_depth(self, tree: np.ndarray) -> None:
-        """Raise ValueError for a tree of too many levels; children are later nodes."""
-        start = self.first[:-1]
-        level = start[np.diff(self.first) > 0]
-        for _ in range(DEEPEST):
-            ends = []
-            for child in (self.left[level], self.right[level]):
-                inner = child >= 0
-                ends.append((self.first[tree[level]] + child)[inner])
-            level = np.concatenate(ends)
-            if level.size == 0:
-                return
-        raise ValueError(f"trees must have at most {DEEPEST} levels")
+        """Raise ValueError for a tree of too many levels."""
+        for depth, (_, children) in enumerate(self._levels(tree), 1):
+            if depth == DEEPEST and (children >= 0).any():
+                raise ValueError(f"trees must have at most {DEEPEST} levels")
+
+    def _levels(self, tree: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the nodes of each level, twice, and their children.
+
+        `tree` is that of each node. Children are later nodes, so the levels end.
+        """
+        level = self.first[:-1][np.diff(self.first) > 0]
+        while level.size:
+            children = np.concatenate([self.left[level], self.right[level]])
+            level = np.tile(level, 2)
+            yield level, children
+            inner = children >= 0
+            level = (self.first[tree[level]] + children)[inner]
+
+
+def _pieces(
+    n: int, begin: int, seconds: np.ndarray, n_threads: int
+) -> Iterator[tuple[slice, slice]]:
+    """Yield rows and trees for one call of a kernel each, in the order of the trees.
+
+    The interpreter looks for Ctrl-C between the calls. `seconds` bounds the time that
+    each tree from `begin` on takes per row.
+    """
+    before = np.cumsum(seconds) - seconds
+    # As many trees as one row may take in a call, then as many rows per thread.
+    starts = np.flatnonzero(np.diff(before // _CALL, prepend=-1.0)).tolist()
+    for start, stop in pairwise([*starts, len(seconds)]):
+        cost = max(float(seconds[start:stop].sum()), 1e-9)
+        for rows in strips(n, n_threads * max(1, int(_CALL / cost))):
+            yield rows, slice(begin + start, begin + stop)
 
 
 def _lines(texts: Sequence[str]) -> tuple[dict[str, list[str]], Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,6 +12,8 @@ import numpy as np
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum, minimize
+from .._input.sparse import CSR
+from .._input.types import Matrix
 from .._solvers import _cumulative
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -117,8 +119,12 @@ class BoostingOptions:
             **_BINS,
         }
 
-    def dataset(self, X: np.ndarray) -> Any:
+    def dataset(self, X: Matrix) -> Any:
         """Return the binned rows, which all boosters of a fit share."""
+        if isinstance(X, CSR):
+            from scipy.sparse import csr_array  # which LightGBM requires
+
+            X = csr_array((X.data, X.indices, X.indptr), shape=X.shape)
         made = import_lightgbm().Dataset(
             X, params=self.parameters(), categorical_feature=self.categorical
         )
@@ -150,7 +156,10 @@ class Score:
         lightgbm = import_lightgbm()
         self._settings, self._rank, self._weight = settings, rank, weight
         self._link = _cumulative.LINKS.index(settings.link)
-        self._booster = lightgbm.Booster(settings.parameters(), data)
+        # A fold may have too few rows for a share that suits all rows.
+        share = max(settings.row_share, 1.001 / rank.size)
+        parameters = replace(settings, row_share=min(1.0, share)).parameters()
+        self._booster = lightgbm.Booster(parameters, data)
         self._design = design = _design(rank, weight)
         n, self._step = rank.size, max(1, rank.size // _MANY)
         self._some = design.every(self._step)
@@ -298,11 +307,14 @@ class Ensemble:
     def ended(self) -> bool:
         return all(score.ended for score in self.scores)
 
-    def grow(self) -> None:
-        """Grow one tree of every score."""
+    def grow(self, late: Callable[[], bool]) -> bool:
+        """Grow one tree of every score; return False if the time was up before that."""
         for score in self.scores:
+            if late():
+                return False
             score.grow()
         self.rounds += 1
+        return True
 
     def held_out_loss(self) -> float:
         return sum(score.held_out_loss() for score in self.scores)
@@ -353,7 +365,7 @@ def grow_rounds(main: Ensemble, rounds: int, monitor: Monitor) -> RoundsEnd:
     """Grow trees up to this number of rounds, or until the monitor stops."""
     status = monitor.stop(main.rounds, 0.0)
     while status is None and main.rounds < rounds and not main.ended:
-        main.grow()
+        main.grow(monitor.late)
         status = monitor.stop(main.rounds, 0.0)
     if main.rounds >= rounds or main.ended:
         status = None
@@ -379,13 +391,11 @@ def grow_by_folds(
     losses = [sum(fold.held_out_loss() for fold in folds) / total]
     status, violation = monitor.stop(0, 1.0), 1.0
     while status is None and len(losses) <= max_iter and not main.ended:
-        main.grow()
-        for fold in folds:
-            fold.grow()
-        losses.append(sum(fold.held_out_loss() for fold in folds) / total)
-        violation = _fall(losses, wait)
-        if len(losses) > wait and violation <= monitor.tol:
-            break
+        if all(ensemble.grow(monitor.late) for ensemble in (*folds, main)):
+            losses.append(sum(fold.held_out_loss() for fold in folds) / total)
+            violation = _fall(losses, wait)
+            if len(losses) > wait and violation <= monitor.tol:
+                break
         status = monitor.stop(main.rounds, violation)
     if status is None:
         ended = main.ended or violation <= monitor.tol

@@ -15,7 +15,7 @@ from .._cumulative.likelihood import (
     for_all_ranks,
     rank_probabilities,
 )
-from .._input.columns import Categories, check_zeros_are_values
+from .._input.columns import Categories
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -28,8 +28,8 @@ from .._input.fields import (
     Rule,
 )
 from .._input.frame import default_names
-from .._input.sparse import read_only
-from .._input.types import ArrayLike, MatrixLike
+from .._input.sparse import CSR, read_only
+from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.explanation import Named
 from .._model.links import falling
 from .._model.model import read_for
@@ -121,17 +121,15 @@ class BoostingModel(Thresholds):
     def _names(self) -> tuple[str, ...]:
         return self.feature_names or default_names(self.n_features)
 
-    def _rows(self, X: MatrixLike) -> np.ndarray:
+    def _rows(self, X: MatrixLike) -> Matrix:
         """Return rows as numbers, (n, d), with NaN for missing values."""
-        check_zeros_are_values(X)
         # Without categories, an array is read whole instead of column by column.
         coded = any(labels is not None for labels in self.categories)
         known: Categories | None = self.categories if coded else None
         Z = read_for(self, X, missing=True, categories=known)
-        assert isinstance(Z, np.ndarray)
         return filled_in(Z, self.fill, self.filled)
 
-    def _sums(self, Z: np.ndarray) -> np.ndarray:
+    def _sums(self, Z: Matrix) -> np.ndarray:
         """Return the sums of the trees of each score less their means, (s, n)."""
         n_threads = resolve_n_threads(None)
         out = np.empty((self.centre.size, len(Z)))
@@ -148,7 +146,8 @@ class BoostingModel(Thresholds):
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            Rows to predict. NaN, and None in a data frame, marks a missing value: trees
+            Rows to predict. Entries that a sparse matrix does not store are 0. NaN,
+            and None in a data frame, marks a missing value: trees
             send it to the side that is better for the training rows; in a column that
             had no missing value there, it is replaced by the median. A category that
             does not occur in the training rows counts as missing. Columns of a data
@@ -337,7 +336,9 @@ class BoostingModel(Thresholds):
             raise ValueError("thresholds of one score must increase")
 
 
-def filled_in(Z: np.ndarray, fill: np.ndarray, filled: np.ndarray) -> np.ndarray:
+def filled_in(Z: Matrix, fill: np.ndarray, filled: np.ndarray) -> Matrix:
     """Return rows whose missing values in the columns `filled` are the medians."""
+    if isinstance(Z, CSR):  # which has no missing values
+        return Z
     gaps = np.isnan(Z) & filled
     return np.where(gaps, fill, Z) if gaps.any() else Z

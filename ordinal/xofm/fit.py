@@ -26,11 +26,11 @@ from .._input.checks import (
     check_positive,
     check_spans,
 )
-from .._input.columns import Categories, zeros_are_values
+from .._input.columns import Categories
 from .._input.features import signs_of
 from .._input.problem import Problem
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Blocks, Labels, Rng
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
@@ -41,10 +41,10 @@ from .._rows.chunks import (
     Reading,
     by_chunk,
     categories_of,
+    check_width,
     chunks,
     each,
     in_room,
-    is_sparse,
     read_in_chunks,
     summed,
 )
@@ -82,15 +82,7 @@ _ENTRIES = 2**22  # most entries of X in a sample: 80 MB, in addition to `cache_
 
 
 def numbers_of(problem: Problem) -> Categories:
-    """Return the categories of columns that are read in chunks: None, all are numbers.
-
-    Raises
-    ------
-    TypeError
-        The chunks are sparse.
-    """
-    if is_sparse(problem.X):
-        raise zeros_are_values()
+    """Return the categories of columns that are read in chunks: None of numbers."""
     return (None,) * problem.n_features
 
 
@@ -108,7 +100,7 @@ def knots_of(
     low, high = np.full((2, problem.n_features), np.nan)
     with closing(chunks(problem.X)) as given:
         for _, rows in given:
-            X = np.asarray(rows)
+            X = dense(rows)
             # fmin and fmax pass over NaN, which is a missing value here.
             low = np.fmin(low, np.fmin.reduce(X, axis=0, initial=np.nan))
             high = np.fmax(high, np.fmax.reduce(X, axis=0, initial=np.nan))
@@ -189,7 +181,7 @@ class ChunkRows:
             return
         for step in reversed(steps):
             some = np.arange(0, n, step)
-            places = self._layout.locate(np.asarray(take(self._X, some)))
+            places = self._layout.locate(dense(take(self._X, some)))
             yield LocatedRows(*places, self.rank[some], self.weight[some])
 
     def by_rank(self) -> LocatedRows:
@@ -234,11 +226,11 @@ class ChunkRows:
         rows, X = chunk
         if rows.stop <= self.n_kept:
             return self.kept.node[rows], self.kept.share[rows]
-        return self._layout.locate(np.asarray(X))
+        return self._layout.locate(dense(X))
 
     def _sums(self, share: np.ndarray, chunk: Chunk) -> Parts:
         """Return the sums for the marginals of a chunk, and fill the cache."""
-        rows, X = chunk[0], np.asarray(chunk[1])
+        rows, X = chunk[0], dense(chunk[1])
         if rows.stop <= self.n_kept:
             self._layout.locate_into(X, self.kept.node[rows], self.kept.share[rows])
         located = LocatedRows(*self._located(chunk), self.rank[rows], self.weight[rows])
@@ -256,7 +248,7 @@ _LARGEST_SCALE = 1e20  # at the start: slopes go with its third power
 
 @preprocessed
 def fit_xofm(
-    X: ArrayLike | Blocks,
+    X: MatrixLike | Blocks,
     y: Labels | None,
     *,
     n_intervals: int | Sequence[int] = 8,
@@ -294,8 +286,9 @@ def fit_xofm(
 
     Parameters
     ----------
-    X : (n, d) array-like or data frame
+    X : (n, d) array-like, sparse matrix or data frame
         Features, one row per observation, in any units: they need not be standardised.
+        Entries that a sparse matrix does not store are 0.
         NaN, and None in a data frame, marks a missing value. Columns of strings or of a
         categorical type hold categories; data frames of pandas and polars are accepted.
         With solver="lbfgs", X may also be a source of chunks of numbers
@@ -460,6 +453,7 @@ def fit_xofm(
         "categorical must be empty": (categorical, len(categorical) > 0),
     }
     read_in_chunks(X, rules)
+    check_width("fit_xofm", X)
     categories = categories_of(X, categorical)
     prepared = prepare(
         "fit_xofm",
@@ -594,7 +588,7 @@ register(
         fit_xofm,
         name="xofm",
         estimator="XOFM",
-        accepts={"missing", "categories"},
+        accepts={"missing", "categories", "sparse"},
         scale_free=True,
         reads_chunks=True,
         grid={"l2_main": PENALTIES, "l2_pair": PENALTIES},

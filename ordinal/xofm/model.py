@@ -24,12 +24,13 @@ from .._input.fields import (
     Rule,
 )
 from .._input.frame import default_names
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.explanation import Named
 from .._model.links import CumulativeLink, require_link
 from .._model.model import Model, read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import predicted
+from .._numerics.rows import dense, dense_strips
 from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import Convergence
 from .explanations import Explained, Interaction, Marginals, ScoreFunction
@@ -236,11 +237,9 @@ class XofmModel(Model):
         W, k = packed(self.u, self.V), self.V.shape[1]
         return Explained(self._layout, self._names, tuple(at), W, k, self._marginals)
 
-    def _rows(self, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of the values of X, as `Layout.locate`."""
-        Z = read_for(self, X, missing=True, categories=self.categories)
-        assert isinstance(Z, np.ndarray)
-        return self._layout.locate(Z)
+    def _rows(self, X: MatrixLike) -> Matrix:
+        """Return rows as numbers, (n, d), with NaN for missing values."""
+        return read_for(self, X, missing=True, categories=self.categories)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the score U(x), which increases with the rank.
@@ -248,7 +247,8 @@ class XofmModel(Model):
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            Rows to predict. A number outside the range of the training rows is replaced
+            Rows to predict. Entries that a sparse matrix does not store are 0. A number
+            outside the range of the training rows is replaced
             by the nearest end of the range, an unknown category by a missing value.
             Columns of a data frame are found by their names.
 
@@ -262,12 +262,17 @@ class XofmModel(Model):
             If X lacks columns, or holds values other than finite numbers, NaN and, in
             columns of categories, labels.
         """
-        return self._scores(*self._rows(X))
+        return self._scores(self._rows(X))
 
-    def _scores(self, node: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Return U of rows where `Layout.locate` found them."""
-        table = self._layout.table(packed(self.u, self.V))
-        return finite_scores(scores(node, share, table, resolve_n_threads(None)))
+    def _scores(self, Z: Matrix) -> np.ndarray:
+        """Return U of rows of numbers."""
+        layout, n_threads = self._layout, resolve_n_threads(None)
+        table = layout.table(packed(self.u, self.V))
+        parts = [
+            scores(*layout.locate(rows), table, n_threads)
+            for _, rows in dense_strips(Z)
+        ]
+        return finite_scores(np.concatenate([np.empty(0), *parts]))
 
     def link_input(self, X: np.ndarray, like: XofmModel) -> np.ndarray:
         """Return the scores of rows of a `Problem` for the link of another model.
@@ -282,11 +287,11 @@ class XofmModel(Model):
                 "like must be an XofmModel with the same number of ranks, "
                 f"{self.classes.size}, got {shown(like)}"
             )
-        Z = np.array(read_features(X, self.n_features, missing=True))
+        Z = np.array(dense(read_features(X, self.n_features, missing=True)))
         for j, labels in enumerate(self.categories):
             if labels is not None:  # another number would be read out of bounds
                 Z[~np.isin(Z[:, j], np.arange(labels.size)), j] = np.nan
-        U = self._scores(*self._layout.locate(Z))
+        U = self._scores(Z)
         return self._training_scores.in_unit_of(like._training_scores, U)
 
     def predict_interval(self, X: MatrixLike) -> np.ndarray:
@@ -488,7 +493,8 @@ class XofmModel(Model):
             score functions, and the interactions. `names` are "base", those of the
             features, and "a:b" for a pair.
         """
-        return self._explained.contributions(*self._rows(X))
+        Z = dense(self._rows(X))
+        return self._explained.contributions(*self._layout.locate(Z))
 
     def _score_terms(self, X: MatrixLike) -> Named:
         names, values = self.contributions(X)

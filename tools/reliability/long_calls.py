@@ -130,6 +130,24 @@ CALLS |= {
 }  # fmt: skip
 
 
+def boosted(call: str) -> Callable[[], Call]:
+    """Return a function that makes a call of a large boosting model on many rows."""
+
+    def make() -> Call:
+        X, y = rows(20_000, 20)
+        model = ordinal.fit_boosting(X, y, n_rounds=200)
+        many = np.tile(X, (50, 1)) if call == "predict" else X
+        return partial(getattr(model, call), many)
+
+    return make
+
+
+CALLS |= {
+    f"BoostingModel.{name}": boosted(name)
+    for name in ("predict", "contributions", "explain")
+}
+
+
 @call("fit_gpor, precomputed")
 def _() -> Call:
     X, y = rows(5000, 10)
