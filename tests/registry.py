@@ -62,6 +62,7 @@ class Method:
     brief: Mapping[str, Any] = field(default_factory=lambda: {"max_iter": 1})
     advice: str = "raise max_iter or tol$"
     parts: int = 3  # of the record of a fit to three ranks, if it has any
+    directed: Mapping[str, Any] = field(default_factory=dict)  # for asymmetric costs
     missing: str = "pearson"  # NaN goes with that kernel only; or "always"
     whole_weights: bool = False  # a weight is 0, or 1 and more
     counts_rows: bool = False  # trees: two rows are not one row of weight 2
@@ -308,7 +309,7 @@ METHODS = [
     # ranks are numbers from 0, and a rank is not what the ranks below are not
     svm(
         "svr", ordinal.fit_svr, model=ordinal.SvrModel, rules=PROBABLE,
-        reversible=False, distances=True,
+        reversible=False, distances=True, directed={"thresholds": "fitted"},
     ),
     svm("cssvc", ordinal.fit_cssvc, reversible=False),
     svm("svmop", ordinal.fit_svmop, parts=2),

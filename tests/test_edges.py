@@ -249,7 +249,7 @@ def test_costs_that_are_accepted_give_finite_models(method, factor):
     cost = np.abs(np.subtract.outer(np.arange(3), np.arange(3))) * factor
     tidy(method, ROWS, RANKS, cost=cost)
     cost[0] *= 1e-14
-    tidy(method, ROWS, RANKS, cost=cost)
+    tidy(method, ROWS, RANKS, cost=cost, **method.directed)
     cost[0] *= 1e-14
     with pytest.raises(ValueError, match=r"cost must not differ by|the sum of cost"):
         method(ROWS, RANKS, cost=cost)

@@ -20,7 +20,7 @@ from registry import (
     which,
 )
 from scipy import sparse
-from strategies import sample, with_gaps
+from strategies import sample, slow, with_gaps
 
 import ordinal
 from ordinal import kernels
@@ -372,13 +372,52 @@ def test_the_cost_rule_needs_no_cost(method):
 def test_the_cost_of_a_model_is_that_of_its_rule(method):
     X, y = sample(60, 4)
     skew = np.array([[0, 1, 2, 3], [9, 0, 1, 2], [9, 9, 0, 1], [9, 9, 9, 0.0]])
-    model = method(X, y, cost=skew, probability=True)
+    model = method(X, y, cost=skew, probability=True, **method.directed)
     assert_array_equal(model.cost, skew)
     expected = (model.predict_proba(X) @ skew).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost"), expected)
     other = 1 - np.eye(4)
     expected = (model.predict_proba(X) @ other).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost", cost=other), expected)
+
+
+@every_method
+def test_the_cost_rule_takes_any_finite_matrix(method):
+    X, model = with_probabilities(method)
+    P = model.predict_proba(X)
+    rng = np.random.default_rng(0)
+    for cost in (
+        rng.normal(size=(4, 4)),  # gains on and off the diagonal
+        np.array([[0, 2, 1, 3], [1, 0, 1, 0], [0, 0, 0, 0], [5, 1, 4, 0.0]]),
+        np.ones((4, 4)),
+    ):
+        expected = 10 * (P @ cost).argmin(axis=1)
+        assert_array_equal(model.predict(X, rule="cost", cost=cost), expected)
+        large = np.ldexp(cost, 1000)
+        assert_array_equal(model.predict(X, rule="cost", cost=large), expected)
+
+
+@pytest.mark.parametrize("r", [2, *slow(3, 7)])
+@which(takes="cost", fast={m.name for m in METHODS})
+def test_asymmetric_costs_move_predictions_in_their_direction(method, r):
+    """Where too low a rank costs more, predictions rise; mirrored costs lower them."""
+    X, y = sample(120, r, noise=2.0)
+    j, k = np.indices((r, r))
+
+    def mean_rank(too_low, **options):
+        cost = np.where(k < j, too_low * (j - k), 1.0 * (k - j))
+        fits = [method(X, y, C=1.0, cost=c, **options) for c in (cost, cost.T)]
+        return np.array([model.predict(X).mean() for model in fits])
+
+    if method.directed:
+        with pytest.raises(ValueError, match=r"cost must be symmetric .*'fitted'"):
+            mean_rank(4.0)
+    up, down = mean_rank(4.0, **method.directed)
+    further_up, further_down = mean_rank(20.0, **method.directed)
+    plain = method(X, y, C=1.0, **method.directed).predict(X).mean()
+    assert down <= plain <= up
+    assert up - down > 0.1 * (r - 1)
+    assert further_up - further_down > 0.1 * (r - 1)
 
 
 @every_method
@@ -395,8 +434,8 @@ def test_rules_and_costs_that_make_no_sense_are_refused(method):
                 model.predict(X, rule=rule, cost=cost)
     for bad, message in [
         (1 - np.eye(3), r"^cost has shape \(3, 3\)"),
-        (np.ones((4, 4)), "cost must be zero on the diagonal"),
         (cost * np.nan, "cost must be finite"),
+        (np.where(cost > 0, np.inf, 0.0), "cost must be finite"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.predict(X, rule="cost", cost=bad)

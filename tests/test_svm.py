@@ -61,6 +61,12 @@ def problems_of(kind, ranks):
             yield side, {j: k if j > k else following for j in ranks}
 
 
+def next_to(k, ranks):
+    """The ranks next to k, one or two."""
+    place = ranks.index(k)
+    return ranks[max(place - 1, 0) : place] + ranks[place + 1 : place + 2]
+
+
 def boxes(kind, case, epsilon=0.1):
     """(lo, hi, pn, pp) of the rows in each problem, row by row."""
     y, v, C = case.y, case.weight, case.C
@@ -69,19 +75,24 @@ def boxes(kind, case, epsilon=0.1):
         yield -C * v, C * v, -y - epsilon, epsilon - y
         return
     for side, other in problems_of(kind, ranks):
+        s = np.array([side.get(k, 0) for k in y], float)
         c = np.ones(y.size)
-        for s in (-1, 1):
-            rows = [i for i in range(y.size) if side.get(y[i]) == s and y[i] in other]
+        cost = distances(case.r) if case.cost is None else case.cost
+        for one in (-1, 1):
+            rows = [i for i in range(y.size) if s[i] == one and y[i] in other]
             far = {
-                i: abs(y[i] - other[y[i]])
-                if case.cost is None
-                else case.cost[y[i], other[y[i]]]
-                for i in rows
+                i: (cost[y[i], other[y[i]]] + cost[other[y[i]], y[i]]) / 2 for i in rows
             }
             total = sum(v[i] * far[i] for i in rows)
             for i in rows:
                 c[i] = far[i] * sum(v[rows]) / total
-        s = np.array([side.get(k, 0) for k in y], float)
+        kept = (v * c)[s != 0].sum()
+        for i in np.flatnonzero(s):
+            to = [other[y[i]]] if y[i] in other else next_to(y[i], ranks)
+            if other:
+                pairs = [(cost[y[i], k], cost[k, y[i]]) for k in to]
+                c[i] *= np.mean([2 * there / (there + back) for there, back in pairs])
+        c *= kept / (v * c)[s != 0].sum()
         ends = C * v * c * s
         yield np.minimum(ends, 0), np.maximum(ends, 0), -s, -s
 
@@ -92,7 +103,8 @@ def fitted(kind, case, **options):
     K = kernel_matrix(case.kernel, case.X, case.X)
     largest = diagonal_of(case.kernel, case.X).max()
     width = max((hi - lo).max() for lo, hi, *_ in boxes(kind, case))
-    cost = {} if fit is fit_svc else {"cost": case.cost}
+    takes_none = fit is fit_svc or kind == "svr"  # rounded thresholds
+    cost = {} if takes_none else {"cost": case.cost}
     model = fit(
         K, case.y, kernel="precomputed", C=case.C, classes=range(case.r),
         sample_weight=case.weight, n_threads=1,

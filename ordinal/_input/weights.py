@@ -17,6 +17,7 @@ from .checks import (
 )
 from .sparse import read_only
 
+_LARGE = 1e300
 _RATIO = 1e15  # largest ratio of weights: sums in double lose lighter rows
 
 
@@ -144,6 +145,17 @@ def check_cost(cost: Any, n_classes: int) -> np.ndarray:
         "must not fall with the distance from the diagonal",
     )
     return read_only(a)
+
+
+def cost_of_decision(cost: Any, n_classes: int) -> np.ndarray:
+    """Return finite costs of predicting column j for row i, (r, r), or raise.
+
+    They may have any sign: probabilities decide by sums of them, which need no order.
+    """
+    a = as_real_array(cost, "cost", (n_classes, n_classes))
+    _every_row(np.isfinite(a), "must be finite")
+    # A sum of shares of the largest doubles must not overflow by rounding.
+    return a if np.abs(a).max(initial=0.0) < _LARGE else np.ldexp(a, -8)
 
 
 def optional_cost(cost: Any, n_classes: int) -> np.ndarray | None:

@@ -10,7 +10,7 @@ import numpy as np
 from .._input.checks import check_choice, shown
 from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
 from .._input.types import ArrayLike, MatrixLike
-from .._input.weights import absolute_cost, check_cost
+from .._input.weights import absolute_cost, cost_of_decision
 from .._watch.convergence import warn_of_disorder
 from .links import CumulativeLink, require_link
 from .model import Model, labels_like_those_given
@@ -39,7 +39,7 @@ def cost_of_rule(
     It is the caller's `cost`, otherwise the model's `own`, otherwise |j - k|.
 
     Raises ValueError if the rule is none of `rules`, or for a cost that the rule does
-    not use or that is not a cost matrix of r ranks.
+    not use or that is not a finite (r, r) matrix.
     """
     check_choice("rule", rule, rules)
     if rule != "cost":
@@ -49,7 +49,7 @@ def cost_of_rule(
             )
         return None
     if cost is not None:
-        return check_cost(cost, r)
+        return cost_of_decision(cost, r)
     return absolute_cost(r) if own is None else own
 
 
@@ -216,7 +216,7 @@ class Scored(Thresholds):
         ------
         ValueError
             If the rule needs probabilities and the model has none, or if `cost` is not
-            as described for `fit_svorim`.
+            a finite (r, r) matrix.
         """
         return predicted(self, X, rule, "threshold", cost)
 

@@ -303,7 +303,7 @@ class GporModel(ThresholdModel):
         ------
         ValueError, TypeError
             As in `predict_latent`; also if the rule is unknown, or if `cost` is passed
-            with another rule or is not as described for `fit_svorim`.
+            with another rule or is not a finite (r, r) matrix.
         """
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost, diagonal=diagonal)

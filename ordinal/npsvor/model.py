@@ -135,7 +135,7 @@ class NpsvorModel(Hyperplanes):
         ------
         ValueError
             If the rule needs probabilities and the model has none, or if `cost` is not
-            as described for `fit_npsvor`.
+            a finite (r, r) matrix.
         """
         return predicted(self, X, rule, "nearest", cost)
 

@@ -150,7 +150,7 @@ class OpbeModel(KernelModel):
         ------
         ValueError
             If the rule is unknown, or if `cost` is passed with another rule or is not
-            as described for `fit_svorim`.
+            a finite (r, r) matrix.
         """
         rules = "mode", "median", "cost"
         return by_probabilities(self, X, rule, rules, cost)

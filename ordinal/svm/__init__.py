@@ -20,8 +20,11 @@ and f = K g + b. What the methods divide, their c_i, and what they predict:
             with as many positive f as are below it
 
 Proportional c_i have, over the rows of a side, the mean that 1 has, so that C means the
-same in each method. With a cost matrix they are in proportion to cost[y_i, k], k being
-the rank, or the nearest rank of the other side, in place of the distance. Regression
+same in each method. With a cost matrix D, k being the rank, or the nearest rank of the
+other side, m_i = (D[y_i, k] + D[k, y_i]) / 2 takes the place of the distance, and each
+c_i is then multiplied by D[y_i, k] / m_i, by which asymmetric costs divide the weight
+between the sides; a common factor restores the mean over all rows. For CSSVC's own rows
+that ratio is its mean over the ranks next to k, in place of y_i, and k. Regression
 (SVR) has one f, near the ranks as numbers t_i = 0..r-1, with C_i = C v_i:
 
     min_{w,b}  1/2 |w|^2 + sum_i C_i max(0, |f(x_i) - t_i| - epsilon)               (R)

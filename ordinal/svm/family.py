@@ -102,7 +102,15 @@ class Svm(Family[Parameters, Any]):
 
     def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Check the cost matrix, whose shape follows from the number of classes."""
-        return replace(self, cost=optional_cost(self.cost, problem.n_classes))
+        cost = optional_cost(self.cost, problem.n_classes)
+        rounded = self.decomposition is None and self.thresholds == "rounded"
+        if cost is not None and rounded and not np.array_equal(cost, cost.T):
+            raise ValueError(
+                "cost must be symmetric where thresholds='rounded', which do not "
+                "depend on its direction: pass thresholds='fitted', or the cost to "
+                "predict(X, rule='cost', cost=...)"
+            )
+        return replace(self, cost=cost)
 
     def order(self, problem: Problem) -> np.ndarray | None:
         """Return an order in which the rows of each pair of ranks lie together."""
@@ -178,20 +186,30 @@ class Svm(Family[Parameters, Any]):
         """Return factors (P, q) by which the widths of the boxes are multiplied.
 
         They grow with the cost of predicting the other side. The sum of the weights of
-        the rows on either side remains the same.
+        the rows remains the same and, if costs are symmetric, that of either side.
         """
         cost = self.cost
         if cost is None:
             cost = absolute_cost(problem.n_classes)
         cost = cost[np.ix_(present, present)]
         total = np.bincount(problem.rank, problem.weight, problem.n_classes)[present]
+        mean = 0.5 * (cost + cost.T)
+        skew = cost / np.where(mean > 0, mean, 1.0)
         if self.method == "cssvc":
-            own = np.eye(present.size)
-            return np.asarray(_keeping_sums(cost.T, side < 0, total) + own)
-        nearest = np.arange(present.size - 1)[:, None] + (side < 0)
-        distance = cost[np.arange(present.size), nearest]
-        below = _keeping_sums(distance, side < 0, total)
-        return np.asarray(below + _keeping_sums(distance, side > 0, total))
+            both = _keeping_sums(mean, side < 0, total) + np.eye(present.size)
+            # A row that its own hyperplane misses goes to one of the next ranks.
+            near = np.abs(np.subtract.outer(*2 * [np.arange(present.size)])) == 1
+            toward = skew.T + np.diag((skew * near).sum(axis=1) / near.sum(axis=1))
+        else:
+            nearest = np.arange(present.size - 1)[:, None] + (side < 0)
+            ranks = np.arange(present.size)
+            distance, toward = mean[ranks, nearest], skew[ranks, nearest]
+            both = _keeping_sums(distance, side < 0, total)
+            both += _keeping_sums(distance, side > 0, total)
+        # Each side keeps its sum under the mean of cost and cost.T; the direction of
+        # the costs then divides the weight between the sides.
+        directed = both * toward
+        return np.asarray(directed * ((both @ total) / (directed @ total))[:, None])
 
 
 def _keeping_sums(

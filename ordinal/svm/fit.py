@@ -262,8 +262,8 @@ def fit_svr(
     cost : (r, r) array-like, optional
         cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
         diagonal and not decreasing away from it. thresholds="fitted" minimises it, and
-        rule="cost" of `predict` uses it; the score f does not depend on it. Default
-        |j - k|.
+        rule="cost" of `predict` uses it; the score f does not depend on it, and with
+        rounded thresholds it must be symmetric. Default |j - k|.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -418,7 +418,8 @@ def fit_cssvc(
     cost : (r, r) array-like, optional
         cost[j, k] is the cost of predicting rank k for a row of rank j; 0 on the
         diagonal and not decreasing away from it. In the problem of rank k, the weights
-        of rows of rank j are proportional to it; only ratios matter. Default |j - k|.
+        of rows of rank j grow with it, as `ordinal.svm` says; only ratios matter.
+        Default |j - k|.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
@@ -561,8 +562,8 @@ def fit_svmop(
         gives all ranks the same total weight. The limits of `sample_weight` hold for
         the products.
     cost : (r, r) array-like, optional
-        As in `fit_cssvc`, but the weights of rows of rank j are proportional to the
-        cost of the nearest rank on the other side of the threshold. Default |j - k|.
+        As in `fit_cssvc`, but the weights of rows of rank j grow with the cost of the
+        nearest rank on the other side of the threshold. Default |j - k|.
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.

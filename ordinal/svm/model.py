@@ -211,7 +211,7 @@ class SvmModel(Hyperplanes):
         ------
         ValueError
             If the rule needs probabilities and the model has none, or if `cost` is not
-            as described for `fit_cssvc`.
+            a finite (r, r) matrix.
         """
         return predicted(self, X, rule, "largest", cost)
 
