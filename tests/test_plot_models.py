@@ -1,5 +1,6 @@
 """Figures of models and of their predictions: what is drawn is what the model says."""
 
+import re
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.cbook import is_math_text
 from matplotlib.text import Text
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
@@ -15,7 +17,7 @@ from scipy.stats import multivariate_normal, norm
 
 import ordinal
 from ordinal import datasets, metrics, plot, sklearn
-from ordinal.model_selection import Grid, select
+from ordinal.model_selection import Grid, learning_splits, select
 from ordinal.plot import dependence, predictions, style
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
@@ -664,3 +666,63 @@ def test_estimators_and_models_of_sets_are_drawn_as_the_model_within(svorim):
     sets = ordinal.conformal(svorim, X, Y)
     assert plot.scores(sets, X, Y).get_title() == plot.scores(svorim, X, Y).get_title()
     assert plot.partial_dependence(sets, X, 0, at=3).get_ylabel() == "probability"
+
+
+# Names
+
+DOLLARS = ["$1$", "$2$", "$3$"]
+
+
+@pytest.fixture(scope="module")
+def figures():
+    """Every figure, by its name: columns, levels, labels, data sets have dollars."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(90, 2)), columns=["$x$", "$y$"])
+    table["$g$"] = np.array(["$a$", "$b$", "$c$"])[rng.integers(0, 3, 90)]
+    rank = np.searchsorted([-0.5, 0.5], table["$x$"] + rng.normal(size=90))
+    y, by = np.array(DOLLARS)[rank], {"classes": DOLLARS}
+    numbers = table[["$x$", "$y$"]]
+    pom = ordinal.fit_pom(table, y, **by)
+    xofm = ordinal.fit_xofm(table, y, tol=0.1, **by)
+    clmm = ordinal.fit_clmm(table, y, random="(1 | `$g$`)", **by)
+    ard = ordinal.fit_gpor(numbers[:30], y[:30], kernel="ard", tol=0.9, **by)
+    sets = ordinal.conformal(pom, table, y)
+    svorim = ordinal.fit_svorim
+    grid = {"search": Grid(C=[0.1, 1.0]), **by}
+    found = select(svorim, numbers, y, cv=2, **grid)
+    splits = learning_splits(rank, [20, 40], n_splits=2)
+    curve = select(svorim, numbers, y, cv=splits, **grid)
+    scores = [[[0.6, 0.5], [0.7, 0.5]], [[0.5, 0.3], [0.4, 0.4]]]
+    ranks, two = ordinal.comparison.friedman(scores[0]), DOLLARS[:2]
+    return {
+        "boxplots_by_size": lambda: plot.boxplots_by_size(scores, two, two),
+        "coefficients": lambda: plot.coefficients(pom),
+        "confusion_matrix": lambda: plot.confusion_matrix(pom, table, y),
+        "contributions": lambda: plot.contributions(xofm, table[:1]),
+        "critical_difference": lambda: plot.critical_difference(ranks, two),
+        "errors_by_method": lambda: plot.errors_by_method({"$d$": scores[0]}, two),
+        "importance": lambda: plot.importance(pom.explain(table, y)),
+        "interaction": lambda: plot.interaction(xofm, "$x$", "$g$"),
+        "learning_curve": lambda: plot.learning_curve(curve, label=r"$\alpha$"),
+        "partial_dependence": lambda: plot.partial_dependence(pom, table, "$g$"),
+        "prediction_sets": lambda: plot.prediction_sets(sets, table, y),
+        "random_effects": lambda: plot.random_effects(clmm),
+        "relevance": lambda: plot.relevance(ard),
+        "reliability": lambda: plot.reliability(pom, table, y),
+        "residuals": lambda: plot.residuals(pom, "$g$"),
+        "score_functions": lambda: plot.score_functions(xofm),
+        "scores": lambda: plot.scores(pom, table, y),
+        "search": lambda: plot.search(found),
+    }
+
+
+@pytest.mark.parametrize("name", plot.__all__)
+def test_dollars_in_names_are_no_mathematics(name, figures):
+    ax = np.ravel(figures[name]())[0]
+    ax.figure.canvas.draw()
+    texts = {text.get_text() for text in ax.figure.findobj(Text)}
+    own = {text for text in texts if re.match(r"(CD|\$\\math|\$\\alpha)", text)}
+    assert own if name in ("critical_difference", "learning_curve", "search") else True
+    assert not any(map(is_math_text, texts - own))
+    if name not in ("learning_curve", "search"):  # which name parameters
+        assert any(r"\$" in text for text in texts)

@@ -13,7 +13,7 @@ from .._numerics.tails import normal_margin
 from ..linear import ClmmModel, PomModel, RatioModel
 from ..linear.residuals import Residual, feature_values, read_rows
 from ..model_selection.selection import model_in
-from .style import PALETTE, Axes, axes_of, logarithmic_ticks, name_bars
+from .style import PALETTE, Axes, axes_of, literal, logarithmic_ticks, name_bars
 
 
 def coefficients(
@@ -200,8 +200,8 @@ def random_effects(
     name_bars(ax, table["level"][own].tolist())
     ax.set(
         ylim=(-0.5, own.size - 0.5),
-        ylabel=group,
-        xlabel=f"{effect}, with {100 * level:.4g}% intervals",
+        ylabel=literal(group),
+        xlabel=f"{literal(effect)}, with {100 * level:.4g}% intervals",
     )
     return ax
 
@@ -259,7 +259,7 @@ def importance(
     ax.barh(place, value, color=PALETTE[0], height=0.6)
     ax.errorbar(value, place, xerr=error, fmt="none", ecolor="black", lw=1, capsize=2)
     ax.set(ylim=(k - 0.4, -0.6), xlabel=f"{explanation.unit} (± one standard error)")
-    ax.set_yticks(place, explanation.names[:k])
+    ax.set_yticks(place, [literal(name) for name in explanation.names[:k]])
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -354,13 +354,13 @@ def residuals(
         ax.boxplot(
             parts, positions=range(labels.size), medianprops={"color": PALETTE[1]}
         )
-        ax.set_xticks(range(labels.size), [str(label) for label in labels.tolist()])
+        ax.set_xticks(range(labels.size), [literal(label) for label in labels.tolist()])
     else:
         ax.plot(x, value, "o", ms=3, color=PALETTE[0], alpha=0.5, zorder=2)
         grid, line = smooth(x, value, rows.weight[used])
         ax.plot(grid, line, color=PALETTE[5], lw=2, zorder=3)
     what = f"partial residual ({kind})" if partial else f"{kind} residual"
-    ax.set(xlabel=name, ylabel=what)
+    ax.set(xlabel=literal(name), ylabel=what)
     return ax
 
 

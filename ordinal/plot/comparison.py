@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._input.checks import shown
 from .._input.predictions import score_tables
 from ..comparison import Friedman
-from .style import PALETTE, Axes, axes_of, fill, name_bars, panels
+from .style import PALETTE, Axes, axes_of, fill, literal, name_bars, panels
 
 
 def critical_difference(
@@ -85,12 +85,12 @@ def critical_difference(
 
     edge = 0.04 * (k - 1)
     for place, method in enumerate(order):
-        right = place < n_right
+        right, name = place < n_right, literal(names[method])
         y = -(first + (place if right else k - 1 - place))
         x, end = rank[place], rightmost - edge if right else k + edge
         ax.plot([x, x, end], [0, y, y], color="black", lw=0.8, clip_on=False)
         ax.annotate(
-            f"{names[method]}  {x:.2f}" if right else f"{x:.2f}  {names[method]}",
+            f"{name}  {x:.2f}" if right else f"{x:.2f}  {name}",
             (end, y),
             xytext=(4 if right else -4, 0),
             textcoords="offset points",
@@ -207,10 +207,10 @@ def boxplots_by_size(
             whiskerprops={"lw": 0.6},
             capprops={"lw": 0.6},
             flierprops={"marker": ".", "ms": 3},
-            label=names[j],
+            label=literal(names[j]),
         )
     ax.set(xlim=(-0.5, n - 0.5), xlabel="training rows", ylabel=ylabel)
-    ax.set_xticks(range(n), [str(size) for size in sizes])
+    ax.set_xticks(range(n), [literal(size) for size in sizes])
     ax.set_xticks(np.arange(n - 1) + 0.5, minor=True)  # between the groups
     ax.tick_params(axis="x", which="both", length=0)
     ax.grid(axis="x", which="minor", color="0.85")
@@ -297,7 +297,7 @@ def errors_by_method(
                 va="center",
                 fontsize="small",
             )
-        ax.set(title=title, ylim=(k - 0.5, -0.5))
+        ax.set(title=literal(title), ylim=(k - 0.5, -0.5))
         ax.set_xlabel(f"{xlabel} (one dot per split, a bar their mean)")
         name_bars(ax, [names[j] for j in order])
         ax.grid(axis="y", color="0.92")

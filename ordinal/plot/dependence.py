@@ -30,6 +30,7 @@ from .style import (
     axes_of,
     category_ticks,
     label_right,
+    literal,
     logarithmic_ticks,
     mark_density,
     name_bars,
@@ -310,7 +311,7 @@ def partial_dependence(
         own = rows.frame.values[:, j]
         mark_density(ax, own, rows.weight, (values[0], values[-1]))
         ax.set_xlim(values[0], values[-1])
-    ax.set_xlabel(rows.names[j])
+    ax.set_xlabel(literal(rows.names[j]))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -340,7 +341,7 @@ def _draw_probabilities(ax: Axes, model: Model, found: Dependence) -> None:
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
     ax.spines["left"].set_bounds(0, 1)
     middle = (edges[-1, 1:] + edges[-1, :-1]) / 2
-    label_right(ax, middle, [str(c) for c in model.classes.tolist()], colours)
+    label_right(ax, middle, [literal(c) for c in model.classes.tolist()], colours)
 
 
 def _draw_score(ax: Axes, model: Model, found: Dependence) -> None:
@@ -360,7 +361,7 @@ def _draw_score(ax: Axes, model: Model, found: Dependence) -> None:
     ax.set_ylabel(_with_intervals("score", found))
     order = np.argsort(thresholds)
     places = [thresholds[k] for k in order]
-    label_right(ax, places, [names[k] for k in order])
+    label_right(ax, places, [literal(names[k]) for k in order])
 
 
 def _with_intervals(label: str, found: Dependence) -> str:

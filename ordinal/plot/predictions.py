@@ -23,6 +23,7 @@ from .style import (
     axes_of,
     category_ticks,
     legend_below,
+    literal,
     name_bars,
     panels,
     spread,
@@ -278,7 +279,7 @@ def confusion_matrix(
             fontsize=size,
             color="white" if share[j, k] > 0.55 else "0.15",
         )
-    labels = [str(label) for label in model.classes.tolist()]
+    labels = [literal(label) for label in model.classes.tolist()]
     slanted = sum(map(len, labels)) > 5 * r
     ax.set_xticks(
         range(r), labels, rotation=40 * slanted, ha="right" if slanted else "center"
@@ -429,7 +430,9 @@ def reliability(
         ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-        ax.set_title(f"above {model.classes[j]}", loc="left", fontsize="medium")
+        ax.set_title(
+            f"above {literal(model.classes[j])}", loc="left", fontsize="medium"
+        )
         ax.spines[["top", "right"]].set_visible(False)
         place = ax.get_subplotspec()
         if place is None or place.is_first_col():
@@ -457,7 +460,7 @@ def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
         up = 3 + 12 * (k % n_lines) if n_lines else 12
         lead = {"arrowstyle": "-", "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
         ax.annotate(
-            names[j],
+            literal(names[j]),
             (at[j], 1),
             xycoords=("data", "axes fraction"),
             xytext=(x - points * at[j], up),

@@ -12,7 +12,15 @@ import numpy as np
 from .._input.checks import check_choice, listed, shown
 from ..model_selection import Nested, Selection
 from ..model_selection.spaces import Point, columns_of, described, value_key
-from .style import PALETTE, Axes, axes_of, label_right, legend_below, name_bars
+from .style import (
+    PALETTE,
+    Axes,
+    axes_of,
+    label_right,
+    legend_below,
+    literal,
+    name_bars,
+)
 
 _WIDE = 8  # a range of positive values with this ratio gets a logarithmic scale
 _CELLS = 300  # along each side of a map between points
@@ -140,7 +148,7 @@ def search(
     error = found.standard_error[found.best]
     best = f"{found.scoring} {found.score:.3g} ± {error:.1g}"
     params = described(found.params)
-    ax.set_title(f"{best} at {params}", loc="left", fontsize="medium")
+    ax.set_title(f"{best} at {literal(params)}", loc="left", fontsize="medium")
     return ax
 
 
@@ -352,7 +360,7 @@ def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
             elinewidth=0.8,
             color=PALETTE[k % len(PALETTE)],
         )
-        name = _text(found.points[line[0]].get(str(along.y)))
+        name = literal(_text(found.points[line[0]].get(str(along.y))))
         ends.append((found.mean[line[-1]], name, PALETTE[k % len(PALETTE)]))
     if along.y is not None:
         heights, texts, colours = zip(*sorted(ends), strict=True)

@@ -62,10 +62,15 @@ def fill(method: int) -> dict[str, str]:
     return {"facecolor": PALETTE[column], "hatch": _HATCHES[row % len(_HATCHES)]}
 
 
+def literal(name: object) -> str:
+    """Return the text of a name from the data, in which "$" begins no mathematics."""
+    return str(name).replace("$", r"\$")
+
+
 def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
     """Label categories on axis "x" or "y"; of many, every second, third ..."""
     texts = [
-        f"{label:.4g}" if isinstance(label, float) else str(label)
+        f"{label:.4g}" if isinstance(label, float) else literal(label)
         for label in np.asarray(labels).tolist()
     ]
     step = 1 + (len(texts) - 1) // 8
@@ -81,7 +86,7 @@ def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
 
 def name_bars(ax: Axes, names: Sequence[str]) -> None:
     """Name what is drawn at 0, 1, ... of the y axis, which loses line and ticks."""
-    ax.set_yticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), [literal(name) for name in names])
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
 

@@ -10,7 +10,15 @@ import numpy as np
 from .._input.checks import check_count, listed, shown
 from ..xofm import ScoreFunction, XofmModel
 from .predictions import fitted
-from .style import PALETTE, Axes, axes_of, category_ticks, name_bars, panels
+from .style import (
+    PALETTE,
+    Axes,
+    axes_of,
+    category_ticks,
+    literal,
+    name_bars,
+    panels,
+)
 
 _FINE = 60  # cells of a heat-map along an axis of numbers
 
@@ -122,7 +130,7 @@ def _score_function(ax: Axes, f: ScoreFunction, of_categories: bool) -> None:
             handletextpad=0.1,
             loc="best",
         )
-    ax.set_xlabel(f.name)
+    ax.set_xlabel(literal(f.name))
     ax.margins(x=0.05)
 
 
@@ -204,7 +212,7 @@ def interaction(
     bar = ax.figure.colorbar(mesh, ax=ax)
     bar.set_label("effect on the score")
     bar.outline.set_visible(False)
-    ax.set(xlabel=found.names[0], ylabel=found.names[1])
+    ax.set(xlabel=literal(found.names[0]), ylabel=literal(found.names[1]))
     return ax
 
 
@@ -309,7 +317,7 @@ def contributions(
     name_bars(ax, labels)
     ax.invert_yaxis()
     ax.margins(x=0.15)
-    label = model.predict(row)[0]
+    label = literal(model.predict(row)[0])
     ax.set_title(f"score {values.sum() + base:.2f}, predicted {label}", loc="left")
     ax.set_xlabel("contribution to the score")
     return ax
