@@ -2,10 +2,11 @@
 
 from ._cumulative.design import Threshold
 from ._cumulative.likelihood import Link
-from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, KernelName, MatrixLike, Rng
+from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, MatrixLike, Rng
 from ._model.preparation import Callback
 from .boosting.growing import Structure
 from .gpor.fit import _KernelName
+from .kernels.functions import KernelName
 from .linear.ratio_loss import Family
 from .linear.training import Missing
 from .networks.models import CodeLoss

@@ -106,6 +106,7 @@ from ._model.threshold_model import (
     summed_steps,
 )
 from ._numerics.rows import merged_rows
+from .kernels.functions import kernel_class
 from .model_selection.scoring import Metric, Scorer, scorers_of, scoring_classes
 
 __all__ = [
@@ -367,8 +368,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return len(getattr(self, "categorical", ())) > 0
 
     def _is_precomputed(self) -> bool:
-        kernel = getattr(self, "kernel", None)
-        return isinstance(kernel, str) and kernel == "precomputed"
+        return kernel_class(getattr(self, "kernel", None)).by_number
 
     def _by_content(self) -> bool:
         """Return whether rows may be merged and ordered: none is named by number."""

@@ -42,6 +42,11 @@ def kernel_value(kernel, a, b):
         case "RBF":
             squares = sum((s - t) ** 2 for s, t in zip(a, b, strict=True))
             return math.exp(-kernel.gamma * squares)
+        case "Laplacian":
+            return math.exp(-kernel.gamma * math.dist(a, b))
+        case "Matern":
+            s = math.sqrt(4 * kernel.nu * kernel.gamma) * math.dist(a, b)
+            return (1 + s + (s**2 / 3 if kernel.nu == 2.5 else 0)) * math.exp(-s)
         case "ARD":
             terms = zip(kernel.gamma, a, b, strict=True)
             return math.exp(-sum(g * (s - t) ** 2 for g, s, t in terms))

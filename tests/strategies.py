@@ -278,7 +278,7 @@ class GporCase(NamedTuple):
     def start(self):
         """Draw priors in the form that `fit_gpor` takes."""
         start = {"noise": self.noise, "thresholds": self.thresholds}
-        if self.kernel == "rbf":
+        if self.kernel in ("rbf", "laplacian", "matern32"):
             start["gamma"] = self.gamma[0]
         elif self.kernel != "linear":
             start["gamma"] = self.gamma
@@ -289,6 +289,8 @@ class GporCase(NamedTuple):
         """Return the kernel as an object of `kernels`."""
         return {
             "rbf": lambda: kernels.RBF(float(self.gamma[0])),
+            "laplacian": lambda: kernels.Laplacian(float(self.gamma[0])),
+            "matern32": lambda: kernels.Matern(1.5, float(self.gamma[0])),
             "ard": lambda: kernels.ARD(self.gamma),
             "linear": kernels.Linear,
             "ard_linear": lambda: kernels.LinearARD(self.gamma),
@@ -322,7 +324,7 @@ class GporCase(NamedTuple):
         )
 
 
-GPOR_KERNELS = ["rbf", "ard", "linear", "ard_linear"]
+GPOR_KERNELS = ["rbf", "ard", "linear", "ard_linear", "laplacian", "matern32"]
 
 
 def likelihood(y, b, v, weight=None, extra_variance=0.0, n_threads=1):

@@ -11,18 +11,29 @@ from ordinal.kernels import (
     RBF,
     Linear,
     LinearARD,
+    Matern,
     Pearson,
     Polynomial,
     Precomputed,
 )
-from ordinal.kernels.functions import is_linear
+from ordinal.kernels.functions import Custom
 
 GAMMA = np.array([0.3, 0.05, 1.0, 0.2])
 KERNELS = [
     RBF(0.2), ARD(GAMMA), Linear(), LinearARD(GAMMA), Pearson(), Polynomial(3, 0.2),
-    lambda A, B: 1 / (1 + ((A[:, None] - B) ** 2).sum(axis=2)),
+    Custom(lambda A, B: 1 / (1 + ((A[:, None] - B) ** 2).sum(axis=2))),
+    Matern(1.5, 0.2),
 ]  # fmt: skip
-NAMES = ["rbf", "ard", "linear", "ard_linear", "pearson", "polynomial", "callable"]
+NAMES = [
+    "rbf",
+    "ard",
+    "linear",
+    "ard_linear",
+    "pearson",
+    "polynomial",
+    "callable",
+    "matern",
+]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
 
 
@@ -171,8 +182,8 @@ def test_unit_vectors_are_a_basis_of_linear_kernels(kernel):
     scores = kernel(X, features.support) @ features.coefficients(w)
     assert_allclose(Z @ w, scores)
     assert_allclose(Z @ w[:, 0], kernel(X, np.eye(4)) @ features.coefficients(w[:, 0]))
-    assert is_linear(kernel)
-    assert not is_linear(RBF(1.0))
+    assert kernel.is_linear
+    assert not RBF(1.0).is_linear
 
 
 def test_leading_columns():

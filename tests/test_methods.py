@@ -30,7 +30,7 @@ PRECOMPUTED = {"kernel": "precomputed"}
 
 def test_the_registry_holds_every_fit():
     fits = {getattr(ordinal, n) for n in dir(ordinal) if n.startswith("fit_")}
-    paths = {ordinal.fit_npsvor_path, ordinal.fit_pom_path}
+    paths = {ordinal.fit_npsvor_path, ordinal.fit_pom_path, ordinal.fit_ratio}
     needy = {known.fit for known in methods(every=True) if known.needs}
     assert {method.fit for method in METHODS} == fits - paths - needy
     assert {method.fit for method in METHODS} == {known.fit for known in methods()}
@@ -471,6 +471,7 @@ NAMED = [
     ("rbf", kernels.RBF(0.3), {"gamma": 0.3}),
     ("linear", kernels.Linear(), {}),
     ("polynomial", kernels.Polynomial(gamma=0.3), {"gamma": 0.3}),
+    ("matern52", kernels.Matern(2.5, 0.3), {"gamma": 0.3}),
 ]
 
 

@@ -29,6 +29,7 @@ from strategies import cases, moderate, sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
+from ordinal.kernels.functions import Custom
 from ordinal.kernels.tiles import diagonal_of, on_itself
 from ordinal.npsvor.admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor
 
@@ -477,7 +478,7 @@ def test_a_smooth_kernel_goes_through_thin_products(kernel):
         (kernels.RBF(10.0), sample(300, 4)[0], 1e-6),  # of full rank
         (kernels.RBF(1e-3), sample(300, 4)[0], 0.0),  # a tolerance of 0
         (kernels.Linear(), np.zeros((300, 2)), 1e-6),  # of rank 0
-        (lambda A, B: A @ B.T, sample(300, 4)[0], 1e-6),  # perhaps indefinite
+        (Custom(lambda A, B: A @ B.T), sample(300, 4)[0], 1e-6),  # perhaps indefinite
     ],
 )
 def test_other_kernels_go_through_the_whole_matrix(kernel, X, allowed):

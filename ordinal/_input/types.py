@@ -47,7 +47,6 @@ class Kernel(Protocol):
     def __call__(self, A: Any, B: Any, /) -> np.ndarray: ...
 
 
-KernelName = Literal["rbf", "linear", "polynomial", "precomputed"]
 Gamma: TypeAlias = Literal["scale", "auto"] | float
 Basis: TypeAlias = int | float | Sequence[int] | np.ndarray
 AnyBasis: TypeAlias = Basis | Literal["auto"] | tuple[str, int] | SparseLike | CSR

@@ -17,13 +17,12 @@ import numpy as np
 from .._input.basis import BasisChoice, read_choice
 from .._input.labels import ranks_of
 from .._input.problem import Problem
-from .._input.types import Kernel, Matrix
+from .._input.types import Matrix
 from .._numerics.rows import dense, take
 from .._rows.first_pass import ChunkedProblem
-from ..kernels import Linear, LinearARD, Precomputed
 from ..kernels.basis_rows import choose, stratified, sufficient_size
 from ..kernels.features import ColumnFeatures, Features, row_features
-from ..kernels.functions import is_linear
+from ..kernels.functions import KernelFunction
 from .column_names import named
 from .folds import hold_out, sample_problem, split_problem
 from .preparation import PreparedWithKernel
@@ -40,7 +39,7 @@ _MOST_ROWS = 200_000  # most rows of the sample on which the size is determined
 
 
 def read(
-    basis: Any, kernel: Kernel, problem: Problem, by_duals: bool = False
+    basis: Any, kernel: KernelFunction, problem: Problem, by_duals: bool = False
 ) -> BasisChoice | None:
     """Return how a fit chooses its basis, or None for the whole kernel matrix.
 
@@ -53,7 +52,7 @@ def read(
         return read_choice(basis, n, d)
     # With fewer rows, the kernel matrix is small, and dual variables are available.
     has_few_columns = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
-    by_columns = has_few_columns and is_linear(kernel) and not by_duals
+    by_columns = has_few_columns and kernel.is_linear and not by_duals
     return BasisChoice("columns") if by_columns else None
 
 
@@ -79,11 +78,14 @@ def in_memory(
 
 
 def chosen(
-    choice: BasisChoice, kernel: Kernel, problem: Problem, seed: int, n_threads: int
+    choice: BasisChoice,
+    kernel: KernelFunction,
+    problem: Problem,
+    seed: int,
+    n_threads: int,
 ) -> Features:
     """Return the features of the rows of a problem on the chosen basis."""
     if choice.way == "columns":
-        assert isinstance(kernel, Linear | LinearARD)
         return ColumnFeatures(kernel, problem.n_features)
     return choose(
         choice,
@@ -98,7 +100,7 @@ def chosen(
 
 def enough_rows(
     problem: Problem,
-    kernel: Kernel,
+    kernel: KernelFunction | None,
     fit: Callable[[Problem, BasisChoice], Any],
     seed: int,
 ) -> BasisChoice:
@@ -135,7 +137,7 @@ def enough_rows(
 
 def features_among(
     features: Features,
-    kernel: Kernel,
+    kernel: KernelFunction,
     X: Matrix,
     rows: np.ndarray,
     n_threads: int,
@@ -145,7 +147,7 @@ def features_among(
     `rows` are their numbers in the whole problem. A precomputed kernel identifies rows
     by number: the basis of the part are those basis rows that it contains.
     """
-    if not isinstance(kernel, Precomputed):
+    if not kernel.by_number:
         return features
     numbers = np.flatnonzero(np.isin(rows, dense(features.support)))
     if numbers.size == 0:

@@ -13,13 +13,13 @@ import numpy as np
 
 from .._input.checks import shown
 from .._input.problem import Problem
-from .._input.types import Kernel, Matrix
+from .._input.types import Matrix
 from .._numerics.rows import content_hash, dense, take
 from .._rows.columns import rows_of
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import Status, worse
 from .._watch.monitor import Monitor
-from ..kernels import Precomputed
+from ..kernels.functions import KernelFunction
 from .column_names import named
 
 N_FOLDS = 5
@@ -77,7 +77,7 @@ Shares: TypeAlias = np.ndarray | FewFolds
 
 
 def draw_few_folds(
-    problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
+    problem: Problem, rng: np.random.Generator, kernel: KernelFunction | None = None
 ) -> FewFolds:
     """Return folds of some 50 000 rows at most, drawn at random from each rank.
 
@@ -110,7 +110,7 @@ def draw_few_folds(
 
 
 def fold_shares(
-    problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
+    problem: Problem, rng: np.random.Generator, kernel: KernelFunction | None = None
 ) -> np.ndarray:
     """Return the share of every row's weight that each fold scores, (n, N_FOLDS).
 
@@ -138,10 +138,10 @@ def fold_shares(
 
 
 def dealt_shares(
-    problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
+    problem: Problem, rng: np.random.Generator, kernel: KernelFunction | None = None
 ) -> np.ndarray:
     """Return the shares of `fold_shares`, which are all 0 if no rank has two units."""
-    by_number = isinstance(kernel, Precomputed)
+    by_number = kernel is not None and kernel.by_number
     X = np.arange(1.0, 1 + problem.n_samples)[:, None] if by_number else problem.X
     content = content_hash(X, int(rng.integers(2**63)))
     share, dealt = np.zeros((problem.n_samples, N_FOLDS)), 0
@@ -194,7 +194,7 @@ def _dealt(
 
 
 def out_of_fold(
-    problem: Problem, kernel: Kernel | None, share: Shares
+    problem: Problem, kernel: KernelFunction | None, share: Shares
 ) -> Iterator[FoldSplit]:
     """Yield the split of a problem for every fold that scores rows."""
     rows, share, factor = _dealt(problem, share)
@@ -215,7 +215,7 @@ def out_of_fold(
 
 def split_problem(
     problem: Problem,
-    kernel: Kernel | None,
+    kernel: KernelFunction | None,
     train: np.ndarray,
     test: np.ndarray,
     share: np.ndarray | None = None,
@@ -226,14 +226,14 @@ def split_problem(
     columns of other rows are removed.
     """
     part, X_test = problem.subset(train, share), rows_of(problem.X, test)
-    if isinstance(kernel, Precomputed):
+    if kernel is not None and kernel.by_number:
         X = np.ascontiguousarray(dense(part.X)[:, train])
         return replace(part, X=X), dense(X_test)[:, train]
     return part, X_test
 
 
 def sample_problem(
-    problem: Problem, kernel: Kernel | None, rows: np.ndarray
+    problem: Problem, kernel: KernelFunction | None, rows: np.ndarray
 ) -> Problem:
     """Return the problem of some rows in memory, also if those of `problem` are not."""
     if isinstance(problem, ChunkedProblem):

@@ -13,6 +13,7 @@ from .._input.checks import (
     check_flag,
     check_positive,
     enumerated,
+    listed,
     resolve_rng,
     shown,
 )
@@ -24,7 +25,6 @@ from .._input.types import (
     ClassWeight,
     Gamma,
     Kernel,
-    KernelName,
     Labels,
     MatrixLike,
     Rng,
@@ -38,12 +38,13 @@ from .._rows.sums import Moments
 from .._watch.convergence import UnscaledFeaturesWarning, warn
 from .._watch.monitor import Monitor, State
 from .._watch.progress import Line
-from ..kernels import RBF, Linear, Polynomial, Precomputed
 from ..kernels.functions import (
+    Custom,
+    KernelFunction,
+    KernelName,
     check_precomputed,
-    compares_units,
-    is_precomputed,
-    takes_missing,
+    kernel_class,
+    kernel_names,
 )
 from .folds import Shares, draw_few_folds, fold_shares
 
@@ -119,7 +120,7 @@ class Prepared:
 class PreparedWithKernel(Prepared):
     """Checked arguments of a method with a kernel, and perhaps a calibrated link."""
 
-    kernel: Kernel
+    kernel: KernelFunction
     probability: bool
 
     def folds(self, few: bool = False) -> Shares | None:
@@ -226,24 +227,25 @@ def prepare_with_kernel(
     `make_kernel` lists the further errors.
     """
     probability = check_flag("probability", probability)
-    missing = takes_missing(kernel)
-    in_place = reading.in_place and not (missing or is_precomputed(kernel))
+    known = kernel_class(kernel)
+    missing = known.takes_missing
+    in_place = reading.in_place and not (missing or known.by_number)
     prepared = prepare(
         name,
         X,
         y,
         replace(reading, missing=missing, in_place=in_place),
-        by_scale=compares_units(kernel),
+        by_scale=known.compares_units,
         **common,
     )
     made = make_kernel(kernel, gamma, prepared.problem)
     if isinstance(prepared.problem, ChunkedProblem):
-        if isinstance(made, Precomputed):
+        if made.by_number:
             raise ValueError(
                 "kernel must not be 'precomputed' where X is read in chunks: pass "
                 "features and the name of a kernel"
             )
-    elif isinstance(made, Precomputed):
+    elif made.by_number:
         check_precomputed(prepared.problem.X)
     return PreparedWithKernel(
         prepared.problem,
@@ -255,14 +257,17 @@ def prepare_with_kernel(
     )
 
 
-def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> Kernel:
+def make_kernel(
+    kernel: str | Kernel, gamma: str | float, problem: Problem
+) -> KernelFunction:
     """Return the kernel object for the arguments `kernel` and `gamma` of a fit.
 
     gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
     variance takes sample weights into account: weight 2 is the row written twice.
     """
+    known = kernel_class(kernel)
     if isinstance(kernel, str):
-        check_choice("kernel", kernel, ("rbf", "linear", "polynomial", "precomputed"))
+        check_choice("kernel", kernel, kernel_names())
     elif isinstance(kernel, type) or not callable(kernel):
         raise TypeError(
             f"kernel must be a name or a callable k(A, B), got {shown(kernel)}"
@@ -271,22 +276,20 @@ def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> K
         check_choice("gamma", gamma, ("scale", "auto"))
     else:
         gamma = check_positive("gamma", gamma)
-    if not (isinstance(kernel, str) and kernel in ("rbf", "polynomial")):
+    if not isinstance(kernel, str) or not known.takes_gamma:
         if gamma != "scale":
+            named = [k for k in kernel_names() if kernel_class(k).takes_gamma]
             raise ValueError(
                 f"gamma={shown(gamma)} has no effect on kernel={shown(kernel)}: only "
-                "the named kernels 'rbf' and 'polynomial' take it"
+                f"the named kernels {listed(named)} take it"
             )
         if isinstance(kernel, str):
-            return Linear() if kernel == "linear" else Precomputed()
-        return kernel
-    if not isinstance(gamma, str):
-        number = gamma
-    elif gamma == "scale":
-        number = gamma_scale(problem)
-    else:
-        number = 1 / problem.n_features
-    return RBF(number) if kernel == "rbf" else Polynomial(gamma=number)
+            return known.from_argument(kernel, None)
+        return kernel if isinstance(kernel, KernelFunction) else Custom(kernel)
+    if isinstance(gamma, str):
+        scale = gamma_scale(problem) if gamma == "scale" else 1 / problem.n_features
+        gamma = known.gamma_of_scale(scale)
+    return known.from_argument(kernel, gamma)
 
 
 def gamma_scale(problem: Problem) -> float:

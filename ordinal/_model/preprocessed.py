@@ -32,7 +32,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence, warn_of_other_order
-from ..kernels.functions import is_precomputed, on_basis
+from ..kernels.functions import kernel_class, on_basis
 from .column_names import named, with_names
 from .explanation import Named
 from .model import Model, labels_like_those_given, with_labels_like
@@ -357,7 +357,7 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
             "random must be None where preprocess is given, which replaces the "
             "columns that random names: pass the labels as groups={name: labels}"
         )
-    if is_precomputed(options.get("kernel")):
+    if kernel_class(options.get("kernel")).by_number:
         raise ValueError(
             "kernel must not be 'precomputed' where preprocess is given, because "
             "X then holds no features"

@@ -39,7 +39,7 @@ from functools import partial
 from typing import Any, Literal
 
 from .._input.checks import keyword_defaults, listed, shown
-from ..kernels.functions import takes_missing
+from ..kernels.functions import kernel_class
 from .public import import_all
 
 Content = Literal["missing", "categories", "sparse"]
@@ -173,7 +173,7 @@ class Method:
 
     def accepts_with(self, options: Mapping[str, Any]) -> Set[Content]:
         """Return the accepted content: some kernels take missing values."""
-        if takes_missing(options.get("kernel")):
+        if kernel_class(options.get("kernel")).takes_missing:
             return self.accepts | {"missing"}
         return self.accepts
 

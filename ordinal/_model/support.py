@@ -10,13 +10,12 @@ from .._input.checks import check_entries, shown
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .._input.frame import default_names
 from .._input.sparse import CSR, read_only
-from .._input.types import Kernel, Matrix, MatrixLike
+from .._input.types import Matrix, MatrixLike
 from .._numerics.rows import dense, take
 from .._numerics.threads import resolve_n_threads
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
-from ..kernels import ARD, Linear, LinearARD, Pearson, Precomputed
-from ..kernels.functions import NAMED, takes_missing
+from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Evaluator
 from .explanation import Named
 from .links import require_link
@@ -31,7 +30,7 @@ class KernelModel(Model):
 
     support: Annotated[Matrix, Length("m")]
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
-    kernel: Kernel
+    kernel: KernelFunction
     n_features: Annotated[int, Size("d")]
     feature_names: Annotated[tuple[str, ...], Length("d")] | None
     convergence: Convergence
@@ -45,7 +44,7 @@ class KernelModel(Model):
         the features, and (k, d) for k scores. AttributeError for other kernels, whose
         scores are not linear.
         """
-        if not isinstance(self.kernel, Linear | LinearARD):
+        if not self.kernel.is_linear:
             raise AttributeError(
                 "coef_by_feature is defined for a linear kernel only, and this "
                 f"model has the kernel {shown(self.kernel)}: explain(X) computes "
@@ -53,8 +52,8 @@ class KernelModel(Model):
             )
         coef: np.ndarray = self.coef  # type: ignore[attr-defined]  # (m,) or (m, k)
         values = np.asarray(coef.T @ dense(self.support))
-        if isinstance(self.kernel, LinearARD):
-            values = values * self.kernel.gamma
+        if self.kernel.relevance is not None:
+            values = values * self.kernel.relevance
         return Named(self.feature_names or default_names(self.n_features), values)
 
     def _check_values(self) -> None:
@@ -64,18 +63,16 @@ class KernelModel(Model):
         """
 
     def _check(self) -> None:
-        if not isinstance(self.kernel, tuple(NAMED.values())):  # links are callable too
-            raise ValueError("the kernel must be one of ordinal.kernels")
         check_support(self.support, self.kernel, self.n_features)
         self._check_values()
 
 
-def support_rows(kernel: Kernel, X: Matrix, rows: np.ndarray) -> Matrix:
+def support_rows(kernel: KernelFunction, X: Matrix, rows: np.ndarray) -> Matrix:
     """Return the training rows that a kernel model keeps.
 
     For a precomputed kernel they are row numbers.
     """
-    if isinstance(kernel, Precomputed):
+    if kernel.by_number:
         return read_only(rows.astype(np.int64))
     return read_only_matrix(take(X, rows))
 
@@ -90,7 +87,7 @@ def decision(model: Any, X: MatrixLike) -> np.ndarray:
 
     Raises ValueError or TypeError as `read_features`.
     """
-    X = read_for(model, X, missing=takes_missing(model.kernel))
+    X = read_for(model, X, missing=model.kernel.takes_missing)
     n_threads = resolve_n_threads(None)
     values = Evaluator(model.kernel, X, model.support, n_threads)
     return np.asarray(model._decided(values.product(model._columns())))
@@ -108,7 +105,7 @@ def decisions(
     `used` are the numbers of their support rows in X, or None for models on a basis,
     which all have the same support.
     """
-    if X_test is None or isinstance(models[0].kernel, Precomputed):
+    if X_test is None or models[0].kernel.by_number:
         return [None] * len(models)
     columns = [model._columns() for model in models]
     ends = np.cumsum([c.shape[1] for c in columns])
@@ -134,12 +131,12 @@ def finite_scores(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def check_support(support: Matrix, kernel: Kernel, n_features: int) -> None:
+def check_support(support: Matrix, kernel: KernelFunction, n_features: int) -> None:
     """Raise ValueError unless these are support rows as `support_rows` makes them.
 
     The kernel must have as many relevances as there are features, if it has any.
     """
-    if isinstance(kernel, Precomputed):
+    if kernel.by_number:
         if (
             isinstance(support, CSR)
             or support.ndim != 1
@@ -150,14 +147,15 @@ def check_support(support: Matrix, kernel: Kernel, n_features: int) -> None:
         return
     if len(support.shape) != 2 or support.shape[1] != n_features:
         raise ValueError(f"support must have {n_features} columns, as n_features says")
-    if isinstance(kernel, ARD | LinearARD) and kernel.gamma.size != n_features:
+    gamma = kernel.relevance
+    if gamma is not None and gamma.size != n_features:
         raise ValueError(f"the kernel must have {n_features} relevances")
     if isinstance(support, CSR):  # which has been checked
-        if isinstance(kernel, ARD | LinearARD | Pearson):
+        if not kernel.takes_csr or kernel.takes_missing:
             raise ValueError(f"a {type(kernel).__name__} kernel takes no CSR support")
     else:
         known = np.isfinite(support) if support.dtype == np.float64 else False
-        if not np.all(known | np.isnan(support) if takes_missing(kernel) else known):
+        if not np.all(known | np.isnan(support) if kernel.takes_missing else known):
             raise ValueError("support must be finite float64 rows")
 
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
-from .._input.types import AnyBasis, Kernel
+from .._input.types import AnyBasis
 from .._model.basis import read
 from .._model.folds import Shares
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
 from ..kernels.features import Features
+from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Products
 from .losses import Losses
 from .program import Program
@@ -44,7 +45,7 @@ class KernelOptions:
     monitor : Monitor
     """
 
-    kernel: Kernel
+    kernel: KernelFunction
     n_threads: int
     cache_mb: float
     max_iter: int | None
@@ -193,13 +194,17 @@ class Family(ABC, Generic[P, M]):
         return [cold(features.m, q, np.zeros(q.T)) for q in losses]
 
     def basis(
-        self, basis: AnyBasis | None, kernel: Kernel, problem: Problem, start: Any
+        self,
+        basis: AnyBasis | None,
+        kernel: KernelFunction,
+        problem: Problem,
+        start: Any,
     ) -> BasisChoice | None:
         """Return how the basis is chosen; None for the whole kernel matrix."""
         return read(basis, kernel, problem, getattr(start, "dual", None) is not None)
 
     def check_start(
-        self, start: Any, problem: Problem, kernel: Kernel, on_basis: bool
+        self, start: Any, problem: Problem, kernel: KernelFunction, on_basis: bool
     ) -> None:
         """Raise TypeError or ValueError unless a fit can begin at this model."""
 

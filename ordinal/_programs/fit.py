@@ -13,7 +13,7 @@ import numpy as np
 from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_factor, check_positive
 from .._input.problem import Problem
-from .._input.types import AnyBasis, Blocks, Kernel, Labels, Matrix, MatrixLike
+from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
 from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, in_memory
 from .._model.folds import Shares, calibrate, split_problem
 from .._model.preparation import KernelCommon, prepare_with_kernel
@@ -22,9 +22,8 @@ from .._rows.chunks import Reading
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
-from ..kernels import Precomputed
 from ..kernels.features import Features
-from ..kernels.functions import on_basis
+from ..kernels.functions import KernelFunction, on_basis
 from ..kernels.tiles import Evaluator, Products
 from .driver import Follower, Solution, least_rows, records, values
 from .family import Family, Fits, KernelOptions, M, P, Solved, Solver
@@ -64,7 +63,7 @@ class BasisSolution(Solved):
 
 
 def _scores(
-    kernel: Kernel, n_threads: int, support: Any, coef: np.ndarray, rows: Any
+    kernel: KernelFunction, n_threads: int, support: Any, coef: np.ndarray, rows: Any
 ) -> np.ndarray:
     """Return the scores of some rows, before a threshold is subtracted, (n,).
 
@@ -97,7 +96,7 @@ class _FitsOnBasis(Fits[P, M]):
         starts = self._fits.following(losses)
         # The rows of a precomputed kernel may have other numbers in a fold, so that
         # only the thresholds of a start are of use.
-        warm = start is not None and not isinstance(options.kernel, Precomputed)
+        warm = start is not None and not options.kernel.by_number
         found = self._fits.fit(
             losses,
             starts or family.begin_on_basis(start, losses, problem, features),

@@ -55,12 +55,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
-from .._input.types import Kernel
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, strips, take
 from .._solvers import _kernel_values
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Evaluator, Products, diagonal_of, on_itself
 
 _ROUNDING = 1e-15  # a mu below this share of the sum of all |g| counts as 0
@@ -344,7 +343,7 @@ class Gram:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelFunction,
         X: Any,
         cache_mb: float,
         n_threads: int,
@@ -380,7 +379,7 @@ class Gram:
             small = n <= _MOST_IN_DOUBLE or products is not None
             # K in double takes two more arrays of the size of K in single precision.
             self.room_for_double = small and rows >= 3 * n
-            self.doubles = self.room_for_double and isinstance(kernel, kernels.RBF)
+            self.doubles = self.room_for_double and kernel.is_radial
             if self.doubles and products is not None:
                 self.K[:] = self.in_double()
                 self.share_double()
@@ -479,7 +478,7 @@ class Gram:
         if self.exact is not None:
             return np.asarray(g @ self.exact)
         used = np.flatnonzero((g != 0).any(axis=0))
-        if isinstance(self.kernel, kernels.Precomputed):
+        if self.kernel.by_number:
             parts = (g[:, rows] @ self.X[rows] for rows in strips(len(self.X)))
             return sum(parts, np.zeros(g.shape))
         values = Evaluator(self.kernel, self.X, take(self.X, used), self.n_threads)
@@ -488,7 +487,7 @@ class Gram:
 
 def gram_in_time(
     monitor: Monitor,
-    kernel: Kernel,
+    kernel: KernelFunction,
     X: Any,
     cache_mb: float,
     n_threads: int,

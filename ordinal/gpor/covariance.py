@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.types import Kernel, Matrix
+from .._input.types import Matrix
 from .._numerics.cholesky import Cholesky, lower_inverse, times_lower, times_upper
 from .._numerics.pool import in_order
 from .._numerics.rows import inner, matmul, strips, take
@@ -46,8 +46,8 @@ from .._rows.source import CHUNK
 from .._rows.sums import Parts, pairwise
 from .._solvers import _gp_products
 from .._watch.monitor import check_cancelled
-from ..kernels import Precomputed
-from ..kernels.tiles import Evaluator, diagonal_of, diagonal_slopes, gamma_slopes
+from ..kernels.functions import KernelFunction
+from ..kernels.tiles import Evaluator, diagonal_of
 
 ROWS = 1024  # of a tile: what is made of them stays in the cache
 
@@ -100,10 +100,10 @@ class BasisValues:
         Whether several threads may compute values at the same time.
     """
 
-    def __init__(self, kernel: Kernel, X: InProcess, B: Matrix):
+    def __init__(self, kernel: KernelFunction, X: InProcess, B: Matrix):
         self._kernel, self._X, self._B = kernel, X, B
         self.shape = len(X), len(B)
-        itself: Any = take(X, B) if isinstance(kernel, Precomputed) else B  # type: ignore[arg-type]
+        itself: Any = take(X, B) if kernel.by_number else B  # type: ignore[arg-type]
         values = Evaluator(kernel, itself, B)
         self.concurrent = values.concurrent
         self.K_mm = np.empty((len(B), len(B)))
@@ -130,18 +130,18 @@ class BasisValues:
 
     def diagonal(self, tile: Tile) -> np.ndarray:
         """Return k(x, x) of the rows of a tile."""
-        if isinstance(self._kernel, Precomputed):
+        if self._kernel.by_number:
             return np.diagonal(tile.X[:, tile.rows])
         return diagonal_of(self._kernel, tile.X)
 
     def slopes(self, tile: Tile, G: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Return the derivative of <G, k(X, B)> + sum_i c_i k(x_i, x_i) by ln gamma."""
-        of_values = gamma_slopes(self._kernel, tile.X, self._B, tile.K, G)
-        return np.asarray(of_values + diagonal_slopes(self._kernel, tile.X, c))
+        of_values = self._kernel.slopes(tile.X, self._B, tile.K, G)
+        return np.asarray(of_values + self._kernel.diagonal_slopes(tile.X, c))
 
     def slopes_of_basis(self, G: np.ndarray) -> np.ndarray:
         """Return the derivative of <G, k(B, B)> by ln gamma."""
-        return gamma_slopes(self._kernel, self._B, self._B, self.K_mm, G)
+        return self._kernel.slopes(self._B, self._B, self.K_mm, G)
 
 
 _JITTER = 1e-10  # of the mean diagonal of k(B, B)

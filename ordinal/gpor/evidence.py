@@ -32,8 +32,16 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows, map_rows
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by, never
 from ..kernels.basis_rows import stratified
-from ..kernels.functions import LARGEST, check_precomputed
-from ..kernels.tiles import diagonal_of, gamma_slopes, on_itself
+from ..kernels.functions import (
+    LARGEST,
+    KernelFunction,
+    PerFeature,
+    Radial,
+    check_precomputed,
+    kernel_class,
+    kernel_names,
+)
+from ..kernels.tiles import diagonal_of, on_itself
 from .covariance import BasisValues, Covariance, Dense, LowRank
 from .ep import LOOSE, TOL, expectation_propagation
 from .hyperparameters import Hyperparameters
@@ -68,9 +76,9 @@ class KernelFamily(NamedTuple):
         The kernel, if no gammas are learned.
     """
 
-    make: Callable[[np.ndarray], Kernel]
+    make: Callable[[np.ndarray], KernelFunction]
     gamma: np.ndarray
-    fixed: Kernel | None
+    fixed: KernelFunction | None
 
 
 class BasisRule(NamedTuple):
@@ -86,7 +94,7 @@ class BasisRule(NamedTuple):
     """
 
     m: int
-    select: Callable[[Kernel, Any, np.ndarray, np.ndarray], np.ndarray]
+    select: Callable[[KernelFunction, Any, np.ndarray, np.ndarray], np.ndarray]
 
 
 # number or share of rows, chosen by pivoted Cholesky; row numbers; rows; or a rule
@@ -98,7 +106,7 @@ class Inferred(NamedTuple):
 
     posterior: Posterior
     cov: Covariance
-    kernel: Kernel
+    kernel: KernelFunction
     like: Likelihood
 
 
@@ -116,7 +124,7 @@ class ModelFields(NamedTuple):
 
     theta: np.ndarray
     posterior: Posterior
-    kernel: Kernel
+    kernel: KernelFunction
     like: Likelihood
     coef: np.ndarray
     root: np.ndarray
@@ -439,7 +447,7 @@ class Evidence:
             )
         return Inferred(posterior, cov, kernel, like)
 
-    def _kernel(self, theta: np.ndarray) -> Kernel:
+    def _kernel(self, theta: np.ndarray) -> KernelFunction:
         return self._family.make(self.hyper.gammas(theta))
 
     def likelihood(self, theta: np.ndarray, extra_variance: np.ndarray) -> Likelihood:
@@ -452,18 +460,18 @@ class Evidence:
         """Return minus the objective and the log density of the prior."""
         return self.hyper.penalty(theta)[0] - posterior.objective
 
-    def _covariance(self, kernel: Kernel) -> Covariance:
+    def _covariance(self, kernel: KernelFunction) -> Covariance:
         if self.basis is not None:
             values = BasisValues(kernel, self.X, self.basis_rows)
             return LowRank(values, self._cache_mb, self.n_threads)
         K = self.X
-        if not isinstance(kernel, kernels.Precomputed):
+        if not kernel.by_number:
             K = np.empty((len(K), len(K)))
             on_itself(kernel, self.X, self.n_threads).fill(K)
         return Dense(K, self.n_threads)
 
     def _kernel_slopes(
-        self, kernel: Kernel, cov: Covariance, posterior: Posterior
+        self, kernel: KernelFunction, cov: Covariance, posterior: Posterior
     ) -> np.ndarray:
         """Return the derivatives of the objective by every ln gamma."""
         out = np.zeros(self.hyper.n_gammas)
@@ -473,7 +481,7 @@ class Evidence:
             return cov.slopes(posterior.a, posterior.u, posterior.by_row[2])
         for rows, columns, G in cov.sensitivity(posterior.a, posterior.u):
             A, B = take(self.X, rows), take(self.X, columns)
-            out += gamma_slopes(kernel, A, B, cov.Sigma[rows, columns], G)
+            out += kernel.slopes(A, B, cov.Sigma[rows, columns], G)
         return out
 
 
@@ -603,7 +611,7 @@ def _search(
     return search(evidence, theta, tol, steps)
 
 
-def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
+def _prior_scale(kernel: KernelFunction, X: Any, weight: np.ndarray) -> float:
     """Return c, the root of the weighted mean of k(x, x)."""
     diagonal = map_rows(partial(diagonal_of, kernel), X)
     mean = float(np.average(diagonal, weights=weight))
@@ -618,31 +626,38 @@ def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
 
 
 def _kernel_family(kernel: str | Kernel, problem: Problem, X: Any) -> KernelFamily:
-    learned = isinstance(kernel, str) and kernel in ("rbf", "ard", "ard_linear")
+    known = kernel_class(kernel)
+    learned = isinstance(kernel, str) and issubclass(known, Radial | PerFeature)
     if learned and isinstance(problem, ChunkedProblem) and problem.moments is None:
         raise TypeError(
             f"X must be dense with kernel={shown(kernel)} where it is read in "
             "chunks: yield dense blocks, or pass another kernel"
         )
-    if kernel == "rbf":
-        gamma = np.array([0.5 * gamma_scale(problem)])
-        return KernelFamily(lambda gamma: kernels.RBF(float(gamma[0])), gamma, None)
-    if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
+    if isinstance(kernel, str) and issubclass(known, Radial):
+        first = known.gamma_of_scale(0.5 * gamma_scale(problem))
+        make = partial(_radial, known, kernel)
+        return KernelFamily(make, np.array([first]), None)
+    if isinstance(kernel, str) and issubclass(known, PerFeature):
         if isinstance(X, CSR):
             raise TypeError(
                 f"X must be dense with kernel={shown(kernel)}, got a sparse matrix"
             )
         map_rows(squared_norms, X)  # bounds the averages
         mean, variance = column_moments(problem)
-        size = 2 * variance if kernel == "ard" else variance + mean**2
+        size = known.sizes(mean, variance)
         # A constant feature has no scale, and does not change the kernel.
         size = np.where(size > np.maximum(1e-12 * mean**2, _NO_SIZE), size, 1.0)
-        make = kernels.ARD if kernel == "ard" else kernels.LinearARD
-        return KernelFamily(make, 1 / (X.shape[1] * size), None)
-    names = ("rbf", "ard", "linear", "ard_linear", "precomputed")
-    if isinstance(kernel, str):
+        gammas = 1 / (X.shape[1] * size)
+        return KernelFamily(partial(known.from_argument, kernel), gammas, None)
+    if isinstance(kernel, str):  # the gamma of "polynomial" would not be learned
+        names = [k for k in kernel_names(per_feature=True) if k != "polynomial"]
         check_choice("kernel", kernel, names)
     made = make_kernel(kernel, "scale", problem)
-    if isinstance(made, kernels.Precomputed):
+    if made.by_number:
         check_precomputed(problem.X)
     return KernelFamily(lambda gamma: made, np.empty(0), made)
+
+
+def _radial(known: type[Radial], name: str, gamma: np.ndarray) -> KernelFunction:
+    """Return the kernel of one learned gamma, (1,)."""
+    return known.from_argument(name, float(gamma[0]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -50,15 +50,14 @@ from .._rows.first_pass import ChunkedProblem
 from .._solvers import _ordinal_probit
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from ..kernels import ARD, LinearARD, Precomputed
 from ..kernels.basis_rows import chosen_rows, drawn
-from ..kernels.functions import compares_units, is_precomputed, takes_missing
+from ..kernels.functions import KernelFunction, KernelName, Precomputed, kernel_class
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from .covariance import ReadAgainError
 from .evidence import Basis as FitcBasis
 from .evidence import BasisRule, Evidence, Settings, basis_size, maximize
 
-_KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
+_KernelName: TypeAlias = KernelName | Literal["ard", "ard_linear"]
 _ROWS = 1024  # rows predicted at a time
 _SAMPLE = 8000  # least number of candidates for a basis by pivoted Cholesky
 
@@ -119,12 +118,12 @@ class GporModel(ThresholdModel):
             If the kernel has no weight per feature. Fit with kernel="ard" or
             "ard_linear" instead.
         """
-        if not isinstance(self.kernel, ARD | LinearARD):
+        if (gamma := self.kernel.relevance) is None:
             raise ValueError(
                 f"a {type(self.kernel).__name__} kernel has no relevance per "
                 "feature: fit with kernel='ard' or 'ard_linear'"
             )
-        return self.kernel.gamma
+        return gamma
 
     def predict_latent(
         self, X: MatrixLike, *, diagonal: ArrayLike | None = None
@@ -149,7 +148,7 @@ class GporModel(ThresholdModel):
             accepts NaN), or if `diagonal` is missing, or passed without a precomputed
             kernel.
         """
-        X = read_for(self, X, missing=takes_missing(self.kernel))
+        X = read_for(self, X, missing=self.kernel.takes_missing)
         prior = self._prior_variance(X, diagonal)
         values = Evaluator(self.kernel, X, self.support)
         mean, known = np.empty(len(X)), np.empty(len(X))
@@ -185,12 +184,12 @@ class GporModel(ThresholdModel):
             Also if the kernel is precomputed, because its values between these rows are
             not known.
         """
-        if isinstance(self.kernel, Precomputed):
+        if self.kernel.by_number:
             raise ValueError(
                 "a precomputed kernel knows no covariance between rows of X: fit with "
                 "a kernel of features"
             )
-        X = read_for(self, X, missing=takes_missing(self.kernel))
+        X = read_for(self, X, missing=self.kernel.takes_missing)
         prior, K = np.empty((len(X), len(X))), np.empty((len(X), len(self.support)))
         Evaluator(self.kernel, X, X).tile(slice(None), slice(None), prior)
         Evaluator(self.kernel, X, self.support).tile(slice(None), slice(None), K)
@@ -199,7 +198,7 @@ class GporModel(ThresholdModel):
             return finite_scores(prior - matmul(explained, explained.T))
 
     def _prior_variance(self, X: Matrix, diagonal: ArrayLike | None) -> np.ndarray:
-        if not isinstance(self.kernel, Precomputed):
+        if not self.kernel.by_number:
             if diagonal is not None:
                 raise ValueError(
                     "diagonal is for a precomputed kernel only: leave it out"
@@ -356,10 +355,11 @@ def fit_gpor(
         Gaussian approximation of the posterior. Expectation propagation matches
         moments; its evidence is more accurate. Laplace's method uses the curvature at
         the mode and takes a third of the time.
-    kernel : {"rbf", "ard", "linear", "ard_linear", "precomputed"} or callable
-        Default "rbf". gamma of "rbf" is learned, and so is gamma of each feature for
-        "ard" and "ard_linear". The parameters of a callable k(A, B), such as a kernel
-        of `ordinal.kernels`, are not changed.
+    kernel : str or callable, default "rbf"
+        gamma of "rbf", "laplacian", "matern32" and "matern52" is learned, and so is
+        gamma of each feature for "ard" and "ard_linear"; "linear" and "precomputed"
+        have none. The parameters of a callable k(A, B), such as a kernel of
+        `ordinal.kernels`, are not changed.
     optimize : bool, default True
         Whether to optimise the hyperparameters. If False, the posterior at the starting
         point is returned.
@@ -498,13 +498,14 @@ def fit_gpor(
     max_iter = check_count("max_iter", max_iter)
     n_restarts = check_count("n_restarts", n_restarts, 0)
     cache_mb = check_positive("cache_mb", cache_mb)
-    by_number, missing = is_precomputed(kernel), takes_missing(kernel)
+    known = kernel_class(kernel)
+    by_number, missing = known.by_number, known.takes_missing
     reading = Reading(
         basis is not None, remote=False, missing=missing, whole=by_number or missing
     )
     given = shared_arguments(Common, locals())
     prepared = prepare(
-        "fit_gpor", X, y, reading, by_scale=compares_units(kernel), **given
+        "fit_gpor", X, y, reading, by_scale=known.compares_units, **given
     )
     if by_number and isinstance(prepared.problem, ChunkedProblem):
         raise ValueError(
@@ -533,7 +534,8 @@ def fit_gpor(
                 # Without restarts: trial models are only compared with each other.
                 return fit(part, _rule_of(tried, np.random.default_rng(seed)), 0)
 
-            choice = enough_rows(prepared.problem, cast(Kernel, kernel), fit_on, seed)
+            of_rows = Precomputed() if kernel_class(kernel).by_number else None
+            choice = enough_rows(prepared.problem, of_rows, fit_on, seed)
         if isinstance(choice, BasisChoice):
             choice = _rule_of(choice, prepared.rng)
         model = fit(prepared.problem, choice, n_restarts)
@@ -557,7 +559,7 @@ def _read_basis(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisC
     n, d = problem.n_samples, problem.n_features
     positive = int(np.count_nonzero(problem.weight > 0))
     choice = read_choice(basis, n, d, share_of=positive)
-    by_number = is_precomputed(kernel)
+    by_number = kernel_class(kernel).by_number
     if by_number and choice.way in ("own", "auto"):
         raise ValueError("basis must be a count or row numbers with precomputed")
     if choice.way in ("own", "numbers"):
@@ -594,7 +596,7 @@ def _source_errors() -> Iterator[None]:
 
 
 def _pivots(
-    m: int, kernel: Kernel, X: Any, rank: np.ndarray, weight: np.ndarray
+    m: int, kernel: KernelFunction, X: Any, rank: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
     """Choose m rows by pivoted Cholesky among candidates that are drawn at random."""
     rng = np.random.default_rng(0)
@@ -609,7 +611,7 @@ def _rule_of(choice: BasisChoice, rng: np.random.Generator) -> BasisRule:
     """Return the rule that draws basis rows as `choice` says."""
 
     def select(
-        kernel: Kernel, X: Any, rank: np.ndarray, weight: np.ndarray
+        kernel: KernelFunction, X: Any, rank: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
         return chosen_rows(choice, kernel, partial(take, X), rank, weight, rng)[0]
 

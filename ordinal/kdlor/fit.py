@@ -25,7 +25,6 @@ from .._input.types import (
     ClassWeight,
     Gamma,
     Kernel,
-    KernelName,
     Labels,
     Matrix,
     MatrixLike,
@@ -47,7 +46,7 @@ from .._rows.chunks import Reading
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels.features import Features
-from ..kernels.functions import on_basis
+from ..kernels.functions import KernelFunction, KernelName, on_basis
 from ..kernels.tiles import Products
 from .scatter import (
     BasisScatter,
@@ -236,7 +235,7 @@ _ONE_POINT = 1e-14  # trace of the scatter of equal rows, relative to k, by roun
 class KdlorFit:
     """Checked options, which the fits of all rows and of the folds share."""
 
-    kernel: Kernel
+    kernel: KernelFunction
     C: float
     max_iter: int
     n_threads: int
@@ -467,13 +466,15 @@ def fit_kdlor(
         Larger values give smoother scores; tune it from 1e-5 to 1e-1.
     C : float > 0, default 1.0
         Parameter of (P) in the paper. It scales the score and changes no prediction.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         Approximation for many rows: w is a sum over basis rows. Values are those of
         `fit_svorim`. Default: all rows; for a linear kernel with n >= 2000 and d <=

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._input.problem import Problem
-from .._input.types import Kernel, Matrix
+from .._input.types import Matrix
 from .._model.support import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.memory import check_memory
@@ -15,7 +15,7 @@ from .._numerics.rows import inner, matmul
 from .._rows.chunks import Chunk, summed
 from .._rows.sums import Parts
 from ..kernels.features import Features
-from ..kernels.functions import check_values
+from ..kernels.functions import KernelFunction, check_values
 from ..kernels.tiles import Products, on_itself
 
 # Share of a row of weight 0. Its coefficient is in proportion to it, and no model has
@@ -76,7 +76,9 @@ def rows_with_weight(problem: Problem) -> np.ndarray:
     return np.flatnonzero(problem.weight > 0)
 
 
-def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> Matrix:
+def support_of(
+    kernel: KernelFunction, problem: Problem, features: Features | None
+) -> Matrix:
     """Return the support of a model: rows of positive weight, or that of a basis."""
     if features is None:
         return support_rows(kernel, problem.X, rows_with_weight(problem))
@@ -96,7 +98,7 @@ class KernelScatter:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelFunction,
         problem: Problem,
         shares: Shares,
         n_threads: int,

@@ -24,12 +24,12 @@ from collections.abc import Callable
 import numpy as np
 
 from .._input.basis import BasisChoice
-from .._input.types import Kernel, Matrix
+from .._input.types import Matrix
 from .._numerics.cholesky import in_proportion, pivoted_cholesky
 from .._numerics.rows import dense, take
 from .._watch.monitor import check_cancelled
-from . import Precomputed
 from .features import RowFeatures
+from .functions import KernelFunction
 from .tiles import diagonal_of, on_itself
 
 PARTS = 16, 4  # samples of n / 16 and n / 4 rows are fitted before all rows
@@ -60,7 +60,7 @@ _PER_ROW = 10  # candidates per basis row
 
 def choose(
     choice: BasisChoice,
-    kernel: Kernel,
+    kernel: KernelFunction,
     rows_of: Callable[[np.ndarray], Matrix],
     rank: np.ndarray,
     weight: np.ndarray,
@@ -80,17 +80,17 @@ def choose(
         Rows of weight 0 are not chosen.
     """
     if choice.way == "own":
-        if isinstance(kernel, Precomputed):
+        if kernel.by_number:
             raise ValueError("basis must be a count or row numbers with precomputed")
         return RowFeatures(kernel, choice.rows, n_threads=n_threads)
     numbers, S = chosen_rows(choice, kernel, rows_of, rank, weight, rng, n_threads)
-    of_matrix = numbers if isinstance(kernel, Precomputed) else None
+    of_matrix = numbers if kernel.by_number else None
     return RowFeatures(kernel, S, of_matrix, n_threads)
 
 
 def chosen_rows(
     choice: BasisChoice,
-    kernel: Kernel,
+    kernel: KernelFunction,
     rows_of: Callable[[np.ndarray], Matrix],
     rank: np.ndarray,
     weight: np.ndarray,
@@ -167,13 +167,13 @@ def _sample_size(choice: BasisChoice) -> int:
     return choice.m if choice.way == "random" else _PER_ROW * choice.m
 
 
-def _own_columns(kernel: Kernel, rows: Matrix, numbers: np.ndarray) -> Matrix:
+def _own_columns(kernel: KernelFunction, rows: Matrix, numbers: np.ndarray) -> Matrix:
     """Return the rows, restricted to their own columns if the kernel is precomputed."""
-    return dense(rows)[:, numbers] if isinstance(kernel, Precomputed) else rows
+    return dense(rows)[:, numbers] if kernel.by_number else rows
 
 
 def _pivots(
-    kernel: Kernel,
+    kernel: KernelFunction,
     S: Matrix,
     choice: BasisChoice,
     rng: np.random.Generator,
@@ -190,7 +190,9 @@ def _pivots(
     return pivots[:m]
 
 
-def _spread(kernel: Kernel, S: Matrix, m: int, rng: np.random.Generator) -> np.ndarray:
+def _spread(
+    kernel: KernelFunction, S: Matrix, m: int, rng: np.random.Generator
+) -> np.ndarray:
     """Return the numbers of m rows chosen by k-means++ in the kernel's feature space.
 
     There |x - x'|^2 is k(x, x) + k(x', x') - 2 k(x, x'). The result has fewer than m

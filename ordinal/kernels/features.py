@@ -25,10 +25,10 @@ from typing import TypeAlias
 import numpy as np
 
 from .._input.sparse import CSR
-from .._input.types import Kernel, Matrix
+from .._input.types import Matrix
 from .._numerics.cholesky import lower_inverse, pivoted_cholesky, times_upper
 from .._numerics.rows import dense, strips, take
-from . import ARD, RBF, Linear, LinearARD, Precomputed
+from .functions import KernelFunction
 from .tiles import Evaluator, on_itself
 
 _LEFT = 1e-7  # share of the trace of K(B, B) that dependent rows of B may leave
@@ -43,7 +43,7 @@ class RowFeatures:
 
     Parameters
     ----------
-    kernel : callable
+    kernel : KernelFunction
     B : (m, d) matrix
         The rows; for a Precomputed kernel the (m, m) matrix of their values.
     numbers : (m,) array, optional
@@ -69,7 +69,7 @@ class RowFeatures:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelFunction,
         B: Matrix,
         numbers: np.ndarray | None = None,
         n_threads: int = 1,
@@ -129,7 +129,7 @@ class RowFeatures:
     @property
     def _of_one(self) -> bool:
         """Return whether k(x, x) is 1 for all rows."""
-        return isinstance(self.kernel, RBF | ARD)
+        return self.kernel.of_one
 
     def double(self, X: Matrix) -> np.ndarray:
         """Return the features in double precision, (len(X), m)."""
@@ -172,7 +172,8 @@ class ColumnFeatures:
 
     Parameters
     ----------
-    kernel : Linear or LinearARD
+    kernel : KernelFunction
+        A linear one.
     d : int
 
     Attributes
@@ -180,12 +181,10 @@ class ColumnFeatures:
     m, support : as those of `RowFeatures`
     """
 
-    def __init__(self, kernel: Linear | LinearARD, d: int):
+    def __init__(self, kernel: KernelFunction, d: int):
         self.kernel, self.m, self.support = kernel, d, np.eye(d)
-        if isinstance(kernel, LinearARD):
-            self._root = np.sqrt(kernel.gamma)
-        else:
-            self._root = np.ones(d)
+        gamma = kernel.relevance
+        self._root = np.ones(d) if gamma is None else np.sqrt(gamma)
 
     def single(self, X: Matrix, out: np.ndarray, padded: bool = True) -> np.ndarray:
         """Fill `out`, (len(X), k) float32, with the first k features of the rows."""
@@ -228,10 +227,10 @@ Features: TypeAlias = RowFeatures | ColumnFeatures
 
 
 def row_features(
-    kernel: Kernel, X: Matrix, numbers: np.ndarray, n_threads: int = 1
+    kernel: KernelFunction, X: Matrix, numbers: np.ndarray, n_threads: int = 1
 ) -> RowFeatures:
     """Return features on the rows `numbers` of X, or of a precomputed matrix X."""
-    if isinstance(kernel, Precomputed):
+    if kernel.by_number:
         return RowFeatures(
             kernel, dense(take(X, numbers))[:, numbers], numbers, n_threads
         )

@@ -1,29 +1,22 @@
-"""Kernel values of pairs of rows, tile by tile, and their derivatives by ln gamma."""
+"""Kernel values of pairs of rows, tile by tile."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._input.sparse import CSR
-from .._input.types import Index, Kernel, Matrix
+from .._input.types import Index, Matrix
 from .._numerics.pool import Pool
-from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
+from .._numerics.rows import TILE, inner_products, squared_norms, strips, take
 from .._solvers import _kernel_values
 from .._watch.monitor import check_cancelled
 from .functions import (
-    ARD,
     LARGEST,
-    NAMED,
-    RBF,
-    Linear,
-    LinearARD,
-    Pearson,
-    Polynomial,
-    Precomputed,
+    NOT_CSR,
+    KernelFunction,
+    Radial,
     check_values,
-    times_columns,
 )
 
 # Number of multiplications below which one thread computes a matrix of values in 5 ms,
@@ -32,46 +25,10 @@ from .functions import (
 # (tools/bench/busy.py).
 _WORTH_A_THREAD, _COST_OF_VALUE = 200_000_000, 32
 
-_NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 
-
-def values_of(
-    kernel: Kernel, A: Matrix, B: Matrix, most: float = LARGEST
-) -> np.ndarray:
-    """Return kernel(A, B) after checks of its shape, type and values.
-
-    ValueError or TypeError is raised otherwise: a solver cannot continue with NaN.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):  # check_values refuses it
-        K = np.asarray(kernel(A, B))
-    if K.shape != (len(A), len(B)):
-        raise ValueError(f"kernel returned shape {K.shape}, not {(len(A), len(B))}")
-    if K.dtype.kind not in "fiu":
-        raise TypeError(f"kernel must return real numbers, got dtype {K.dtype}")
-    check_values(K, most)
-    return K
-
-
-def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
+def diagonal_of(kernel: KernelFunction, X: Any) -> np.ndarray:
     """Return k(x, x) of every row of X, or of a precomputed matrix X, (n,)."""
-    n = len(X)
-    if isinstance(kernel, RBF | ARD):
-        return np.ones(n)
-    if isinstance(kernel, Precomputed):
-        out = np.diagonal(X).copy()
-    elif isinstance(kernel, Linear):
-        out = squared_norms(X)
-    elif isinstance(kernel, Pearson):
-        out = squared_norms(z_scores(X))
-    elif isinstance(kernel, Polynomial):
-        with np.errstate(over="ignore"):  # seen by the check
-            out = (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
-    elif isinstance(X, CSR):
-        raise TypeError(_NOT_CSR)
-    else:
-        out = np.empty(n)
-        for rows in strips(n, 64):  # a callable returns blocks: small ones waste little
-            out[rows] = np.diagonal(values_of(kernel, X[rows], X[rows]))
+    out = kernel.diagonal(X)
     check_values(out)
     return out
 
@@ -81,12 +38,12 @@ class Evaluator:
 
     Parameters
     ----------
-    kernel : callable
+    kernel : KernelFunction
     A, B : (n, d) and (m, d) matrices
         For a Precomputed kernel, A holds the values, and B the numbers of its columns
         that belong to the rows of B.
     products : Products, optional
-        Inner products of the rows of A, which is B; only an RBF kernel uses them.
+        Inner products of the rows of A, which is B; radial kernels alone use them.
 
     Attributes
     ----------
@@ -97,25 +54,21 @@ class Evaluator:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelFunction,
         A: Any,
         B: Any,
         n_threads: int = 1,
         products: "Products | None" = None,
     ):
-        # `z_scores` of a Pearson kernel refuses CSR rows itself.
-        if not isinstance(
-            kernel, Linear | Polynomial | RBF | Pearson | Precomputed
-        ) and (isinstance(A, CSR) or isinstance(B, CSR)):
-            raise TypeError(_NOT_CSR)
-        # They are products of the given rows, not of those scaled for an ARD kernel.
-        self._products = products if isinstance(kernel, RBF) else None
-        kernel, A, B = _on_plain_rows(kernel, A, B)
+        if not kernel.takes_csr and (isinstance(A, CSR) or isinstance(B, CSR)):
+            raise TypeError(NOT_CSR)
+        # They are products of the given rows, not of rows scaled by weights.
+        self._products = products if isinstance(kernel, Radial) else None
+        kernel, A, B = kernel.on_plain_rows(A, B)
         self.kernel, self.A, self.B, self.n_threads = kernel, A, B, n_threads
         self.shape = len(A), len(B)
-        # A callable of the user's is called from one thread at a time.
-        self.concurrent = isinstance(kernel, tuple(NAMED.values()))
-        if isinstance(kernel, RBF):
+        self.concurrent = kernel.concurrent
+        if isinstance(kernel, Radial):
             known = self._products
             self._aa = squared_norms(A) if known is None else known.norms
             self._bb = self._aa if B is A else squared_norms(B)
@@ -132,7 +85,7 @@ class Evaluator:
         `scratch` is memory for as many doubles, and may be that of `out`. Page faults
         of a new array would cost more than the values.
         """
-        if isinstance(self.kernel, RBF):  # in (0, 1]: nothing to check
+        if isinstance(self.kernel, Radial):  # in (0, 1]: nothing to check
             if self._products is not None and isinstance(rows, slice):
                 products = self._products.tile(rows, columns)
             else:
@@ -140,17 +93,10 @@ class Evaluator:
                 if scratch is not None:
                     scratch = scratch[: out.size].reshape(out.shape)
                 products = inner_products(A, B, scratch)
-            aa, bb = self._aa[rows], self._bb[columns]
-            _kernel_values.rbf(products, aa, bb, float(self.kernel.gamma), out)
+            self.kernel.of_products(products, self._aa[rows], self._bb[columns], out)
             return out
         most = min(LARGEST, float(np.finfo(out.dtype).max))
-        if isinstance(self.kernel, Precomputed):
-            K = take(self.A, rows)[:, self.B[columns]]
-            check_values(K, most)
-        else:
-            A, B = take(self.A, rows), take(self.B, columns)
-            K = values_of(self.kernel, A, B, most)
-        out[:] = K
+        out[:] = self.kernel.tile(self.A, self.B, rows, columns, most)
         return out
 
     def product(self, coef: np.ndarray) -> np.ndarray:
@@ -210,27 +156,11 @@ class Evaluator:
     def _each_strip(self, call: Callable[[slice], None]) -> None:
         rows = list(strips(self.shape[0]))
         (m, n), d = self.shape, 1
-        if not isinstance(self.kernel, Precomputed):
+        if not self.kernel.by_number:
             d = self.A.shape[1]
         shared = self.concurrent and m * n * (d + _COST_OF_VALUE) >= _WORTH_A_THREAD
         with Pool(min(self.n_threads, len(rows)) if shared else 1) as pool:
             pool.run(call, rows)
-
-
-def _on_plain_rows(kernel: Kernel, A: Any, B: Any) -> tuple[Kernel, Any, Any]:
-    """Return a kernel without weights per feature, and rows with the same values.
-
-    Rows are scaled once, rather than for every tile.
-    """
-    if isinstance(kernel, Pearson):
-        scaled: Callable[[Any], np.ndarray] = z_scores
-    elif isinstance(kernel, ARD | LinearARD):
-        scaled = partial(times_columns, factor=np.sqrt(kernel.gamma))
-    else:
-        return kernel, A, B
-    of_A = scaled(A)
-    of_B = of_A if B is A else scaled(B)
-    return RBF(1.0) if isinstance(kernel, ARD) else Linear(), of_A, of_B
 
 
 class Products:
@@ -261,10 +191,10 @@ class Products:
 
 
 def on_itself(
-    kernel: Kernel, X: Matrix, n_threads: int, products: Products | None = None
+    kernel: KernelFunction, X: Matrix, n_threads: int, products: Products | None = None
 ) -> Evaluator:
     """Return the evaluator of k(X, X), for rows X or a precomputed matrix X."""
-    columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X
+    columns = np.arange(len(X)) if kernel.by_number else X
     return Evaluator(kernel, X, columns, n_threads, products)
 
 
@@ -275,50 +205,3 @@ def _check_symmetry(tile: np.ndarray) -> None:
         raise ValueError(
             f"kernel must be symmetric; k(a, b) and k(b, a) differ by {worst:.3g}"
         )
-
-
-_LEARNED = RBF | ARD | LinearARD
-
-
-def gamma_slopes(
-    kernel: Kernel, A: Any, B: Any, K: np.ndarray, G: np.ndarray
-) -> np.ndarray:
-    """Return the derivative of <G, k(A, B)> by ln gamma, (p,), where K = k(A, B).
-
-    There is one entry per gamma, and none for a kernel that has none to be learned.
-    O(n m d).
-    """
-    out = np.zeros(np.size(kernel.gamma) if isinstance(kernel, _LEARNED) else 0)
-    if isinstance(kernel, ARD):
-        centre = A.mean(axis=0)  # far from 0, squares would cancel
-        A, B = A - centre, B - centre
-    for rows in strips(len(K) if out.size else 0):
-        check_cancelled()
-        # The derivative of an RBF kernel is K ln K, which needs no rows.
-        part = None if isinstance(kernel, RBF) else take(A, rows)
-        out += _of_rows(kernel, part, B, K[rows], G[rows])
-    return out
-
-
-def _of_rows(
-    kernel: Kernel, A: Any, B: Any, K: np.ndarray, G: np.ndarray
-) -> np.ndarray:
-    """Return the summand of some rows of `gamma_slopes`."""
-    if isinstance(kernel, ARD):
-        N = G * K
-        squares = N.sum(axis=1) @ A**2 + N.sum(axis=0) @ B**2
-        by_gamma = 2 * np.einsum("ij,ij->j", A, N @ B) - squares
-        return np.asarray(kernel.gamma * by_gamma)
-    if isinstance(kernel, LinearARD):
-        return np.asarray(kernel.gamma * np.einsum("ij,ij->j", A, G @ B))
-    # RBF. K ln K is 0 where K is 0, not NaN.
-    change = np.log(np.maximum(K, np.finfo(float).tiny))
-    change *= K
-    return np.array([np.vdot(change, G)])
-
-
-def diagonal_slopes(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
-    """Return the derivative of sum_i c_i k(x_i, x_i) by ln gamma, (p,)."""
-    if isinstance(kernel, LinearARD):
-        return np.asarray(kernel.gamma * (c @ X**2))
-    return np.zeros(np.size(kernel.gamma) if isinstance(kernel, RBF | ARD) else 0)

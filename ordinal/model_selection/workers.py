@@ -27,7 +27,7 @@ from .._input.checks import shown
 from .._input.types import Executor
 from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import filter_held
-from ..kernels.functions import NAMED
+from ..kernels.functions import KernelFunction
 from .spaces import Space
 from .work import Outcome, Task, Work
 
@@ -222,7 +222,7 @@ def _calls_only_ours(work: Work, space: Space) -> bool:
     """Return whether fit and kernels are functions of this package."""
     kernels = [work.given.get("kernel", "rbf")]
     kernels += getattr(space, "values", {}).get("kernel", [])
-    return work.ours and all(isinstance(k, (str, *NAMED.values())) for k in kernels)
+    return work.ours and all(isinstance(k, str | KernelFunction) for k in kernels)
 
 
 def run_task(

@@ -27,10 +27,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .. import kernels
 from .._input.basis import BasisChoice, read_basis
 from .._input.problem import Problem
-from .._input.types import AnyBasis, Kernel, Matrix
+from .._input.types import AnyBasis, Matrix
 from .._input.weights import optional_cost
 from .._model.folds import Shares
 from .._model.support import support_rows
@@ -44,6 +43,7 @@ from .._programs.program import Program, project
 from .._solvers import _admm_updates
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Products, diagonal_of, on_itself
 from .model import NpsvorModel, model_of
 
@@ -56,7 +56,11 @@ class _Exact:
     """Products with the kernel matrix itself: all rows are support rows."""
 
     def __init__(
-        self, kernel: Kernel, X: Matrix, n_threads: int, products: Products | None
+        self,
+        kernel: KernelFunction,
+        X: Matrix,
+        n_threads: int,
+        products: Products | None,
     ):
         self._values = on_itself(kernel, X, n_threads, products)
         self.support = np.arange(len(X))
@@ -78,7 +82,7 @@ class DenseFactor(_Exact):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelFunction,
         X: Matrix,
         rho: float,
         n_threads: int,
@@ -155,7 +159,7 @@ class ThinFactor(_Thin, _Exact):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelFunction,
         X: Matrix,
         L: np.ndarray,
         rho: float,
@@ -209,7 +213,7 @@ class LowRankFactor(_Thin):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelFunction,
         X: Matrix,
         rho: float,
         basis: int | float | np.ndarray,
@@ -238,7 +242,7 @@ class LowRankFactor(_Thin):
 
 
 def exact_factor(
-    kernel: Kernel,
+    kernel: KernelFunction,
     X: Matrix,
     rho: float,
     allowed: float,
@@ -253,7 +257,7 @@ def exact_factor(
     """
     n = len(X)
     # These kernels are positive semi-definite: the diagonal bounds the remainder of K.
-    if n >= _THIN and isinstance(kernel, kernels.RBF | kernels.Linear):
+    if n >= _THIN and kernel.is_nearly_low_rank:
         diagonal = diagonal_of(kernel, X)
         trace = float(diagonal.sum())
         if 0 < allowed < trace:
@@ -452,7 +456,7 @@ class NpsvorAdmm(Npsvor):
     def basis(
         self,
         basis: AnyBasis | None,
-        kernel: Kernel,
+        kernel: KernelFunction,
         problem: Problem,
         start: Any,  # noqa: ANN401  (no start is taken)
     ) -> BasisChoice | None:

@@ -25,7 +25,6 @@ from .._input.types import (
     ClassWeight,
     Gamma,
     Kernel,
-    KernelName,
     Labels,
     MatrixLike,
     Rng,
@@ -34,6 +33,7 @@ from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import Arguments, fit, fit_path, path_function
+from ..kernels.functions import KernelName
 from .admm import Npsvor, NpsvorAdmm, Parameters
 from .model import NpsvorModel
 
@@ -115,13 +115,15 @@ def fit_npsvor(
     epsilon : float >= 0, default 0.2
         Half the width of the band around a hyperplane in which errors are free, in
         units of the margin. The paper recommends 0.1 to 0.3 and uses 0.2.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     solver : {"smo", "admm"}, default "smo"
         "smo" reaches the optimum to the tolerance `tol`. "admm" is the algorithm of the
         paper with its tolerances: at large C it stops far from the optimum, which acts
@@ -293,13 +295,15 @@ def fit_npsvor_path(
         Each has some of the keys "C", "C2" and "epsilon", with the defaults of
         `fit_npsvor`. Order them so that consecutive points are similar: the warm starts
         are then better.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     solver : {"smo", "admm"}, default "smo"
         "smo" reaches the optimum to the tolerance `tol`. "admm" is the algorithm of the
         paper with its tolerances: at large C it stops far from the optimum, which acts

@@ -11,12 +11,13 @@ import numpy as np
 from .._input.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._input.problem import Problem
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Kernel, Matrix, MatrixLike
+from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._input.weights import optional_cost
 from .._model.links import SoftmaxLink
 from .._model.support import Hyperplanes, decision, finite_scores
 from .._model.threshold_model import predicted
 from .._watch.convergence import Convergence, of_ranks
+from ..kernels.functions import KernelFunction
 
 Rule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 
@@ -152,7 +153,7 @@ class NpsvorModel(Hyperplanes):
 
 def model_of(
     problem: Problem,
-    kernel: Kernel,
+    kernel: KernelFunction,
     support: Matrix,
     coef: np.ndarray,
     intercept: np.ndarray,

@@ -19,7 +19,6 @@ from .._input.types import (
     ClassWeight,
     Gamma,
     Kernel,
-    KernelName,
     Labels,
     MatrixLike,
     Rng,
@@ -31,6 +30,7 @@ from .._programs.family import Family, Solved
 from .._programs.fit import Arguments, checked_cost, fit, path_function
 from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program
+from ..kernels.functions import KernelName
 from .model import OpbeModel, model_of
 
 
@@ -168,13 +168,15 @@ def fit_opbe(
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f. With
         `basis`, tolerance on the duality gap relative to the value of (P).

@@ -11,10 +11,11 @@ import numpy as np
 from .._input.fields import FINITE, NOT_NAN, POSITIVE, Array
 from .._input.problem import Problem
 from .._input.sparse import read_only
-from .._input.types import ArrayLike, Kernel, Matrix, MatrixLike
+from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.support import KernelModel, decision, finite_scores
 from .._model.threshold_model import by_probabilities, decide
 from .._watch.convergence import Convergence, of_ranks
+from ..kernels.functions import KernelFunction
 
 Rule: TypeAlias = Literal["mode", "median", "cost"]
 _WIDTH = 4.0  # least distance of the two thresholds; narrower ones are scaled to it
@@ -195,7 +196,7 @@ def _log_classes(
 
 def model_of(
     problem: Problem,
-    kernel: Kernel,
+    kernel: KernelFunction,
     support: Matrix,
     C: float,
     coef: np.ndarray,

@@ -16,7 +16,6 @@ from .._input.types import (
     ClassWeight,
     Gamma,
     Kernel,
-    KernelName,
     Labels,
     MatrixLike,
     Rng,
@@ -25,6 +24,7 @@ from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import Arguments, fit, path_function
+from ..kernels.functions import KernelName
 from .family import Parameters, Svm, SvmMethod, Thresholds
 from .model import Decomposition, SvmModel, SvrModel
 
@@ -81,13 +81,15 @@ def fit_svc(
         One problem per pair of ranks, on the rows of these two, or one problem per
         rank, on all rows. The default has the smaller problems and is the choice of
         LIBSVM.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; epsilon
         in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a
@@ -240,13 +242,15 @@ def fit_svr(
         "rounded" predicts the nearest of the ranks that have training rows. "fitted"
         places the thresholds where the mean absolute error of the training rows, or
         their mean cost, is least.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; epsilon
         in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a
@@ -396,13 +400,15 @@ def fit_cssvc(
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; epsilon
         in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a
@@ -542,13 +548,15 @@ def fit_svmop(
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; epsilon
         in LIBSVM, with the same value. With `basis`, tolerance on the duality gap of a

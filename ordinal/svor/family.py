@@ -11,7 +11,7 @@ from .._input.checks import listed
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import CSR, read_only
-from .._input.types import AnyBasis, Kernel, Matrix
+from .._input.types import AnyBasis, Matrix
 from .._input.weights import absolute_cost, optional_cost
 from .._model.column_names import named
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
@@ -22,8 +22,8 @@ from .._programs.losses import Losses, losses_by_rank
 from .._programs.program import Program, nearest_feasible
 from .._programs.proximal import Start, cold
 from .._watch.convergence import Convergence
-from ..kernels import Precomputed
 from ..kernels.features import Features
+from ..kernels.functions import KernelFunction
 
 SvorMethod: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]
 
@@ -104,7 +104,7 @@ class Svor(Family[float, SvorModel]):
         self,
         start: Any,  # noqa: ANN401  (checked here)
         problem: Problem,
-        kernel: Kernel,
+        kernel: KernelFunction,
         on_basis: bool,
     ) -> None:
         """Raise TypeError or ValueError unless a fit can begin at this model."""
@@ -120,8 +120,8 @@ class Svor(Family[float, SvorModel]):
                 f"start must have the classes of the data, {listed(problem.classes)}, "
                 f"got {listed(start.classes)}"
             )
-        by_number = isinstance(kernel, Precomputed)
-        if isinstance(start.kernel, Precomputed) != by_number:
+        by_number = kernel.by_number
+        if start.kernel.by_number != by_number:
             raise ValueError(
                 "start and the fit must both have a precomputed kernel, or neither"
             )
@@ -196,7 +196,7 @@ class Svor(Family[float, SvorModel]):
         b = start.thresholds[np.flatnonzero(problem.present)[:-1]]
         # A rank that the old data lacked has an infinite threshold.
         b = np.where(np.isfinite(b), b, begin.b)
-        if isinstance(start.kernel, Precomputed):  # its rows may have other numbers
+        if start.kernel.by_number:  # its rows may have other numbers
             return [replace(begin, b=b)]
         scores = start.decision_function(named(features.support, start.feature_names))
         return [replace(begin, w=features.interpolating(scores), b=b)]

@@ -15,7 +15,6 @@ from .._input.types import (
     ClassWeight,
     Gamma,
     Kernel,
-    KernelName,
     Labels,
     MatrixLike,
     Rng,
@@ -24,6 +23,7 @@ from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._programs.fit import Arguments, checked_cost, fit, path_function
+from ..kernels.functions import KernelName
 from .family import Svor, SvorMethod, SvorModel
 
 
@@ -72,13 +72,15 @@ def fit_svorim(
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; tau in
         the paper, with the same value. With `basis`, tolerance on the duality gap
@@ -255,13 +257,15 @@ def fit_svorex(
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; tau in
         the paper, with the same value. With `basis`, tolerance on the duality gap
@@ -425,13 +429,15 @@ def fit_shashua_levin(
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; tau in
         the paper, with the same value. With `basis`, tolerance on the duality gap
@@ -590,13 +596,15 @@ def fit_redsvm(
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; tau in
         the paper, with the same value. With `basis`, tolerance on the duality gap

@@ -28,7 +28,6 @@ from .._input.types import (
     ClassWeight,
     Gamma,
     Kernel,
-    KernelName,
     Labels,
     MatrixLike,
     Rng,
@@ -48,10 +47,9 @@ from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._numerics.rows import dense, take
 from .._rows.chunks import Reading, with_state
 from .._watch.monitor import Monitor, OutOfTime
-from ..kernels import Linear, LinearARD, Precomputed
 from ..kernels.basis_rows import chosen_rows
 from ..kernels.features import ColumnFeatures
-from ..kernels.functions import on_basis
+from ..kernels.functions import KernelFunction, KernelName, on_basis
 from .newton import minimize
 from .objective import (
     CachedColumns,
@@ -155,13 +153,15 @@ def fit_tlssvor(
     eta : float in (0, 1), default 0.1
         Half the width of the intervals on which the loss is smoothed. The smoothing
         changes the loss of a slack below u - eta by less than 0.0526 eta^2.
-    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+    kernel : str or callable, default "rbf"
+        "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
+        "precomputed" if X is the kernel matrix.
         A callable k(A, B) returns the (len(A), len(B)) matrix of kernel values;
         `ordinal.kernels` has several.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        Parameter of the named kernels but "linear". "scale" is 1 / (d * variance of X),
         which is 1 / d on standardised features; the variance uses `sample_weight` but
-        not `class_weight`. "auto" is 1 / d.
+        not `class_weight`. "auto" is 1 / d. For "laplacian" both are the root of that.
     basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
         Rows h of the sum f.
 
@@ -299,7 +299,9 @@ def fit_tlssvor(
     return model
 
 
-def _read(basis: AnyBasis | None, problem: Problem, kernel: Kernel) -> BasisChoice:
+def _read(
+    basis: AnyBasis | None, problem: Problem, kernel: KernelFunction
+) -> BasisChoice:
     """Return the choice of the basis: by default every row of positive weight."""
     if basis is None:
         # The penalty of a row of weight v is w_h^2 / v, so that 0 is not possible.
@@ -307,7 +309,7 @@ def _read(basis: AnyBasis | None, problem: Problem, kernel: Kernel) -> BasisChoi
         return read(None, kernel, problem) or BasisChoice("numbers", rows=every)
     n = int(np.count_nonzero(problem.weight > 0))
     choice = read_choice(basis, problem.n_samples, problem.n_features, share_of=n)
-    if choice.way == "own" and isinstance(kernel, Precomputed):
+    if choice.way == "own" and kernel.by_number:
         raise ValueError("basis must be a count or row numbers with precomputed")
     if choice.m > n:
         raise ValueError(
@@ -348,7 +350,7 @@ class _Columns(NamedTuple):
 class _TlsSvorFit:
     """Checked options, which the fits of all rows and of the folds share."""
 
-    kernel: Kernel
+    kernel: KernelFunction
     C: float
     u: float
     eta: float
@@ -441,7 +443,7 @@ class _TlsSvorFit:
         penalties = np.ones(len(rows))
         if choice.way == "own":
             basis, support = rows, read_only_matrix(rows)
-        elif isinstance(kernel, Precomputed):
+        elif kernel.by_number:
             basis, support = rows, read_only(dense(rows).astype(np.int64))
         else:
             basis = take(X, rows)
@@ -453,7 +455,6 @@ class _TlsSvorFit:
 
     def _feature_columns(self, problem: Problem) -> _Columns:
         """Return d columns for a linear kernel with every row in the basis."""
-        assert isinstance(self.kernel, Linear | LinearARD)
         features = ColumnFeatures(self.kernel, problem.n_features)
         squares = partial(Squares, features.double)
         rows = with_state(

@@ -25,7 +25,7 @@ import numpy as np
 
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._input.types import Kernel, Matrix
+from .._input.types import Matrix
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips, take
 from .._rows.chunks import RowState, in_room
@@ -33,7 +33,7 @@ from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._solvers import _truncated_loss
 from .._watch.monitor import check_cancelled
-from ..kernels.functions import check_values
+from ..kernels.functions import KernelFunction, check_values
 from ..kernels.tiles import Evaluator
 
 # Function of (X of k rows, out, n_threads) that writes their columns into out, (k, m)
@@ -80,7 +80,7 @@ class CachedColumns:
         return out
 
 
-def kernel_values(kernel: Kernel, basis: Matrix) -> Fill:
+def kernel_values(kernel: KernelFunction, basis: Matrix) -> Fill:
     """Return a function that computes kernel values with basis rows.
 
     For a precomputed kernel the basis holds the numbers of the rows.
@@ -89,7 +89,7 @@ def kernel_values(kernel: Kernel, basis: Matrix) -> Fill:
 
 
 def _kernel_values(
-    kernel: Kernel, basis: Matrix, X: Matrix, out: np.ndarray, n_threads: int
+    kernel: KernelFunction, basis: Matrix, X: Matrix, out: np.ndarray, n_threads: int
 ) -> None:
     Evaluator(kernel, _double(X), basis, n_threads).fill(out)
 
