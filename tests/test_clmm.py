@@ -848,3 +848,29 @@ def test_ctrl_c_ends_a_fit():
         signal.signal(signal.SIGALRM, before)
         gc.enable()
     assert ordinal.fit_clmm(JUDGE, WINE, n_threads=2).convergence.converged
+
+
+@pytest.mark.parametrize(
+    ("random", "message"),
+    [
+        # these took time with the square or the cube of the length
+        (f"(1 | {'/'.join(f'g{i}' for i in range(3000))})", "at most 20 .*, got 3000"),
+        ("(1 | " + "/".join(["g"] * 3000) + ")", "at most 20 .*, got 3000"),
+        (
+            " + ".join(f"(0 + v{i} | g)" for i in range(3000)),
+            "random effects name 'v0'",
+        ),
+        ("(1 | g/g)", "different columns, got 2 in 'g/g'"),
+        ("(1 | g) + (1 | g)", r"g has the effect \['\(Intercept\)'\] twice"),
+        ("(" * 3000 + "1 | g" + ")" * 3000, "random must be random effects"),
+        ("(1 | " * 3000 + "g" + ")" * 3000, "random must be random effects"),
+    ],
+)
+def test_any_text_of_random_effects_is_read_in_time(random, message):
+    table = pd.DataFrame({"x": np.arange(8.0), "g": [1, 2] * 4, "y": [0, 0, 1, 1] * 2})
+    for call in (
+        lambda: ordinal.fit_clmm(table[["x", "g"]], table.y, random=random),
+        lambda: ordinal.fit_clmm(f"y ~ x + {random}", table),
+    ):
+        with pytest.raises(ValueError, match=f"{message}|of the form"):
+            call()

@@ -505,6 +505,7 @@ def test_the_ways_to_write_a_formula():
         ("Sat ~ {t +}", "is not a formula: invalid syntax"),
         ("Sat ~ offset(t +)", "is not a formula: invalid syntax"),
         (f"Sat ~ I({'-' * 480}t)", "nested too deeply"),
+        (f"Sat ~ I(t{'**9' * 3000})", "it is nested too deeply"),  # MemoryError
         ("Sat ~ (t + Infl) ** 40", "more than 300000 products .* such as x:z"),
         ("Sat ~ ((t + Infl) ^ 9) ** 12", "more than 300000 products"),
         ("Sat ~ t ** 1000000000", "more than 300000 products"),

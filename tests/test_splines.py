@@ -370,3 +370,33 @@ def test_terms_are_matched_as_expressions(given, written, argument):
 def test_what_is_no_term_is_no_column_either(text):
     with pytest.raises(ValueError, match=r"nominal names .*, which is not among"):
         ordinal.fit_pom("y ~ z", levels(50), nominal=[text])
+
+
+SMOOTH = ["poly(x, 3)", "ns(x, df=4)", "bs(x, df=5)", "cr(x, df=4)", "rcs(x, 4)"]
+
+
+@pytest.mark.filterwarnings("ignore:.*beyond its boundary knots")
+@pytest.mark.parametrize("unit", [2.0**-1000, 1e-200, 1e-100, 1e200, 8e306])
+@pytest.mark.parametrize("term", SMOOTH)
+def test_the_unit_of_a_column_changes_no_smooth_term(term, unit):
+    rng = np.random.default_rng(0)
+    x = np.tanh(rng.normal(size=60))
+    expected = coding_of(term, x)
+    made = coding_of(term, x * unit)
+    at = np.linspace(-1.5, 1.5, 31)  # also beyond the training rows
+    columns = [
+        coding.transform(pd.DataFrame({"x": values, "y": 0}))
+        for coding, values in ((expected, at), (made, at * unit))
+    ]
+    columns[1] /= unit if term.startswith("rcs") else 1.0
+    assert_allclose(columns[1], columns[0], rtol=1e-8, atol=1e-10)
+    if np.log2(unit).is_integer() and not term.startswith("rcs"):
+        assert_array_equal(*columns)
+
+
+def test_a_polynomial_of_which_only_rounding_is_left_is_refused():
+    x = np.append(np.arange(20.0), 1e200)
+    for degree in (2, 5):
+        with pytest.raises(ValueError, match=r"poly\(x, .\) needs .* degree 1 or less"):
+            coding_of(f"poly(x, {degree})", x)
+    assert len(coding_of("poly(x, 1)", x).column_names) == 1

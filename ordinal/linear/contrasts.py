@@ -377,6 +377,8 @@ class Coding(Storable):
 
     def _full(self, term: tuple[int, ...]) -> list[bool]:
         """Return for each variable of a term whether every level has an indicator."""
+        if len(term) == 1:
+            return [False]
         # The empty term, of the thresholds, is always in the model.
         known = {frozenset[int](), *map(frozenset, self.terms)}
         return [frozenset(term) - {k} not in known for k in term]

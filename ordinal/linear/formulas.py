@@ -223,13 +223,14 @@ def _expand(text: str, names: Sequence[str]) -> Any:
             # `.` stands for all columns that the left side does not name.
             _context={"__formulaic_variables_available__": names},
         )
-    except (FormulaicError, SyntaxError, RecursionError) as error:
+    except (FormulaicError, SyntaxError, RecursionError, MemoryError) as error:
         # The second line of formulaic's messages is the text, in colours.
-        reason = str(error).splitlines()[0].rstrip(".")
         if isinstance(error, SyntaxError):
             reason = error.msg
-        elif isinstance(error, RecursionError):
+        elif isinstance(error, RecursionError | MemoryError):  # of Python's parser
             reason = "it is nested too deeply"
+        else:
+            reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(
             f"{shown(text)} is not a formula: {shortened(reason)}{_hint(text)}"
         ) from error

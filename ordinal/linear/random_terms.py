@@ -13,6 +13,7 @@ for every level without one, as in lme4. With || all these effects are uncorrela
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
@@ -37,6 +38,7 @@ from .._model.storage import Storable
 _TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")
 _MARK = "\0"  # stands for a random effect that was cut out of a formula
 _INTERCEPT = "(Intercept)"
+_MOST_COLUMNS = 20  # of nested groups, each level of which has all columns before it
 
 
 class EffectsTerm(NamedTuple):
@@ -298,14 +300,20 @@ def _parsed(left: str, second_bar: str, right: str) -> list[EffectsSpec]:
             f"({left}|{right}) must name one or more effects, each of them once"
         )
     term = EffectsTerm(tuple(names), not second_bar)
-    columns: list[str] = []
-    out = []
-    for nested in right.split("/"):
-        columns += [name.strip().strip("`") for name in nested.split(":")]
-        for name in columns:
-            _check_name(name)
-        out.append(EffectsSpec(tuple(columns), (term,)))
-    return out
+    nested = [
+        [name.strip().strip("`") for name in part.split(":")]
+        for part in right.split("/")
+    ]
+    columns = [name for part in nested for name in part]
+    if len(columns) > _MOST_COLUMNS or len({*columns}) < len(columns):
+        raise ValueError(
+            f"the groups of a random effect must be at most {_MOST_COLUMNS} different "
+            f"columns, got {len(columns)} in {shown(right.strip())}"
+        )
+    for name in columns:
+        _check_name(name)
+    ends = np.cumsum([len(part) for part in nested]).tolist()
+    return [EffectsSpec(tuple(columns[:end]), (term,)) for end in ends]
 
 
 def _check_name(name: str) -> None:
@@ -319,20 +327,18 @@ def _check_name(name: str) -> None:
 
 def _merged(asked: list[EffectsSpec]) -> list[EffectsSpec]:
     """Join terms with the same factor, whose effects are uncorrelated between terms."""
-    out: dict[tuple[str, ...], EffectsSpec] = {}
+    terms: dict[tuple[str, ...], list[EffectsTerm]] = {}
     for own in asked:
-        if (known := out.get(own.columns)) is None:
-            out[own.columns] = own
-            continue
-        terms = (*known.terms, *own.terms)
-        names = [name or _INTERCEPT for term in terms for name in term.names]
-        twice = {name for name in names if names.count(name) > 1}
+        terms.setdefault(own.columns, []).extend(own.terms)
+    for columns, of in terms.items():
+        names = Counter(name or _INTERCEPT for term in of for name in term.names)
+        twice = sorted(name for name, times in names.items() if times > 1)
         if twice:
+            group = ":".join(columns)
             raise ValueError(
-                f"{own.name} has the effect {listed(sorted(twice))} twice: name it once"
+                f"{group} has the effect {listed(twice)} twice: name it once"
             )
-        out[own.columns] = EffectsSpec(own.columns, terms)
-    return list(out.values())
+    return [EffectsSpec(columns, tuple(of)) for columns, of in terms.items()]
 
 
 def check_names(asked: Sequence[EffectsSpec], names: Sequence[str]) -> None:

@@ -40,6 +40,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "poly": ("degree",),
 }
 _HIGHEST = 20  # degree, above which orthogonal polynomials lose their digits
+_ROUNDED = 1e-10  # share of a polynomial that its subtraction leaves at least
 _SLACK = 1e-3  # tolerated extrapolation of `bs`, as a share of the range
 _TIED = 0.05  # share of rows at an extreme value for which Hmisc moves the end knot
 
@@ -54,10 +55,12 @@ class Basis(Storable):
     degree : int
         Degree of the polynomials; 3 for all but `bs` and `poly`.
     knots : (k,) array
-        Increasing knots, including the boundary; empty for `poly`.
+        Increasing knots, including the boundary; for `poly` the least and the largest
+        value of the training rows.
     numbers : (c,) array
         For `cr` the means of the columns, (k,). For `poly` the degree + 1 squared norms
-        of the recurrence, followed by its degree centres. Empty for other kinds.
+        of the recurrence, followed by its degree centres, in the `exponent` of x. Empty
+        for other kinds.
     """
 
     kind: Kind
@@ -79,11 +82,12 @@ class Basis(Storable):
         degree, x = options.get("degree", 1 if kind == "poly" else 3), np.sort(x)
         if check_count(f"degree of {name}", degree) > _HIGHEST:
             raise ValueError(f"degree of {name} must be at most {_HIGHEST}")
-        knots, numbers = np.empty(0), np.empty(0)
+        numbers = np.empty(0)
         if kind == "poly":
             if np.unique(x).size <= degree:
                 raise ValueError(f"{name} needs more than {degree} distinct values")
-            numbers = _recurrence(x, degree)
+            knots = x[[0, -1]]
+            numbers = _recurrence(name, np.ldexp(x, -_exponent(knots)), degree)
         else:
             knots = _knots(name, kind, options, x, degree)
             if not (np.isfinite(knots).all() and (np.diff(knots) > 0).all()):
@@ -93,7 +97,8 @@ class Basis(Storable):
                     f"{x[0]:g} and {x[-1]:g}"
                 )
         if kind == "cr":
-            numbers = _natural(knots, x).mean(axis=0)
+            e = _exponent(knots)
+            numbers = _natural(np.ldexp(knots, -e), np.ldexp(x, -e)).mean(axis=0)
         made = cls(kind, degree, read_only(knots), read_only(numbers))
         made._check()
         return made
@@ -119,8 +124,15 @@ class Basis(Storable):
         return int(beyond.argmax()) if beyond.any() else None
 
     def transform(self, x: np.ndarray) -> np.ndarray:
-        """Return the columns for values of the variable, (n, size)."""
-        t = self.knots
+        """Return the columns for values of the variable, (n, size).
+
+        They are computed from values in a power of two for a unit, of which neither
+        powers nor differences leave the range of double. This changes no bit of others.
+        """
+        e = _exponent(self.knots)
+        with np.errstate(over="ignore"):  # far beyond the knots; seen by the caller
+            x = np.ldexp(x, -e)
+        t = np.ldexp(self.knots, -e)
         match self.kind:
             case "bs":
                 B = _b_splines(_padded(t, self.degree), self.degree, x)
@@ -130,7 +142,7 @@ class Basis(Storable):
             case "cr":
                 return np.asarray(_natural(t, x) @ _null_space(self.numbers[None]))
             case "rcs":
-                return _restricted(t, x)
+                return np.asarray(np.ldexp(_restricted(t, x), e))
         # poly: the three-term recurrence of orthogonal polynomials
         columns = [np.ones_like(x)]
         square, centre = np.split(self.numbers, [self.degree + 1])
@@ -142,7 +154,7 @@ class Basis(Storable):
         return np.asarray(np.column_stack(columns[1:]) / np.sqrt(square[1:]))
 
     def _check(self) -> None:
-        least = {"bs": 2, "ns": 2, "cr": 3, "rcs": 3, "poly": 0}[self.kind]
+        least = {"bs": 2, "ns": 2, "cr": 3, "rcs": 3, "poly": 2}[self.kind]
         if not 1 <= self.degree <= _HIGHEST or self.knots.size < least:
             raise ValueError(f"{self.kind} needs a degree and {least} knots or more")
         size = {"cr": self.knots.size, "poly": 2 * self.degree + 1}.get(self.kind, 0)
@@ -222,6 +234,11 @@ def _harrell(name: str, x: np.ndarray, k: int) -> np.ndarray:
         if not last.size:
             knots[-1] = x[-5]
     return np.concatenate([first, knots, last])
+
+
+def _exponent(knots: np.ndarray) -> int:
+    """Return the exponent of the power of two next to the range of the knots."""
+    return int(np.frexp(knots[-1] / 2 - knots[0] / 2)[1]) + 1
 
 
 def _padded(knots: np.ndarray, degree: int) -> np.ndarray:
@@ -309,15 +326,24 @@ def _restricted(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.column_stack([x, cubed[:, :-2] + own])
 
 
-def _recurrence(x: np.ndarray, degree: int) -> np.ndarray:
+def _recurrence(name: str, x: np.ndarray, degree: int) -> np.ndarray:
     """Return squared norms and centres of the recurrence that makes polynomials
     orthogonal over the values x.
+
+    Raises ValueError if only rounding is left of one, as with an outlier far away.
     """
     square, centre = [float(x.size)], []
     column, earlier = np.ones_like(x), np.zeros_like(x)
     for k in range(degree):
         centre.append(float(x @ column**2) / square[-1])
         drop = square[-1] / square[-2] if k else 0.0
-        column, earlier = (x - centre[-1]) * column - drop * earlier, column
+        longer = (x - centre[-1]) * column
+        column, earlier = longer - drop * earlier, column
         square.append(float(column @ column))
+        if square[-1] <= _ROUNDED**2 * float(longer @ longer):
+            raise ValueError(
+                f"{name} needs values that differ on the scale of their range, and "
+                f"most of them are equal beside the largest: pass degree {k} or less, "
+                "or transform the column, as by its logarithm"
+            )
     return np.array(square + centre)
