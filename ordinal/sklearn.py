@@ -78,6 +78,7 @@ from ._input.columns import (
     column_categories,
     feature_names,
     is_frame,
+    only_column,
     read_frame,
 )
 from ._input.features import read_features
@@ -188,6 +189,7 @@ class _Scorer:
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> float:
+        y = only_column(y)
         classes = scoring_classes(estimator, y)
         y = read_labels(y, "y")
         score = self.metric(estimator, X, None, y, classes, sample_weight)
@@ -261,7 +263,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         del parameters["scoring"], parameters["rule"]
         X = self._training_rows(X)
         labels, classes = _ranked(y, parameters.pop("classes"), type(self).__name__)
-        derived = self.classes is None and categories_of(y) is None
+        derived = self.classes is None and categories_of(only_column(y)) is None
         if derived and "class_weight" in parameters:  # a fold may lack a label
             given = parameters["class_weight"]
             parameters["class_weight"] = weights_among(classes, given)
@@ -646,10 +648,9 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels, (n,), and the classes in rank order, (r,)."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    if classes is None:
-        classes = declared_categories(y)
-    known = classes is not None
     labels = column_or_1d(y, warn=True)
+    declared = declared_categories(only_column(y)) if classes is None else None
+    known = classes is not None or declared is not None
     if labels.dtype.kind == "f":
         read_labels(labels, "y")  # whose message has the row of NaN and infinity
     if not (known or in_halves(labels)):
@@ -664,6 +665,8 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
             UserWarning,
             stacklevel=3,
         )
+    if declared is not None:  # as scikit-learn has it, a level without rows is no class
+        classes = declared[np.isin(declared, labels)]
     return labels, classes_in_rank_order(labels, classes)
 
 

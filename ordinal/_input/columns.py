@@ -110,6 +110,13 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
     return [X[keys[name]] for name in names]
 
 
+def only_column(y: Any) -> Any:
+    """Return the column of a table or matrix that has only one; others as they are."""
+    if getattr(y, "shape", ())[1:] != (1,):
+        return y
+    return y.ravel() if isinstance(y, np.ndarray) else frame_columns(y)[0]
+
+
 def columns_of(X: Any, names: Sequence[str]) -> Any:
     """Return a data frame of some columns of a data frame X, without copying them."""
     return X.columns_of(names) if isinstance(X, Frame) else Selection(X, tuple(names))

@@ -58,22 +58,13 @@ def read_labels(values: Any, name: str) -> np.ndarray:
             f"the string {shown(values)}"
         )
     if a.ndim != 1:
-        raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}")
+        remedy = f": {_of_column(values, name)}" if a.shape[1:] == (1,) else ""
+        raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}{remedy}")
     if a.dtype.kind in "UT" and not isinstance(values, np.ndarray):
         # numpy turns a list such as [1, "a"] into strings: read its values instead.
         a = np.array(values, dtype=object)
     if a.dtype.kind in "OT":
-        labels = a.tolist()
-        lacking = [row for row, label in enumerate(labels) if is_missing(label)]
-        if lacking:
-            raise ValueError(f"{name} has no label in row {lacking[0]}{_DROP}")
-        for row, label in enumerate(labels):
-            if not isinstance(label, str):
-                raise TypeError(
-                    f"{name} must hold integers or strings, got "
-                    f"{type(label).__name__} {shown(label)} in row {row}"
-                )
-        a = np.array(labels, dtype=np.str_)
+        a = _as_strings(a.tolist(), name)
     if a.dtype.kind not in "biufU":
         raise TypeError(f"{name} must hold integers or strings, got dtype {a.dtype}")
     if a.dtype.kind == "f":
@@ -85,6 +76,22 @@ def read_labels(values: Any, name: str) -> np.ndarray:
                 f"{_DROP if math.isnan(value) else ''}"
             )
     return a
+
+
+def _as_strings(labels: list[Any], name: str) -> np.ndarray:
+    """Return strings, and intervals of pandas as their text; raise for other labels."""
+    lacking = [row for row, label in enumerate(labels) if is_missing(label)]
+    if lacking:
+        raise ValueError(f"{name} has no label in row {lacking[0]}{_DROP}")
+    for row, label in enumerate(labels):
+        if type(label).__name__ == "Interval":
+            labels[row] = str(label)
+        elif not isinstance(label, str):
+            raise TypeError(
+                f"{name} must hold integers or strings, got "
+                f"{type(label).__name__} {shown(label)} in row {row}"
+            )
+    return np.array(labels, dtype=np.str_)
 
 
 def label_text(label: Any) -> str:
@@ -116,6 +123,16 @@ def level_places(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, floa
         if place is not None:
             found[value] = place
     return found
+
+
+def _of_column(values: Any, name: str) -> str:
+    """Return how to get the labels out of a table or matrix of one column."""
+    table = type(values)  # `columns` of a table of pyarrow are values
+    by_name = "column_names" if hasattr(table, "column_names") else "columns"
+    columns = getattr(values, by_name, None)
+    if columns is not None:
+        return f"pass its column, {name}[{shown(next(iter(columns)))}]"
+    return f"pass {name}.ravel()" if hasattr(values, "ravel") else "pass one label each"
 
 
 def is_missing(label: Any) -> bool:

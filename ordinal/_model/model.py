@@ -3,7 +3,9 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 import os
+import re
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
@@ -13,7 +15,7 @@ from .._input.checks import enumerated, shown
 from .._input.columns import Categories, frame_columns, is_frame
 from .._input.features import read_features
 from .._input.frame import default_names
-from .._input.labels import is_ordered
+from .._input.labels import is_ordered, ranks_of, read_labels
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import (
@@ -27,6 +29,8 @@ from .printing import html_lines, html_notes, html_thresholds
 from .report import write_report
 from .storage import Storable, read_file
 
+_INTERVAL = re.compile(r"([(\[])(.*), (.*)([)\]])")
+_CLOSED = {"(]": "right", "[)": "left", "[]": "both", "()": "neither"}
 _M = TypeVar("_M")
 _S = TypeVar("_S", bound=Storable)
 
@@ -50,9 +54,13 @@ class Model(Storable):
     categorical_labels : bool
         Whether the labels were an ordered Categorical of pandas. `predict` then returns
         one as well; for a data frame, a Series with its index.
+    interval_labels : bool
+        Whether its categories were intervals, as `pandas.cut` makes them. `classes`
+        then holds their text.
     """
 
     categorical_labels: bool = field(default=False, kw_only=True)
+    interval_labels: bool = field(default=False, kw_only=True)
 
     if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
 
@@ -327,11 +335,15 @@ def with_labels_like(model: _M, y: Any) -> _M:
 
     The model is returned.
     """
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
     if given and hasattr(model, "categorical_labels"):
         # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(model, "categorical_labels", True)
+        if type(dtype.categories).__name__ == "IntervalIndex":
+            found = _intervals(cast(Model, model).classes)
+            same = found is not None and dtype.categories.equals(found)
+            object.__setattr__(model, "interval_labels", same)
     return model
 
 
@@ -346,9 +358,44 @@ def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
         return np.asarray(labels)
     import pandas
 
-    made = pandas.Categorical(labels, categories=model.classes, ordered=True)
+    known = (
+        _intervals(model.classes) if getattr(model, "interval_labels", False) else None
+    )
+    if known is not None:
+        place = ranks_of(read_labels(labels, "labels"), model.classes)
+        made = pandas.Categorical.from_codes(place, known, ordered=True)
+    else:
+        made = pandas.Categorical(labels, categories=model.classes, ordered=True)
     framed = isinstance(X, pandas.DataFrame)
     return cast(np.ndarray, pandas.Series(made, X.index) if framed else made)
+
+
+def _intervals(texts: np.ndarray) -> Any:
+    """Return the intervals of pandas that texts such as "(0, 10]" show, or None.
+
+    Their ends are integers, floats or times.
+    """
+    import pandas
+
+    parsed = [_INTERVAL.fullmatch(str(text)) for text in texts]
+    found = [one for one in parsed if one is not None]
+    sides = {(one[1], one[4]) for one in found}
+    if len(found) < len(texts) or len(sides) != 1:
+        return None
+    closed = _CLOSED["".join(sides.pop())]
+    ends = [one[k] for k in (2, 3) for one in found]
+    kinds = (int, float, "datetime64[ns]")
+    reads = [partial(np.array, dtype=kind) for kind in kinds]
+    for read in (*reads, pandas.to_timedelta):
+        try:
+            values = read(ends)
+        except (ValueError, OverflowError):
+            continue
+        half = len(values) // 2
+        return pandas.IntervalIndex.from_arrays(
+            values[:half], values[half:], closed=closed
+        )
+    return None
 
 
 def _short(value: Any) -> str:

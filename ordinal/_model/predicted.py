@@ -20,6 +20,7 @@ from .._files.table import Table
 from .._files.writing import writing
 from .._input.checks import as_path
 from .._input.frame import Frame
+from .._input.labels import read_labels
 from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
 from .column_names import named, with_names
 
@@ -37,7 +38,7 @@ def predicted(
         for number, rows in enumerate(blocks):
             with in_block(number, start):
                 rows = (named if number else with_names)(rows, names)  # warns once
-                labels = np.asarray(model.predict(rows, **options))
+                labels = read_labels(model.predict(rows, **options), "labels")
                 chances = None
                 if proba:
                     chances = np.asarray(model.predict_proba(rows, **options))

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import metrics
 from .._input.checks import check_choice, check_flag, enumerated, listed, shown
-from .._input.labels import declared_categories, ranks_of, read_labels
+from .._input.labels import categories_of, declared_categories, ranks_of, read_labels
 from .._model.registry import unwrapped
 from .._rows.rows import map_rows
 
@@ -284,6 +284,10 @@ def scoring_classes(model: Any, labels: Any) -> np.ndarray:
     strings, which are not added.
     """
     classes, y = classes_of(model, labels), read_labels(labels, "y")
+    if categories_of(labels) is not None:
+        declared = declared_categories(labels, "classes", "y")
+        among = declared[np.isin(declared, classes)]
+        return declared if np.array_equal(among, classes) else classes
     if y.dtype.kind == "U" or classes.dtype.kind == "U":
         return classes
     rising = np.array_equal(np.unique(classes), classes)

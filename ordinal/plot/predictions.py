@@ -156,7 +156,7 @@ def scores(
     model = fitted(model)
     score = score_of(model, X)
     rank, weight = true_ranks(model, y, score.size, sample_weight)
-    right = np.asarray(model.predict(X)) == model.classes[rank]
+    right = read_labels(model.predict(X), "labels") == model.classes[rank]
     r = model.classes.size
     ax = axes_of(ax, 6.4, 1.3 + 0.55 * r)
     edges = np.histogram_bin_edges(score, min(80, 10 + int(2 * score.size**0.5)))
@@ -250,7 +250,7 @@ def confusion_matrix(
     ('predicted label', 'true label')
     """
     model = fitted(model)
-    predicted = ranks_of(np.asarray(model.predict(X)), model.classes)
+    predicted = ranks_of(read_labels(model.predict(X), "labels"), model.classes)
     rank, weight = true_ranks(model, y, predicted.size, sample_weight)
     r = model.classes.size
     counts = np.bincount(rank * r + predicted, weight, minlength=r * r).reshape(r, r)

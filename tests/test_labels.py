@@ -1,0 +1,228 @@
+"""Labels of every type that has an order: halves, categories and intervals give the
+same models as integers, up to the names, and come back as they came."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from registry import every_method
+from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from strategies import at_most, sample
+
+import ordinal
+from ordinal import fit_pom, metrics
+from ordinal.preprocessing import Standardizer
+from ordinal.sklearn import LAT, POM, SVORIM, scorer
+
+X, RANK = sample(60, 4)
+TABLE = pd.DataFrame(X, columns=list("abc"), index=range(100, 160))
+VALUE = RANK + 0.5 * np.random.default_rng(0).uniform(-1, 1, 60)
+EDGES = [-1.0, 0.5, 1.5, 2.5, 4.0]
+STARS = np.array([0.5, 1.0, 1.5, 4.5])
+WORDS = np.array(["low", "mid", "top", "best"])
+
+
+def reloaded(model):
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    return ordinal.load(file), pickle.loads(pickle.dumps(model))
+
+
+# Halves
+
+
+@every_method
+def test_half_stars_are_ranks(method):
+    stars, whole = method(X, STARS[RANK]), method(X, RANK)
+    assert_array_equal(stars.classes, STARS)
+    assert_array_equal(stars.predict(X), STARS[whole.predict(X)])
+    for copy in reloaded(stars):
+        assert_array_equal(copy.predict(X), stars.predict(X))
+
+
+def test_halves_are_accepted_wherever_labels_are():
+    y = STARS[RANK]
+    plain = ordinal.select("pom", X, RANK, cv=3)
+    found = ordinal.select("pom", X, y, cv=3)
+    assert_array_equal(found.scores, plain.scores)
+    result = ordinal.compare(X, y, methods=["constant-median", "pom"], cv=3)
+    assert result.best.predict(X).dtype == y.dtype
+    assert "0.5|1.0" in result.best.model.threshold_names
+    for make in (POM, LAT, SVORIM):
+        assert np.isfinite(cross_val_score(make(), X, y, cv=3)).all()
+        search = GridSearchCV(make(), {"tol": [1e-3]}, cv=3, scoring=scorer("accuracy"))
+        assert search.fit(X, y).predict(X).dtype == y.dtype
+    # Numbers count as numbers in metrics, unless the ranks are given.
+    assert metrics.mae([0.5, 1.0], [1.5, 1.0]) == 0.5
+    assert metrics.mae([0.5, 1.0], [1.5, 1.0], labels=STARS) == 1.0
+    assert_array_equal(fit_pom(pl.DataFrame(X), pl.Series(y)).classes, STARS)
+
+
+@pytest.mark.parametrize("y", [VALUE, np.array([0.25] * 30 + [0.5] * 30)])
+@pytest.mark.parametrize(
+    "call",
+    [fit_pom, ordinal.fit_svorim, lambda X, y: ordinal.select("pom", X, y),
+     lambda X, y: ordinal.compare(X, y, methods=["pom"])],
+)  # fmt: skip
+def test_continuous_targets_are_refused_with_the_remedies(call, y):
+    say = r"y holds .* in row 0, which is no multiple of one half: bin it with "
+    with pytest.raises(ValueError, match=say + r"ordinal.preprocessing.Binning, or p"):
+        call(X, y)
+
+
+@given(st.lists(st.integers(-20, 20), min_size=2, unique=True))
+@at_most(20)
+def test_any_multiples_of_one_half_are_in_the_order_of_their_values(doubled):
+    y = np.repeat(np.array(doubled) / 2, 3)
+    assert_array_equal(
+        fit_pom(np.arange(y.size)[:, None], y, l2=1.0).classes, np.unique(y)
+    )
+
+
+# Intervals
+
+
+def cuts():
+    """Ordered categoricals of intervals, of every type of ends."""
+    day = pd.Timestamp("2024-02-29 12:00")
+    yield pd.cut(VALUE, EDGES)
+    yield pd.cut(VALUE, [-1, 1, 2, 9])
+    yield pd.cut(VALUE, EDGES, right=False)
+    yield pd.cut(VALUE, [-np.inf, 0.1 + 0.2, np.inf])
+    yield pd.qcut(VALUE * 1e-7, 3)
+    yield pd.cut(day + pd.to_timedelta(VALUE, unit="D"), 3)
+    yield pd.cut(pd.to_timedelta(VALUE, unit="h"), 3)
+
+
+@pytest.mark.parametrize("y", [*cuts()], ids=lambda y: str(y.categories.dtype))
+def test_intervals_come_back_as_intervals(y):
+    model, codes = fit_pom(TABLE, y, l2=0.1), fit_pom(TABLE, y.codes, l2=0.1)
+    assert_allclose(model.coef, codes.coef)
+    predicted = model.predict(TABLE)
+    assert predicted.dtype == y.dtype
+    assert predicted.index.equals(TABLE.index)
+    assert_array_equal(predicted.cat.codes, codes.predict(TABLE))
+    assert_array_equal(model.classes, [str(one) for one in y.categories])
+    expected = metrics.mae(y.codes, codes.predict(TABLE))
+    assert metrics.mae(y, predicted) == expected
+    assert metrics.kappa(pd.Series(y), pd.Series(predicted)) == pytest.approx(
+        metrics.kappa(y.codes, codes.predict(TABLE))
+    )
+    for copy in reloaded(model):
+        assert copy.predict(TABLE).equals(predicted)
+
+
+@every_method
+def test_every_method_takes_intervals(method):
+    y = pd.cut(VALUE, EDGES)
+    model, plain = method(TABLE, y), method(TABLE, y.codes.astype(int))
+    assert model.interval_labels
+    assert model.predict(TABLE).dtype == y.dtype
+    assert_array_equal(model.predict(TABLE).cat.codes, plain.predict(TABLE))
+    assert str(y.categories[0]) in repr(model)
+
+
+def test_intervals_come_back_from_whatever_predicts(tmp_path):
+    y = pd.Series(pd.cut(VALUE, EDGES), TABLE.index)
+    found = ordinal.select("pom", TABLE, y, cv=2)
+    compared = ordinal.compare(TABLE, y, methods=["pom", "svorim"], cv=2)
+    for model in (
+        fit_pom(TABLE, y, preprocess=Standardizer),
+        found,
+        found.model,
+        ordinal.conformal(found, TABLE, y),
+        compared.best,
+        fit_pom("y ~ a + b + c", TABLE.assign(y=y)),
+    ):
+        assert model.predict(TABLE).dtype == y.dtype
+    assert found.model.explain(TABLE, y).names
+    found.model.report(tmp_path / "report.html", TABLE, y)
+    pytest.importorskip("matplotlib").use("agg")
+    ordinal.plot.confusion_matrix(found.model, TABLE, y)
+    ordinal.plot.reliability(found.model, TABLE, y)
+    ordinal.plot.scores(found.model, TABLE, y)
+    ordinal.data.write_predictions(tmp_path / "labels.csv", found.model, TABLE)
+    written = pd.read_csv(tmp_path / "labels.csv")
+    assert_array_equal(written.iloc[:, 0], found.predict(TABLE).astype(str))
+    estimator = POM().fit(TABLE, y)
+    codes = POM().fit(TABLE, y.cat.codes).predict(TABLE)
+    assert_array_equal(estimator.predict(TABLE), estimator.ranks_[codes])
+    assert np.isfinite(cross_val_score(POM(), TABLE, y, cv=3)).all()
+
+
+# Categories
+
+
+def test_a_level_without_rows_changes_no_score_of_scikit_learn():
+    used = pd.Series(pd.Categorical(WORDS[RANK], WORDS, ordered=True))
+    never = used.cat.add_categories(["never"])
+    for make in (POM, lambda: SVORIM(probability=True)):
+        for scoring in (None, "accuracy", "neg_log_loss", "roc_auc_ovr", scorer("rps")):
+            a, b = (
+                cross_val_score(make(), X, y, cv=3, scoring=scoring)
+                for y in (used, never)
+            )
+            assert np.isfinite(a).all()
+            assert_array_equal(a, b)
+    search = GridSearchCV(POM(), {"l2": [1e4, 1e-2]}, cv=3, scoring="neg_log_loss")
+    assert search.fit(X, never).best_params_ == {"l2": 1e-2}
+    assert search.best_estimator_.ranks_.tolist() == WORDS.tolist()
+    # The functions keep a column for each level that is declared.
+    assert fit_pom(X, never).predict_proba(X).shape == (60, 5)
+    assert_array_equal(fit_pom(X, never).predict(X), fit_pom(X, used).predict(X))
+
+
+def test_levels_that_a_fold_lacks_are_scored_in_their_order():
+    y = pd.Series(pd.Categorical(WORDS[RANK], WORDS, ordered=True))
+    top = np.flatnonzero(RANK == 3)
+    rest = np.setdiff1d(np.arange(60), top)
+    model = POM().fit(X[rest], y[rest])
+    assert "best" not in model.ranks_
+    labels = model.predict(X)
+    expected = -metrics.mae(y, labels, labels=WORDS)
+    assert model.score(X, y) == expected
+    assert np.isfinite(cross_val_score(POM(), X, y, cv=[(rest, top)])).all()
+
+
+# Columns
+
+
+def test_a_column_is_not_a_table():
+    y = pd.Series(pd.Categorical(WORDS[RANK], WORDS, ordered=True), name="rating")
+    for column, remedy in (
+        (y.to_frame(), r": pass its column, y\['rating'\]$"),
+        (pl.DataFrame({"rating": RANK}), r": pass its column, y\['rating'\]$"),
+        (RANK[:, None], r": pass y.ravel\(\)$"),
+        (RANK[:, None].tolist(), ": pass one label each$"),
+        (np.column_stack([RANK, RANK]), r"\(60, 2\)$"),
+    ):
+        for call in (
+            fit_pom,
+            ordinal.fit_svorim,
+            lambda X, y: ordinal.select("pom", X, y),
+            lambda X, y: ordinal.compare(X, y),
+        ):
+            with pytest.raises(ValueError, match="y must be 1-dim.*" + remedy):
+                call(X, column)
+    with pytest.raises(ValueError, match=r"y_true\['rating'\]"):
+        metrics.mae(y.to_frame(), y)
+
+
+@pytest.mark.parametrize("make", [POM, SVORIM])
+def test_estimators_take_a_column_with_the_warning_of_scikit_learn(make):
+    words = pd.Series(pd.Categorical(WORDS[RANK], WORDS, ordered=True), name="rating")
+    for y, column in ((words, words.to_frame()), (RANK, RANK[:, None])):
+        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+            model = make().fit(X, column)
+        plain = make().fit(X, y)
+        assert_array_equal(model.ranks_, plain.ranks_)
+        assert_array_equal(model.predict(X), plain.predict(X))
+        assert model.score(X, column) == plain.score(X, y)
