@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import every_method, which
@@ -15,7 +16,7 @@ from scipy.sparse import csr_array
 import ordinal
 from ordinal import kernels
 from ordinal.model_selection import UniformDesign
-from ordinal.preprocessing import Binning
+from ordinal.preprocessing import Binning, Standardizer, TablePreprocessor
 
 pytestmark = pytest.mark.usefixtures("counted_clock")
 BEYOND = 10**400  # an integer that no double holds
@@ -382,3 +383,69 @@ def test_an_evidence_beyond_double_names_what_to_change():
     steep = kernels.Polynomial(degree=1, gamma=1e30)
     with pytest.raises(ValueError, match=r"^the evidence .* X .* sample_weight"):
         ordinal.fit_gpor(X, np.arange(30) % 3, kernel=steep, sample_weight=[1e48] * 30)
+
+
+# Sums of columns near the largest double
+
+
+LARGE = (0.75 + 0.25 * ROWS / np.abs(ROWS).max()) * 8.9e307  # two of them overflow
+
+
+@pytest.mark.parametrize("preprocess", [Standardizer, TablePreprocessor()])
+@every_method
+def test_columns_whose_sums_overflow_are_fitted_without_a_warning(method, preprocess):
+    if "preprocess" not in inspect.signature(method.fit).parameters:
+        return
+    options = {"preprocess": preprocess, **method.brief}
+    model = method.cut_short(LARGE, RANKS, **options)
+    plain = method.cut_short(LARGE / 1e300, RANKS, **options)
+    assert set(model.predict(LARGE)) <= set(RANKS)
+    if method.precise is not None:
+        assert_array_equal(model.predict(LARGE), plain.predict(LARGE / 1e300))
+    model.explain(LARGE)
+
+
+@every_method
+def test_explanations_of_columns_whose_sums_overflow_are_finite(method):
+    if "kernel" in inspect.signature(method.fit).parameters:  # which refuse them
+        return
+    model = method.cut_short(LARGE, RANKS, **method.brief)
+    for y in (None, RANKS):
+        assert np.isfinite(model.explain(LARGE, y).importance).all()
+
+
+def test_linear_models_of_columns_whose_sums_overflow():
+    """Their variances vanish in units of the columns; standard errors were 0."""
+    model = ordinal.fit_pom(LARGE, RANKS)
+    small = ordinal.fit_pom(LARGE / 1e307, RANKS)
+    assert_allclose(model.coef * 1e307, small.coef, rtol=1e-6)
+    assert model.covariance is None
+    for ask in (model.summary, model.marginal_effects, lambda: model.standard_errors):
+        with pytest.raises(ValueError, match="columns in other units"):
+            ask()
+    assert_allclose(
+        model.explain(LARGE).importance, small.explain(LARGE / 1e307).importance
+    )
+    table = pd.DataFrame(LARGE[:, :2], columns=["a", "b"]).assign(y=RANKS)
+    with pytest.raises(ValueError, match=r"X must be finite.* in column 'a:b'"):
+        ordinal.fit_pom("y ~ a * b", table)
+    effects = [
+        ordinal.fit_pom("y ~ ns(b, 2)", t.assign(b=t.b / u), robust=True)
+        for t, u in ((table, 1e160), (table, 1e307))
+    ]
+    first, other = (m.marginal_effects()["effect"] for m in effects)
+    assert_allclose(first * 1e147, other, rtol=1e-5)
+
+
+def test_random_slopes_are_of_columns_whose_variances_a_double_holds():
+    def fit(unit):
+        groups = {"g": np.arange(len(RANKS)) % 4}
+        return ordinal.fit_clmm(
+            ROWS[:, :2] * unit, RANKS, groups=groups, slopes={"g": [0]}
+        )
+
+    found = [fit(unit).loglik for unit in (1.0, 1e-140, 1e140)]
+    assert_allclose(found, found[0], rtol=1e-6)
+    for unit in (1e-160, 1e160, 4e307):
+        with pytest.raises(ValueError, match=r"root mean squares between .* for 'x1'"):
+            fit(unit)

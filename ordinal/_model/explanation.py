@@ -132,7 +132,9 @@ def linear_terms(
     """
     if not isinstance(Z, np.ndarray):
         return None
-    return Named(tuple(names), (Z - Z.mean(axis=0)) * coef)
+    # Means of terms, because the sum of a column may leave the range of double.
+    terms = Z * coef
+    return Named(tuple(names), terms - terms.mean(axis=0))
 
 
 def _permutable(model: Any, X: Any) -> Frame:

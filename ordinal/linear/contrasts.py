@@ -370,10 +370,7 @@ class Coding(Storable):
         ]
         # The first variable varies fastest, but in `product` the last one does.
         for factors in product(*reversed(parts)):
-            column = factors[-1].astype(np.float64)
-            for factor in factors[-2::-1]:
-                column *= factor
-            yield column
+            yield _multiplied(factors[::-1])
 
     def _full(self, term: tuple[int, ...]) -> list[bool]:
         """Return for each variable of a term whether every level has an indicator."""
@@ -497,6 +494,15 @@ def _place(level: Any, labels: np.ndarray, argument: str) -> int:
             f"{listed(labels)}"
         )
     return known.index(level)
+
+
+def _multiplied(factors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the product of columns; what overflows is refused with the features."""
+    column = factors[0].astype(np.float64)
+    with np.errstate(over="ignore"):
+        for factor in factors[1:]:
+            column *= factor
+    return column
 
 
 def _numbers(variable: Variable, frame: Frame) -> np.ndarray:

@@ -442,7 +442,8 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
     if model.covariance is None:
         raise NoEstimatesError(
             f"{asked} needs the covariance, which is not computed for a model with "
-            "so many features: fit again with fewer"
+            "so many features, or in units of a column in which variances leave the "
+            "range of double: fit again with fewer, or with columns in other units"
         )
     return model.covariance
 

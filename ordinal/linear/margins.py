@@ -47,6 +47,7 @@ from .._model.model import read_for
 from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_two_sided
+from .._rows.chunks import column_units
 from .contrasts import Coding
 from .estimates import Estimates, predictors, remembered
 from .expressions import columns_of, compares
@@ -224,7 +225,9 @@ class TableRows(_WeightedRows):
             )
             return DiscreteChange(low, high)
         x = part.values[:, j]
-        spread = float(self.frame.values[:, j].std())
+        every = self.frame.values[:, [j]]
+        unit = column_units(every)[0]  # sums of values may leave the range of double
+        spread = unit * float((every / unit).std())
         # 0 has no relative step: the spread of the column takes its place.
         h = _STEP * np.where(x == 0, spread, np.abs(x))
         low, high = (

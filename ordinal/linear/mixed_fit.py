@@ -64,7 +64,12 @@ from .random_terms import (
     term_of,
 )
 from .ratio_loss import Family, RatioLikelihood
-from .sandwich import CovarianceChoice, CovarianceType, sandwich_of_clusters
+from .sandwich import (
+    CovarianceChoice,
+    CovarianceType,
+    is_held,
+    sandwich_of_clusters,
+)
 from .training import Missing, named_column
 
 # Standard deviations of the latent noise. That of cauchit is infinite.
@@ -559,7 +564,9 @@ def _model(
     p = loss.design.n_parameters
     raw, joint = _raw(factors, loss, x), None
     if covariance is not None:
-        joint = read_only(raw @ covariance @ raw.T)
+        with np.errstate(over="ignore", invalid="ignore"):  # seen by is_held
+            joint = read_only(raw @ covariance @ raw.T)
+        joint = joint if is_held(joint, covariance) else None
     model = ClmmModel(
         **fields,
         covariance=None if joint is None else read_only(joint[:p, :p].copy()),

@@ -34,10 +34,12 @@ from .._input.fields import DISTINCT, FINITE, LABELS, Array
 from .._input.frame import Frame
 from .._input.labels import categories_of, is_missing, label_text
 from .._model.storage import Storable
+from .._rows.chunks import column_units
 
 _TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")
 _MARK = "\0"  # stands for a random effect that was cut out of a formula
 _INTERCEPT = "(Intercept)"
+_LEAST = 1e-150  # root mean square of a column with a slope
 _MOST_COLUMNS = 20  # of nested groups, each level of which has all columns before it
 
 
@@ -531,9 +533,14 @@ def term_of(
     of these columns and the levels.
     """
     levels, code = find_levels(labels)
-    unit = np.sqrt((Z * Z).mean(axis=0))
-    if not (np.isfinite(unit).all() and (unit > 0).all()):
+    whole = column_units(Z)  # so that squares neither overflow nor vanish
+    unit = whole * np.sqrt(((Z / whole) ** 2).mean(axis=0))
+    # Variances of effects are in units of the column.
+    bad = np.flatnonzero((unit < _LEAST) | (unit > 1 / _LEAST))
+    if bad.size:
         raise ValueError(
-            f"columns with a slope by {own.name} must not be 0 or infinite"
+            f"columns with a slope by {own.name} must have root mean squares between "
+            f"{_LEAST:g} and {1 / _LEAST:g}, got {unit[bad[0]]:g} for "
+            f"{shown(own.slopes[bad[0]].name)}: pass it in another unit"
         )
     return RandomTerm(code, levels.size, Z / unit, own.free.copy()), unit, levels

@@ -106,7 +106,8 @@ def covariance_of(
 ) -> np.ndarray | None:
     """Return the covariance of the estimates, (p, p), in units of the columns.
 
-    Returns None without a Hessian, or if the covariance overflows in these units.
+    Returns None without a Hessian, or if the covariance leaves the range of double in
+    these units.
     """
     if not at.hessian.size:
         return None
@@ -115,8 +116,19 @@ def covariance_of(
         inner = sandwich(loss, at.x, inner, choice.groups)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = loss.design.raw_covariance(inner)
-    # Columns of tiny spread have variances beyond the range of double in their units.
-    return read_only(covariance) if np.isfinite(covariance).all() else None
+    return read_only(covariance) if is_held(covariance, inner) else None
+
+
+def is_held(covariance: np.ndarray, inner: np.ndarray) -> bool:
+    """Return whether doubles hold a covariance in units of the columns.
+
+    Coefficients of columns of tiny spread have variances beyond the largest double, and
+    those of columns around 1e155 and more variances that vanish, unlike their variances
+    in units of the spread, on the diagonal of `inner`.
+    """
+    variances, known = np.diagonal(covariance), np.diagonal(inner) > 0
+    vanish = variances[known] < np.finfo(float).tiny
+    return bool(np.isfinite(covariance).all() and not vanish.any())
 
 
 def inverse(H: Bordered) -> np.ndarray:

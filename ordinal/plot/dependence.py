@@ -29,6 +29,7 @@ from .style import (
     Axes,
     axes_of,
     category_ticks,
+    check_room,
     label_right,
     literal,
     logarithmic_ticks,
@@ -190,7 +191,7 @@ def values_along(
             return given, True
         values = as_real_array(given, "at")
         check_entries("at", values, np.isfinite(values), "be finite")
-        _check_room("at", values)
+        check_room("at", values)
         return np.unique(values), np.unique(values).size == 1
     at = check_count("at", at, 2)
     distinct = np.unique(column[~np.isnan(column)])
@@ -200,17 +201,11 @@ def values_along(
         return labels[distinct.astype(np.intp)], True
     if is_category:
         return distinct.astype(bool) if truths else distinct, True
-    _check_room(f"column {shown(rows.names[j])} of X", column)
+    check_room(f"column {shown(rows.names[j])} of X", column)
     if distinct.size <= at:
         return distinct, distinct.size == 1  # a bar: there is no way along it
     low, high = np.nanquantile(column, [0.01, 0.99])
     return np.linspace(low, high, at), False
-
-
-def _check_room(name: str, values: np.ndarray) -> None:
-    """Raise ValueError for values so large that no axis can show them."""
-    far = np.abs(values) > _LARGEST
-    check_entries(name, values, ~far, f"lie within {_LARGEST:g} to be drawn")
 
 
 def partial_dependence(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import shown
+from .._input.checks import check_entries, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -27,6 +27,7 @@ PALETTE = [
     "#F0E442",
     "#999999",
 ]
+_LARGEST = 1e300  # on an axis
 _LABEL = "label beside the right edge"
 _HATCHES = ("", "////", "....", "xxxx")  # of the 1st, 2nd, ... eight methods
 
@@ -60,6 +61,12 @@ def fill(method: int) -> dict[str, str]:
     """Fill of a method; all differ for the first 32."""
     row, column = divmod(method, len(PALETTE))
     return {"facecolor": PALETTE[column], "hatch": _HATCHES[row % len(_HATCHES)]}
+
+
+def check_room(name: str, values: np.ndarray) -> None:
+    """Raise ValueError for values so large that no axis can show them."""
+    far = np.abs(values) > _LARGEST
+    check_entries(name, values, ~far, f"lie within {_LARGEST:g} to be drawn")
 
 
 def literal(name: object) -> str:

@@ -15,6 +15,7 @@ from .style import (
     Axes,
     axes_of,
     category_ticks,
+    check_room,
     literal,
     name_bars,
     panels,
@@ -110,6 +111,7 @@ def _score_function(ax: Axes, f: ScoreFunction, of_categories: bool) -> None:
         category_ticks(ax, "x", f.at)
         end = len(f.at) - 0.5
     else:
+        check_room(f"values of {shown(f.name)}", f.at)
         ax.plot(f.at, f.score, color=PALETTE[0], marker="o", ms=3, lw=1.5)
         width = (f.at[-1] - f.at[0]) / f.share.size or 0.1
         ax.bar(
@@ -240,7 +242,7 @@ def _cells(
         edges, shares = start + np.arange(n + 1) - 0.5, np.eye(n)
     else:
         edges = np.linspace(at[0], at[-1], _FINE + 1)
-        middle = (edges[1:] + edges[:-1]) / 2
+        middle = edges[1:] / 2 + edges[:-1] / 2  # whose sum may overflow
         shares = np.stack([np.interp(middle, at, node) for node in np.eye(n)], axis=1)
     shares = np.pad(shares, ((0, 2 * missing), (0, 1)))
     if missing:
