@@ -566,7 +566,7 @@ def _model(
     if covariance is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # seen by is_held
             joint = read_only(raw @ covariance @ raw.T)
-        joint = joint if is_held(joint, covariance) else None
+        joint = joint if is_held(joint[:p, :p], covariance[:p, :p]) else None
     model = ClmmModel(
         **fields,
         covariance=None if joint is None else read_only(joint[:p, :p].copy()),
