@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
 from oracles import slope
 
@@ -506,6 +507,48 @@ def test_likelihood_ratio_of_a_variance_is_a_mixture(exact):
     assert_allclose(found.chi2, 9.918925, rtol=1e-6)
     assert found.dof == 1
     assert_allclose(found.p_value, 0.00163586 / 2, rtol=1e-3)
+
+
+def test_null_distributions_of_random_effects():
+    """Of a correlation, one variance with other parameters, and two variances."""
+    table = WINE.assign(w=(WINE["temp"] == "warm") * 1.0)
+
+    def fit(terms):
+        if "|" not in terms:
+            return ordinal.fit_pom(f"rating ~ {terms}", table)
+        return ordinal.fit_clmm(f"rating ~ {terms}", table, n_quadrature=1)
+
+    plain, one, apart, both, more, crossed = map(fit, (
+        "temp", "temp + (1 | judge)", "temp + (w || judge)", "temp + (w | judge)",
+        "temp + contact + (1 | judge)", "temp + (1 | judge) + (1 | bottle)",
+    ))  # fmt: skip
+    tail = scipy.stats.chi2.sf
+    for smaller, larger, p_value, null in (
+        (apart, both, lambda x: tail(x, 1), "chi2(1)"),
+        (one, more, lambda x: tail(x, 1), "chi2(1)"),
+        (one, apart, lambda x: tail(x, 1) / 2, "(chi2(0) + chi2(1)) / 2"),
+        (one, crossed, lambda x: tail(x, 1) / 2, "(chi2(0) + chi2(1)) / 2"),
+        (one, both, lambda x: (tail(x, 1) + tail(x, 2)) / 2, "(chi2(1) + chi2(2)) / 2"),
+        (plain, more, lambda x: (tail(x, 1) + tail(x, 2)) / 2,
+         "(chi2(1) + chi2(2)) / 2"),
+        (plain, both, lambda x: tail(x, 3), "chi2(3), conservative"),
+        (plain, crossed, lambda x: tail(x, 2), "chi2(2), conservative"),
+    ):  # fmt: skip
+        found = ordinal.lr_test(smaller, larger)
+        assert_allclose(found.p_value, p_value(found.chi2), rtol=1e-9)
+        assert found.null == null
+        table_ = ordinal.anova(larger, smaller)
+        assert table_["null"].tolist() == ["", null]
+        assert table_["p_value"][1] == found.p_value
+    for smaller, larger, message in (
+        (fit("temp + (1 | bottle)"), more, r"effects \['\(Intercept\)'\] of bottle"),
+        (both, fit("temp + contact + bottle + (w || judge)"), "which are uncorrelated"),
+        (fit("contact + (1 | judge)"), apart, "effects of .contact.yes.. are no"),
+        (one, ordinal.fit_clmm("rating ~ temp + contact + (1 | judge)", table,
+                               n_quadrature=7), "quadrature nodes, got 1 and 7"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            ordinal.lr_test(smaller, larger)
 
 
 def test_summary_and_tables():

@@ -433,7 +433,8 @@ def test_ratio_tests_are_those_of_R():
     assert_allclose(test.chi2, 11.0430043135, rtol=1e-9)
     assert_allclose(test.p_value, 0.000890224809, rtol=1e-7)
     test = lr_test(smaller=larger, larger=fitted(WINE, nominal=[1]))
-    assert_allclose(test, [0.566740268, 3, 0.90400], rtol=1e-5)
+    assert_allclose(test[:3], [0.566740268, 3, 0.90400], rtol=1e-5)
+    assert test.null == "chi2(3)"
 
 
 def test_models_that_are_not_nested():
@@ -460,6 +461,48 @@ def test_models_that_are_not_nested():
         lr_test(3, model)
     with pytest.raises(ValueError, match=r"fitted with l2=0\.1"):
         lr_test(less, fitted(WINE, l2=0.1))
+
+
+def test_columns_are_compared_by_their_span():
+    """Other codings of a factor are nested, and other columns are not."""
+    table = housing_table().assign(
+        Sat=HOUSING.y, high=lambda t: (t["Infl"] == "High") * 1.0,
+        noise=np.random.default_rng(0).normal(size=72),
+    )  # fmt: skip
+
+    def fit(terms, **options):
+        return ordinal.fit_pom(f"Sat ~ {terms}", table, sample_weight=HOUSING.weight,
+                               **options)  # fmt: skip
+
+    large = fit("Infl + Cont")
+    expected = lr_test(fit("Infl"), large)
+    assert lr_test(fit("high"), large).dof == 2
+    same = fit("Infl", reference={"Infl": "High"})
+    unlike = fit("C(Infl, Treatment('Medium'))")
+    for smaller in (same, pickle.loads(pickle.dumps(same)), unlike):
+        assert_allclose(lr_test(smaller, large)[:3], expected[:3], rtol=1e-8)
+    for smaller, larger, message in (
+        (fit("noise"), large, "its effects of 'noise' are no comb"),
+        (fit("Infl + Cont", scale=["noise"]), fit("Infl + Cont", nominal=["Infl"]),
+         "scale effects of 'noise'"),
+        (fit("Cont", nominal=["Cont"]), fit("Infl + Cont + Type"), "its nominal eff"),
+        (pickle.loads(pickle.dumps(fit("noise"))), large, "are none of those"),
+        (fit("Infl", offset="noise"), large, "same offset, and larger has none"),
+        (fit("Infl", offset="noise"), fit("Infl + Cont", offset="high"),
+         "same offset, but they differ by up to"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            lr_test(smaller, larger)
+
+
+@pytest.mark.parametrize("options", [{"robust": True}, {"cluster": np.arange(72) // 4}])
+def test_robust_covariances_have_no_likelihood_ratio(options):
+    robust, larger = fitted(WINE, [0], **options), fitted(WINE)
+    for models in ((robust, larger), (fitted(WINE, [0]), fitted(WINE, **options))):
+        with pytest.raises(ValueError, match="needs the likelihood of independent"):
+            lr_test(*models)
+        with pytest.raises(ValueError, match="needs the likelihood of independent"):
+            ordinal.anova(*models)
 
 
 @pytest.mark.parametrize("test", [lr_test, ordinal.anova])

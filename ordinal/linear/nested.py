@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._input.checks import listed, shown
+from .._cumulative.design import Design, by_threshold
+from .._input.checks import enumerated, listed, shown
 from .._model.printing import Table, html_record
+from .._numerics.rows import dense, take
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import ConvergenceWarning, warn
 from .estimates import check_likelihood
 from .inference import Wald
 
 _ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
+_ROWS = 100_000  # most rows by which the columns of two models are compared
+_OUTSIDE = 1e-6  # distance of a standardised column from a combination of others
 
 
 class LikelihoodRatio(NamedTuple):
@@ -28,14 +32,19 @@ class LikelihoodRatio(NamedTuple):
     dof : int
         Difference of the numbers of parameters.
     p_value : float
-        P(chi-square with `dof` degrees of freedom > chi2). It is halved if the larger
-        model differs by one variance of random effects only: under the smaller model
-        this variance is 0, on the boundary, so that chi2 is 0 in half of all samples.
+        Probability under the null distribution of a statistic above chi2.
+    null : str
+        The null distribution. It is "chi2(dof)" unless variances of random effects are
+        added, which are 0 under the smaller model, on the boundary. One variance and q
+        other parameters give the equal mixture "(chi2(q) + chi2(q + 1)) / 2", where
+        chi2(0) is 0 (Stram, Lee 1994). The distribution for several variances depends
+        on the data, and "chi2(dof), conservative" is an upper bound of it.
     """
 
     chi2: float
     dof: int
     p_value: float
+    null: str
 
     def _repr_html_(self) -> str:
         return html_record(self)
@@ -49,7 +58,9 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     smaller, larger : PomModel or ClmmModel
         Models fitted without penalties to the same rows. The larger one has all terms
         of the smaller one and more: features, nominal or scale effects, or less
-        restricted thresholds. This is checked as far as the models allow.
+        restricted thresholds, or random effects. This is checked by the columns of the
+        training rows, so that other codings of a factor are nested; by the names of
+        terms where a model no longer has these rows, or has them in another order.
 
     Returns
     -------
@@ -60,9 +71,10 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     TypeError
         If an argument is not a model of `fit_pom` or `fit_clmm`.
     ValueError
-        If the models have different ranks, rows or links, are penalised, or are not
-        nested. The total weights per rank are compared as long as both models refer
-        to their training rows.
+        If the models have different ranks, rows, weights, offsets, families, links or
+        numbers of quadrature nodes, are penalised, have robust covariances, whose
+        likelihood is not that of the data, or are not nested. Rows are compared as long
+        as both models refer to them.
 
     Warns
     -----
@@ -87,6 +99,11 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     >>> test = ordinal.lr_test(smaller, larger)
     >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
     (1, 1.7269, 0.1888)
+
+    References
+    ----------
+    D. O. Stram, J. W. Lee, "Variance components testing in the longitudinal mixed
+    effects model", Biometrics 50:1171-1177, 1994.
     """
     _check_model(smaller, "smaller must be a model", "lr_test")
     _check_model(larger, "larger must be a model", "lr_test")
@@ -101,12 +118,18 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
             ConvergenceWarning,
         )
     chi2 = max(chi2, 0.0)
+    added = n_deviations(larger) - n_deviations(smaller)
+    return LikelihoodRatio(chi2, dof, *_tail(chi2, dof, added))
+
+
+def _tail(chi2: float, dof: int, added: int) -> tuple[float, str]:
+    """Return the p-value and the null distribution if `added` variances are added."""
     p_value = chi2_tail(chi2, dof)
-    # Models without random effects have no variances.
-    variances = [getattr(model, "n_variances", 0) for model in (smaller, larger)]
-    if dof == 1 == variances[1] - variances[0]:
-        p_value /= 2  # a variance of 0 is on the boundary
-    return LikelihoodRatio(chi2, dof, p_value)
+    if added == 1:
+        below = chi2_tail(chi2, dof - 1) if dof > 1 else 0.0
+        null = f"(chi2({dof - 1}) + chi2({dof})) / 2"
+        return (below + p_value) / 2, null
+    return p_value, f"chi2({dof}){', conservative' * (added > 1)}"
 
 
 def anova(*models: Any) -> Table:
@@ -124,7 +147,8 @@ def anova(*models: Any) -> Table:
     Table
         A dict of arrays: "model", the position among the arguments, counted from 1;
         "parameters"; "loglik"; "aic"; and, compared with the previous model, "chi2",
-        "dof" and "p_value", which are nan or 0 for the smallest model.
+        "dof" and "p_value", which are nan or 0 for the smallest model; with random
+        effects also "null", the null distribution of `LikelihoodRatio`.
 
     Raises
     ------
@@ -161,15 +185,19 @@ def anova(*models: Any) -> Table:
     order = sorted(range(len(models)), key=lambda k: models[k].dof)
     known = [models[k] for k in order]
     tests = [lr_test(a, b) for a, b in pairwise(known)]
-    nothing = LikelihoodRatio(math.nan, 0, math.nan)
-    names = "model", "parameters", "loglik", "aic", "chi2", "dof", "p_value"
-    return Table.from_rows(
-        names,
-        [
-            (k + 1, model.dof, model.loglik, model.aic, *test)
-            for k, model, test in zip(order, known, [nothing, *tests], strict=True)
-        ],
-    )
+    nothing = LikelihoodRatio(math.nan, 0, math.nan, "")
+    names = "model", "parameters", "loglik", "aic", "chi2", "dof", "p_value", "null"
+    shown_names = names if any(map(n_deviations, known)) else names[:-1]
+    rows = [
+        (k + 1, model.dof, model.loglik, model.aic, *test)[: len(shown_names)]
+        for k, model, test in zip(order, known, [nothing, *tests], strict=True)
+    ]
+    return Table.from_rows(shown_names, rows)
+
+
+def n_deviations(model: Any) -> int:
+    """Return the number of standard deviations of random effects of a model."""
+    return sum(len(own.effects) for own in getattr(model, "random", ()))
 
 
 def _check_model(model: Any, rule: str, function: str) -> None:
@@ -178,57 +206,25 @@ def _check_model(model: Any, rule: str, function: str) -> None:
         inner = "; pass its attribute model" if hasattr(model, "preprocessor") else ""
         raise TypeError(f"{rule} of fit_pom, got {shown(model)}{inner}")
     check_likelihood(model, function)
-
-
-def _check_same_ranks(smaller: Wald, larger: Wald) -> None:
-    """Raise ValueError if the training rows of each rank have other total weights.
-
-    Rows are not compared one by one: estimators of scikit-learn sort them by content.
-    Models without their training rows, such as loaded ones, are accepted.
-    """
-    masses = []
-    for model in (smaller, larger):
-        fit = getattr(model, "remembered", None)
-        mass = None if fit is None else fit.loss.design.mass()
-        # The design of a mixed model does not contain the weights of groups.
-        if mass is None or not math.isclose(mass.sum(), model.n_obs, rel_tol=1e-9):
-            return
-        masses.append(mass)
-    first, second = masses
-    if not np.allclose(first, second, rtol=1e-9, atol=0.0):
+    if model.covariance_type != "observed":
         raise ValueError(
-            "smaller and larger must be fitted to the same rows, but the weights per "
-            f"rank sum to {listed(first.round(4))} and "
-            f"{listed(second.round(4))}; missing='drop' drops other rows for other "
-            "columns: drop them before both fits"
+            f"{function} needs the likelihood of independent rows, and a model has "
+            f"{model.covariance_type} standard errors, which doubt it: fit without "
+            "robust= and cluster=, or use wald_test"
         )
 
 
 def _check_nested(smaller: Wald, larger: Wald) -> None:
-    """Raise ValueError if fields of the models show that they are not nested."""
-    ranks = [m.classes[m.observed] for m in (smaller, larger)]
-    if not np.array_equal(*ranks):
-        raise ValueError(
-            f"smaller and larger must have the same ranks, got {listed(ranks[0])} and "
-            f"{listed(ranks[1])}"
-        )
-    if not math.isclose(smaller.n_obs, larger.n_obs, rel_tol=1e-9):
-        raise ValueError(
-            "smaller and larger must be fitted to the same rows, got "
-            f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
-        )
-    _check_same_ranks(smaller, larger)
+    """Raise ValueError if the models show that they are not nested."""
+    _check_same_data(smaller, larger)
     families = [getattr(m, "family", "cumulative") for m in (smaller, larger)]
-    if families[0] != families[1]:
-        raise ValueError(
-            f"smaller and larger must have the same family, got {shown(families[0])} "
-            f"and {shown(families[1])}"
-        )
-    if smaller.link != larger.link:
-        raise ValueError(
-            "smaller and larger must have the same link, got "
-            f"{shown(smaller.link)} and {shown(larger.link)}"
-        )
+    links: list[str] = [smaller.link, larger.link]
+    for what, pair in (("family", families), ("link", links)):
+        if pair[0] != pair[1]:
+            raise ValueError(
+                f"smaller and larger must have the same {what}, got {shown(pair[0])} "
+                f"and {shown(pair[1])}"
+            )
     restricted_first = "equidistant", "symmetric", "flexible"
     freedom = [restricted_first.index(m.threshold) for m in (smaller, larger)]
     if smaller.dof > larger.dof and freedom[0] >= freedom[1]:
@@ -246,3 +242,170 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
             f"larger must have more parameters than smaller, got {larger.dof} and "
             f"{smaller.dof}"
         )
+    _check_random(smaller, larger)
+    _check_columns(smaller, larger)
+
+
+def _check_same_data(smaller: Wald, larger: Wald) -> None:
+    """Raise ValueError unless the models have the same ranks, rows and offset."""
+    ranks = [m.classes[m.observed] for m in (smaller, larger)]
+    if not np.array_equal(*ranks):
+        raise ValueError(
+            f"smaller and larger must have the same ranks, got {listed(ranks[0])} and "
+            f"{listed(ranks[1])}"
+        )
+    if not math.isclose(smaller.n_obs, larger.n_obs, rel_tol=1e-9):
+        raise ValueError(
+            "smaller and larger must be fitted to the same rows, got "
+            f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
+        )
+    first, second = _design_of(smaller), _design_of(larger)
+    if first is None or second is None:
+        return
+    designs = first, second
+    masses = [design.mass() for design in designs]
+    # The design of a mixed model does not contain the weights of groups.
+    counted = [
+        math.isclose(mass.sum(), m.n_obs, rel_tol=1e-9)
+        for mass, m in zip(masses, (smaller, larger), strict=True)
+    ]
+    if all(counted) and not np.allclose(masses[0], masses[1], rtol=1e-9, atol=0.0):
+        raise ValueError(
+            "smaller and larger must be fitted to the same rows, but the weights per "
+            f"rank sum to {listed(masses[0].round(4))} and "
+            f"{listed(masses[1].round(4))}; missing='drop' drops other rows for other "
+            "columns: drop them before both fits"
+        )
+    offsets = [design.offset for design in designs]
+    if (offsets[0] is None) != (offsets[1] is None):
+        which = "smaller" if offsets[0] is None else "larger"
+        raise ValueError(
+            f"smaller and larger must have the same offset, and {which} has none"
+        )
+    if offsets[0] is not None and offsets[1] is not None and same_rows(*designs):
+        apart = np.abs(by_threshold(offsets[0]) - by_threshold(offsets[1])).max()
+        if apart > _ROUNDING:
+            raise ValueError(
+                "smaller and larger must have the same offset, but they differ by up "
+                f"to {apart:.3g}"
+            )
+
+
+def _design_of(model: Any) -> Design | None:
+    """Return the design with the training rows, or None for a model without them."""
+    fit = getattr(model, "remembered", None)
+    return None if fit is None else fit.loss.design
+
+
+def same_rows(first: Design, second: Design) -> bool:
+    """Return whether two designs have the same ranks and weights, row by row.
+
+    Estimators of scikit-learn sort rows by content, and mixed models by groups.
+    """
+    return np.array_equal(first.rank, second.rank) and np.array_equal(
+        first.weight, second.weight
+    )
+
+
+def _check_random(smaller: Any, larger: Any) -> None:
+    """Raise ValueError unless random effects are among those of the larger model.
+
+    Both integrals must have one number of nodes; without random effects there is none.
+    """
+    effects = [getattr(model, "random", ()) for model in (smaller, larger)]
+    nodes = [m.n_quadrature for m in (smaller, larger) if hasattr(m, "random")]
+    if len({*nodes}) > 1:
+        raise ValueError(
+            f"smaller and larger must have the same number of quadrature nodes, got "
+            f"{nodes[0]} and {nodes[1]}: fit both with n_quadrature={max(nodes)}"
+        )
+    known = {own.name: own for own in effects[1]}
+    for own in effects[0]:
+        there = known.get(own.name)
+        others = () if there is None else there.effects
+        if more := [effect for effect in own.effects if effect not in others]:
+            raise ValueError(
+                f"smaller must be nested in larger, but has the random effects "
+                f"{listed(more)} of {own.name}, which larger lacks"
+            )
+        if there is None:
+            continue
+        at = [there.effects.index(effect) for effect in own.effects]
+        # An estimated covariance is not exactly 0.
+        if ((own.covariance != 0) & (there.covariance[np.ix_(at, at)] == 0)).any():
+            raise ValueError(
+                "smaller must be nested in larger, but has correlated random effects "
+                f"of {own.name}, which are uncorrelated in larger"
+            )
+
+
+def _check_columns(smaller: Wald, larger: Wald) -> None:
+    """Raise ValueError unless effects of columns are among those of the larger model.
+
+    A column with a slope per threshold may be one with a single slope in the smaller
+    model.
+    """
+    every = [*larger.location, *larger.nominal]
+    parts = {
+        "": (smaller.location, np.array(every, dtype=np.int64)),
+        "nominal ": (smaller.nominal, larger.nominal),
+        "scale ": (smaller.scale, larger.scale),
+    }
+    first, second = _design_of(smaller), _design_of(larger)
+    comparable = first is not None and second is not None and same_rows(first, second)
+    for kind, (own, others) in parts.items():
+        if comparable:
+            missing = _outside(cast(Design, first), own, cast(Design, second), others)
+        else:
+            missing = _unnamed(smaller, own, larger, others)
+        if missing:
+            names = [smaller.column_names[j] for j in missing]
+            reason = (
+                "are no combination of those" if comparable else "are none of those"
+            )
+            raise ValueError(
+                f"smaller must be nested in larger, but its {kind}effects of "
+                f"{enumerated(names)} {reason} of larger"
+            )
+
+
+def _outside(
+    first: Design, own: np.ndarray, second: Design, others: np.ndarray
+) -> list[int]:
+    """Return the columns of a design that are no combination of those of another one.
+
+    A constant is among the others, because thresholds and scales absorb it.
+    """
+    used = np.flatnonzero(first.weight > 0)
+    used = used[:: 1 + used.size // _ROWS]
+    both = []
+    for design, columns in ((second, others), (first, own)):
+        Z = dense(take(design.X, used))[:, columns] - design.centre[columns]
+        both.append(Z / design.spread[columns])
+    Q = np.linalg.qr(np.column_stack([np.ones(used.size), both[0]]))[0]
+    left = both[1] - Q @ (Q.T @ both[1])
+    size = np.maximum(np.abs(both[1]).max(axis=0), 1.0) if own.size else np.ones(0)
+    outside = np.abs(left).max(axis=0, initial=0.0) > _OUTSIDE * size
+    return [int(j) for j in own[outside]]
+
+
+def _unnamed(
+    first: Wald, own: np.ndarray, second: Wald, others: np.ndarray
+) -> list[int]:
+    """Return the columns of a model whose names, and those of whose terms, are not
+    those of another one; none if the columns have no names.
+    """
+    if first.coding is None and first.feature_names is None:
+        return []
+    known = {second.column_names[j] for j in others}
+    terms = _terms_of(second, others)
+    missing = [j for j in own.tolist() if first.column_names[j] not in known]
+    return [j for j in missing if not _terms_of(first, np.array([j])) <= terms]
+
+
+def _terms_of(model: Wald, columns: np.ndarray) -> set[str]:
+    """Return the terms of columns; the columns themselves have the names of terms."""
+    if model.coding is None:
+        return {model.column_names[j] for j in columns}
+    terms = model.coding.columns_of_terms.items()
+    return {name for name, at in terms if np.isin(columns, at).any()}
