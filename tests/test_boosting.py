@@ -247,13 +247,25 @@ def test_no_rank_is_impossible_where_scores_are_put_in_order():
     model = ordinal.fit_boosting(X, y, structure="scores", n_rounds=300)
     P, above = model.predict_proba(X), 1 / (1 + np.exp(-model.decision_function(X)))
     assert (np.diff(above, axis=1) > 0).any()  # out of order, and equal afterwards
-    q = model.observed.sum()
-    assert_allclose(P.min(), 1 / q / (model.n_rows + 1), rtol=1e-6)
+    h = np.bincount(y) / 60
+    assert_allclose(P[P < h / 60].min(), h.min() / 61, rtol=1e-6)
     assert_allclose(P.sum(axis=1), 1)
     ordered = (np.diff(above, axis=1) <= 0).all(axis=1)
     plain = -np.diff(np.c_[np.ones(60), above, np.zeros(60)], axis=1)
-    expected = (60 * plain + 1 / q) / 61
+    expected = (60 * plain + h) / 61
     assert_allclose(P[ordered], expected[ordered], rtol=1e-9)
+
+
+@pytest.mark.parametrize("structure", ["score", "scores"])
+def test_constant_features_leave_the_frequencies(structure):
+    rng = np.random.default_rng(0)
+    y, weight = rng.permutation(np.repeat([0, 1, 3], [25, 10, 5])), rng.random(40)
+    model = ordinal.fit_boosting(
+        np.ones((40, 2)), y, structure=structure, sample_weight=weight,
+        classes=[0, 1, 2, 3],
+    )  # fmt: skip
+    expected = np.bincount(y, weight, 4) / weight.sum()
+    assert_allclose(model.predict_proba([[1.0, 1.0]])[0], expected, rtol=1e-6)
 
 
 # The number of rounds
@@ -742,7 +754,8 @@ FORGED = {
     "a bomb": (chain(100_000), "at most 64 levels"),
     "one level too many": (chain(DEEPEST + 1), "at most 64 levels"),
     "thresholds in disorder": ({"thresholds": lambda a: a[::-1]}, "must increase"),
-    "an observed rank less": ({"observed": put(1, False)}, "equal on both sides|fin"),
+    "a rank less": ({"frequencies": put(1, 0.0)}, "equal on both sides|fin|add up"),
+    "frequencies": ({"frequencies": put(1, 0.9)}, "frequencies must add up to 1"),
     "no training rows": (
         {"header": lambda text: text.replace('"n_rows": 60', '"n_rows": 0')},
         "n_rows must be positive",

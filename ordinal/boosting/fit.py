@@ -19,6 +19,7 @@ from .._input.checks import (
 )
 from .._input.columns import Categories, column_categories
 from .._input.features import column_groups, signs_of
+from .._input.problem import Problem
 from .._input.sparse import CSR, read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, Matrix, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
@@ -500,7 +501,7 @@ class _BoostingFit:
             ),
             structure=settings.structure,
             link=settings.link,
-            observed=read_only(problem.present),
+            frequencies=read_only(_frequencies(problem)),
             n_rows=self._rank.size,
             n_rounds=end.rounds,
             learning_rate=settings.learning_rate,
@@ -519,6 +520,12 @@ class _BoostingFit:
                 float(np.mean(losses)),
             ),
         )
+
+
+def _frequencies(problem: Problem) -> np.ndarray:
+    """Return the share of each rank in the weight of the rows, (r,)."""
+    weight = problem.weight / problem.weight.sum()
+    return np.bincount(problem.rank, weight, problem.n_classes)
 
 
 def _medians(

@@ -65,8 +65,8 @@ class BoostingModel(Thresholds):
         are in order.
     structure : {"score", "scores"}
     link : str
-    observed : (r,) bool array
-        Whether each rank has training rows of positive weight.
+    frequencies : (r,) array
+        Share of each rank in the weight of the training rows.
     n_rows : int
         Number of training rows of positive weight.
     n_rounds : int
@@ -98,7 +98,7 @@ class BoostingModel(Thresholds):
     thresholds: Annotated[np.ndarray, Array("f8", "r-1")]
     structure: Structure
     link: Link
-    observed: Annotated[np.ndarray, Array("b", "r")]
+    frequencies: Annotated[np.ndarray, Array("f8", "r"), FINITE, NONNEGATIVE]
     n_rows: Annotated[int, POSITIVE]
     n_rounds: Annotated[int, NONNEGATIVE]
     learning_rate: Annotated[float, FINITE, POSITIVE]
@@ -116,6 +116,11 @@ class BoostingModel(Thresholds):
     def n_features(self) -> int:
         """Number of columns of the training rows."""
         return len(self.categories)
+
+    @property
+    def observed(self) -> np.ndarray:
+        """Whether each rank has training rows of positive weight, (r,)."""
+        return np.asarray(self.frequencies > 0)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -191,9 +196,9 @@ class BoostingModel(Thresholds):
         They are then replaced by the nearest values, by least squares, that do not.
         These are often equal for neighbouring k, which gives the rank between them a
         probability of 0. Because n rows are no evidence of that, one more row is spread
-        evenly over the q ranks that have training rows (W. Perks, Journal of the
-        Institute of Actuaries 73:285-334, 1947): P becomes (n P + 1 / q) / (n + 1), so
-        that the log loss is finite.
+        over the ranks by their frequencies h in the training rows: P becomes
+        (n P + h) / (n + 1), so that the log loss is finite. Features without effect
+        leave P = h.
 
         Parameters
         ----------
@@ -215,7 +220,7 @@ class BoostingModel(Thresholds):
         P /= P.sum(axis=1, keepdims=True)
         if self.structure == "scores":
             n = self.n_rows
-            P = (n * P + self.observed / self.observed.sum()) / (n + 1)
+            P = (n * P + self.frequencies) / (n + 1)
         return np.asarray(P)
 
     def predict(
@@ -321,7 +326,9 @@ class BoostingModel(Thresholds):
         q = int(self.observed.sum())
         n_scores = 1 if self.structure == "score" else q - 1
         if q < 2 or self.centre.size != n_scores:
-            raise ValueError("observed must name two ranks or more, as structure says")
+            raise ValueError("frequencies must be of two ranks, or as structure says")
+        if not abs(self.frequencies.sum() - 1) < 1e-9:
+            raise ValueError("frequencies must add up to 1")
         if self.start[0] != 0 or self.start[-1] != len(self.trees):
             raise ValueError("start must divide the trees among the scores")
         if (self.trees.feature >= self.n_features).any():
