@@ -542,7 +542,7 @@ def test_null_distributions_of_random_effects():
         assert table_["p_value"][1] == found.p_value
     for smaller, larger, message in (
         (fit("temp + (1 | bottle)"), more, r"effects \['\(Intercept\)'\] of bottle"),
-        (both, fit("temp + contact + bottle + (w || judge)"), "which are uncorrelated"),
+        (both, fit("temp * contact + (w || judge)"), "which are uncorrelated"),
         (fit("contact + (1 | judge)"), apart, "effects of .contact.yes.. are no"),
         (one, ordinal.fit_clmm("rating ~ temp + contact + (1 | judge)", table,
                                n_quadrature=7), "quadrature nodes, got 1 and 7"),
