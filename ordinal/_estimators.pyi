@@ -3,6 +3,7 @@
 from ._cumulative.design import Threshold
 from ._cumulative.likelihood import Link
 from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, MatrixLike, Rng
+from ._model.labelled import MissingLabels
 from ._model.preparation import Callback
 from .boosting.growing import Structure
 from .gpor.fit import _KernelName
@@ -31,6 +32,7 @@ class Boosting(_FoldedEstimator):
     categorical: Sequence[str | int]
     interactions: Sequence[Sequence[str | int]] | None
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     tol: float
     max_iter: int
@@ -44,10 +46,10 @@ class Boosting(_FoldedEstimator):
         categorical: Sequence[str | int] = ...,
         interactions: Sequence[Sequence[str | int]] | None = None,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        rng: Rng = 0, n_threads: int | None = None, tol: float = 0.0001,
-        max_iter: int = 2000, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = 'mode', scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', rng: Rng = 0,
+        n_threads: int | None = None, tol: float = 0.0001, max_iter: int = 2000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class CLMM(_GroupedEstimator):
@@ -59,6 +61,7 @@ class CLMM(_GroupedEstimator):
     threshold: Threshold
     nominal: Sequence[str | int]
     scale: Sequence[str | int]
+    missing_labels: MissingLabels
     reference: Mapping[str, Any] | None
     missing: Missing
     tol: float
@@ -69,6 +72,7 @@ class CLMM(_GroupedEstimator):
         family: Literal['cumulative'] | Family = 'cumulative', link: Link = 'logit',
         threshold: Threshold = 'flexible', nominal: Sequence[str | int] = ...,
         scale: Sequence[str | int] = ..., classes: Sequence[Any] | None = None,
+        missing_labels: MissingLabels = 'error',
         reference: Mapping[str, Any] | None = None, missing: Missing = 'error',
         tol: float = 1e-06, max_iter: int = 1000, max_time: float | None = None,
         n_threads: int | None = None, callback: Callback | None = None,
@@ -85,6 +89,7 @@ class CNNOR(_Estimator):
     n_compared: int
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     max_iter: int
     def __init__(
@@ -92,7 +97,8 @@ class CNNOR(_Estimator):
         n_places: int = 4, l2: float = 0.01, n_triplets: int = 20000,
         n_compared: int = 200, tol: float = 0.001,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
+        missing_labels: MissingLabels = 'error', rng: Rng = 0,
+        n_threads: int | None = None, max_iter: int = 1000,
         max_time: float | None = None, callback: Callback | None = None,
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
@@ -104,6 +110,7 @@ class CSSVC(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     rng: Rng
     cache_mb: float
@@ -112,11 +119,12 @@ class CSSVC(_Estimator):
         self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        cache_mb: float = 1000.0, max_iter: int | None = None,
-        max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class ELMOR(_Estimator):
@@ -124,15 +132,17 @@ class ELMOR(_Estimator):
     ridge: float | Literal['loo']
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     max_iter: int
     def __init__(
         self, *, n_hidden: int = 200, ridge: float | Literal['loo'] = 'loo',
         tol: float = 0.05, class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, max_iter: int = 100,
-        max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        max_iter: int = 100, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class GPOR(_Estimator):
@@ -146,6 +156,7 @@ class GPOR(_Estimator):
     start: Mapping[str, Any] | None
     tol: float
     max_iter: int
+    missing_labels: MissingLabels
     cache_mb: float
     rng: Rng
     def __init__(
@@ -156,9 +167,9 @@ class GPOR(_Estimator):
         basis: AnyBasis | None = None, n_restarts: int = 0,
         start: Mapping[str, Any] | None = None, tol: float = 0.001, max_iter: int = 200,
         max_time: float | None = None, classes: Sequence[Any] | None = None,
-        n_threads: int | None = None, cache_mb: float = 1000.0, rng: Rng = 0,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = 'mode', scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', n_threads: int | None = None,
+        cache_mb: float = 1000.0, rng: Rng = 0, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class KDLOR(_Estimator):
@@ -169,6 +180,7 @@ class KDLOR(_Estimator):
     basis: AnyBasis | None
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     max_iter: int
     def __init__(
@@ -176,40 +188,42 @@ class KDLOR(_Estimator):
         kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale',
         basis: AnyBasis | None = None, tol: float = 1e-06,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        max_iter: int = 10000, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', probability: bool = False,
+        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 10000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class LAT(_Estimator):
     l2: float
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     max_iter: int
     def __init__(
         self, *, l2: float = 0.001, tol: float = 1e-06,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        max_iter: int = 1000, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', probability: bool = False,
+        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class LIT(_Estimator):
     l2: float
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     max_iter: int
     def __init__(
         self, *, l2: float = 0.001, tol: float = 1e-06,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        max_iter: int = 1000, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', probability: bool = False,
+        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class NNOR(_Estimator):
@@ -219,13 +233,15 @@ class NNOR(_Estimator):
     n_starts: int
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     max_iter: int
     def __init__(
         self, *, n_hidden: int = 20, loss: CodeLoss = 'cross_entropy',
         l2: float = 0.003, n_starts: int = 1, tol: float = 0.001,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
+        missing_labels: MissingLabels = 'error', rng: Rng = 0,
+        n_threads: int | None = None, max_iter: int = 1000,
         max_time: float | None = None, callback: Callback | None = None,
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
@@ -237,13 +253,14 @@ class NNPOM(_Estimator):
     n_starts: int
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     max_iter: int
     def __init__(
         self, *, n_hidden: int = 20, link: Link = 'logit', l2: float = 0.01,
         n_starts: int = 1, tol: float = 0.001, class_weight: ClassWeight | None = None,
-        classes: Sequence[Any] | None = None, rng: Rng = 0,
-        n_threads: int | None = None, max_iter: int = 1000,
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        rng: Rng = 0, n_threads: int | None = None, max_iter: int = 1000,
         max_time: float | None = None, callback: Callback | None = None,
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
@@ -258,6 +275,7 @@ class NPSVOR(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     normalize: bool
     rho: float | None
     e_abs: float | None
@@ -272,8 +290,8 @@ class NPSVOR(_Estimator):
         kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale',
         solver: _Solver = 'smo', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, normalize: bool = False,
-        rho: float | None = None, e_abs: float | None = None,
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        normalize: bool = False, rho: float | None = None, e_abs: float | None = None,
         e_rel: float | None = None, polish: bool | None = None,
         basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
         n_threads: int | None = None, cache_mb: float = 1000.0,
@@ -287,13 +305,15 @@ class OFMHS(_Estimator):
     pair_ratio: float
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     max_iter: int
     def __init__(
         self, *, l1: float = 0.01, pair_ratio: float = 1.0, tol: float = 1e-05,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        n_threads: int | None = None, max_iter: int = 1000,
-        max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', n_threads: int | None = None,
+        max_iter: int = 1000, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class OPBE(_Estimator):
@@ -302,6 +322,7 @@ class OPBE(_Estimator):
     gamma: Gamma
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     rng: Rng
     cache_mb: float
@@ -310,10 +331,11 @@ class OPBE(_Estimator):
         self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None, rng: Rng = 0, n_threads: int | None = None,
-        cache_mb: float = 1000.0, max_iter: int | None = None,
-        max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', basis: AnyBasis | None = None,
+        rng: Rng = 0, n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
 class POM(_Estimator):
@@ -326,6 +348,7 @@ class POM(_Estimator):
     l2: float
     class_weight: ClassWeight | None
     robust: bool
+    missing_labels: MissingLabels
     reference: Mapping[str, Any] | None
     missing: Missing
     tol: float
@@ -335,7 +358,7 @@ class POM(_Estimator):
         nominal: Sequence[str | int] = ..., scale: Sequence[str | int] = ...,
         in_order: bool | MatrixLike = False, l1: float = 0.0, l2: float = 0.0,
         class_weight: ClassWeight | None = None, robust: bool = False,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
         reference: Mapping[str, Any] | None = None, missing: Missing = 'error',
         tol: float = 1e-06, max_iter: int = 1000, max_time: float | None = None,
         n_threads: int | None = None, callback: Callback | None = None,
@@ -349,6 +372,7 @@ class REDSVM(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
@@ -358,12 +382,12 @@ class REDSVM(_Estimator):
         self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
-        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, cache_mb: float = 1000.0,
-        max_iter: int | None = None, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        basis: AnyBasis | None = None, start: SvorModel | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class ShashuaLevin(_Estimator):
@@ -373,6 +397,7 @@ class ShashuaLevin(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
@@ -382,12 +407,12 @@ class ShashuaLevin(_Estimator):
         self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
-        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, cache_mb: float = 1000.0,
-        max_iter: int | None = None, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        basis: AnyBasis | None = None, start: SvorModel | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class OrdinalSVC(_Estimator):
@@ -397,6 +422,7 @@ class OrdinalSVC(_Estimator):
     gamma: Gamma
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     rng: Rng
     cache_mb: float
@@ -406,11 +432,11 @@ class OrdinalSVC(_Estimator):
         decomposition: Literal['one_vs_one', 'one_vs_all'] = 'one_vs_one',
         kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, cache_mb: float = 1000.0,
-        max_iter: int | None = None, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        missing_labels: MissingLabels = 'error', basis: AnyBasis | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class SVMOP(_Estimator):
@@ -420,6 +446,7 @@ class SVMOP(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     rng: Rng
     cache_mb: float
@@ -428,11 +455,12 @@ class SVMOP(_Estimator):
         self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        cache_mb: float = 1000.0, max_iter: int | None = None,
-        max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class SVOREX(_Estimator):
@@ -442,6 +470,7 @@ class SVOREX(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
@@ -451,12 +480,12 @@ class SVOREX(_Estimator):
         self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
-        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, cache_mb: float = 1000.0,
-        max_iter: int | None = None, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        basis: AnyBasis | None = None, start: SvorModel | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class SVORIM(_Estimator):
@@ -466,6 +495,7 @@ class SVORIM(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     start: SvorModel | None
     rng: Rng
@@ -475,12 +505,12 @@ class SVORIM(_Estimator):
         self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
-        start: SvorModel | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, cache_mb: float = 1000.0,
-        max_iter: int | None = None, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        basis: AnyBasis | None = None, start: SvorModel | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class OrdinalSVR(_Estimator):
@@ -492,6 +522,7 @@ class OrdinalSVR(_Estimator):
     tol: float
     class_weight: ClassWeight | None
     cost: ArrayLike | None
+    missing_labels: MissingLabels
     basis: AnyBasis | None
     rng: Rng
     cache_mb: float
@@ -501,11 +532,12 @@ class OrdinalSVR(_Estimator):
         thresholds: Literal['rounded', 'fitted'] = 'rounded',
         kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
-        classes: Sequence[Any] | None = None, basis: AnyBasis | None = None,
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        cache_mb: float = 1000.0, max_iter: int | None = None,
-        max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
+        n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class TLSSVOR(_Estimator):
@@ -517,6 +549,7 @@ class TLSSVOR(_Estimator):
     basis: AnyBasis | None
     tol: float
     class_weight: ClassWeight | None
+    missing_labels: MissingLabels
     rng: Rng
     cache_mb: float
     max_iter: int
@@ -525,8 +558,9 @@ class TLSSVOR(_Estimator):
         kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale',
         basis: AnyBasis | None = None, tol: float = 1e-06,
         class_weight: ClassWeight | None = None, classes: Sequence[Any] | None = None,
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        cache_mb: float = 1000.0, max_iter: int = 500, max_time: float | None = None,
+        missing_labels: MissingLabels = 'error', probability: bool = False,
+        rng: Rng = 0, n_threads: int | None = None, cache_mb: float = 1000.0,
+        max_iter: int = 500, max_time: float | None = None,
         callback: Callback | None = None, verbose: bool = False,
         rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
@@ -547,6 +581,7 @@ class XOFM(_Estimator):
     batch_size: int | None
     init_scale: float
     cache_mb: float
+    missing_labels: MissingLabels
     rng: Rng
     tol: float | None
     max_iter: int | None
@@ -560,9 +595,9 @@ class XOFM(_Estimator):
         solver: Literal['lbfgs', 'sgd'] = 'lbfgs', learning_rate: float | None = None,
         n_epochs: float | None = None, batch_size: int | None = None,
         init_scale: float = 0.1, cache_mb: float = 1000.0,
-        classes: Sequence[Any] | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, tol: float | None = None,
-        max_iter: int | None = None, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        tol: float | None = None, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...

@@ -77,6 +77,7 @@ from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.column_names import named, with_names
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
+from ._model.labelled import Labelled, MissingLabels, counted
 from ._model.model import Model, innermost
 from ._model.preparation import shared_arguments
 from ._model.preprocessed import Preprocess
@@ -428,6 +429,7 @@ def cross_conformal(
     nonconformity: _Nonconformity | None = None,
     by_class: bool = False,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     standardize: bool | None = None,
@@ -446,7 +448,7 @@ def cross_conformal(
     ----------
     fit : callable or str
         A `fit_*` function, the name of a method, or another function, as for `select`.
-    X, y, classes, standardize, preprocess, **options
+    X, y, classes, missing_labels, standardize, preprocess, **options
         As for `select`; pass the hyperparameters as **options.
     coverage, nonconformity, by_class
         As for `conformal`.
@@ -490,6 +492,11 @@ def cross_conformal(
     array([[1, 1],
            [1, 2]])
     """
+    labelled = Labelled.from_arguments(
+        missing_labels, X, y, options, sample_weight=sample_weight, groups=groups
+    )
+    X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
+    sample_weight, groups = labelled.by_row["sample_weight"], labelled.by_row["groups"]
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
     given = shared_arguments(RowArguments, locals())
@@ -507,7 +514,7 @@ def cross_conformal(
     weight = _counted(work.data.weight, groups, rank, by_class, fold >= 0)
     _check_enough(weight.sum(), coverage)
 
-    model = work.refitted({}, n_threads)
+    model = counted(work.refitted({}, n_threads), labelled)
     kind = _nonconformity_of(nonconformity, model)
     parts = tuple(work.refitted({}, n_threads, train) for train, _ in splits)
     scores = np.zeros(rank.size)

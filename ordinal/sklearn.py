@@ -84,7 +84,9 @@ from ._input.columns import (
 from ._input.features import read_features
 from ._input.frame import Frame
 from ._input.labels import (
+    DROP_ARGUMENT,
     categories_of,
+    check_not_numbered,
     classes_in_rank_order,
     declared_categories,
     in_halves,
@@ -96,6 +98,7 @@ from ._input.types import Labels
 from ._input.weights import sample_weights, weights_among
 from ._model.column_names import named
 from ._model.grouping import group_numbers
+from ._model.labelled import Labelled, counted
 from ._model.links import falling
 from ._model.preparation import Callback
 from ._model.registry import Content, Method, methods, parameters
@@ -261,6 +264,12 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit the model to merged rows: equal ones of one of the `fold_groups`."""
         parameters = self.get_params(deep=False)
         del parameters["scoring"], parameters["rule"]
+        choice = parameters.pop("missing_labels")
+        left = Labelled.from_arguments(
+            choice, X, y, parameters, w=sample_weight, folds=fold_groups, **by_row
+        )
+        X, y, by_row = left.X, left.y, left.by_row
+        sample_weight, fold_groups = by_row.pop("w"), by_row.pop("folds")
         X = self._training_rows(X)
         labels, classes = _ranked(y, parameters.pop("classes"), type(self).__name__)
         derived = self.classes is None and categories_of(only_column(y)) is None
@@ -281,9 +290,10 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
         if group is not None:
             by_row["groups"] = group
-        self.model_ = self._method.fit(
+        model = self._method.fit(
             X, labels, classes=classes, sample_weight=weight, **by_row, **parameters
         )
+        self.model_ = counted(model, left)
         self.ranks_ = self.model_.classes
         self.classes_ = np.unique(self.ranks_)
         self.n_iter_ = self.model_.convergence.n_iter
@@ -652,11 +662,13 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     declared = declared_categories(only_column(y)) if classes is None else None
     known = classes is not None or declared is not None
     if labels.dtype.kind == "f":
-        read_labels(labels, "y")  # whose message has the row of NaN and infinity
+        read_labels(
+            labels, "y", DROP_ARGUMENT
+        )  # whose message has the row of NaN and infinity
     if not (known or in_halves(labels)):
         check_classification_targets(labels)
-    labels = read_labels(labels, "y")
-    _check_kind(labels, classes)
+    labels = read_labels(labels, "y", DROP_ARGUMENT)
+    check_not_numbered(labels, classes)
     if not known and labels.dtype.kind == "U":
         classes = np.unique(labels)
         warnings.warn(
@@ -668,23 +680,6 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if declared is not None:  # as scikit-learn has it, a level without rows is no class
         classes = declared[np.isin(declared, labels)]
     return labels, classes_in_rank_order(labels, classes)
-
-
-def _check_kind(labels: np.ndarray, classes: Any) -> None:
-    """Raise ValueError for numbers in the place of the strings that `classes` ranks:
-    some meta-estimators replace strings by their places in alphabetical order.
-    """
-    if classes is None or labels.dtype.kind not in "iu":
-        return
-    words = read_labels(classes, "classes")
-    if words.dtype.kind == "U":
-        numbers = np.argsort(np.argsort(words)).tolist()
-        raise ValueError(
-            f"y holds numbers, but classes={listed(words)} are strings; a "
-            "meta-estimator that numbers labels by the alphabet loses their order: "
-            f"pass classes={numbers}, which is the rank order in its numbers, or "
-            "label the rows by integers in rank order"
-        )
 
 
 # Docstrings and signatures

@@ -24,6 +24,7 @@ from ordinal._input.sparse import CSR
 from ordinal._model import basis as basis_of_fits
 from ordinal._model import folds
 from ordinal._model.folds import fold_shares
+from ordinal._model.labelled import BY_ROW
 from ordinal._model.links import CumulativeLink, falling
 from ordinal._model.registry import method_of, methods, path_of
 from ordinal._model.storage import checksum

@@ -264,7 +264,7 @@ def test_checks_return_plain_values_or_say_the_whole_rule(check, rule, good, bad
         assert str(caught.value) == f"C must be {rule}, got {shown(value)}"
 
 
-DROP = ": drop the rows without a label"
+DROP = ": drop the rows without a label, or pass missing_labels='drop'"
 STEPS = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
 ROW = "every row of cost must"
 

@@ -11,6 +11,7 @@ from .checks import as_array, listed, shown
 from .sparse import read_only
 
 _DROP = ": drop the rows without a label"
+DROP_ARGUMENT = f"{_DROP}, or pass missing_labels='drop'"  # of training rows
 
 
 def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> Any:
@@ -49,8 +50,11 @@ def _is_polars_categorical(dtype: Any) -> bool:
     return type(dtype).__name__ == "Categorical" and not hasattr(dtype, "ordered")
 
 
-def read_labels(values: Any, name: str) -> np.ndarray:
-    """Return a 1-D array of booleans, integers, finite floats or strings."""
+def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
+    """Return a 1-D array of booleans, integers, finite floats or strings.
+
+    `remedy` ends the message about a label that is missing.
+    """
     a = as_array(values, name)
     if isinstance(values, str):
         raise ValueError(
@@ -64,7 +68,7 @@ def read_labels(values: Any, name: str) -> np.ndarray:
         # numpy turns a list such as [1, "a"] into strings: read its values instead.
         a = np.array(values, dtype=object)
     if a.dtype.kind in "OT":
-        a = _as_strings(a.tolist(), name)
+        a = _as_strings(a.tolist(), name, remedy)
     if a.dtype.kind not in "biufU":
         raise TypeError(f"{name} must hold integers or strings, got dtype {a.dtype}")
     if a.dtype.kind == "f":
@@ -73,16 +77,16 @@ def read_labels(values: Any, name: str) -> np.ndarray:
             value = a[bad[0]].item()
             raise ValueError(
                 f"{name} holds {value} in row {bad[0]}"
-                f"{_DROP if math.isnan(value) else ''}"
+                f"{remedy if math.isnan(value) else ''}"
             )
     return a
 
 
-def _as_strings(labels: list[Any], name: str) -> np.ndarray:
+def _as_strings(labels: list[Any], name: str, remedy: str) -> np.ndarray:
     """Return strings, and intervals of pandas as their text; raise for other labels."""
     lacking = [row for row, label in enumerate(labels) if is_missing(label)]
     if lacking:
-        raise ValueError(f"{name} has no label in row {lacking[0]}{_DROP}")
+        raise ValueError(f"{name} has no label in row {lacking[0]}{remedy}")
     for row, label in enumerate(labels):
         if type(label).__name__ == "Interval":
             labels[row] = str(label)
@@ -135,6 +139,15 @@ def _of_column(values: Any, name: str) -> str:
     return f"pass {name}.ravel()" if hasattr(values, "ravel") else "pass one label each"
 
 
+def lacks_label(labels: np.ndarray) -> np.ndarray:
+    """Return whether each entry of a vector is missing, (n,); of no other array is."""
+    if labels.ndim != 1 or labels.dtype.kind not in "fOT":
+        return np.zeros(len(labels) if labels.ndim else 0, dtype=bool)
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels))
+    return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+
+
 def is_missing(label: Any) -> bool:
     """Return whether a label is None, NaN or pandas.NA."""
     is_nan = isinstance(label, float) and math.isnan(label)
@@ -168,6 +181,23 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
 def in_halves(y: np.ndarray) -> bool:
     """Return whether numbers are multiples of one half, such as ratings by stars."""
     return y.dtype.kind == "f" and bool((2 * y == np.floor(2 * y)).all())
+
+
+def check_not_numbered(labels: np.ndarray, classes: Any) -> None:
+    """Raise ValueError for numbers in the place of the strings that `classes` ranks:
+    some meta-estimators replace strings by their places in alphabetical order.
+    """
+    if classes is None or labels.dtype.kind not in "iu":
+        return
+    words = read_labels(classes, "classes")
+    if words.dtype.kind == "U":
+        numbers = np.argsort(np.argsort(words)).tolist()
+        raise ValueError(
+            f"y holds numbers, but classes={listed(words)} are strings; a "
+            "meta-estimator that numbers labels by the alphabet loses their order: "
+            f"pass classes={numbers}, which is the rank order in its numbers, or "
+            "label the rows by integers in rank order"
+        )
 
 
 def ranks_of(

@@ -11,7 +11,13 @@ from .checks import check_spans, listed
 from .columns import Categories, feature_names
 from .features import read_features
 from .frame import default_names
-from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
+from .labels import (
+    DROP_ARGUMENT,
+    classes_in_rank_order,
+    declared_categories,
+    ranks_of,
+    read_labels,
+)
 from .sparse import CSR, read_only
 from .weights import sample_weights, total_weights
 
@@ -125,7 +131,7 @@ class Problem:
         n = X.shape[0]
         if classes is None:
             classes = declared_categories(y)
-        y = read_labels(y, "y")
+        y = read_labels(y, "y", DROP_ARGUMENT)
         if y.size != n:
             raise ValueError(f"y has shape {y.shape}, expected ({n},) as X")
         classes = classes_in_rank_order(y, classes)

@@ -8,6 +8,7 @@ model               base class of the models
 support             models over support rows
 threshold_model     models with one score and thresholds, and their rules
 links               probabilities of ranks from scores
+labelled            rows without a label, which are left out if asked
 folds               folds, hold-out splits, and links from out-of-fold scores
 storage             model files
 printing            results as printed tables and as HTML

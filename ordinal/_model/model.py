@@ -25,7 +25,12 @@ from .._watch.convergence import (
 )
 from .column_names import with_names
 from .explanation import Explanation, Named, explain
-from .printing import html_lines, html_notes, html_thresholds
+from .printing import (
+    html_lines,
+    html_notes,
+    html_thresholds,
+    rows_without_labels,
+)
 from .report import write_report
 from .storage import Storable, read_file
 
@@ -57,10 +62,13 @@ class Model(Storable):
     interval_labels : bool
         Whether its categories were intervals, as `pandas.cut` makes them. `classes`
         then holds their text.
+    n_missing_labels : int
+        Number of training rows that `missing_labels="drop"` left out.
     """
 
     categorical_labels: bool = field(default=False, kw_only=True)
     interval_labels: bool = field(default=False, kw_only=True)
+    n_missing_labels: int = field(default=0, kw_only=True)
 
     if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
 
@@ -212,6 +220,8 @@ class Model(Storable):
         if hasattr(self, "support"):
             lines["support"] = f"{len(self.support)} rows"
         lines["convergence"] = str(self.convergence)
+        if self.n_missing_labels:
+            lines["left out"] = rows_without_labels(self.n_missing_labels)
         return lines
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -35,6 +35,7 @@ from .._watch.convergence import Convergence, warn_of_other_order
 from ..kernels.functions import kernel_class, on_basis
 from .column_names import named, with_names
 from .explanation import Named
+from .labelled import with_missing_labels
 from .model import Model, labels_like_those_given, with_labels_like
 from .public import find_public
 from .registry import method_of, unwrapped
@@ -195,6 +196,9 @@ class PreprocessedModel(Model):
         ValueError, TypeError
             As in the method `fit` of the preprocessor, and as in `fit`.
         """
+        if "missing_labels" in options:  # rows without a label count in nothing
+            whole = with_missing_labels(partial(cls.fit, fit, preprocess=preprocess))
+            return whole(X, y, sample_weight=sample_weight, **options)
         if preprocess is None:
             preprocess = find_public("preprocessing").TablePreprocessor()
         how = preprocess_for(fit, preprocess)
@@ -431,6 +435,7 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     plain: Callable[..., M] = fit
 
     @with_suggestions
+    @with_missing_labels
     @wraps(fit)
     def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:
         if y is _MISSING:

@@ -227,3 +227,13 @@ class Text(str):
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def rows_without_labels(n: int) -> str:
+    """Return n rows without a label in words."""
+    return "1 row without a label" if n == 1 else f"{n} rows without a label"
+
+
+def left_out(n: int) -> str:
+    """Return the end of a summary in brackets about rows without a label, if any."""
+    return f"; {rows_without_labels(n)} left out" if n else ""

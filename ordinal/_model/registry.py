@@ -84,7 +84,8 @@ class Path:
         Parameters that neither a point nor the options state have their defaults.
         """
         every = {**keyword_defaults(self.fit_one), **options}
-        every.pop("preprocess", None)  # a search preprocesses for the whole path
+        for name in ("preprocess", "missing_labels"):  # a search does both before
+            every.pop(name, None)
         own = {name: every.pop(name) for name in self.varying if name in every}
         full = [{**own, **point} for point in points]
         return self.function(X, y, full, products, X_test, **every)

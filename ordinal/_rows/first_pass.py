@@ -11,6 +11,7 @@ import numpy as np
 
 from .._input.checks import as_array, check_spans
 from .._input.labels import (
+    DROP_ARGUMENT,
     classes_in_rank_order,
     declared_categories,
     ranks_of,
@@ -211,7 +212,7 @@ class _Ranker:
         if self.classes is None and not self.number:
             classes = declared_categories(y)
             self.classes = None if classes is None else _declared(classes)
-        labels = read_labels(y, "y")
+        labels = read_labels(y, "y", DROP_ARGUMENT)
         if labels.size != n:
             raise ValueError(f"y has shape {labels.shape}, expected ({n},) as X")
         if self.classes is not None:

@@ -24,6 +24,7 @@ from .._input.sparse import CSR, read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, Matrix, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
 from .._model.grouping import group_folds, group_numbers
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
@@ -78,6 +79,7 @@ def fit_boosting(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -157,6 +159,9 @@ def fit_boosting(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -26,8 +26,15 @@ from .._input.problem import Problem
 from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
+from .._model.labelled import Labelled, MissingLabels
 from .._model.model import Model, innermost, with_labels_like
-from .._model.printing import Table, aligned, html_notes, html_table
+from .._model.printing import (
+    Table,
+    aligned,
+    html_notes,
+    html_table,
+    rows_without_labels,
+)
 from .._model.public import find_public
 from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
@@ -254,6 +261,9 @@ class Comparison(Immutable):
         ]
         if wrong:
             notes.append(f"Thresholds out of order: {'; '.join(wrong)}.")
+        if self._study.n_missing_labels:
+            rows = rows_without_labels(self._study.n_missing_labels)
+            notes.append(f"Left out: {rows}.")
         return notes + [f"{name} failed: {why}" for name, why in self.reasons.items()]
 
     def _undefined(self) -> list[str]:
@@ -306,6 +316,8 @@ class Study:
         Number of each row's group, which the folds of searches keep together, too.
     labels : the caller's `y`, or None
         Predictions of a refitted model have its type.
+    n_missing_labels : int
+        Number of rows that were left out.
     """
 
     X: Any
@@ -316,6 +328,7 @@ class Study:
     seed: tuple[int, ...] = (0,)
     group: np.ndarray | None = None
     labels: Any = None
+    n_missing_labels: int = 0
 
     def learned(
         self, learner: Learner, rows: np.ndarray | None, fold: int, **options: Any
@@ -336,6 +349,7 @@ class Study:
 
     def refitted(self, method: str) -> Model:
         model: Model = self.learned(self.learners[method], None, 0)[0]
+        object.__setattr__(model, "n_missing_labels", self.n_missing_labels)
         return with_labels_like(model, self.labels)
 
     def evaluate(
@@ -444,6 +458,7 @@ def compare(
     scoring: Scoring | Sequence[Scoring] = ("mae", "accuracy", "rps"),
     greater_is_better: bool | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     preprocess: TablePreprocessor | None = None,
@@ -485,6 +500,9 @@ def compare(
         Whether larger values of a callable `scoring` are better, as for `select`.
     classes : sequence of labels in rank order, optional
         As for the `fit_*` functions; needed for labels that are strings.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. Row numbers in `cv` are those of all rows.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows in fits and scores.
     groups : (n,) array-like, optional
@@ -534,6 +552,11 @@ def compare(
     >>> result.best.predict([[10.0, 10.0]])
     array([1])
     """
+    labelled = Labelled.from_arguments(
+        missing_labels, X, y, {}, sample_weight=sample_weight, groups=groups
+    )
+    X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
+    sample_weight, groups = labelled.by_row["sample_weight"], labelled.by_row["groups"]
     tune = check_flag("tune", tune)
     line = Line.from_argument(progress)
     rng = resolve_rng(rng)
@@ -571,6 +594,7 @@ def compare(
         (int(rng.integers(2**32)),),
         group,
         y,
+        labelled.n_missing,
     )
     return compared(study, splits, scorers, line)
 

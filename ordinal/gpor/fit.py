@@ -36,6 +36,7 @@ from .._input.types import (
     Rng,
 )
 from .._model.basis import enough_rows
+from .._model.labelled import MissingLabels
 from .._model.model import read_for
 from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
@@ -326,6 +327,7 @@ def fit_gpor(
     max_time: float | None = None,
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
@@ -434,6 +436,9 @@ def fit_gpor(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; their
         probability is 0.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -36,6 +36,7 @@ from .._input.checks import (
 from .._input.features import read_features
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
+from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.model import with_labels_like
 from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
@@ -74,6 +75,7 @@ def fit_pom(
     robust: bool = False,
     cluster: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
@@ -159,6 +161,9 @@ def fit_pom(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -252,6 +257,7 @@ def fit_pom(
 
 
 @with_suggestions
+@with_missing_labels
 def fit_pom_path(
     X: MatrixLike | str,
     y: Labels,
@@ -268,6 +274,7 @@ def fit_pom_path(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
     tol: float = 1e-5,
@@ -342,6 +349,9 @@ def fit_pom_path(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     reference : mapping of columns to levels, optional
         Reference levels of categorical columns. Default: the first level, which is the
         first in alphabetical order for strings, and in the order of the type for a

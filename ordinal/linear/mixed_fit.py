@@ -36,6 +36,7 @@ from .._input.columns import columns_of, feature_names, is_frame
 from .._input.frame import default_names
 from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
@@ -103,6 +104,7 @@ def fit_clmm(
     group_weight: ArrayLike | str | None = None,
     cluster: ArrayLike | str | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
@@ -175,6 +177,9 @@ def fit_clmm(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -20,6 +20,7 @@ from .._input.checks import (
     check_factor_or_zero,
     check_flag,
     shown,
+    with_suggestions,
 )
 from .._input.labels import (
     classes_in_rank_order,
@@ -29,6 +30,7 @@ from .._input.labels import (
 )
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import Callback, shared_arguments
 from .._numerics.rows import strips
 from .estimates import (
@@ -203,6 +205,8 @@ def stages(
     return Stages(row, at, rank[row, 0] > at)
 
 
+@with_suggestions
+@with_missing_labels
 def fit_ratio(
     X: MatrixLike | str,
     y: Labels | None,
@@ -218,6 +222,7 @@ def fit_ratio(
     robust: bool = False,
     cluster: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
     tol: float = 1e-6,
@@ -254,7 +259,7 @@ def fit_ratio(
         many penalties at once.
     offset, sample_weight, class_weight, robust, cluster : optional
         As for `fit_pom`.
-    classes, reference, missing : optional
+    classes, missing_labels, reference, missing : optional
         As for `fit_pom`.
     tol : float > 0, default 1e-6
         Length of the next Newton step, in standard errors. With l1 > 0, the duality gap

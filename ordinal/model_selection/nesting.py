@@ -4,7 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -14,9 +14,10 @@ from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
+from .._model.labelled import Labelled, MissingLabels
 from .._model.preparation import shared_arguments
 from .._model.preprocessed import Preprocess
-from .._model.printing import Table, html_notes
+from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
@@ -52,6 +53,9 @@ class Nested(Storable):
     damaged : int
         Number of entries of the store that were damaged or held something else, so that
         their tasks were run again.
+    n_missing_labels : int
+        Number of rows that `missing_labels="drop"` left out; `splits` number the
+        others.
     """
 
     scores: dict[str, Annotated[np.ndarray, Array("f8", "s")]]
@@ -61,6 +65,7 @@ class Nested(Storable):
     reasons: Annotated[np.ndarray, Array("U", "s")]
     splits: Annotated[Splits, Length("s")]
     damaged: Annotated[int, NONNEGATIVE] = 0
+    n_missing_labels: Annotated[int, NONNEGATIVE] = field(default=0, kw_only=True)
 
     @property
     def failures(self) -> dict[int, str]:
@@ -91,7 +96,8 @@ class Nested(Storable):
                 + f" ± {np.std(values):.2g}" * bool(np.isfinite(np.mean(values)))
                 for name, values in self.scores.items()
             )
-        return f"Nested({means}; {len(self.splits)} hold-outs)"
+        rows = left_out(self.n_missing_labels)
+        return f"Nested({means}; {len(self.splits)} hold-outs{rows})"
 
 
 def nested(
@@ -108,6 +114,7 @@ def nested(
     greater_is_better: bool | None = None,
     choose: Choice = "best",
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     preprocess: Preprocess | None = None,
@@ -180,6 +187,11 @@ def nested(
     >>> sorted(result.scores), len(result.params)
     (['mae', 'mze'], 2)
     """
+    labelled = Labelled.from_arguments(
+        missing_labels, X, y, options, sample_weight=sample_weight, groups=groups
+    )
+    X, y, outer = labelled.X, labelled.y, labelled.renumbered(outer)
+    sample_weight, groups = labelled.by_row["sample_weight"], labelled.by_row["groups"]
     check_choice("choose", choose, ("best", "one_se"))
     line = Progress.from_argument(progress)
     fit, rng = resolve_fit(fit), resolve_rng(rng)
@@ -214,6 +226,7 @@ def nested(
         reasons=read_only(np.array([outcome.failure for outcome in outcomes])),
         splits=[(read_only(train), read_only(test)) for train, test in holdouts],
         damaged=damaged,
+        n_missing_labels=labelled.n_missing,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Literal, cast
 
@@ -21,10 +21,11 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
+from .._model.labelled import Labelled, MissingLabels, counted
 from .._model.model import Model, with_labels_like
 from .._model.preparation import shared_arguments
 from .._model.preprocessed import Preprocess
-from .._model.printing import Table, html_notes
+from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
@@ -95,6 +96,9 @@ class Selection(Storable):
     damaged : int
         Number of entries of the store that were damaged or held something else, so that
         their tasks were run again. `nested` counts those of all its searches.
+    n_missing_labels : int
+        Number of rows that `missing_labels="drop"` left out; `splits` number the
+        others.
 
     Notes
     -----
@@ -117,6 +121,7 @@ class Selection(Storable):
     splits: Annotated[Splits, Length("k")]
     model: Model | None = None
     damaged: Annotated[int, NONNEGATIVE] = 0
+    n_missing_labels: Annotated[int, NONNEGATIVE] = field(default=0, kw_only=True)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -223,7 +228,7 @@ class Selection(Storable):
         return (
             f"Selection({described(self.params)}: {self.scoring} {self.score:.4g} "
             f"± {error:.2g}; {len(self.points)} points, {self.scores.shape[1]} folds, "
-            f"{len(self.failures)} failed fits)"
+            f"{len(self.failures)} failed fits{left_out(self.n_missing_labels)})"
         )
 
     def _repr_html_(self) -> str:
@@ -280,6 +285,7 @@ def select(
     scoring: Scoring | Sequence[Scoring] = "mae",
     greater_is_better: bool | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     preprocess: Preprocess | None = None,
@@ -342,6 +348,9 @@ def select(
         required for others.
     classes : sequence of labels in rank order, optional
         As for the `fit_*` functions; required if labels are strings.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. Row numbers in `cv` are those of all rows.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows in fits, standardisation and scores (unless `scoring` is a
         callable).
@@ -442,6 +451,11 @@ def select(
     >>> found.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
+    labelled = Labelled.from_arguments(
+        missing_labels, X, y, options, sample_weight=sample_weight, groups=groups
+    )
+    X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
+    sample_weight, groups = labelled.by_row["sample_weight"], labelled.by_row["groups"]
     by_error = isinstance(refit, str) and refit == "one_se"
     if not (isinstance(refit, bool | np.bool_) or by_error):
         raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
@@ -457,13 +471,17 @@ def select(
     splits = splits_of(cv, "cv", rows, work.data, folds)
     job = Search(work, search, rows, splits, line, from_rows)
     (trials,), damaged = run([job], work, search, executor, n_threads, store, line)
-    found = replace(selection_of(trials, splits), damaged=damaged)
+    found = replace(
+        selection_of(trials, splits),
+        damaged=damaged,
+        n_missing_labels=labelled.n_missing,
+    )
     if not refit:
         return found
     chosen = found.one_se if by_error else found.best
     threads = n_threads if executor is None else None
     model = work.refitted(found.points[chosen], threads)
-    return replace(found, model=with_labels_like(model, y))
+    return replace(found, model=counted(with_labels_like(model, y), labelled))
 
 
 def selection_of(trials: Trials, splits: Splits) -> Selection:

@@ -20,6 +20,7 @@ from .._input.checks import (
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import draw_few_folds
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
@@ -44,6 +45,7 @@ def fit_nnor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -95,6 +97,9 @@ def fit_nnor(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -173,6 +178,7 @@ def fit_nnpom(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -223,6 +229,9 @@ def fit_nnpom(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -296,6 +305,7 @@ def fit_elmor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -354,6 +364,9 @@ def fit_elmor(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -457,6 +470,7 @@ def fit_cnnor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -529,6 +543,9 @@ def fit_cnnor(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -29,6 +29,7 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
@@ -73,6 +74,7 @@ def fit_npsvor(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     normalize: bool = False,
     rho: float | None = None,
@@ -149,6 +151,9 @@ def fit_npsvor(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these
         have +inf in `decision_function` and are never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -245,6 +250,7 @@ def fit_npsvor(
 
 
 @with_suggestions
+@with_missing_labels
 def fit_npsvor_path(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -258,6 +264,7 @@ def fit_npsvor_path(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     normalize: bool = False,
     rho: float | None = None,
     e_abs: float | None = None,
@@ -329,6 +336,9 @@ def fit_npsvor_path(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these
         have +inf in `decision_function` and are never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     normalize : bool, default False
         Whether to predict by the distances |f_k| / |w_k| instead of the values |f_k|,
         which the paper and the training problem compare. This makes a difference if the

@@ -28,6 +28,7 @@ from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.explanation import Named
+from .._model.labelled import MissingLabels
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.preparation import Callback, Common, prepare, shared_arguments
@@ -210,6 +211,7 @@ def fit_ofmhs(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     n_threads: int | None = None,
     max_iter: int = 1000,
@@ -259,6 +261,9 @@ def fit_ofmhs(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -23,6 +23,7 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
@@ -137,6 +138,7 @@ def fit_opbe(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     rng: Rng = 0,
@@ -191,6 +193,9 @@ def fit_opbe(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -19,6 +19,7 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
@@ -40,6 +41,7 @@ def fit_svorim(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
@@ -101,6 +103,9 @@ def fit_svorim(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -223,6 +228,7 @@ def fit_svorex(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
@@ -284,6 +290,9 @@ def fit_svorex(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -393,6 +402,7 @@ def fit_shashua_levin(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
@@ -455,6 +465,9 @@ def fit_shashua_levin(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.
@@ -562,6 +575,7 @@ def fit_redsvm(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
@@ -622,6 +636,9 @@ def fit_redsvm(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -34,6 +34,7 @@ from .._input.types import (
 )
 from .._model.basis import enough_rows, read
 from .._model.folds import calibrate
+from .._model.labelled import MissingLabels
 from .._model.preparation import (
     Callback,
     KernelCommon,
@@ -112,6 +113,7 @@ def fit_tlssvor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -192,6 +194,9 @@ def fit_tlssvor(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

@@ -32,6 +32,7 @@ from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.folds import calibrate, draw_few_folds, fold_shares
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
@@ -268,6 +269,7 @@ def fit_xofm(
     cache_mb: float = 1000.0,
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
     preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -360,6 +362,9 @@ def fit_xofm(
     classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
         never predicted.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Preprocessing that is fitted to X first, as in `select`. The fit then returns a
         `PreprocessedModel`, which applies it to new rows, too.

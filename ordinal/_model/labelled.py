@@ -1,0 +1,223 @@
+"""The argument `missing_labels=`: rows without a label, which are left out if asked.
+
+They are left out before anything else reads the rows, together with the entries of the
+other arguments that have one per row. A model, search or comparison counts them in
+`n_missing_labels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from .._input.checks import as_array, check_choice, shown
+from .._input.columns import feature_names, frame_columns, is_frame
+from .._input.frame import Frame
+from .._input.labels import lacks_label
+from .._input.sparse import CSR, is_sparse
+from .._rows.remote import is_remote
+from .._rows.source import Block, has_blocks, raw_blocks
+from ..kernels.functions import kernel_class
+
+MissingLabels = Literal["error", "drop"]
+BY_ROW = ("sample_weight", "groups", "offset", "cluster", "group_weight")
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """Rows that have a label.
+
+    Attributes
+    ----------
+    X, y : as the caller passed them, without the other rows
+    by_row : dict
+        Arguments with one entry per row.
+    keep : (n,) array of bool, or None
+        Whether each row of the caller has a label; None if nothing was left out.
+    """
+
+    X: Any
+    y: Any
+    by_row: dict[str, Any]
+    keep: np.ndarray | None = None
+
+    @property
+    def n_missing(self) -> int:
+        """Return the number of rows that were left out."""
+        if isinstance(self.X, LabelledBlocks):
+            return self.X.n_missing
+        return 0 if self.keep is None else int(np.count_nonzero(~self.keep))
+
+    def renumbered(self, splits: Any) -> Any:
+        """Return splits with the numbers of the rows that are left.
+
+        Numbers of other rows are dropped, and anything but pairs of row numbers is left
+        as it is.
+        """
+        if self.keep is None or not isinstance(splits, list | tuple):
+            return splits
+        number = np.cumsum(self.keep) - 1
+        try:
+            pairs = [[np.asarray(side) for side in split] for split in splits]
+            kept = [[side[self.keep[side]] for side in pair] for pair in pairs]
+            return [tuple(number[side] for side in pair) for pair in kept]
+        except (IndexError, TypeError, ValueError):
+            return splits  # whose error is that of the function that reads them
+
+    @classmethod
+    def from_arguments(
+        cls,
+        missing_labels: Any,
+        X: Any,
+        y: Any,
+        options: Mapping[str, Any],
+        **by_row: Any,
+    ) -> Labelled:
+        """Leave out rows without a label if `missing_labels` is "drop".
+
+        The other `options` of a fit must not number rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another choice, for rows that stay where they are, or if no row is left.
+        """
+        check_choice("missing_labels", missing_labels, ("error", "drop"))
+        if missing_labels == "error" or (y is None and not has_blocks(X)):
+            return cls(X, y, by_row)
+        _check_numbers(options)
+        if has_blocks(X):
+            return cls(LabelledBlocks(X), y, by_row)
+        if isinstance(X, np.memmap) or is_remote(X) or is_remote(y):
+            raise TypeError(
+                "missing_labels must be 'error' where X is a numpy.memmap or a "
+                f"collection of dask, got {shown(X)}: drop the rows without a label "
+                "first, or pass a source of chunks"
+            )
+        table, labels = (X, y) if not isinstance(X, str) else (y, _response(X, y))
+        keep = ~lacks_label(as_array(labels, "y"))
+        if keep.all():
+            return cls(X, y, by_row)
+        if not keep.any():
+            raise ValueError(f"y has no label in any of its {keep.size} rows")
+        by_row = {name: rows_of(values, keep) for name, values in by_row.items()}
+        table = rows_of(table, keep)
+        if isinstance(X, str):
+            return cls(X, table, by_row, keep)
+        return cls(table, rows_of(y, keep), by_row, keep)
+
+
+class LabelledBlocks:
+    """Source of the rows of another source that have a label.
+
+    Attributes
+    ----------
+    n_missing : int
+        Number of rows without a label in the last complete pass.
+    """
+
+    def __init__(self, source: Any):
+        self._source, self.n_missing = source, 0
+
+    def __repr__(self) -> str:
+        return repr(self._source)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield blocks, without those that have no label at all."""
+        n_missing = 0
+        for block in raw_blocks(self._source):
+            if block.y is None:
+                yield block
+                continue
+            keep = ~lacks_label(as_array(block.y, "y"))
+            n_missing += int(np.count_nonzero(~keep))
+            if keep.all():
+                yield block
+            elif keep.any():
+                yield Block(*(rows_of(values, keep) for values in block))
+        self.n_missing = n_missing
+
+
+def with_missing_labels(fit: _Fit) -> _Fit:
+    """Add the parameter `missing_labels` to a function of (X, y, **options)."""
+
+    @wraps(fit)
+    def labelled(*args: Any, missing_labels: Any = "error", **options: Any) -> Any:
+        check_choice("missing_labels", missing_labels, ("error", "drop"))
+        every = dict(zip(("X", "y"), args, strict=False)) | options
+        if missing_labels == "error" or len(args) > 2 or not {"X", "y"} <= set(every):
+            return fit(*args, **options)
+        X, y = every.pop("X"), every.pop("y")
+        by_row = {name: every.pop(name) for name in BY_ROW if name in every}
+        rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
+        return counted(fit(rows.X, rows.y, **rows.by_row, **every), rows)
+
+    return labelled  # type: ignore[return-value]
+
+
+def counted(made: Any, rows: Labelled) -> Any:
+    """Note in a new model, or in each of several, how many rows were left out."""
+    if isinstance(made, list | tuple):
+        return type(made)(counted(one, rows) for one in made)
+    if rows.n_missing and hasattr(made, "n_missing_labels"):
+        # The model is changed in place, because a copy would lose its training rows.
+        object.__setattr__(made, "n_missing_labels", rows.n_missing)
+    return made
+
+
+def rows_of(values: Any, keep: np.ndarray) -> Any:
+    """Return the rows to keep of an argument in the type of the caller.
+
+    What does not have one row per entry of `keep` is left as it is.
+    """
+    if values is None or isinstance(values, str):
+        return values
+    if isinstance(values, Mapping):
+        return {name: rows_of(column, keep) for name, column in values.items()}
+    if isinstance(values, CSR):
+        return values.rows(np.flatnonzero(keep))
+    if isinstance(values, Frame):
+        return values.rows(np.flatnonzero(keep))
+    if is_sparse(values):
+        values = values.tocsr() if hasattr(values, "tocsr") else CSR.from_any(values)
+        return rows_of(values, keep) if isinstance(values, CSR) else values[keep]
+    n = values.shape[0] if hasattr(values, "shape") else len(values)
+    if n != keep.size:
+        return values
+    if isinstance(values, list | tuple):
+        return [value for value, kept in zip(values, keep, strict=True) if kept]
+    module = type(values).__module__.partition(".")[0]
+    if module in ("polars", "pyarrow"):
+        return values.filter(keep.tolist())
+    return values[keep]
+
+
+def _response(formula: str, table: Any) -> Any:
+    """Return the labels of a formula in its table, or none if they are not found."""
+    name = formula.partition("~")[0].strip().strip("`")
+    if not is_frame(table) or name not in (feature_names(table) or ()):
+        return np.zeros(0)  # the function that reads the formula raises an error
+    return frame_columns(table, [name])[0]
+
+
+def _check_numbers(options: Mapping[str, Any]) -> None:
+    """Raise ValueError for arguments that number the rows of the caller."""
+    if kernel_class(options.get("kernel")).by_number:
+        raise ValueError(
+            "missing_labels must be 'error' where kernel is 'precomputed': drop the "
+            "rows and columns without a label"
+        )
+    basis = options.get("basis")
+    if basis is None or isinstance(basis, str | int | float | tuple):
+        return
+    if not is_sparse(basis) and np.ndim(basis) == 1:
+        raise ValueError(
+            "missing_labels must be 'error' where basis holds row numbers: pass the "
+            f"rows themselves, or drop the rows without a label; got {shown(basis)}"
+        )
