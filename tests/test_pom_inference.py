@@ -6,6 +6,7 @@ Figures of R are those that tools/reference/pom_inference.R prints.
 import copy
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -279,7 +280,43 @@ def test_the_summary_says_what_else_there_is():
     assert scale.split("\n")[2].split()[0] == "x2"
     with pytest.warns(ordinal.ConvergenceWarning):
         model = ordinal.fit_pom(WINE.X, WINE.y, max_iter=2)
-    assert "Not converged: max_iter after 2 steps" in model.summary()
+    with pytest.warns(ordinal.ConvergenceWarning, match="the fit ended as max_iter"):
+        assert "Not converged: max_iter after 2 steps" in model.summary()
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_ratio, ordinal.fit_clmm])
+def test_statistics_of_a_fit_that_ended_early_warn(fit):
+    """Each call that returns a standard error, an interval, a p-value or a likelihood
+    test warns, or raises; a fit at its optimum does not."""
+    groups = {"groups": {"g": np.arange(72) // 8}} if fit is ordinal.fit_clmm else {}
+    early = fit(WINE.X, WINE.y, max_iter=1, **groups)
+    optimal = fit(WINE.X, WINE.y, **groups)
+    X = (WINE.X,) if groups else ()
+    calls = {
+        "summary": (), "table": (), "confint": (), "odds_ratios": (), "wald_test": (),
+        "equality_test": (early.coef_names[:2],), "simultaneous_intervals": (),
+        "tidy": (), "glance": (), "drop1": (), "step": (), "scale_test": (),
+        "proportional_odds_test": (), "hosmer_lemeshow": (), "influence": (),
+        "marginal_effects": X, "average_proba": X, "simultaneous_band": (WINE.X[:3],),
+        "icc": None, "standard_errors": None, "p_values": None, "aic": None,
+    }  # fmt: skip
+    tried = 0
+    for name, arguments in calls.items():
+        if name == "icc" or not hasattr(type(early), name):
+            continue
+        for model, warns in ((early, True), (optimal, False)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    found = getattr(model, name)
+                    if arguments is not None:
+                        found(*arguments)
+                except ValueError:
+                    continue
+            assert any("fit ended as" in str(w.message) for w in caught) == warns, name
+            tried += 1
+    assert tried > 4
 
 
 # Intervals

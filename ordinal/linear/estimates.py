@@ -431,6 +431,21 @@ def check_likelihood(model: Estimates, asked: str) -> None:
         raise NoEstimatesError(
             f"{asked} needs estimates of maximum likelihood, and {bias}"
         )
+    warn_unless_at_optimum(model)
+
+
+def warn_unless_at_optimum(model: Estimates) -> None:
+    """Warn that a fit has ended early, of which a call returns statistics."""
+    end = model.convergence
+    # Rounding may end a fit within the tolerance.
+    stalled = end.status is Status.STALLED and end.violation <= end.tol
+    if not (end.converged or stalled):
+        # The text is the same for all statistics, so that one call shows it once.
+        warn(
+            f"the fit ended as {end.status.value}, so that its likelihood, standard "
+            f"errors and tests are not those of an optimum: {end.remedy}",
+            ConvergenceWarning,
+        )
 
 
 def covariance_for(model: Estimates, asked: str) -> np.ndarray:
@@ -439,6 +454,12 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
     Raises NoEstimatesError if there is none, or if it does not describe their errors.
     """
     check_likelihood(model, asked)
+    if model.covariance is None and not model.convergence.converged:
+        raise NoEstimatesError(
+            f"{asked} needs the covariance, which a fit that ended as "
+            f"{model.convergence.status.value} does not have: "
+            f"{model.convergence.remedy}"
+        )
     if model.covariance is None:
         raise NoEstimatesError(
             f"{asked} needs the covariance, which is not computed for a model with "

@@ -47,7 +47,13 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._numerics.rows import strips
 from .._numerics.tails import chi2_tail
-from .estimates import Estimates, covariance_for, predictors, remembered
+from .estimates import (
+    Estimates,
+    covariance_for,
+    predictors,
+    remembered,
+    warn_unless_at_optimum,
+)
 from .inference import Inference, Predictions
 from .margins import DesignRows, MatrixRows, TableRows, rows_to_average
 from .sandwich import inverse
@@ -334,6 +340,7 @@ class GoodnessAndInfluence(Predictions):
         """
         groups = check_count("groups", groups, 2)
         rows = read_rows(self, "hosmer_lemeshow", X, y, offset)
+        warn_unless_at_optimum(self)
         P = self._probabilities(rows)
         return hosmer_lemeshow(P, rows.rank, rows.weight, groups)
 
