@@ -305,8 +305,8 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
     whole = PreprocessedModel.fit(ordinal.fit_pom, X, y, l2=0.1, **how)
     for args in ((stored, y), (Cut([77], X, y), None)):
         model = PreprocessedModel.fit(ordinal.fit_pom, *args, l2=0.1, **how)
-        assert_near(model.model, whole.model)
-        assert not hasattr(model.model, "remembered")
+        assert_near(model, whole)
+        assert not hasattr(model, "remembered")
 
 
 def test_products_of_rows_in_chunks_are_those_of_their_matrix():

@@ -718,11 +718,12 @@ def test_random_names_columns_of_a_data_frame():
             ordinal.fit_clmm(FRAME, WINE["rating"], random=random)
     with pytest.raises(TypeError, match="random names columns of a data frame"):
         ordinal.fit_clmm(np.ones((4, 1)), [1, 2, 1, 2], random="(1 | judge)")
-    with pytest.raises(ValueError, match="random must be None"):
-        ordinal.fit_clmm(
-            FRAME, WINE["rating"], random="(1 | judge)",
-            preprocess=ordinal.preprocessing.TablePreprocessor(),
-        )  # fmt: skip
+    model = ordinal.fit_clmm(
+        FRAME, WINE["rating"], random="(1 | judge)",
+        preprocess=ordinal.preprocessing.TablePreprocessor(),
+    )  # fmt: skip
+    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-12)
+    assert model.random[0].columns == ("judge",)
 
 
 def test_preprocessed_features_leave_groups_alone():
@@ -730,7 +731,7 @@ def test_preprocessed_features_leave_groups_alone():
     how = ordinal.preprocessing.TablePreprocessor()
     table = WINE[["temp", "contact"]]
     model = ordinal.fit_clmm(table, WINE["rating"], groups=groups, preprocess=how)
-    assert_allclose(model.model.loglik, MODEL.loglik, rtol=1e-12)
+    assert_allclose(model.loglik, MODEL.loglik, rtol=1e-12)
     assert_allclose(
         model.predict_proba(table, effects="known", groups=groups),
         MODEL.predict_proba(WINE, effects="known"), atol=1e-6,

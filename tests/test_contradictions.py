@@ -146,13 +146,22 @@ CONTRADICTIONS = {
         (lambda m: {"best": 2}, "best and one_se must number points, and splits")
     ],
     "table": [
-        (lambda m: {"fill": m.fill + 9}, "fill must number a category of a one-ho"),
-        (lambda m: {"fill": np.array([0, np.nan]), "indicator": m.fill < 9},
-         "indicator is for columns with values"),
+        (lambda m: {"coding": with_variable(m, fill=9.0)}, "fill must number a level"),
+        (lambda m: {"coding": with_variable(m, labels=None, full=False,
+                                            fill=np.nan, marks_missing=True)},
+         "marks_missing is for columns with values"),
         (lambda m: {"standardizer": Standardizer(np.zeros(9), np.ones(9))},
          "standardizer must be of the columns that"),
     ],
 }  # fmt: skip
+
+
+def with_variable(table, **changes):
+    """Return the coding of a table whose variables of words have other fields."""
+    made = [
+        v if v.labels is None else replace(v, **changes) for v in table.coding.variables
+    ]
+    return replace(table.coding, variables=tuple(made))
 
 
 @pytest.mark.parametrize(

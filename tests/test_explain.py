@@ -194,18 +194,19 @@ def test_raw_columns_of_a_table_are_explained():
     assert found.to_pandas()["name"].tolist() == list(found.names)
 
 
-def test_terms_of_one_raw_column_are_added_up():
+@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_lat])
+def test_terms_of_one_raw_column_are_added_up(fit):
     rng = np.random.default_rng(0)
     word = np.array(["u", "v", "w"])[rng.integers(3, size=len(y))]
     table = pd.DataFrame({"a": X[:, 0], "word": word})
     table.loc[::9, "a"] = np.nan
-    model = ordinal.fit_pom(table, y, preprocess=TablePreprocessor(), l2=0.1)
+    model = fit(table, y, preprocess=TablePreprocessor(), l2=0.1)
     found = model.explain(table)
     assert set(found.names) == {"a", "word"}
-    Z = model.preprocessor.transform(table)
-    terms = (Z - Z.mean(axis=0)) * model.model.coef
+    Z = model.coding.transform(table)
+    terms = (Z - Z.mean(axis=0)) * model.coef
     made = dict.fromkeys(["a", "word"], 0.0)
-    for name, values in zip(model.preprocessor.feature_names_out, terms.T, strict=True):
+    for name, values in zip(model.column_names, terms.T, strict=True):
         made["word" if name.startswith("word") else "a"] += values
     for name, values in zip(found.names, found.contributions.T, strict=True):
         assert_allclose(values, made[name], atol=1e-12)

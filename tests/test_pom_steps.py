@@ -180,7 +180,7 @@ def test_anova_agrees_with_r_in_any_order(model, big):
     with pytest.raises(TypeError, match="model 2 must be a model of fit_pom"):
         ordinal.anova(model, "Infl")
     scaled = ordinal.fit_pom(*noise(), preprocess=ordinal.preprocessing.Standardizer)
-    with pytest.raises(TypeError, match="got PreprocessedModel; pass its attribute"):
+    with pytest.raises(ValueError, match="fitted to the same rows, got 1681 and 200"):
         ordinal.anova(model, scaled)
 
 

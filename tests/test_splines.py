@@ -18,8 +18,8 @@ from scipy.special import expit
 
 import ordinal
 from ordinal._input.columns import read_frame
-from ordinal.linear.contrasts import Coding
 from ordinal.linear.formulas import parse_formula
+from ordinal.preprocessing.contrasts import Coding
 
 REFERENCE = json.loads(
     (Path(__file__).parent / "data" / "spline_reference.json").read_text()

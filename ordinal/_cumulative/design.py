@@ -150,6 +150,8 @@ class Design:
         Sum W of the weights.
     J : (T, q) array
     centre, spread : (D,) arrays
+    unit : (D,) array, or None
+        Units of the columns in which coefficients are penalised; None for those of X.
     """
 
     X: Any
@@ -163,6 +165,7 @@ class Design:
     J: np.ndarray
     centre: np.ndarray
     spread: np.ndarray
+    unit: np.ndarray | None = None
 
     @classmethod
     def from_problem(
@@ -173,6 +176,7 @@ class Design:
         scale: np.ndarray,
         offset: np.ndarray | None,
         threshold: str,
+        unit: np.ndarray | None = None,
     ) -> Design:
         """Make the design of the rows of a problem."""
         total, X = float(problem.weight.sum()), problem.X
@@ -182,7 +186,7 @@ class Design:
             check_here(X, "offset")
         return cls(
             ranked_among_present(problem), location, nominal, scale, offset,
-            problem.rank_among_present, problem.weight, total, J, centre, spread,
+            problem.rank_among_present, problem.weight, total, J, centre, spread, unit,
         )  # fmt: skip
 
     def every(self, step: int) -> Design:
@@ -231,6 +235,7 @@ class Design:
             scale=np.searchsorted(columns, self.scale),
             centre=self.centre[columns],
             spread=self.spread[columns],
+            unit=None if self.unit is None else self.unit[columns],
         )
 
     def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:
@@ -285,6 +290,12 @@ class Design:
         """The numbers of parameters alpha, nu*, beta and zeta."""
         q, m = self.J.shape[1], self.nominal.size
         return q, q * m, self.location.size, self.scale.size
+
+    @property
+    def penalised_spread(self) -> np.ndarray:
+        """Spreads of the columns of beta in the units of the penalties, (d,)."""
+        unit = 1.0 if self.unit is None else self.unit[self.location]
+        return np.asarray(self.spread[self.location] / unit)
 
     @property
     def n_parameters(self) -> int:

@@ -245,7 +245,7 @@ class PathSolver(Generic[_NetLossT]):
     def __init__(self, loss: _NetLossT, max_iter: int, monitor: Monitor):
         self.loss, self.max_iter, self.monitor = loss, max_iter, monitor
         self._U = sum(loss.design.sizes[:2])
-        self._spread = loss.design.spread[loss.design.location]
+        self._spread = loss.design.penalised_spread
         self._n_iter, self._status = 0, Status.CONVERGED
         d = self._spread.size
         # Beyond an infinite penalty beta = 0 is optimal.

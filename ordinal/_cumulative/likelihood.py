@@ -134,7 +134,7 @@ class Likelihood(RowLoss):
         self.n_threads = n_threads if design.n_samples >= _MANY else 1
         self.penalties = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes
-        ridge = l2_penalties(l2, design.spread[design.location])
+        ridge = l2_penalties(l2, design.penalised_spread)
         self.penalties[q + qm : q + qm + d] = ridge
         columns = design.location, design.nominal, design.scale
         every = np.concatenate(columns)

@@ -137,6 +137,19 @@ def linear_terms(
     return Named(tuple(names), terms - terms.mean(axis=0))
 
 
+def in_columns(terms: Named | None, columns: Sequence[str]) -> Named | None:
+    """Return the sums of terms that belong to the same column of a table.
+
+    `columns` names the column of each term.
+    """
+    if terms is None:
+        return None
+    sums: dict[str, np.ndarray] = {}
+    for name, values in zip(columns, terms.values.T, strict=True):
+        sums[name] = sums.get(name, 0.0) + values
+    return Named(tuple(sums), np.column_stack(list(sums.values())))
+
+
 def _permutable(model: Any, X: Any) -> Frame:
     """Return the rows of X; TypeError unless their columns can be shuffled."""
     rows = read_rows_of(X, model.feature_names)

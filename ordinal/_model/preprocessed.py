@@ -13,6 +13,7 @@ from functools import partial, wraps
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     ParamSpec,
     Protocol,
     Self,
@@ -34,7 +35,7 @@ from .._rows.source import has_blocks
 from .._watch.convergence import Convergence, warn_of_other_order
 from ..kernels.functions import kernel_class, on_basis
 from .column_names import named, with_names
-from .explanation import Named
+from .explanation import Named, in_columns
 from .labelled import with_missing_labels
 from .model import Model, labels_like_those_given, with_labels_like
 from .public import find_public
@@ -79,9 +80,16 @@ class ColumnPreprocessor(Preprocessor):
     """Base class of numeric preprocessors without options.
 
     The class itself is passed to a fit, which may also read its rows in chunks.
+
+    Attributes
+    ----------
+    by_column : bool
+        Whether every feature is made of one column, and affine in its coding. Linear
+        models are then stated in the columns of the table.
     """
 
     __slots__ = ()
+    by_column: ClassVar[bool] = False
 
     @classmethod
     def fit(cls, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -95,9 +103,13 @@ class ColumnPreprocessor(Preprocessor):
 
 
 class PreprocessorOptions(Immutable):
-    """Base class of the options of a preprocessor that is fitted to a table."""
+    """Base class of the options of a preprocessor that is fitted to a table.
+
+    `by_column` is that of `ColumnPreprocessor`.
+    """
 
     __slots__ = ()
+    by_column: ClassVar[bool] = False
 
     def fit(
         self, X: MatrixLike, sample_weight: ArrayLike | None = None
@@ -173,8 +185,11 @@ class PreprocessedModel(Model):
         preprocess: Preprocess | None = None,
         sample_weight: ArrayLike | None = None,
         **options: Any,
-    ) -> PreprocessedModel:
+    ) -> Any:
         """Fit a preprocessor to a table, and a model to the transformed table.
+
+        Linear fits such as `fit_pom` return their own model, stated in the columns of
+        the table, unless the preprocessor mixes columns.
 
         Parameters
         ----------
@@ -202,6 +217,10 @@ class PreprocessedModel(Model):
         if preprocess is None:
             preprocess = find_public("preprocessing").TablePreprocessor()
         how = preprocess_for(fit, preprocess)
+        if states_columns(fit, how):
+            if sample_weight is not None:
+                options["sample_weight"] = sample_weight
+            return fit(X, y, preprocess=how, **options)
         _check_features(X, options)
         if _is_chunked(X, fit, how, options):
             if isinstance(how, PreprocessorOptions):
@@ -232,11 +251,8 @@ class PreprocessedModel(Model):
         if terms is None or made is None or columns is None or made == columns:
             return terms
         raw = dict(zip(made, columns, strict=True))
-        sums: dict[str, np.ndarray] = {}
-        for name, values in zip(terms.names, terms.values.T, strict=True):
-            column = raw.get(name, name)  # pairs keep their names
-            sums[column] = sums.get(column, 0.0) + values
-        return Named(tuple(sums), np.column_stack(list(sums.values())))
+        # Pairs keep their names.
+        return in_columns(terms, [raw.get(name, name) for name in terms.names])
 
     def _summary(self) -> dict[str, str]:
         lines = {"model": type(self.model).__name__}
@@ -345,8 +361,23 @@ def preprocess_for(fit: Callable[..., Any], preprocess: Any) -> Preprocess:
             "preprocess must be a TablePreprocessor or the class Standardizer, got "
             f"{got}"
         )
-    method = method_of(unwrapped(fit)[0])
-    return preprocess._for_method(method is not None and method.full_rank)
+    function = unwrapped(fit)[0]
+    method = method_of(function)
+    # Ratio models are not in the registry.
+    full_rank = function in _IN_COLUMNS if method is None else method.full_rank
+    return preprocess._for_method(full_rank)
+
+
+def states_columns(fit: Callable[..., Any], how: Preprocess | None) -> bool:
+    """Return whether a fit with a preprocessor makes a model of the columns of tables.
+
+    Such fits take the argument `preprocess` themselves.
+    """
+    by_column = how is not None and how.by_column
+    return by_column and unwrapped(fit)[0] in _IN_COLUMNS
+
+
+_IN_COLUMNS: set[Callable[..., Any]] = set()  # fits by `preprocessed_in_columns`
 
 
 def _check_features(X: Any, options: dict[str, Any]) -> None:
@@ -444,9 +475,24 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
         how = options.pop("preprocess", None)
         if how is None:
             return with_labels_like(plain(X, y, **options), y)
+        how = preprocess_for(fit_preprocessed, how)
+        if states_columns(fit_preprocessed, how):
+            _check_features(X, {})
+            return with_labels_like(plain(X, y, preprocess=how, **options), y)
         return PreprocessedModel.fit(fit_preprocessed, X, y, preprocess=how, **options)
 
     return cast(FitFunction[P, M], fit_preprocessed)
+
+
+def preprocessed_in_columns(fit: Callable[P, M]) -> Callable[P, M]:
+    """Add to a linear fit what `preprocessed` adds, for models of raw columns.
+
+    The fit takes a preprocessor that is `by_column` itself, and states its model in the
+    columns of the table.
+    """
+    made = preprocessed(fit)
+    _IN_COLUMNS.add(made)
+    return cast(Callable[P, M], made)
 
 
 def as_named(

@@ -26,9 +26,7 @@ The modules of this package:
     fit                     the functions `fit_pom` and `fit_pom_path`
     formulas, training      formulas; training rows and their missing values
     prepared                checked arguments and the design of a fit
-    expressions             arithmetic in formulas
-    contrasts               coding of tables as numeric columns
-    splines, monotone       smooth terms; monotone effects
+    monotone                monotone effects
     estimates               fields of the models, their predictors and training rows
     model                   the models of `fit_pom` and `fit_pom_path`
     inference, sandwich     standard errors, tests and tables; covariances

@@ -19,7 +19,7 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
-from .contrasts import Coding
+from ..preprocessing.contrasts import Coding
 from .estimates import covariance_for, refit_design, remembered, warn_unless_optimal
 from .inference import tests_table
 from .residuals import Diagnostics

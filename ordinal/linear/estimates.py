@@ -53,7 +53,7 @@ from .._watch.convergence import (
     warn_of_separation,
 )
 from .._watch.monitor import Monitor
-from .contrasts import Coding
+from ..preprocessing.contrasts import Coding
 from .sandwich import CovarianceType
 
 TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood

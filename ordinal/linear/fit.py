@@ -31,15 +31,14 @@ from .._input.checks import (
     check_real,
     check_share,
     shown,
-    with_suggestions,
 )
 from .._input.features import read_features
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
-from .._model.labelled import MissingLabels, with_missing_labels
+from .._model.labelled import MissingLabels
 from .._model.model import with_labels_like
 from .._model.preparation import Callback, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
+from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import read_in_chunks
 from .._rows.columns import block
@@ -57,7 +56,7 @@ _EASIER = "raise the penalties"  # remedy for a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"  # remedy for separated ranks
 
 
-@preprocessed
+@preprocessed_in_columns
 def fit_pom(
     X: MatrixLike | Blocks | str,
     y: Labels | None,
@@ -165,8 +164,9 @@ def fit_pom(
         Whether rows without a label are an error or are left out, with their entries of
         all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
-        `PreprocessedModel`, which applies it to new rows, too.
+        Coding of the table that is fitted to X first, as in `select`. The model states
+        its coefficients in the columns of X; behind a preprocessor that scales, only
+        penalties see scaled columns.
     reference : mapping of columns to levels, optional
         Reference levels of categorical columns. Default: the first level, which is the
         first in alphabetical order for strings, and in the order of the type for a
@@ -256,8 +256,7 @@ def fit_pom(
     return task.returned(model)
 
 
-@with_suggestions
-@with_missing_labels
+@preprocessed_in_columns
 def fit_pom_path(
     X: MatrixLike | str,
     y: Labels,
@@ -275,6 +274,7 @@ def fit_pom_path(
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
     missing_labels: MissingLabels = "error",
+    preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
     tol: float = 1e-5,
@@ -288,7 +288,7 @@ def fit_pom_path(
 
     For every lambda of the path, the problem (P) is solved with l1 = ratio lambda and
     l2 = (1 - ratio) lambda, as in glmnet: the loss is a weighted mean over rows, and
-    the penalty depends on the units of the features. Standardise the features first if
+    the penalty depends on the units of the features. Pass `preprocess=Standardizer` if
     they should be penalised equally. There may be many more features than rows; sparse
     features are not converted to dense ones. With `family`, the path is one of stopping
     ratio or adjacent categories models.
@@ -352,6 +352,10 @@ def fit_pom_path(
     missing_labels : {"error", "drop"}, default "error"
         Whether rows without a label are an error or are left out, with their entries of
         all other arguments. The attribute `n_missing_labels` counts them.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Coding of the table that is fitted to X first, as in `select`. The model states
+        its coefficients in the columns of X; behind a preprocessor that scales, only
+        penalties see scaled columns.
     reference : mapping of columns to levels, optional
         Reference levels of categorical columns. Default: the first level, which is the
         first in alphabetical order for strings, and in the order of the type for a

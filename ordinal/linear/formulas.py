@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, cast
 
 from .._input.checks import listed, shortened, shown, to_double
-from .contrasts import Contrasts, FormulaFactor
-from .expressions import (
+from ..preprocessing.contrasts import Contrasts, FormulaFactor
+from ..preprocessing.expressions import (
     as_text,
     called,
     canonical,
@@ -30,7 +30,7 @@ from .expressions import (
     parsed,
     without_quoted,
 )
-from .splines import OPTIONS, Kind
+from ..preprocessing.splines import OPTIONS, Kind
 
 _MOST_PRODUCTS = 300_000  # products of two terms, which take about a second
 _POWERS = ("**", "^")

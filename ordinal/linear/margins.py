@@ -14,7 +14,8 @@ with g the gradient by the parameters (delta method). Where nominal effects make
 thresholds cross at a row, its eta_ij are sorted first, as for predictions.
 
 If a column of a table makes several columns of the design, its effect is through all of
-them, and their slopes by it are finite differences of the design.
+them, and their slopes by it are finite differences of the design. A row in which a
+numeric column is missing does not change with it, and adds 0 to the mean of its slopes.
 
 T. F. Liao, "Interpreting Probability Models", Sage, 1994. T. J. Leeper, "margins", R
 package, for the finite differences.
@@ -48,9 +49,9 @@ from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_two_sided
 from .._rows.chunks import column_units
-from .contrasts import Coding
+from ..preprocessing.contrasts import Coding
+from ..preprocessing.expressions import columns_of, compares
 from .estimates import Estimates, predictors, remembered
-from .expressions import columns_of, compares
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
 _BLOCK = 1 << 20  # entries of the rows in memory at a time
@@ -210,7 +211,7 @@ class TableRows(_WeightedRows):
                 ]
             else:
                 self._check_slope(names[j])
-                binary = np.isin(own, (0.0, 1.0)).all()
+                binary = np.isin(own[~np.isnan(own)], (0.0, 1.0)).all()
                 found.append(Feature(names[j], j, (0.0, 1.0) if binary else None))
         return found
 
@@ -225,13 +226,19 @@ class TableRows(_WeightedRows):
             )
             return DiscreteChange(low, high)
         x = part.values[:, j]
+        missing = np.isnan(x)  # such a value does not change, nor do its predictions
+        x = np.where(missing, 0.0, x)
         every = self.frame.values[:, [j]]
+        every = every[~np.isnan(every[:, 0])]
         unit = column_units(every)[0]  # sums of values may leave the range of double
         spread = unit * float((every / unit).std())
         # 0 has no relative step: the spread of the column takes its place.
         h = _STEP * np.where(x == 0, spread, np.abs(x))
         low, high = (
-            self._coded(self._with(part, j, x + sign * h), offset) for sign in (-1, 1)
+            self._coded(
+                self._with(part, j, np.where(missing, np.nan, x + sign * h)), offset
+            )
+            for sign in (-1, 1)
         )
         # This is the step in floating point, from which 2 h differs by rounding.
         width = (x + h) - (x - h)

@@ -38,7 +38,7 @@ from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
+from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
@@ -85,7 +85,7 @@ _MOST_NODES = 100
 _HEAVIEST = 1e6  # weight of a group
 
 
-@preprocessed
+@preprocessed_in_columns
 def fit_clmm(
     X: MatrixLike | str,
     y: Labels,
@@ -181,8 +181,9 @@ def fit_clmm(
         Whether rows without a label are an error or are left out, with their entries of
         all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
-        `PreprocessedModel`, which applies it to new rows, too.
+        Coding of the table that is fitted to X first, as in `select`. The model states
+        its coefficients in the columns of X; behind a preprocessor that scales, only
+        penalties see scaled columns.
     reference : mapping of columns to levels, optional
         Reference levels of categorical columns. Default: the first level, which is the
         first in alphabetical order for strings, and in the order of the type for a

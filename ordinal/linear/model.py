@@ -10,7 +10,7 @@ from .._cumulative.likelihood import cumulative, exceeding
 from .._input.checks import as_real_array, check_entries, check_flag, shown
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array, Length
 from .._input.types import ArrayLike, MatrixLike
-from .._model.explanation import Named, linear_terms
+from .._model.explanation import Named, in_columns, linear_terms
 from .._model.printing import Table, html_notes
 from .._model.storage import Storable
 from .._model.threshold_model import decide
@@ -157,7 +157,8 @@ class Reports(Comparisons):
                 source.frame.shown_names, source.frame, strict=True
             ):
                 columns[name] = np.asarray(column)
-                if column.labels is not None:  # strings, instead of objects
+                complete = not np.isnan(column.values).any()
+                if column.labels is not None and complete:  # instead of objects
                     columns[name] = column.labels[column.values.astype(np.int64)]
         else:
             columns = dict(zip(source.names, Z.T, strict=True))
@@ -345,7 +346,11 @@ class PomModel(Reports):
             return None
         Z, _ = self._read(X, None)
         Z = Z[:, self.location] if isinstance(Z, np.ndarray) else Z
-        return linear_terms(Z, self.coef, self.coef_names)
+        terms = linear_terms(Z, self.coef, self.coef_names)
+        if self.coding is None:
+            return terms
+        of = {j: t for t, at in self.coding.columns_of_terms.items() for j in at}
+        return in_columns(terms, [of[j] for j in self.location.tolist()])
 
     def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         eta = self._at_all_thresholds(eta)

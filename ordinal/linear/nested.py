@@ -203,8 +203,7 @@ def n_deviations(model: Any) -> int:
 def _check_model(model: Any, rule: str, function: str) -> None:
     """Raise TypeError or ValueError unless a model has a maximal likelihood."""
     if not isinstance(model, Wald):
-        inner = "; pass its attribute model" if hasattr(model, "preprocessor") else ""
-        raise TypeError(f"{rule} of fit_pom, got {shown(model)}{inner}")
+        raise TypeError(f"{rule} of fit_pom, got {shown(model)}")
     check_likelihood(model, function)
     if model.covariance_type != "observed":
         raise ValueError(

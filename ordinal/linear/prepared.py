@@ -26,10 +26,13 @@ from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.preparation import Common, prepare
+from .._model.preprocessed import Preprocess
 from .._rows.chunks import Reading, check_in_memory
+from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
+from ..preprocessing.coding import unit_of_chunks
 from .estimates import fields_of_design
 from .training import Missing, TrainingTable, read_training
 
@@ -87,6 +90,7 @@ class PomArguments(Common, total=False):
     reference: Mapping[str, Any] | None
     missing: Missing
     cluster: ArrayLike | None
+    preprocess: Preprocess | None
 
 
 _BY_ROW = "sample_weight", "offset", "cluster"
@@ -130,6 +134,7 @@ def prepare_pom(
         class_weight=given.get("class_weight"),
         chunks=chunks,
         beside=[*_strings(nominal), *_strings(scale)],
+        preprocess=given.get("preprocess"),
     )
     if training.coding is not None and training.coding.monotone and not monotone:
         raise ValueError(
@@ -141,6 +146,8 @@ def prepare_pom(
     prepared = prepare(name, training.rows, y, Reading(chunks), **cast(Common, common))
     problem = prepared.problem
     check_columns(name, problem.n_features)
+    if isinstance(problem, ChunkedProblem) and given.get("preprocess") is not None:
+        training = replace(training, unit=unit_of_chunks(problem))
     with closing(problem):
         design = _design(training, problem, nominal, scale, threshold)
         with OneThread():  # threads of BLAS spin on a busy machine
@@ -218,7 +225,9 @@ def _design(
             f"lie between {-_OFFSET:g} and {_OFFSET:g}, because its unit is that of "
             "the latent noise: subtract its mean, or divide it by its scale",
         )
-    return Design.from_problem(problem, location, nominal, scale, known, threshold)
+    return Design.from_problem(
+        problem, location, nominal, scale, known, threshold, training.unit
+    )
 
 
 def _check_thresholds_of(offset: np.ndarray, problem: Problem) -> None:

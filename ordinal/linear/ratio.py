@@ -20,7 +20,6 @@ from .._input.checks import (
     check_factor_or_zero,
     check_flag,
     shown,
-    with_suggestions,
 )
 from .._input.labels import (
     classes_in_rank_order,
@@ -30,8 +29,9 @@ from .._input.labels import (
 )
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
-from .._model.labelled import MissingLabels, with_missing_labels
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
+from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._numerics.rows import strips
 from .estimates import (
     FitMemory,
@@ -205,8 +205,7 @@ def stages(
     return Stages(row, at, rank[row, 0] > at)
 
 
-@with_suggestions
-@with_missing_labels
+@preprocessed_in_columns
 def fit_ratio(
     X: MatrixLike | str,
     y: Labels | None,
@@ -223,6 +222,7 @@ def fit_ratio(
     cluster: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
     missing_labels: MissingLabels = "error",
+    preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
     tol: float = 1e-6,
@@ -259,7 +259,7 @@ def fit_ratio(
         many penalties at once.
     offset, sample_weight, class_weight, robust, cluster : optional
         As for `fit_pom`.
-    classes, missing_labels, reference, missing : optional
+    classes, missing_labels, preprocess, reference, missing : optional
         As for `fit_pom`.
     tol : float > 0, default 1e-6
         Length of the next Newton step, in standard errors. With l1 > 0, the duality gap

@@ -68,7 +68,7 @@ class RatioLikelihood(RowLoss):
         self.n_predictors = design.T
         self.penalties = np.zeros(design.n_parameters)
         q, qm, _, _ = design.sizes
-        self.penalties[q + qm :] = l2_penalties(l2, design.spread[design.location])
+        self.penalties[q + qm :] = l2_penalties(l2, design.penalised_spread)
         T, m = design.T, design.nominal.size
         beta = design.n_parameters - design.location.size
         self._order = np.concatenate(

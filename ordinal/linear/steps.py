@@ -29,7 +29,7 @@ from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .contrasts import Coding
+from ..preprocessing.contrasts import Coding
 from .estimates import (
     TOL,
     Estimates,

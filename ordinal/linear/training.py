@@ -20,14 +20,18 @@ from .._input.columns import (
     is_frame,
     read_frame,
 )
-from .._input.features import read_dense, read_features
+from .._input.features import read_dense, read_features, read_frame_of
 from .._input.frame import Frame, default_names
 from .._input.labels import declared_categories, is_missing
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
+from .._model.preprocessed import Preprocess
 from .._rows.chunks import read_in_chunks
+from .._rows.remote import is_remote
 from .._rows.source import has_blocks
-from .contrasts import Coding
+from ..preprocessing import TablePreprocessor
+from ..preprocessing.coding import check_at_once, coding_behind
+from ..preprocessing.contrasts import Coding
 from .formulas import ParsedFormula, parse_formula
 
 Missing = Literal["error", "drop"]
@@ -55,6 +59,8 @@ class TrainingTable:
         Terms with nominal or scale effects that the formula does not name.
     named : mapping of str to str
         Names of terms that the caller wrote otherwise.
+    unit : array or None
+        Units in which a penalty sees the columns of a Problem, if not in their own.
     """
 
     rows: Any
@@ -66,6 +72,7 @@ class TrainingTable:
     frame: Frame | None
     beside: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
+    unit: np.ndarray | None = None
 
 
 def read_training(
@@ -79,6 +86,7 @@ def read_training(
     class_weight: Any = None,
     chunks: bool = False,
     beside: Sequence[str] = (),
+    preprocess: Preprocess | None = None,
 ) -> TrainingTable:
     """Read the rows of a fit from its arguments.
 
@@ -92,6 +100,7 @@ def read_training(
     by_row : mapping
         Maps "sample_weight", "offset" and "cluster" to an (n,) array-like, the name of
         a column of the table of a formula, or None.
+    preprocess : TablePreprocessor, the class Standardizer, or None
 
     Raises
     ------
@@ -109,7 +118,7 @@ def read_training(
         "reference must be None": (reference, reference is not None),
         "cluster must be None": (cluster, cluster is not None),
     }
-    if chunks and read_in_chunks(X, rules):
+    if chunks and _stays_in_chunks(X, rules, preprocess):
         return TrainingTable(
             X, y, offset, cluster, coding=None, n_missing=0, frame=None
         )
@@ -122,11 +131,14 @@ def read_training(
         )
     if isinstance(X, str):
         parsed, X, y, given = _read_formula(X, y, given, beside)
-    table = _read_table(X, parsed, reference)
+    table = _read_table(X, parsed, reference, preprocess)
     if classes is None:
         classes = declared_categories(y)
-    keep, n_missing = _complete(table, parsed, y, given, missing)
-    coded = isinstance(table, Frame) and not (parsed is None and table.is_of_numbers)
+    fills = isinstance(preprocess, TablePreprocessor)
+    keep, n_missing = _complete(table, parsed, y, given, missing, fills)
+    coded = isinstance(table, Frame) and (
+        fills or parsed is not None or not table.is_of_numbers
+    )
     if reference is not None and not coded:
         raise ValueError(
             "reference is for categorical columns, and X has none: leave it out"
@@ -138,14 +150,12 @@ def read_training(
         table = table.rows(keep) if isinstance(table, Frame) else table[keep]
         y = _rows_of(y, keep)
         given = {k: v if v is None else _rows_of(v, keep) for k, v in given.items()}
-    coding, frame = None, table if coded else None
-    if coded:
-        if parsed is None:
-            coding = Coding.of_columns(table, reference)
-        else:
-            coding = Coding.of_terms(
-                parsed.text, table, parsed.terms, parsed.offsets, reference
-            )
+    frame, unit = table if coded else None, None
+    coding = _coding_of(table, parsed, reference) if coded and not preprocess else None
+    if preprocess is not None:
+        weight = given["sample_weight"]
+        coding, unit = coding_behind(preprocess, table, weight, reference)
+    if coding is not None:
         given["offset"] = coding.offset(table, given["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
     # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
@@ -162,14 +172,40 @@ def read_training(
         frame=frame,
         beside=() if parsed is None else parsed.beside,
         named={} if parsed is None else parsed.named,
+        unit=unit,
         **given,
     )
 
 
+def _stays_in_chunks(
+    X: Any, rules: Mapping[str, tuple[Any, bool]], preprocess: Preprocess | None
+) -> bool:
+    """Return whether rows are read in chunks, which not all arguments allow."""
+    if not isinstance(preprocess, TablePreprocessor):
+        return read_in_chunks(X, rules)
+    check_at_once(has_blocks(X) or is_remote(X))
+    return False  # a memmap is read into memory
+
+
+def _coding_of(
+    table: Frame, parsed: ParsedFormula | None, reference: Mapping[str, Any] | None
+) -> Coding:
+    """Return the coding of a table of categories, or of the terms of a formula."""
+    if parsed is None:
+        return Coding.of_columns(table, reference)
+    terms, offsets = parsed.terms, parsed.offsets
+    return Coding.of_terms(parsed.text, table, terms, offsets, reference)
+
+
 def _read_table(
-    X: Any, parsed: ParsedFormula | None, reference: Mapping[str, Any] | None
+    X: Any,
+    parsed: ParsedFormula | None,
+    reference: Mapping[str, Any] | None,
+    preprocess: Preprocess | None,
 ) -> Any:
     """Return X as a Frame or a matrix with missing values, or a sparse X as it is."""
+    if isinstance(preprocess, TablePreprocessor):
+        return read_frame_of(X, (*preprocess.categorical, *preprocess.order))
     if is_sparse(X):
         return X
     if _is_dense(X):
@@ -236,10 +272,12 @@ def _complete(
     y: Any,
     given: Mapping[str, Any],
     missing: Missing,
+    filled: bool = False,
 ) -> tuple[np.ndarray, int]:
     """Return whether each row is complete, (n,), and the number of incomplete rows.
 
-    Features, labels and the `given` arguments with one entry per row count. Raises
+    Labels and the `given` arguments with one entry per row count, and features unless
+    their missing values are `filled` in. Raises
     ValueError if incomplete rows are an error, or if all rows are incomplete.
     """
     n = table.shape[0]
@@ -249,7 +287,7 @@ def _complete(
         of_table, label = "y, the table of the formula", parsed.response
     # Whether each row lacks a value, by name; a column may have that of an argument.
     gaps: list[tuple[str, np.ndarray]] = []
-    if isinstance(table, Frame | np.ndarray):
+    if isinstance(table, Frame | np.ndarray) and not filled:
         values = np.asarray(table.values if isinstance(table, Frame) else table)
         if values.size and np.isnan(values.min()):  # the minimum takes no memory
             names = getattr(table, "names", None) or default_names(values.shape[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,16 +16,17 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, R
 from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
+from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import warn_of_separation
+from ..preprocessing.coding import rows_behind, unit_of_chunks
 from .model import LinearThresholdModel
 from .objective import fit_thresholded
 
 
-@preprocessed
+@preprocessed_in_columns
 def fit_lit(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -86,8 +88,9 @@ def fit_lit(
         Whether rows without a label are an error or are left out, with their entries of
         all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
-        `PreprocessedModel`, which applies it to new rows, too.
+        Coding of the table that is fitted to X first, as in `select`. The model states
+        its coefficients in the columns of X; behind a preprocessor that scales, only
+        the penalty sees scaled columns.
     probability : bool, default False
         Whether to calibrate the probabilities of `predict_proba`. This takes five more
         fits, each of which leaves out a fifth of the rows, whose scores are then used.
@@ -148,11 +151,18 @@ def fit_lit(
     ((2,), (2,))
     """
     return _fit_thresholded(
-        "fit_lit", X, y, l2, probability, max_iter, **shared_arguments(Common, locals())
+        "fit_lit",
+        X,
+        y,
+        l2,
+        probability,
+        max_iter,
+        preprocess,
+        **shared_arguments(Common, locals()),
     )
 
 
-@preprocessed
+@preprocessed_in_columns
 def fit_lat(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -215,8 +225,9 @@ def fit_lat(
         Whether rows without a label are an error or are left out, with their entries of
         all other arguments. The attribute `n_missing_labels` counts them.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        Preprocessing that is fitted to X first, as in `select`. The fit then returns a
-        `PreprocessedModel`, which applies it to new rows, too.
+        Coding of the table that is fitted to X first, as in `select`. The model states
+        its coefficients in the columns of X; behind a preprocessor that scales, only
+        the penalty sees scaled columns.
     probability : bool, default False
         Whether to calibrate the probabilities of `predict_proba`. This takes five more
         fits, each of which leaves out a fifth of the rows, whose scores are then used.
@@ -274,7 +285,14 @@ def fit_lat(
     array([1])
     """
     return _fit_thresholded(
-        "fit_lat", X, y, l2, probability, max_iter, **shared_arguments(Common, locals())
+        "fit_lat",
+        X,
+        y,
+        l2,
+        probability,
+        max_iter,
+        preprocess,
+        **shared_arguments(Common, locals()),
     )
 
 
@@ -285,14 +303,19 @@ def _fit_thresholded(
     l2: float,
     probability: bool,
     max_iter: int,
+    preprocess: Preprocess | None,
     **common: Unpack[Common],
 ) -> LinearThresholdModel:
     """Fit the model of `fit_lit` or `fit_lat`, by name."""
     l2 = check_factor_or_zero("l2", l2)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
+    weight = common.get("sample_weight")
+    X, coding, unit = rows_behind(preprocess, X, weight)
     prepared = prepare(name, X, y, Reading(True, remote=False), **common)
     problem = prepared.problem
+    if preprocess is not None and isinstance(problem, ChunkedProblem):
+        unit = unit_of_chunks(problem)
     check_columns(name, problem.n_features)
     deal = draw_few_folds if isinstance(problem, ChunkedProblem) else fold_shares
     share = deal(problem, prepared.rng) if probability else None
@@ -301,10 +324,9 @@ def _fit_thresholded(
         def fit(
             part: Problem, train: np.ndarray | None = None
         ) -> list[LinearThresholdModel]:
-            beside = name == "fit_lit"
-            return [
-                fit_thresholded(part, beside, l2, prepared.n_threads, max_iter, monitor)
-            ]
+            beside, n_threads = name == "fit_lit", prepared.n_threads
+            about = n_threads, max_iter, monitor, unit
+            return [fit_thresholded(part, beside, l2, *about)]
 
         model: LinearThresholdModel
         (model,) = calibrate(fit(problem), problem, share, fit, monitor)
@@ -314,7 +336,10 @@ def _fit_thresholded(
         warn_of_separation(names, name, "l2 > 0 gives finite ones")
     else:
         model.convergence.warn_unless_converged(name)
-    return model
+    if coding is None:
+        return model
+    d, known = coding.n_features, coding.feature_names
+    return replace(model, coding=coding, n_features=d, feature_names=known)
 
 
 register(

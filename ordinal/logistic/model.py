@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -21,14 +21,16 @@ from .._input.fields import (
     Size,
 )
 from .._input.frame import default_names
+from .._input.sparse import CSR
 from .._input.types import MatrixLike
-from .._model.explanation import Named, linear_terms
+from .._model.explanation import Named, in_columns, linear_terms
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import Scored
 from .._numerics.rows import matvec
 from .._watch.convergence import Convergence
+from ..preprocessing.contrasts import Coding
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,7 +41,7 @@ class LinearThresholdModel(Scored):
     ----------
     method : str
         "lit" or "lat".
-    coef : (n_features,) array
+    coef : (c,) array, of the columns `column_names`
         Coefficients beta of (P2). Ranks increase with features whose coefficients are
         positive.
     thresholds : (r - 1,) array
@@ -60,10 +62,13 @@ class LinearThresholdModel(Scored):
         Link from scores to probabilities; None unless fitted with `probability=True`.
     convergence : Convergence
         Record of the fit. Its `primal` is (P2). There is no dual.
+    coding : Coding or None
+        Conversion of the columns of a table to those of `coef`, by a preprocessor; None
+        if they are the features themselves.
     """
 
     method: Literal["lit", "lat"]
-    coef: Annotated[np.ndarray, Array("f8", "d"), FINITE]
+    coef: Annotated[np.ndarray, Array("f8", "c"), FINITE]
     thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
     l2: Annotated[float, FINITE, NONNEGATIVE]
     separated: Annotated[np.ndarray, Array("i8", "_"), NONNEGATIVE, INCREASING]
@@ -72,10 +77,34 @@ class LinearThresholdModel(Scored):
     feature_names: Annotated[tuple[str, ...], Length("d")] | None
     link: Annotated[CumulativeLink, SHARED] | None
     convergence: Convergence
+    coding: Coding | None = field(default=None, kw_only=True)
 
     def _check(self) -> None:
-        if (self.separated >= self.n_features).any():
-            raise ValueError(f"separated must number the {self.n_features} features")
+        coding, c = self.coding, self.coef.size
+        made = self.n_features if coding is None else len(coding.column_names)
+        if made != c or (coding is not None and coding.n_features != self.n_features):
+            raise ValueError(f"coef must have a coefficient for each of {made} columns")
+        if (self.separated >= c).any():
+            raise ValueError(f"separated must number the {c} columns of coef")
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of `coef`."""
+        if self.coding is not None:
+            return self.coding.column_names
+        return self.feature_names or default_names(self.n_features)
+
+    @property
+    def categories(self) -> tuple[np.ndarray | None, ...] | None:
+        """Levels of each categorical column, and None for each numeric one.
+
+        None if all columns are numeric.
+        """
+        return None if self.coding is None else self.coding.categories
+
+    def _columns(self, X: MatrixLike) -> np.ndarray | CSR:
+        """Return the columns of `coef` for rows."""
+        return read_for(self, X) if self.coding is None else self.coding.transform(X)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the score f(x) = x'coef, which increases with the rank.
@@ -96,11 +125,12 @@ class LinearThresholdModel(Scored):
         ValueError, TypeError
             If X is not a finite real matrix of `n_features` columns.
         """
-        rows = read_for(self, X)
+        rows = self._columns(X)
         with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
             scores = matvec(rows, self.coef)
         return finite_scores(scores)
 
     def _score_terms(self, X: MatrixLike) -> Named | None:
-        names = self.feature_names or default_names(self.n_features)
-        return linear_terms(read_for(self, X), self.coef, names)
+        columns, coding = self._columns(X), self.coding
+        found = linear_terms(columns, self.coef, self.column_names)
+        return found if coding is None else in_columns(found, coding.raw_names)

@@ -104,9 +104,18 @@ class ThresholdLoss:
     l2 : float
         Penalty of beta in the units of the features.
     n_threads : int
+    unit : (d,) array, optional
+        Units in which the penalty sees the features, if not in their own.
     """
 
-    def __init__(self, problem: Problem, beside: bool, l2: float, n_threads: int):
+    def __init__(
+        self,
+        problem: Problem,
+        beside: bool,
+        l2: float,
+        n_threads: int,
+        unit: np.ndarray | None = None,
+    ):
         self.beside, self.n_threads = beside, n_threads
         self.total = float(problem.weight.sum())
         # With weights of sum 1, V and tolerances do not depend on the number of rows.
@@ -118,7 +127,7 @@ class ThresholdLoss:
             if isinstance(problem, ChunkedProblem)
             else columns_of(problem.X, *about)
         )
-        self.penalties = l2_penalties(l2, self.spread)
+        self.penalties = l2_penalties(l2, self.spread / (1.0 if unit is None else unit))
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present
         # Two thresholds about a rank without rows are one variable. In LAT it has the
@@ -265,9 +274,10 @@ def fit_thresholded(
     n_threads: int,
     max_iter: int,
     monitor: Monitor,
+    unit: np.ndarray | None = None,
 ) -> LinearThresholdModel:
     """Return the model of LIT (`beside`) or of LAT."""
-    loss = ThresholdLoss(problem, beside, l2, n_threads)
+    loss = ThresholdLoss(problem, beside, l2, n_threads, unit)
     # A Hessian of more columns costs more than the steps that it saves.
     descend = _newton if loss.spread.size <= HESSIAN_COLUMNS else _lbfgs
     found = descend(loss, max_iter, monitor)

@@ -21,6 +21,7 @@ import numpy as np
 
 from .._input.checks import check_keywords, shortened, shown
 from .._model.model import Model
+from .._model.preprocessed import states_columns
 from .._model.registry import Method, method_of, path_of, unwrapped
 from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence
@@ -248,14 +249,20 @@ class Work:
         self, point: Point, n_threads: int | None, train: np.ndarray | None = None
     ) -> Any:
         """Return the model of the rows `train`, by default of all, for raw features."""
-        rows = self._rows(np.arange(len(self.data.y)) if train is None else train)
+        train = np.arange(len(self.data.y)) if train is None else train
+        in_columns = states_columns(self.fit, self.data.preprocess)
+        rows = self.training_rows(train, raw=True) if in_columns else self._rows(train)
         options = self._options(rows, n_threads, [point]) | point
+        if in_columns:
+            options["preprocess"] = self.data.preprocess
         model = self.fit(rows.named, rows.y, **options)
         named: dict[str, Any] = {"feature_names": self.data.feature_names}
         if isinstance(rows.preprocessor, Standardizer):
             return PreprocessedModel(replace(rows.preprocessor, **named), model)
         if rows.preprocessor is not None:
             return PreprocessedModel(rows.preprocessor, model)
+        if in_columns:
+            return model
         if isinstance(model, Model) and "feature_names" in model.__dataclass_fields__:
             return replace(model, **named)
         return model
@@ -363,9 +370,10 @@ class Work:
         needed = any(scorer.needs_proba for scorer in self.scorers)
         return {"probability": False} if asked and not needed and self.ours else {}
 
-    def training_rows(self, train: np.ndarray) -> TrainingRows:
-        """Return rows as the fits take them."""
-        return TrainingRows.from_data(self.data, train, self.fit, bool(self.varying))
+    def training_rows(self, train: np.ndarray, raw: bool = False) -> TrainingRows:
+        """Return rows as the fits take them, or `raw` if the fit preprocesses them."""
+        data = replace(self.data, preprocess=None) if raw else self.data
+        return TrainingRows.from_data(data, train, self.fit, bool(self.varying))
 
     def _rows(self, train: np.ndarray) -> TrainingRows:
         """Return training rows; the last two sets are cached."""

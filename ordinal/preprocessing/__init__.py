@@ -7,8 +7,11 @@ with a fit  PreprocessedModel, which takes raw tables
 
 The modules of this package:
 
-    coding   tables
-    scaling  numbers and targets: standardisation, imputation and binning
+    coding       tables with missing values and categories
+    contrasts    coding of tables and of the terms of formulas as numeric columns
+    expressions  arithmetic in formulas
+    splines      smooth terms of formulas
+    scaling      numbers and targets: standardisation, imputation and binning
 
 `_model.preprocessed` has what a fit and its model know of preprocessors.
 """

@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from .._input.checks import check_choice, check_flag, enumerated, shown
 from .._input.columns import (
     check_categorical,
-    check_distinct,
     coded_column,
     column_number,
     read_frame,
-    read_table,
+    read_once,
 )
-from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
-from .._input.frame import Frame, default_names
+from .._input.features import read_frame_of
+from .._input.frame import Frame
 from .._input.labels import read_labels
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
-from .._model.preprocessed import Preprocessor, PreprocessorOptions
+from .._model.preprocessed import Preprocess, Preprocessor, PreprocessorOptions
+from .._rows.first_pass import ChunkedProblem
+from .._rows.remote import is_remote
+from .._rows.source import has_blocks
 from .._watch.convergence import (
     EmptyColumnsWarning,
     warn,
-    warn_of_unknown_levels,
-    warn_of_unnamed,
 )
+from .contrasts import Coding, Variable
 from .scaling import Standardizer
 
 Impute = Literal["median", "mean", "most_frequent"]
 Unseen = Literal["missing", "error"]
-_Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
-_NOT_INFINITE = Rule("not be infinite", lambda a: ~np.isinf(a))
 _HALF = 1e-12  # of the whole weight: what rounding moves its half by
 
 
@@ -93,12 +92,13 @@ class TablePreprocessor(PreprocessorOptions):
     >>> table = [[1.0, "red"], [2.0, "blue"], [None, "red"], [6.0, None]]
     >>> coding = TablePreprocessor(standardize=False).fit(table)
     >>> coding.feature_names_out
-    ('x1', 'x2=blue', 'x2=red', 'x1 is missing', 'x2 is missing')
+    ('x1', 'x1 is missing', 'x2[blue]', 'x2[red]', 'x2 is missing')
     >>> coding.transform([[None, "blue"], [5.0, "green"]])
-    array([[2., 1., 0., 1., 0.],
-           [5., 0., 1., 0., 1.]])
+    array([[2., 1., 1., 0., 0.],
+           [5., 0., 0., 1., 1.]])
     """
 
+    by_column: ClassVar[bool] = True
     impute: Impute = "median"
     indicator: bool = True
     order: Mapping[str | int, Sequence[Any]] = field(default_factory=dict)
@@ -159,44 +159,62 @@ class TablePreprocessor(PreprocessorOptions):
             rows.
         """
         frame = read_frame(X, kept=(*self.categorical, *self.order))
-        names = frame.shown_names
         w = sample_weights(sample_weight, len(frame))
         frame, w = frame.rows(w > 0), w[w > 0] / w.max()
-        order = {
-            column_number(column, names, "order"): np.asarray(labels)
-            for column, labels in self.order.items()
-        }
-        chosen = {column_number(c, names, "categorical") for c in self.categorical}
-        labels: list[np.ndarray | None] = []
-        one_hot, fill, indicator = [], [], []
-        for j in range(len(names)):
-            known, hot = _known(frame, j, order.get(j), j in chosen)
-            values = coded_column(frame, j, known)
-            missing = np.isnan(values)
-            some = not missing.all()
-            labels.append(known if some else None)
-            one_hot.append(hot and some)
-            how: Impute = "most_frequent" if hot else self.impute
-            fill.append(_fill(values[~missing], w[~missing], how) if some else np.nan)
-            indicator.append(self.indicator and some and bool(missing.any()))
-        coding = TableCoding(
+        variables = self._variables(frame, w)
+        coding = Coding(
+            formula=None,
             feature_names=frame.names,
-            categories=tuple(labels),
-            one_hot=read_only(np.array(one_hot)),
-            fill=read_only(np.array(fill)),
-            indicator=read_only(np.array(indicator)),
-            unseen=self.unseen,
-            drop_first=bool(self.drop_first),
+            n_features=len(variables),
+            variables=variables,
+            terms=tuple((k,) for k in range(len(variables))),
         )
         coding._check()
-        empty = [name for name, here in zip(names, fill, strict=True) if np.isnan(here)]
+        empty = [v.name for v in variables if v.fill is not None and np.isnan(v.fill)]
         if empty:
             warn(
                 f"no training row has a value in {enumerated(empty)}, and such columns "
                 "are 0 in all rows: leave them out",
                 EmptyColumnsWarning,
             )
-        return coding._standardized(frame, w) if self.standardize else coding
+        if not self.standardize:
+            return TableCoding(coding)
+        measured = Standardizer.fit(coding.transform(frame), w)
+        scale = np.where(coding.indicators, 1.0, measured.scale)
+        return TableCoding(coding, Standardizer(measured.mean, scale))
+
+    def _variables(self, frame: Frame, weight: np.ndarray) -> tuple[Variable, ...]:
+        """Return a variable per column, with the statistics of rows with weight."""
+        names = frame.shown_names
+        order = {
+            column_number(column, names, "order"): np.asarray(labels)
+            for column, labels in self.order.items()
+        }
+        chosen = {column_number(c, names, "categorical") for c in self.categorical}
+        made = []
+        for j, name in enumerate(names):
+            known, hot = _known(frame, j, order.get(j), j in chosen)
+            values = coded_column(frame, j, known)
+            missing = np.isnan(values)
+            if missing.all():
+                made.append(Variable(name, j, None, 0, fill=np.nan))
+                continue
+            how: Impute = "most_frequent" if hot else self.impute
+            made.append(
+                Variable(
+                    name,
+                    j,
+                    known,
+                    reference=0,
+                    contrasts="treatment" if hot or known is None else "scores",
+                    fill=_fill(values[~missing], weight[~missing], how),
+                    marks_missing=self.indicator and bool(missing.any()),
+                    unseen=self.unseen,
+                    # A lone category keeps its column.
+                    full=known is not None and (not self.drop_first or known.size == 1),
+                )
+            )
+        return tuple(made)
 
     def _for_method(self, full_rank: bool) -> TablePreprocessor:
         """Return the options with `drop_first` as a method needs it, unless given."""
@@ -213,23 +231,12 @@ class TableCoding(Preprocessor):
 
     Attributes
     ----------
-    feature_names : tuple of (d,) str, or None
-        Names of the columns of the training data frame, by which columns are found.
-    categories : tuple of (d,) arrays or None
-        Categories of each column; None for a numeric one.
-    one_hot : (d,) bool
-        Whether each column has one indicator column per category; other categories are
-        numbered.
-    fill : (d,) float64
-        Value that replaces missing ones: a number, or the number of a category. NaN for
-        a column without values in the training rows, which is 0 in all rows.
-    indicator : (d,) bool
-        Whether each column has an indicator column of its missing values.
-    unseen : {"missing", "error"}
+    coding : Coding
+        Columns of numbers made of those of the table; linear models have one, too. Its
+        `variables` hold the categories of each column, the value that replaces missing
+        ones (`fill`) and whether an indicator marks these (`marks_missing`).
     standardizer : Standardizer or None
         Standardisation of the resulting columns.
-    drop_first : bool
-        Whether the first of two or more categories has no indicator column.
 
     Examples
     --------
@@ -238,46 +245,37 @@ class TableCoding(Preprocessor):
     array([[ 0.5, -0.5,  0. ]])
     """
 
-    feature_names: Annotated[tuple[str, ...], Length("d")] | None
-    categories: Annotated[tuple[_Labels | None, ...], Length("d")]
-    one_hot: Annotated[np.ndarray, Array("b1", "d")]
-    fill: Annotated[np.ndarray, Array("f8", "d"), _NOT_INFINITE]
-    indicator: Annotated[np.ndarray, Array("b1", "d")]
-    unseen: Unseen
+    coding: Coding
     standardizer: Standardizer | None = None
-    drop_first: bool = False
 
     @property
     def n_features(self) -> int:
         """Return the number of columns of the table, d."""
-        return len(self.categories)
+        return self.coding.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of the table, by which they are found."""
+        return self.coding.feature_names
+
+    @property
+    def categories(self) -> tuple[np.ndarray | None, ...]:
+        """Categories of each column, (d,); None for a numeric one."""
+        return self.coding.categories
 
     @property
     def feature_names_out(self) -> tuple[str, ...]:
         """Names of the resulting columns.
 
-        They are "size" for a number and "colour=red" for a category, followed by "size
-        is missing" for indicators of missing values.
+        They are "size" for a number and "colour[red]" for a category, followed by "size
+        is missing" for an indicator of missing values.
         """
-        names = self.feature_names or default_names(self.n_features)
-        out: list[str] = []
-        for j, (name, labels) in enumerate(zip(names, self.categories, strict=True)):
-            if labels is None or not self.one_hot[j]:
-                out.append(name)
-            else:
-                out += [f"{name}={label}" for label in labels[self._shown(j)]]
-        return (*out, *(f"{names[j]} is missing" for j in self._marked))
+        return self.coding.column_names
 
     @property
     def raw_names_out(self) -> tuple[str, ...]:
         """Columns of the table from which `feature_names_out` are computed."""
-        names = self.feature_names or default_names(self.n_features)
-        counts = [
-            self._shown(j).size if labels is not None and self.one_hot[j] else 1
-            for j, labels in enumerate(self.categories)
-        ]
-        out = [name for name, k in zip(names, counts, strict=True) for _ in range(k)]
-        return (*out, *(names[j] for j in self._marked))
+        return self.coding.raw_names
 
     def transform(self, X: MatrixLike) -> np.ndarray:
         """Return the rows of a table as numbers, (n, m) float64, C-contiguous.
@@ -294,72 +292,16 @@ class TableCoding(Preprocessor):
         TypeError
             If a numeric column holds values that are not numbers, or if X is sparse.
         """
-        warn_of_unnamed(X, self.feature_names)
-        frame = read_table(X, self.feature_names, self.n_features)
-        Z = np.column_stack(list(self._coded(frame)))
+        Z = self.coding.transform(X)
         return Z if self.standardizer is None else self.standardizer.transform(Z)
-
-    def _standardized(self, frame: Frame, weight: np.ndarray) -> TableCoding:
-        """Return the coding with a standardizer that is fitted to these rows."""
-        measured = Standardizer.fit(np.column_stack(list(self._coded(frame))), weight)
-        scale = np.where(self._is_binary, 1.0, measured.scale)
-        return replace(self, standardizer=Standardizer(measured.mean, scale))
-
-    def _coded(self, frame: Frame) -> Iterator[np.ndarray]:
-        """Yield columns before standardisation, in the order of `feature_names_out`."""
-        gaps = []
-        for j, fill in enumerate(self.fill):
-            if np.isnan(fill):
-                yield np.zeros(len(frame))
-                continue
-            unseen_is_missing = self.unseen == "missing"
-            known = self.categories[j]
-            values = coded_column(frame, j, known, unseen_is_missing)
-            if known is not None:
-                name = frame.shown_names[j]
-                warn_of_unknown_levels(name, frame.column(j), known, values)
-            missing = np.isnan(values)
-            if self.indicator[j]:
-                gaps.append(missing.astype(np.float64))
-            values = np.where(missing, fill, values)
-            if self.one_hot[j]:
-                yield (values[:, None] == self._shown(j)).astype(np.float64)
-            else:
-                yield values
-        yield from gaps
-
-    def _shown(self, j: int) -> np.ndarray:
-        """Return the numbers of the categories that have an indicator column."""
-        labels = self.categories[j]
-        assert labels is not None
-        first = int(self.drop_first and labels.size > 1)  # a lone one stays
-        return np.arange(first, labels.size)
-
-    @property
-    def _is_binary(self) -> np.ndarray:
-        """Return which output columns hold only 0 and 1, (m,)."""
-        widths = [
-            self._shown(j).size if hot else 1 for j, hot in enumerate(self.one_hot)
-        ]
-        return np.append(np.repeat(self.one_hot, widths), self.indicator[self._marked])
-
-    @property
-    def _marked(self) -> np.ndarray:
-        return np.flatnonzero(self.indicator)
 
     def _check(self) -> None:
         if not self.n_features:
             raise ValueError("a table has columns")
-        for j, (labels, fill) in enumerate(
-            zip(self.categories, self.fill, strict=True)
-        ):
-            if self.one_hot[j] and (labels is None or fill not in range(labels.size)):
-                raise ValueError("fill must number a category of a one-hot column")
-        if (self.indicator & np.isnan(self.fill)).any():
-            raise ValueError("indicator is for columns with values")
-        names = self.feature_names_out
-        check_distinct(names)
-        if self.standardizer and self.standardizer.n_features != len(names):
+        if any(len(term) != 1 for term in self.coding.terms):
+            raise ValueError("the terms of a table must be its columns")
+        size = len(self.feature_names_out)
+        if self.standardizer and self.standardizer.n_features != size:
             raise ValueError("standardizer must be of the columns that come out")
 
 
@@ -400,3 +342,62 @@ def _order_labels(name: str, labels: Any) -> np.ndarray:
     if not order.size or np.unique(order).size < order.size:
         raise ValueError(f"{name} must hold distinct categories, got {shown(labels)}")
     return read_only(order.copy())
+
+
+def coding_behind(
+    how: Preprocess,
+    X: Any,
+    sample_weight: ArrayLike | None,
+    reference: Mapping[str, Any] | None = None,
+) -> tuple[Coding | None, np.ndarray | None]:
+    """Return the coding of training rows for a linear fit behind a preprocessor.
+
+    It makes columns in the units of the table, and is None if these are the columns of
+    the table themselves. Returned with it are the units in which a penalty sees the
+    columns, or None for those of the table.
+    """
+    made = how.fit(X, sample_weight)
+    if isinstance(made, Standardizer):
+        return None, made.scale
+    if not isinstance(made, TableCoding):
+        raise TypeError(f"preprocess must work column by column, got {shown(how)}")
+    scaled = made.standardizer
+    coding = made.coding.with_reference(reference)
+    return coding, None if scaled is None else scaled.scale
+
+
+def rows_behind(
+    how: Preprocess | None, X: Any, sample_weight: ArrayLike | None
+) -> tuple[Any, Coding | None, np.ndarray | None]:
+    """Return training rows as columns for a linear fit, with `coding_behind`.
+
+    Rows in chunks stay as they are; their units are those of `unit_of_chunks`.
+    """
+    in_chunks = has_blocks(X) or is_remote(X)
+    if isinstance(how, TablePreprocessor):
+        check_at_once(in_chunks)
+        table = read_frame_of(X, (*how.categorical, *how.order))
+        coding, unit = coding_behind(how, table, sample_weight)
+        assert coding is not None
+        columns = Frame.of_numbers(coding.transform(table), coding.column_names)
+        return columns, coding, unit
+    if how is None or in_chunks or isinstance(X, np.memmap):
+        return X, None, None
+    X = read_once(X)
+    return X, *coding_behind(how, X, sample_weight)
+
+
+def check_at_once(in_chunks: bool) -> None:
+    """Raise ValueError if a preprocessor of tables is given rows in chunks."""
+    if in_chunks:
+        raise ValueError(
+            "preprocess must be Standardizer, or None, where X is read in chunks: "
+            "other preprocessors need all rows at once"
+        )
+
+
+def unit_of_chunks(problem: ChunkedProblem) -> np.ndarray:
+    """Return the units in which a penalty sees standardised rows in chunks."""
+    if problem.moments is None:
+        raise TypeError("X is sparse, and the result would not be: make it dense")
+    return problem.moments.mean_and_scale()[1]

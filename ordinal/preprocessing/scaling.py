@@ -10,7 +10,7 @@ N. Srebro, T. Jaakkola, "Weighted low-rank approximations", ICML 2003, section 3
 
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Annotated, cast
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 
@@ -73,6 +73,7 @@ class Standardizer(ColumnPreprocessor):
     array([[3., 0.]])
     """
 
+    by_column: ClassVar[bool] = True
     mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
     scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, _NORMAL]
     feature_names: Annotated[tuple[str, ...], Length("d")] | None = None

@@ -26,15 +26,16 @@ import numpy as np
 from .._cumulative.design import by_threshold, read_offset
 from .._input.checks import listed, shown
 from .._input.columns import check_distinct, coded_column, column_number, read_table
-from .._input.fields import DISTINCT, FINITE, LABELS, Array
+from .._input.fields import DISTINCT, FINITE, LABELS, Array, Rule
 from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, MatrixLike
 from .._model.storage import Storable
-from .._watch.convergence import warn, warn_of_unnamed
+from .._watch.convergence import warn, warn_of_unknown_levels, warn_of_unnamed
 from .expressions import columns_of, evaluate
 from .splines import Basis, Kind
 
-Contrasts = Literal["treatment", "fused", "monotone"]
+Contrasts = Literal["treatment", "fused", "monotone", "scores"]
+_NOT_INFINITE = Rule("not be infinite", lambda a: ~np.isinf(a))
 _Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
 
 
@@ -81,11 +82,22 @@ class Variable(Storable):
         Levels of a categorical variable in their order; None for a numeric one.
     reference : int
         Number of the reference level, which has no indicator; 0 for numbers.
-    contrasts : {"treatment", "fused", "monotone"}
+    contrasts : {"treatment", "fused", "monotone", "scores"}
         Comparison of each level with the reference ("treatment") or with the previous
-        level. "monotone" constrains the coefficients to one sign.
+        level. "monotone" constrains the coefficients to one sign. "scores" numbers the
+        levels from 0.
     basis : Basis or None
         Spline or polynomial that expands the numbers to columns.
+    fill : float or None
+        Value that replaces missing ones: a number, or the number of a level. NaN for a
+        column without values in the training rows, which is 0 in all rows. None if
+        missing values are an error.
+    marks_missing : bool
+        Whether the last column marks missing values by 1.
+    unseen : {"error", "missing"}
+        Treatment of levels that no training row has.
+    full : bool
+        Whether every level has an indicator, also where treatment contrasts would do.
     """
 
     name: str
@@ -94,8 +106,22 @@ class Variable(Storable):
     reference: int
     contrasts: Contrasts = "treatment"
     basis: Basis | None = None
+    fill: Annotated[float, _NOT_INFINITE] | None = None
+    marks_missing: bool = False
+    unseen: Literal["error", "missing"] = "error"
+    full: bool = False
 
     def _check(self) -> None:
+        if self.marks_missing and (self.fill is None or np.isnan(self.fill)):
+            raise ValueError("marks_missing is for columns with values that fill gaps")
+        if self.fill is not None and isinstance(self.source, str):
+            raise ValueError("fill is for columns, not for expressions")
+        if (
+            self.labels is not None
+            and self.contrasts != "scores"
+            and self.fill not in (None, *range(self.labels.size))
+        ):
+            raise ValueError("fill must number a level of a categorical variable")
         size = 1 if self.labels is None else self.labels.size
         if not 0 <= self.reference < size:
             raise ValueError("reference must number a level")
@@ -115,16 +141,24 @@ class Variable(Storable):
 
     def shown_columns(self, full: bool) -> list[str]:
         """Return the names of the columns, such as "size" or "Infl[High]"."""
+        mark = [f"{self.name} is missing"] * self.marks_missing
         if self.basis is not None:
             return [f"{self.name}[{k}]" for k in range(1, self.basis.size + 1)]
-        if self.labels is None:
-            return [self.name]
-        return [f"{self.name}[{self.labels[k]}]" for k in self.levels(full)]
+        if self.labels is None or self.contrasts == "scores":
+            return [self.name, *mark]
+        return [*(f"{self.name}[{self.labels[k]}]" for k in self.levels(full)), *mark]
 
     def levels(self, full: bool) -> list[int]:
         """Return the levels that have an indicator: all, or all but the reference."""
         size = 0 if self.labels is None else self.labels.size
+        full = full or self.full
         return [k for k in range(size) if full or k != self.reference]
+
+    def has_indicators(self, full: bool) -> list[bool]:
+        """Return whether each of the columns holds only 0 and 1 by its definition."""
+        hot = self.labels is not None and self.contrasts != "scores"
+        of = [hot] * (len(self.shown_columns(full)) - self.marks_missing)
+        return of + [True] * self.marks_missing
 
     def columns(self, values: np.ndarray, full: bool) -> list[np.ndarray]:
         """Expand values, (n,), to the columns of the variable.
@@ -132,6 +166,14 @@ class Variable(Storable):
         `full` asks for an indicator per level, the reference included. Raises
         ValueError if a spline is infinite at a value.
         """
+        if self.fill is None:
+            return self._expanded(values, full)
+        missing = np.isnan(values)
+        known = np.where(missing, np.nan_to_num(self.fill), values)
+        return self._expanded(known, full) + [missing] * self.marks_missing
+
+    def _expanded(self, values: np.ndarray, full: bool) -> list[np.ndarray]:
+        """Return `columns` without the mark, for values none of which is missing."""
         if self.basis is not None:
             far = self.basis.first_beyond(values)
             if far is not None:
@@ -150,7 +192,7 @@ class Variable(Storable):
                     f"{shown(self.name)} is infinite at {values[row]:g} in row {row}"
                 )
             return list(made.T)
-        if self.labels is None:
+        if self.labels is None or self.contrasts == "scores":
             return [values]
         if self.contrasts == "treatment":
             return [values == level for level in self.levels(full)]
@@ -229,9 +271,7 @@ class Coding(Storable):
         }
         for name in chosen:
             if name not in coded:
-                raise ValueError(
-                    f"reference names {shown(name)}, which is not a categorical column"
-                )
+                raise _no_reference(name)
         # Terms share variables, which are stored once.
         number = {factor: k for k, factor in enumerate(factors)}
         coding = cls(
@@ -258,6 +298,27 @@ class Coding(Storable):
         for term, names in self._named_terms():
             found[term] = range(end, end := end + len(names))
         return found
+
+    @property
+    def raw_names(self) -> tuple[str, ...]:
+        """Column of the table that each column of the design is made of, (D,).
+
+        The terms must be single columns, not those of a formula.
+        """
+        table = self.feature_names or default_names(self.n_features)
+        source = [table[int(self.variables[k].source)] for (k,) in self.terms]
+        columns = self.columns_of_terms.values()
+        return tuple(of for of, own in zip(source, columns, strict=True) for _ in own)
+
+    @property
+    def indicators(self) -> np.ndarray:
+        """Whether each column of single variables holds only 0 and 1, (D,)."""
+        made = [
+            self.variables[k].has_indicators(full)
+            for term in self.terms
+            for k, full in zip(term, self._full(term), strict=True)
+        ]
+        return np.array([*chain(*made)], dtype=np.bool_)
 
     @property
     def categories(self) -> tuple[np.ndarray | None, ...]:
@@ -288,6 +349,25 @@ class Coding(Storable):
                 read |= {names.index(name) for name in columns_of(source)}
         return sorted(read)
 
+    def with_reference(self, reference: Mapping[str, Any] | None) -> Coding:
+        """Return the coding with other reference levels of some columns.
+
+        Errors are those of `of_terms`.
+        """
+        names = self.feature_names or default_names(self.n_features)
+        chosen = _check_reference(reference, names)
+        made = []
+        for variable in self.variables:
+            name = names[int(variable.source)]
+            if name in chosen:
+                if variable.labels is None or variable.contrasts != "treatment":
+                    raise _no_reference(name)
+                argument = f"reference[{shown(name)}]"
+                place = _place(chosen[name], variable.labels, argument)
+                variable = replace(variable, reference=place)
+            made.append(variable)
+        return replace(self, variables=tuple(made))
+
     def reference_of(self, column: int) -> int:
         """Return the number of the reference level of a categorical column."""
         return next(
@@ -308,6 +388,7 @@ class Coding(Storable):
         warn_of_unnamed(X, self.feature_names)
         frame = read_table(X, self.feature_names, self.n_features)
         lacking = np.isnan(frame.values)
+        lacking[:, [v.source for v in self.variables if v.fill is not None]] = False
         if lacking.any():
             row, j = (int(k) for k in np.argwhere(lacking)[0])
             raise ValueError(
@@ -448,6 +529,13 @@ def _check_reference(
     }
 
 
+def _no_reference(name: str) -> ValueError:
+    """Return the error for a reference level of a column that has none."""
+    return ValueError(
+        f"reference names {shown(name)}, which is not a categorical column"
+    )
+
+
 def _variable(
     factor: FormulaFactor, frame: Frame, chosen: Mapping[str, Any]
 ) -> Variable:
@@ -508,7 +596,15 @@ def _multiplied(factors: Sequence[np.ndarray]) -> np.ndarray:
 def _numbers(variable: Variable, frame: Frame) -> np.ndarray:
     """Return the values of a variable, (n,): numbers, or places among its labels."""
     if isinstance(variable.source, int):
-        return coded_column(frame, variable.source, variable.labels)
+        j, known = variable.source, variable.labels
+        if variable.fill is not None and np.isnan(variable.fill):
+            return np.zeros(len(frame))
+        if variable.unseen == "error" or known is None:
+            return coded_column(frame, j, known)
+        places = coded_column(frame, j, known, unseen_is_missing=True)
+        name = frame.shown_names[j]
+        warn_of_unknown_levels(name, frame.column(j), known, places)
+        return places
     names = frame.shown_names
     columns = {
         name: coded_column(frame, names.index(name), None)

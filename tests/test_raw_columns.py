@@ -1,0 +1,262 @@
+"""Linear models are stated in columns and terms of the table, through whichever door.
+
+Effects are differences of the model's own probabilities for raw rows, and odds ratios
+are differences of logits of its cumulative probabilities.
+"""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import ordinal
+from ordinal.preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
+
+N = 240
+
+
+def rows(seed=0, missing=False):
+    """Ages, a boolean, a category and an ordered one; some of them are missing."""
+    rng = np.random.default_rng(seed)
+    d = pd.DataFrame(
+        {
+            "age": rng.uniform(20, 70, N),
+            "ill": rng.random(N) < 0.4,
+            "g": rng.choice(["a", "b", "c"], N),
+            "size": pd.Categorical(
+                rng.choice(["S", "M", "L"], N), ["S", "M", "L"], True
+            ),
+        }
+    )
+    eta = 0.05 * d["age"] + 0.9 * d["ill"] + 0.5 * (d["g"] == "b")
+    y = np.digitize(eta + rng.logistic(size=N), [2.0, 3.5])
+    if missing:
+        d.loc[rng.random(N) < 0.2, "age"] = np.nan
+        d.loc[rng.random(N) < 0.2, "g"] = None
+    return d, y
+
+
+D, Y = rows()
+GAPS = rows(missing=True)[0]
+HOW = TablePreprocessor()
+FITS = {
+    "pom": ordinal.fit_pom,
+    "probit": partial(ordinal.fit_pom, link="probit"),
+    "l2": partial(ordinal.fit_pom, l2=0.1),
+    "l1": partial(ordinal.fit_pom, l1=0.01),
+    "nominal": partial(ordinal.fit_pom, nominal=["g"]),
+    "scale": partial(ordinal.fit_pom, scale=["ill"]),
+    "ratio": ordinal.fit_ratio,
+    "ratio l2": partial(ordinal.fit_ratio, l2=0.1),
+    "lat": ordinal.fit_lat,
+    "lit": ordinal.fit_lit,
+}
+
+
+def moved(d, column, by):
+    return d.assign(**{column: d[column] + by})
+
+
+# The example of a table of patients
+
+
+def test_odds_ratios_and_effects_are_per_unit_of_the_table():
+    model, plain = ordinal.fit_pom(D, Y, preprocess=HOW), ordinal.fit_pom(D, Y)
+    assert type(model) is type(plain)
+    # The plain door has contrasts for ordered categories, not their numbers.
+    own = ["age", "ill", "g"]
+    model = ordinal.fit_pom(D[own], Y, preprocess=HOW)
+    plain = ordinal.fit_pom(D[own], Y)
+    for name in ("odds_ratios", "marginal_effects", "tidy", "glance", "drop1",
+                 "average_proba", "proportional_odds_test", "confint"):  # fmt: skip
+        ours, theirs = getattr(model, name)(), getattr(plain, name)()
+        assert list(ours) == list(theirs)
+        for column, values in theirs.items():
+            if values.dtype.kind == "f":
+                assert_allclose(ours[column], values, rtol=1e-6, atol=1e-9)
+            else:
+                assert ours[column].tolist() == values.tolist()
+    assert_allclose(model.contrasts("g")["z"], plain.contrasts("g")["z"], rtol=1e-6)
+    assert str(model.summary()) == str(plain.summary())
+
+
+@pytest.mark.parametrize("how", [HOW, TablePreprocessor(standardize=False)])
+@pytest.mark.parametrize("d", [D, GAPS], ids=["whole", "gaps"])
+def test_effects_are_differences_of_probabilities_of_raw_rows(how, d):
+    model = ordinal.fit_pom(d, Y, preprocess=how)
+    found = model.marginal_effects()
+    by_name = {n: found["effect"][found["name"] == n] for n in found["name"]}
+    assert {*by_name} == {"age", "ill", "g[b]", "g[c]", "size[M]", "size[L]"}
+    h = 1e-3
+    low, high = (model.predict_proba(moved(d, "age", s)) for s in (-h, h))
+    assert_allclose(by_name["age"], (high - low).mean(axis=0) / (2 * h), rtol=1e-5)
+    for column, levels in {"ill": [False, True], "g": "abc", "size": "SML"}.items():
+        P = [
+            model.predict_proba(d.assign(**{column: level})).mean(axis=0)
+            for level in levels
+        ]
+        for level, p in zip(levels[1:], P[1:], strict=True):
+            name = column if column == "ill" else f"{column}[{level}]"
+            assert_allclose(by_name[name], p - P[0], atol=1e-12)
+    mean = model.predict_proba(d).mean(axis=0)
+    assert_allclose(model.average_proba()["probability"], mean, atol=1e-12)
+    assert_allclose(model.average_proba(d)["probability"], mean, atol=1e-12)
+
+
+@given(st.integers(0, 50), st.sampled_from([0.0, 0.1]))
+def test_log_odds_ratios_are_differences_of_logits(seed, l2):
+    d, y = rows(seed, missing=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ordinal.fit_pom(d, y, preprocess=HOW, l2=l2)
+    whole = d.dropna()
+
+    def logits(table):
+        F = model.cumulative_proba(table)
+        return np.log(F / (1 - F))
+
+    coef = dict(zip(model.coef_names, model.coef, strict=True))
+    by = logits(whole) - logits(moved(whole, "age", 1.0))
+    assert_allclose(by, coef["age"], atol=1e-8)
+    by = logits(whole.assign(ill=False)) - logits(whole.assign(ill=True))
+    assert_allclose(by, coef["ill"], atol=1e-8)
+    by = logits(whole.assign(g="a")) - logits(whole.assign(g="b"))
+    assert_allclose(by, coef["g[b]"], atol=1e-8)
+
+
+# Penalties see scaled columns, and nothing else does
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("d", [D, GAPS], ids=["whole", "gaps"])
+def test_predictions_are_those_of_a_fit_to_scaled_columns(name, d):
+    fit = partial(FITS[name], tol=1e-9)
+    names = [*D.columns]
+    model = fit(d, Y, preprocess=HOW)
+    assert model.feature_names == tuple(names)
+    first = name not in ("lat", "lit")  # which have a column per category
+    coding = TablePreprocessor(drop_first=first).fit(d)
+    Z = pd.DataFrame(coding.transform(d), columns=coding.feature_names_out)
+    assert model.column_names == coding.feature_names_out
+    other = {}
+    if name == "nominal":
+        g = [c for c in Z.columns if c.startswith("g")]
+        other["nominal"] = g
+    # Columns of the scale are not centred: centring multiplies all other parameters.
+    scaled = fit(Z, Y, **other)
+    assert_allclose(
+        model.decision_function(d) - model.decision_function(d)[0],
+        scaled.decision_function(Z) - scaled.decision_function(Z)[0],
+        atol=1e-6,
+    ) if name != "scale" else None
+    if hasattr(model, "cumulative_proba"):
+        assert_allclose(model.predict_proba(d), scaled.predict_proba(Z), atol=1e-6)
+    scale = coding.standardizer.scale[getattr(model, "location", slice(None))]
+    if name != "scale":
+        assert_allclose(model.coef * scale, scaled.coef, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["pom", "l2", "l1", "ratio l2", "lat"])
+def test_another_unit_of_a_column_changes_its_coefficient_only(name):
+    X = D[["age", "ill"]].astype(float)
+    other = X.assign(age=1000 * X["age"] + 5)
+    fit = partial(FITS[name], preprocess=Standardizer, tol=1e-9)
+    a, b = fit(X, Y), fit(other, Y)
+    assert_allclose(a.coef * [1e-3, 1.0], b.coef, rtol=1e-5)
+    assert_allclose(a.predict(X), b.predict(other))
+
+
+def test_paths_are_those_of_scaled_columns():
+    X = D[["age", "ill"]].astype(float)
+    path = ordinal.fit_pom_path(X, Y, preprocess=Standardizer, n_lambdas=5)
+    s = Standardizer.fit(X)
+    scaled = ordinal.fit_pom_path(s.transform(X), Y, n_lambdas=5)
+    assert_allclose(path.lambdas, scaled.lambdas, rtol=1e-9)
+    for ours, theirs in zip(path.models, scaled.models, strict=True):
+        assert_allclose(ours.coef * s.scale, theirs.coef, atol=1e-5)
+        assert (ours.l1, ours.l2) == (theirs.l1, theirs.l2)
+    table = ordinal.fit_pom_path(GAPS, Y, preprocess=HOW, n_lambdas=3)
+    assert table.models[0].column_names[:2] == ("age", "age is missing")
+
+
+def test_mixed_models_are_stated_in_columns_too():
+    d = D.assign(who=[f"p{k % 20}" for k in range(N)])
+    model = ordinal.fit_clmm(d, Y, random="(1 | who)", preprocess=HOW)
+    P = model.predict_proba(d.drop(columns="who"))
+    found = model.marginal_effects()
+    ill = found["effect"][found["name"] == "ill"]
+    low, high = (model.predict_proba(d.assign(ill=v)) for v in (False, True))
+    assert_allclose(ill, (high - low).mean(axis=0), atol=1e-9)
+    assert P.shape == (N, 3)
+
+
+# Every door
+
+
+def doors(tmp_path):
+    how = {"preprocess": HOW}
+    model = ordinal.fit_pom(GAPS, Y, **how, l2=0.01)
+    model.save(tmp_path / "m.npz")
+    return {
+        "function": model,
+        "file": ordinal.load(tmp_path / "m.npz"),
+        "search": ordinal.select(
+            "pom", GAPS, Y, search={"l2": [0.01]}, cv=2, **how
+        ).model,
+        "default": ordinal.select("pom", GAPS, Y, search={"l2": [0.01]}, cv=2).model,
+        "class method": PreprocessedModel.fit(ordinal.fit_pom, GAPS, Y, l2=0.01),
+        "comparison": ordinal.compare(
+            GAPS, Y, methods={"p": partial(ordinal.fit_pom, l2=0.01)}, cv=2
+        ).best,
+    }
+
+
+def test_every_door_leads_to_the_same_model(tmp_path):
+    every = doors(tmp_path)
+    first = every["function"]
+    for name, model in every.items():
+        assert type(model) is ordinal.PomModel, name
+        assert model.coef_names == first.coef_names, name
+        assert_allclose(model.coef, first.coef, rtol=1e-5, err_msg=name)
+        assert model.feature_names == ("age", "ill", "g", "size")
+        assert_allclose(model.predict_proba(GAPS), first.predict_proba(GAPS), atol=1e-6)
+        assert {*model.explain(GAPS).names} == {"age", "ill", "g", "size"}
+
+
+def test_references_and_terms_have_the_names_of_the_table():
+    model = ordinal.fit_pom(GAPS, Y, preprocess=HOW, reference={"g": "c"})
+    assert "g[a]" in model.coef_names
+    assert "g[c]" not in model.coef_names
+    assert model.drop1()["name"].tolist() == ["none", "age", "ill", "g", "size"]
+    assert model.drop1()["dof"].tolist()[1:4] == [2, 1, 3]  # with the marks of gaps
+    with pytest.raises(ValueError, match="names 'age', which is not a categorical"):
+        ordinal.fit_pom(GAPS, Y, preprocess=HOW, reference={"age": "c"})
+    assert len(model.augment()["age"]) == N
+    assert (
+        np.isnan(model.augment()["age"].astype(float)).sum() == GAPS["age"].isna().sum()
+    )
+
+
+def test_labels_and_weights_that_are_missing_are_no_gaps_of_features():
+    y = np.where(np.arange(N) % 10, Y.astype(float), np.nan)
+    with pytest.raises(ValueError, match="rows lack values"):
+        ordinal.fit_pom(GAPS, y, preprocess=HOW)
+    model = ordinal.fit_pom(GAPS, y, preprocess=HOW, missing="drop")
+    keep = ~np.isnan(y)
+    alone = ordinal.fit_pom(GAPS[keep], y[keep], preprocess=HOW)
+    assert model.n_missing == N // 10
+    assert_allclose(model.coef, alone.coef)
+
+
+def test_weight_0_is_a_row_that_is_not_there():
+    w = (np.arange(N) % 3 > 0).astype(float)
+    for how in (HOW, Standardizer):
+        d = D if how is HOW else D[["age"]]
+        model = ordinal.fit_pom(d, Y, preprocess=how, sample_weight=w, l2=0.1)
+        alone = ordinal.fit_pom(d[w > 0], Y[w > 0], preprocess=how, l2=0.1)
+        assert_allclose(model.coef, alone.coef, rtol=1e-6)
