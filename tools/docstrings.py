@@ -59,9 +59,12 @@ INHERITED: dict[str, tuple[str, str]] = {
         "X y n_hidden tol probability rng max_iter max_time callback",
     ),
     "fit_cnnor": ("fit_nnor", "X n_hidden l2 tol sample_weight rng max_iter"),
-    "fit_lit": ("fit_svorim", "X tol probability rng max_iter max_time callback"),
+    "fit_lit": (
+        "fit_svorim",
+        "X tol preprocess probability rng max_iter max_time callback",
+    ),
     "fit_lat": ("fit_lit", ""),
-    "fit_ofmhs": ("fit_lit", "X y tol max_iter"),
+    "fit_ofmhs": ("fit_lit", "X y preprocess tol max_iter"),
     "fit_boosting": (
         "fit_xofm",
         "X y learning_rate monotone sample_weight rng n_threads tol max_iter max_time "
@@ -69,7 +72,7 @@ INHERITED: dict[str, tuple[str, str]] = {
     ),
     "fit_pom": (
         "fit_svorim",
-        "X y sample_weight class_weight tol max_iter max_time callback",
+        "X y sample_weight class_weight preprocess tol max_iter max_time callback",
     ),
     "fit_pom_path": (
         "fit_pom",
