@@ -279,6 +279,6 @@ def test_a_fit_that_needs_no_basis(rows, mapped):
     for args in ((source, None), (mapped, y)):
         found = select(ordinal.fit_pom, *args, **options)
         assert found.scores.tobytes() == whole.scores.tobytes()
-        ours, theirs = (s.model.model.coef for s in (found, whole))
+        ours, theirs = (s.model.coef for s in (found, whole))
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     assert source.open == 0

@@ -418,5 +418,5 @@ def test_searches_with_pom_find_what_those_of_arrays_find():
     there = select(ordinal.fit_pom, da.from_array(X, chunks=(900, 3)), y, **options)
     assert not there.failures
     np.testing.assert_allclose(there.scores, here.scores, rtol=1e-12)
-    coef = here.model.model.coef
-    np.testing.assert_allclose(there.model.model.coef, coef, rtol=1e-6)
+    coef = here.model.coef
+    np.testing.assert_allclose(there.model.coef, coef, rtol=1e-6)

@@ -55,7 +55,7 @@ def test_halves_are_accepted_wherever_labels_are():
     assert_array_equal(found.scores, plain.scores)
     result = ordinal.compare(X, y, methods=["constant-median", "pom"], cv=3)
     assert result.best.predict(X).dtype == y.dtype
-    assert "0.5|1.0" in result.best.model.threshold_names
+    assert "0.5|1.0" in result.best.threshold_names
     for make in (POM, LAT, SVORIM):
         assert np.isfinite(cross_val_score(make(), X, y, cv=3)).all()
         search = GridSearchCV(make(), {"tol": [1e-3]}, cv=3, scoring=scorer("accuracy"))

@@ -256,3 +256,36 @@ def test_weight_0_is_a_row_that_is_not_there():
         model = ordinal.fit_pom(d, Y, preprocess=how, sample_weight=w, l2=0.1)
         alone = ordinal.fit_pom(d[w > 0], Y[w > 0], preprocess=how, l2=0.1)
         assert_allclose(model.coef, alone.coef, rtol=1e-6)
+
+
+# Models that are not linear: figures and explanations are about the table
+
+
+@pytest.mark.parametrize("how", [Standardizer, HOW], ids=["scaled", "table"])
+def test_curves_are_drawn_against_values_of_the_table(how):
+    pytest.importorskip("matplotlib")
+    X = D[["age", "ill"]].astype(float)
+    plain = ordinal.fit_xofm(X, Y, max_iter=50)
+    model = ordinal.fit_xofm(X, Y, max_iter=50, preprocess=how)
+    for of in (plain, model):
+        axes = ordinal.plot.score_functions(of)
+        at = {
+            (ax.get_xlabel() or ax.get_title("left")): ax.lines[1].get_xdata()
+            for ax in axes
+        }
+        assert 20 <= at["age"].min() < at["age"].max() <= 70
+        assert_allclose(at["ill"][[0, -1]], [0, 1], atol=1e-12)
+    row = X.iloc[[0]]
+    bars = ordinal.plot.contributions(model, row)
+    total = model.decision_function(row)[0]
+    assert bars.get_title("left").startswith(f"score {total:.2f}")
+    assert {*model.explain(X).names} == {"age", "ill", "age:ill"}
+
+
+def test_searches_take_terms_of_the_table():
+    found = ordinal.select(
+        partial(ordinal.fit_pom, nominal=["g"]), GAPS, Y,
+        search={"l2": [0.01, 0.1]}, cv=2,
+    )  # fmt: skip
+    assert not found.failures
+    assert found.model.nominal.size == 3  # two categories and the mark of gaps

@@ -84,8 +84,10 @@ class Path:
         Parameters that neither a point nor the options state have their defaults.
         """
         every = {**keyword_defaults(self.fit_one), **options}
-        for name in ("preprocess", "missing_labels"):  # a search does both before
-            every.pop(name, None)
+        # A search does both before, but for linear fits, which preprocess themselves.
+        every.pop("missing_labels", None)
+        if every.get("preprocess") is None:
+            every.pop("preprocess", None)
         own = {name: every.pop(name) for name in self.varying if name in every}
         full = [{**own, **point} for point in points]
         return self.function(X, y, full, products, X_test, **every)

@@ -249,20 +249,14 @@ class Work:
         self, point: Point, n_threads: int | None, train: np.ndarray | None = None
     ) -> Any:
         """Return the model of the rows `train`, by default of all, for raw features."""
-        train = np.arange(len(self.data.y)) if train is None else train
-        in_columns = states_columns(self.fit, self.data.preprocess)
-        rows = self.training_rows(train, raw=True) if in_columns else self._rows(train)
+        rows = self._rows(np.arange(len(self.data.y)) if train is None else train)
         options = self._options(rows, n_threads, [point]) | point
-        if in_columns:
-            options["preprocess"] = self.data.preprocess
         model = self.fit(rows.named, rows.y, **options)
         named: dict[str, Any] = {"feature_names": self.data.feature_names}
         if isinstance(rows.preprocessor, Standardizer):
             return PreprocessedModel(replace(rows.preprocessor, **named), model)
         if rows.preprocessor is not None:
             return PreprocessedModel(rows.preprocessor, model)
-        if in_columns:
-            return model
         if isinstance(model, Model) and "feature_names" in model.__dataclass_fields__:
             return replace(model, **named)
         return model
@@ -342,6 +336,8 @@ class Work:
         """Return the options that fits of these points to these rows have in common."""
         known = self.parameters
         options = dict(self.options)
+        if self._in_columns:
+            options["preprocess"] = self.data.preprocess
         if "classes" in known:
             options["classes"] = self.data.classes
         if rows.weight is not None:
@@ -370,8 +366,13 @@ class Work:
         needed = any(scorer.needs_proba for scorer in self.scorers)
         return {"probability": False} if asked and not needed and self.ours else {}
 
+    @property
+    def _in_columns(self) -> bool:
+        """Whether the fit takes raw rows, and the preprocessor as an argument."""
+        return states_columns(self.fit, self.data.preprocess)
+
     def training_rows(self, train: np.ndarray, raw: bool = False) -> TrainingRows:
-        """Return rows as the fits take them, or `raw` if the fit preprocesses them."""
+        """Return preprocessed rows, or `raw` ones as some fits take them."""
         data = replace(self.data, preprocess=None) if raw else self.data
         return TrainingRows.from_data(data, train, self.fit, bool(self.varying))
 
@@ -380,7 +381,7 @@ class Work:
         key = train.tobytes()
         rows = self._cached.get(key)
         if rows is None:
-            rows = self.training_rows(train)
+            rows = self.training_rows(train, raw=self._in_columns)
             # Two sets, because tasks of two folds run side by side when one ends.
             for old in list(self._cached)[:-1]:
                 self._cached.pop(old, None)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._input.checks import check_count, listed, shown
+from .._model.preprocessed import PreprocessedModel, within
+from ..preprocessing import Standardizer
 from ..xofm import ScoreFunction, XofmModel
 from .predictions import fitted
 from .style import (
@@ -293,9 +296,10 @@ def contributions(
     >>> ordinal.plot.contributions(ordinal.fit_xofm(X, y), X[0]).get_xlabel()
     'contribution to the score'
     """
-    model = _additive(model)
+    _additive(model)  # for the error of another model
     top = check_count("top", top)
     row = [x] if not hasattr(x, "columns") and np.ndim(x) == 1 else x
+    model, row = within(fitted(model), row)
     parts = model.contributions(row)
     if len(parts.values) != 1:
         raise ValueError(f"x must be one row, got {len(parts.values)}")
@@ -326,8 +330,18 @@ def contributions(
 
 
 def _additive(model: Any) -> XofmModel:
-    """Return the XOFM model, also within a Selection or an estimator."""
+    """Return the XOFM model, also within a Selection or an estimator.
+
+    Behind a preprocessor that scales, its breakpoints are in the units of the table.
+    """
     found = fitted(model)
+    if isinstance(found, PreprocessedModel) and isinstance(found.model, XofmModel):
+        scaled = getattr(found.preprocessor, "standardizer", found.preprocessor)
+        inner = found.model
+        if not isinstance(scaled, Standardizer):
+            return inner
+        ends = zip(inner.breakpoints, scaled.scale, scaled.mean, strict=True)
+        return replace(inner, breakpoints=tuple(b * s + m for b, s, m in ends))
     if not isinstance(found, XofmModel):
         raise TypeError(f"model must be an XofmModel, got {shown(model)}")
     return found
