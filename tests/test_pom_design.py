@@ -182,6 +182,7 @@ def of_terms(frame, terms):
         ({"t": 1.0}, "reference names 't', which is not a categorical"),
         ({"price": 1.0}, "reference names 'price', which is not among"),
         ("Low", "reference must be a mapping"),
+        (-1, "reference must be a mapping from columns to levels, got -1"),
     ],
 )
 def test_references_that_are_none(reference, message):

@@ -1553,3 +1553,21 @@ def test_scores_of_any_size_have_a_mean_and_are_shown(size):
     huge = dataclasses.replace(result, scores=result.others["mixed"])
     assert repr(huge).startswith("Selection(")
     assert huge.table()["mean"].shape == (1,)
+
+
+class SplitterClass:
+    def split(self, X, y):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("cv", [b"x", bytearray(b"xy"), "loo", SplitterClass])
+def test_what_has_a_split_and_is_no_splitter_is_refused(cv):
+    X, y = sample(30, 3)
+    grid = Grid(l2=[0.1, 1.0])
+    for call in (
+        lambda: select(ordinal.fit_pom, X, y, search=grid, cv=cv),
+        lambda: nested(ordinal.fit_pom, X, y, search=grid, cv=cv),
+        lambda: ordinal.compare(X, y, methods=["pom"], cv=cv),
+    ):
+        with pytest.raises(TypeError, match=r"^\w+ must be a number.* split method"):
+            call()

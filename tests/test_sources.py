@@ -460,3 +460,19 @@ def test_an_iterator_over_chunks_leads_to_a_source(labels, tmp_path):
         pytest.raises(TypeError, match=r"iterator \(TextF.*data\.blocks\("),
     ):
         ordinal.fit_pom(parts, *labels)
+
+
+@pytest.mark.parametrize("given", [None, 5, print])
+def test_blocks_that_are_not_iterable_are_refused(given):
+    class Source:
+        shape = (9, 2)
+
+        def blocks(self):
+            return given
+
+    expected = r"^X\.blocks\(\) must yield blocks .* got (None|5|.*print.*): make it a"
+    with pytest.raises(TypeError, match=expected):
+        ordinal.fit_pom(Source(), None)
+    model = ordinal.fit_svorim(np.eye(3), [0, 1, 0])
+    with pytest.raises(TypeError, match=expected):
+        list(ordinal.data.predictions(model, Source()))

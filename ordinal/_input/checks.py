@@ -110,10 +110,12 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
 def can_be_listed(value: Any) -> bool:
     """Return whether a value has entries that can be listed, as a sequence has.
 
-    Text is one entry; memoryviews and sparse matrices cannot always be iterated.
+    Text and bytes are one entry; memoryviews and sparse matrices cannot always be
+    iterated.
     """
     scalar = isinstance(value, np.ndarray) and value.ndim == 0
-    single = scalar or isinstance(value, str | memoryview) or hasattr(value, "tocsr")
+    text = isinstance(value, str | bytes | bytearray | memoryview)
+    single = scalar or text or hasattr(value, "tocsr")
     return isinstance(value, Iterable) and not single
 
 

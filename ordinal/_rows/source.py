@@ -444,10 +444,17 @@ def raw_blocks(source: Any) -> Generator[Block, None, None]:
 
     TypeError if one is not X, (X, y) or (X, y, weight).
     """
-    blocks = iter(source.blocks())
+    given = source.blocks()
     try:
-        for number, given in enumerate(blocks):
-            block = given if isinstance(given, tuple) else (given,)
+        blocks = iter(given)
+    except TypeError:
+        raise TypeError(
+            "X.blocks() must yield blocks (X, y) or (X, y, weight) of rows, got "
+            f"{shown(given)}: make it a generator, with yield"
+        ) from None
+    try:
+        for number, rows in enumerate(blocks):
+            block = rows if isinstance(rows, tuple) else (rows,)
             if not 1 <= len(block) <= 3:
                 raise TypeError(
                     f"block {number} must be X, (X, y) or (X, y, weight), got a tuple "

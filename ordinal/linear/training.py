@@ -112,6 +112,11 @@ def read_training(
         If X is a formula and formulaic is not installed.
     """
     check_choice("missing", missing, get_args(Missing))
+    if not (reference is None or isinstance(reference, Mapping)):
+        raise ValueError(
+            "reference must be a mapping from columns to levels, got "
+            f"{shown(reference)}"
+        )
     offset, cluster = by_row["offset"], by_row["cluster"]
     rules = {
         "missing must be 'error'": (missing, missing == "drop"),

@@ -27,7 +27,14 @@ from .scoring import Scoring, scorers_of
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
 from .spaces import Point, Space, columns_of, resolve_space
-from .splits import Splits, SplitsLike, Splitter, drawn_folds, drawn_holdouts
+from .splits import (
+    Splits,
+    SplitsLike,
+    Splitter,
+    drawn_folds,
+    drawn_holdouts,
+    is_splitter,
+)
 from .work import Outcome, Task, Work
 
 Choice = Literal["best", "one_se"]
@@ -255,7 +262,7 @@ class Holdout:
 
 
 def _check_cv(cv: Any) -> None:
-    if not hasattr(cv, "split"):
+    if not is_splitter(cv):
         if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
             raise TypeError(
                 "cv must be a number of folds or an object with a split method, "

@@ -317,6 +317,12 @@ def drawn_folds(
     return [_split(fold == k) for k in range(n_splits)]
 
 
+def is_splitter(given: object) -> bool:
+    """Return whether an object splits rows; text and a class have a `split`, too."""
+    unlike = isinstance(given, str | bytes | bytearray | type)
+    return hasattr(given, "split") and not unlike
+
+
 def own_splits(
     given: Any, name: str, X: Any, y: np.ndarray, group: np.ndarray | None
 ) -> Splits:
@@ -325,7 +331,7 @@ def own_splits(
     Raises ValueError or TypeError that names the argument, also if a group is on both
     sides of a split.
     """
-    if hasattr(given, "split") and not isinstance(given, str):
+    if is_splitter(given):
         given = given.split(X, y) if group is None else given.split(X, y, group)
     elif not can_be_listed(given):
         raise TypeError(

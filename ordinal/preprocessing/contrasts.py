@@ -518,11 +518,6 @@ def _check_reference(
     """Return the reference levels that the caller chose, by the name of the column."""
     if reference is None:
         return {}
-    if not isinstance(reference, Mapping):
-        raise ValueError(
-            "reference must be a mapping from columns to levels, got "
-            f"{shown(reference)}"
-        )
     return {
         names[column_number(column, names, "reference")]: level
         for column, level in reference.items()
