@@ -112,11 +112,7 @@ def read_training(
         If X is a formula and formulaic is not installed.
     """
     check_choice("missing", missing, get_args(Missing))
-    if not (reference is None or isinstance(reference, Mapping)):
-        raise ValueError(
-            "reference must be a mapping from columns to levels, got "
-            f"{shown(reference)}"
-        )
+    _check_reference(reference)
     offset, cluster = by_row["offset"], by_row["cluster"]
     rules = {
         "missing must be 'error'": (missing, missing == "drop"),
@@ -200,6 +196,14 @@ def _coding_of(
         return Coding.of_columns(table, reference)
     terms, offsets = parsed.terms, parsed.offsets
     return Coding.of_terms(parsed.text, table, terms, offsets, reference)
+
+
+def _check_reference(reference: object) -> None:
+    if not (reference is None or isinstance(reference, Mapping)):
+        raise ValueError(
+            "reference must be a mapping from columns to levels, got "
+            f"{shown(reference)}"
+        )
 
 
 def _read_table(
