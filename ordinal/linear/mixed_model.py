@@ -20,7 +20,12 @@ from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from .estimates import check_likelihood, covariance_for, predictors
+from .estimates import (
+    check_likelihood,
+    covariance_for,
+    predictors,
+    warn_unless_at_optimum,
+)
 from .margins import (
     Errors,
     MarginRows,
@@ -178,6 +183,7 @@ class ClmmModel(PomModel):
             (group,) = known
         check_choice("group", group, tuple(known))
         own = known[str(group)]
+        warn_unless_at_optimum(self)
         q = len(own.effects)
         variance = np.diagonal(own.variances, axis1=1, axis2=2)
         return Table(
@@ -226,6 +232,7 @@ class ClmmModel(PomModel):
         between = {own.name: float(own.covariance[0, 0]) for own in self.random}
         if group is not None:
             check_choice("group", group, tuple(between))
+        warn_unless_at_optimum(self)
         shared = sum(between.values()) if group is None else between[group]
         return shared / (sum(between.values()) + _VARIANCE[self.link])
 
@@ -494,6 +501,7 @@ class ClmmModel(PomModel):
 
         Variances at the boundary 0 and sandwich covariances have none.
         """
+        check_likelihood(self, asked)
         if self.covariance_type != "observed":
             raise ValueError(
                 f"{asked} needs the likelihood, which the covariance of clusters "
