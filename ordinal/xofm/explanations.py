@@ -120,7 +120,7 @@ class Marginals:
     @classmethod
     def from_sums(cls, sums: Parts, total: float) -> Marginals:
         """Make the marginals from sums over all rows, with their total weight."""
-        mass, between, *histogram = sums
+        mass, _, between, *histogram = sums
         own = read_only(mass[:-1] / total), read_only(between[:-1] / total)
         return cls(*own, tuple(map(read_only, histogram)))
 
@@ -146,7 +146,8 @@ class Marginals:
 def sums_of(
     layout: Layout, rows: LocatedRows, X: np.ndarray, share: np.ndarray
 ) -> Parts:
-    """Return the sums of some rows for `Marginals`, whose arrays they are.
+    """Return the sums of some rows for `Marginals`, whose arrays they are, and the mass
+    of their ranks.
 
     Parameters
     ----------
@@ -159,7 +160,8 @@ def sums_of(
         _histogram(x, share, knots) if kind else np.empty(0)
         for x, knots, kind in zip(X.T, layout.knots, layout.kind, strict=True)
     ]
-    return rows.mass(layout), rows.between(layout), *histogram
+    sums = rows.mass(layout), rows.mass_of_ranks(layout), rows.between(layout)
+    return *sums, *histogram
 
 
 def _histogram(x: np.ndarray, share: np.ndarray, knots: np.ndarray) -> np.ndarray:

@@ -161,7 +161,7 @@ class ChunkRows:
         )
         of_chunk = partial(self._sums, problem.weight / problem.weight.sum())
         sums = summed(self._X, of_chunk, n_threads)
-        self._mass = sums[0]
+        self._mass, self._mass_of_ranks = sums[:2]
         self.marginals = Marginals.from_sums(sums, self.weight.sum())
 
     @property
@@ -192,6 +192,10 @@ class ChunkRows:
     def mass(self, layout: Layout) -> np.ndarray:
         """Return the weight of the rows at each node, as `LocatedRows.mass`."""
         return self._mass
+
+    def mass_of_ranks(self, layout: Layout) -> np.ndarray:
+        """Return the sums of `LocatedRows.mass_of_ranks`."""
+        return self._mass_of_ranks
 
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None

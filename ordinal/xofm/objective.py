@@ -67,11 +67,18 @@ class LocatedRows:
 
         The weight of a row between two nodes is divided between them.
         """
+        return self._divided(layout, self.weight)
+
+    def mass_of_ranks(self, layout: Layout) -> np.ndarray:
+        """Return the sum of weight times rank over the rows at each node, (N + 1,)."""
+        return self._divided(layout, self.weight * self.rank)
+
+    def _divided(self, layout: Layout, weight: np.ndarray) -> np.ndarray:
         mass = np.zeros(int(layout.node[-1]) + 1)
         # Feature by feature, without another array of all rows and features.
         for j in range(self.node.shape[1]):
-            far = self.weight * self.share[:, j]
-            mass += np.bincount(self.node[:, j], self.weight - far, mass.size)
+            far = weight * self.share[:, j]
+            mass += np.bincount(self.node[:, j], weight - far, mass.size)
             mass += np.bincount(self.node[:, j] + 1, far, mass.size)
         return mass
 
@@ -136,6 +143,8 @@ class Ranked(Protocol):
     def n_kept(self) -> int: ...
 
     def mass(self, layout: Layout) -> np.ndarray: ...
+
+    def mass_of_ranks(self, layout: Layout) -> np.ndarray: ...
 
     def scores(
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
@@ -293,16 +302,38 @@ def initial_pieces(
 ) -> np.ndarray:
     """Return the start W: u = 0, and V of independent normal numbers.
 
-    Bounded entries are positive: scale^2 in u, and absolute values in V.
+    Bounded entries are positive: scale^2 in u, and absolute values in V. The features
+    draw their numbers in an order of their own, so that the model does not depend on
+    that of the columns.
     """
     layout, bounds = objective.layout, objective.bounds
-    V = scale * rng.standard_normal((layout.n_pieces, n_factors))
+    V = np.empty((layout.n_pieces, n_factors))
+    for j in _drawing_order(layout, objective.loss.rows):
+        own = slice(layout.first[j], layout.first[j + 1])
+        V[own] = scale * rng.standard_normal((own.stop - own.start, n_factors))
     W = packed(np.zeros(layout.n_pieces), V)
     if bounds.factors:
         W = np.abs(W)
     W[:, 0] = np.where(bounds.squared, scale**2, 0)
     W[layout.unseen(objective.loss.rows.mass(layout))] = 0
     return W
+
+
+def _drawing_order(layout: Layout, rows: Ranked) -> list[int]:
+    """Return the features in an order that depends on their values alone.
+
+    It is that of the weights of the rows at their nodes and of the means of the ranks
+    there, in nine digits, below which the order of the rows counts. Neither depends on
+    the units of the features.
+    """
+    mass, ranked = rows.mass(layout)[:-1], rows.mass_of_ranks(layout)[:-1]
+    shares = np.round(np.vstack([mass, ranked]) / rows.weight.sum(), 9)
+    of_features = np.split(shares, layout.node[1:-1], axis=1)
+    keys = [
+        (int(kind), *own.ravel().tolist())
+        for kind, own in zip(layout.kind, of_features, strict=True)
+    ]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def fill_unseen(layout: Layout, rows: Ranked, W: np.ndarray) -> None:
