@@ -10,6 +10,7 @@ elastic_net            coordinate descent for the elastic net
 fitting                choice of a form of the loss and of a solver; thresholds that
                        keep their order at rows
 collinear, separation  collinear columns and separated ranks
+recession              limit of a fit whose ranks are separated
 
 Imports `_model` and what stands below.
 """

@@ -189,7 +189,8 @@ class Likelihood(RowLoss):
             by_nu[:, side] = slopes.reshape(rank.size, D.sizes[1])
             np.multiply(X, -finite, out=by_beta[:, side])
             # da/dzeta = -a z, because a is divided by s = exp(z'zeta)
-            by_zeta[:, side] = -np.where(inner, ends[side], 0.0)[:, None] * Z
+            own = inner & np.isfinite(ends[side])  # not so of ends that drop out
+            by_zeta[:, side] = -np.where(own, ends[side], 0.0)[:, None] * Z
         g, H = np.empty((rank.size, 2)), np.empty((rank.size, 2, 2))
         g[:, 0], g[:, 1] = np.where(upper, t.g1, 0.0), np.where(lower, t.g - t.g1, 0.0)
         H[:, 0, 0] = np.where(upper, t.c1 - t.h12, 0.0)

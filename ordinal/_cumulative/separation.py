@@ -229,6 +229,14 @@ def _diverging_scales(
     return np.asarray(D.scale[np.abs(zeta) >= 0.5 * np.abs(zeta).max()])
 
 
+def has_diverging_scales(D: Design, x: np.ndarray) -> bool:
+    """Return whether scale effects diverge at the end of a descent, without its step.
+
+    Steps are short there, so that only spreads that grow for ever are left to see.
+    """
+    return bool(D.scale.size and _diverging_scales(D, x, np.zeros(x.size), _MOVES).size)
+
+
 def _range_of_scales(zeta: np.ndarray, D: Design) -> np.ndarray:
     """Return quantiles of the log scale of a chunk and of its negative, (2,).
 
@@ -374,7 +382,7 @@ class Cone(Protocol):
         """Return one row of A, (p,)."""
 
 
-class _DenseCone:
+class DenseCone:
     """The cone of a matrix A in memory; its rows are (i, 0)."""
 
     def __init__(self, A: np.ndarray):
@@ -405,7 +413,7 @@ def certificate_of(A: np.ndarray, guess: np.ndarray) -> np.ndarray | None:
         return guess
     if A.shape[1] > _LARGEST:
         return None
-    d = project(_DenseCone(A))
+    d = project(DenseCone(A))
     return d if holds(d) else None
 
 

@@ -343,7 +343,7 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
         fields = {
             field: _encode(held, f"{where}.{field}", arrays)
             for field, held in field_values(value).items()
-            if field not in defaults or held != defaults[field]
+            if field not in defaults or _differs(held, defaults[field])
         }
         return {"class": name, "fields": fields}
     if callable(value):
@@ -353,6 +353,11 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
             "be pickled"
         )
     raise TypeError(f"{where} is {shown(value)}, which a model file cannot hold")
+
+
+def _differs(held: Any, default: Any) -> bool:
+    """Return whether a field does not have its default, which is no array."""
+    return isinstance(held, np.ndarray) or held != default
 
 
 def _decode_model(node: Any, arrays: dict[str, np.ndarray]) -> Storable:

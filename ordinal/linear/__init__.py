@@ -30,6 +30,7 @@ The modules of this package:
     estimates               fields of the models, their predictors and training rows
     model                   the models of `fit_pom` and `fit_pom_path`
     inference, sandwich     standard errors, tests and tables; covariances
+    limits                  limits of fits whose ranks are separated
     refits                  profile likelihoods; tests of proportional odds
     margins                 average probabilities and marginal effects
     residuals               residuals, goodness of fit, influence of rows

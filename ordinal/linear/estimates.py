@@ -24,6 +24,7 @@ from .._cumulative.design import (
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
+from .._cumulative.recession import Limit
 from .._input.checks import enumerated, listed
 from .._input.fields import (
     DISTINCT,
@@ -58,6 +59,7 @@ from .sandwich import CovarianceType
 
 TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood
 _MAX_ITER = 200
+_NEAR_SUPREMUM = 1e-3  # length of the last step, in standard errors
 _SAME_LOSS = 1e-8  # relative change of the loss by which changed rows are noticed
 
 
@@ -72,11 +74,14 @@ class FitMemory:
         The minimum, in the units of the loss.
     frame : Frame or None
         The training table, if a coding has made the columns from one.
+    limit : Limit or None
+        The limit of the fit, if the ranks are separated and it has one.
     """
 
     loss: Likelihood
     x: np.ndarray
     frame: Frame | None
+    limit: Limit | None = None
 
 
 class ModelWithRows(Model):
@@ -251,6 +256,11 @@ class Estimates(Thresholds, ModelWithRows):
     convergence: Convergence
     # Whether the fit had offsets by threshold.
     shifted: bool = field(default=False, kw_only=True)
+    # Limits of the parameters of a separated fit: infinite, or nan, where they have no
+    # estimate. None if the fit has no limit.
+    limits: Annotated[np.ndarray, Array("f8", "p")] | None = field(
+        default=None, kw_only=True
+    )
 
     def _check(self) -> None:
         if self.coding is not None and self.coding.n_features != self.n_features:
@@ -273,6 +283,8 @@ class Estimates(Thresholds, ModelWithRows):
         p += self.scale_coef.size + hasattr(self, "shape")
         if self.covariance is not None and len(self.covariance) != p:
             raise ValueError(f"covariance must have {p} rows, one per parameter")
+        if self.limits is not None and len(self.limits) != p:
+            raise ValueError(f"limits must have {p} entries, one per parameter")
 
     def _check_thresholds(self, inner: np.ndarray) -> None:
         """Raise ValueError unless the thresholds are J alpha, `inner`, at all ranks."""
@@ -409,12 +421,6 @@ def bias_of(model: Estimates) -> str:
             f"`in_order` holds thresholds where they meet: {listed(met)}; fit_ratio "
             "has nominal effects without this bound"
         )
-    if model.separated.size:
-        names = enumerated([model.column_names[j] for j in model.separated])
-        return (
-            "there are none, because the likelihood grows for ever with effects of "
-            f"{names}: leave these columns out"
-        )
     return ""
 
 
@@ -426,12 +432,25 @@ class NoEstimatesError(ValueError, AttributeError):
 
 
 def check_likelihood(model: Estimates, asked: str) -> None:
-    """Raise NoEstimatesError unless the estimates maximise the likelihood."""
+    """Raise NoEstimatesError unless `loglik` is the supremum of the likelihood."""
     if bias := bias_of(model):
         raise NoEstimatesError(
             f"{asked} needs estimates of maximum likelihood, and {bias}"
         )
-    warn_unless_at_optimum(model)
+    if not model.separated.size:
+        warn_unless_at_optimum(model)
+        return
+    if model.limits is not None:
+        return
+    # Where columns separate ranks, loglik is closer to the supremum than 1e-6 if the
+    # last step was as short as this; scale effects have no such bound.
+    is_scale = np.isin(model.separated, model.scale).all()
+    if is_scale or model.convergence.violation > _NEAR_SUPREMUM:
+        raise NoEstimatesError(
+            f"{asked} needs estimates of maximum likelihood, and there are none, "
+            f"because the likelihood grows for ever with effects of {_diverging(model)}"
+            ": leave these columns out"
+        )
 
 
 def warn_unless_at_optimum(model: Estimates) -> None:
@@ -448,13 +467,34 @@ def warn_unless_at_optimum(model: Estimates) -> None:
         )
 
 
-def covariance_for(model: Estimates, asked: str) -> np.ndarray:
+def _diverging(model: Estimates) -> str:
+    """Return the names of the columns without estimates."""
+    return enumerated([model.column_names[j] for j in model.separated])
+
+
+def covariance_for(model: Estimates, asked: str, *, limit: bool = False) -> np.ndarray:
     """Return the covariance of the estimates.
 
     Raises NoEstimatesError if there is none, or if it does not describe their errors.
+    `limit` says that `asked` accepts the covariance of the limit of a separated fit,
+    which is 0 for parameters without estimates.
     """
     check_likelihood(model, asked)
-    if model.covariance is None and not model.convergence.converged:
+    if model.separated.size and not (limit and model.limits is not None):
+        raise NoEstimatesError(
+            f"{asked} needs estimates, and there are none, because the likelihood "
+            f"grows for ever with effects of {_diverging(model)}: leave these columns "
+            "out"
+        )
+    V = model.covariance
+    if model.separated.size and V is not None and not V.any():
+        raise NoEstimatesError(
+            f"{asked} needs estimates, and nothing can be estimated: "
+            f"{_diverging(model)} separate all rows completely; leave these columns "
+            'out. Profile likelihood intervals exist: confint(method="profile")'
+        )
+    early = not (model.convergence.converged or model.separated.size)
+    if model.covariance is None and early:
         raise NoEstimatesError(
             f"{asked} needs the covariance, which a fit that ended as "
             f"{model.convergence.status.value} does not have: "
@@ -467,6 +507,11 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
             "range of double: fit again with fewer, or with columns in other units"
         )
     return model.covariance
+
+
+def estimates_of(model: Estimates) -> np.ndarray:
+    """Return the parameters, infinite or nan where they have no estimate, (p,)."""
+    return model.parameters if model.limits is None else model.limits
 
 
 def warn_of_shortfalls(

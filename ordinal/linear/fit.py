@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal, get_args
@@ -44,6 +44,7 @@ from .._rows.chunks import read_in_chunks
 from .._rows.columns import block
 from .._watch.convergence import Convergence, Status, warn_of_disorder
 from .estimates import FitMemory, null_loglik, remember, warn_of_shortfalls
+from .limits import find_limit, limit_fields
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
 from .prepared import PomArguments, PreparedPom, check_concave, prepare_pom
@@ -707,6 +708,12 @@ def _model(
         status, separated = check_separation(
             design, loss.link, point.x, found.step, status, l2 > 0, prepared.monitor
         )
+    limit = None
+    if separated.size and order is None and not l2:
+        limit = find_limit(loss, point.x, found.step, prepared.monitor)
+    if limit is not None:
+        point = loss.at(limit.x)
+        primal = point.value
     touching = np.zeros(prepared.problem.present.size - 1, dtype=np.int64)
     if order is not None:
         # Two thresholds that meet enclose an inner rank.
@@ -731,8 +738,11 @@ def _model(
         ),
         touching=read_only(touching),
     )
+    if limit is not None:
+        model = replace(model, **limit_fields(design, limit.limit, choice))
     if not design.is_chunked:
-        remember(model, FitMemory(loss, point.x, prepared.training.frame))
+        frame, of_limit = prepared.training.frame, limit and limit.limit
+        remember(model, FitMemory(loss, point.x, frame, of_limit))
     return model
 
 

@@ -34,10 +34,12 @@ from .estimates import (
     bias_of,
     check_likelihood,
     covariance_for,
+    estimates_of,
     predictors,
     remembered,
     score,
 )
+from .limits import LimitMeans
 from .margins import (
     Errors,
     MarginRows,
@@ -47,7 +49,7 @@ from .margins import (
     errors_of,
     rows_to_average,
 )
-from .refits import brant_test, profile_interval, ratio_tests
+from .refits import brant_test, limit_interval, profile_interval, ratio_tests
 
 
 class Wald(Estimates):
@@ -71,15 +73,20 @@ class Wald(Estimates):
         Raises
         ------
         ValueError
-            If the fit was penalised or the ranks are separated; the covariance is then
-            not that of the errors of the estimates.
+            If the fit was penalised, because the covariance is then not that of the
+            errors of the estimates, or if ranks are separated so that nothing can be
+            estimated. Otherwise only the parameters without estimates have the error
+            nan.
         """
-        return read_only(np.sqrt(np.diagonal(covariance_for(self, "standard_errors"))))
+        V = covariance_for(self, "standard_errors", limit=True)
+        errors = np.sqrt(np.maximum(np.diagonal(V), 0.0))
+        return read_only(np.where(np.isfinite(estimates_of(self)), errors, np.nan))
 
     @property
     def z(self) -> np.ndarray:
         """Wald statistics, (p,): estimates divided by their standard errors."""
-        return read_only(self.parameters / self.standard_errors)
+        with np.errstate(invalid="ignore"):
+            return read_only(estimates_of(self) / self.standard_errors)
 
     @property
     def p_values(self) -> np.ndarray:
@@ -93,7 +100,8 @@ class Wald(Estimates):
         A penalised fit has none, nor has one with separated ranks or with more features
         than `covariance` is computed for.
         """
-        return self.covariance is not None and not bias_of(self)
+        none = self.covariance is None or self.separated.size
+        return not none and not bias_of(self)
 
     # The fit as a whole
 
@@ -153,7 +161,7 @@ class Wald(Estimates):
             {
                 "name": np.array(self.parameter_names, dtype=str),
                 "kind": np.repeat(kinds, [part.size for part in parts]),
-                "estimate": self.parameters,
+                "estimate": estimates_of(self),
                 "standard_error": self.standard_errors,
                 "z": self.z,
                 "p_value": self.p_values,
@@ -185,7 +193,7 @@ class Wald(Estimates):
         x1   2.5569     2.1494   1.190    0.234
         x2   1.4324     0.9202   1.557     0.12
         """
-        covariance_for(self, "summary")
+        covariance_for(self, "summary", limit=True)
         return Text("\n".join(_summary_lines(self)))
 
     def confint(
@@ -236,20 +244,21 @@ class Wald(Estimates):
         """
         z = normal_margin(check_share("level", level))
         check_choice("method", method, ("wald", "profile"))
-        error = self.standard_errors
+        estimates = estimates_of(self)
         if method == "wald":
-            which = np.arange(error.size)
-            lower = self.parameters - z * error
-            upper = self.parameters + z * error
+            which = np.arange(estimates.size)
+            with np.errstate(invalid="ignore"):
+                lower = estimates - z * self.standard_errors
+                upper = estimates + z * self.standard_errors
         else:
             # coef and scale_coef are the last parameters.
-            which = np.arange(self._first_coef(), error.size)
+            which = np.arange(self._first_coef(), estimates.size)
             lower, upper = self._profile_ends(which, z).T
         names = self.parameter_names
         return Table(
             {
                 "name": np.array([names[j] for j in which], dtype=str),
-                "estimate": self.parameters[which],
+                "estimate": estimates[which],
                 "lower": lower,
                 "upper": upper,
             }
@@ -266,13 +275,19 @@ class Wald(Estimates):
                 f"{asked} needs the likelihood, which the covariance of this model "
                 f'({self.covariance_type}) does not rely on: pass method="wald"'
             )
+        check_likelihood(self, asked)
+        if self.limits is None:
+            V = covariance_for(self, asked)
         fit = remembered(self, asked)
         unit = self._spread_of_coef(fit.loss.design)
-        error = self.standard_errors[which]
-        ends = [
-            profile_interval(fit, int(j), float(e * u), z)
-            for j, e, u in zip(which, error, unit, strict=True)
-        ]
+        if fit.limit is not None:
+            ends = [limit_interval(fit, int(j), z) for j in which]
+        else:
+            error = np.sqrt(np.diagonal(V))[which]
+            ends = [
+                profile_interval(fit, int(j), float(e * u), z)
+                for j, e, u in zip(which, error, unit, strict=True)
+            ]
         return np.asarray(np.array(ends).reshape(-1, 2) / unit[:, None])
 
     def _spread_of_coef(self, design: Design) -> np.ndarray:
@@ -612,9 +627,13 @@ class Effects(Wald):
         """Return the sums over rows for the method `asked`, the rows, and the function
         that computes standard errors from gradients of the sums.
         """
-        errors = partial(errors_of, covariance_for(self, asked))
+        errors = partial(errors_of, covariance_for(self, asked, limit=True))
         rows = rows_to_average(self, asked, X, offset, sample_weight)
-        return self._means(), rows, errors
+        if not self.separated.size:
+            return self._means(), rows, errors
+        fit = remembered(self, asked)
+        assert fit.limit is not None
+        return LimitMeans(self, fit.limit, fit.loss.design), rows, errors
 
     def _means(self) -> Means:
         """Return the sums over rows, with gradients, of models of this class."""
@@ -678,7 +697,7 @@ class Inference(Effects):
         x2   0.111966   1  0.737917
         """
         check_choice("method", method, ("brant", "lr"))
-        covariance_for(self, "proportional_odds_test")
+        check_likelihood(self, "proportional_odds_test")
         if self.observed.sum() < 3:
             raise ValueError(
                 "proportional_odds_test needs 3 ranks or more, got 2: there is one "

@@ -546,8 +546,9 @@ def effects_table(means: Means, rows: MarginRows, errors: Errors, z: float) -> T
     found = [means.effects(rows, feature) for feature in features]
     effect = np.array([of_ranks(value) for value, _ in found]).ravel()
     error = np.array([errors(of_ranks(G)) for _, G in found]).ravel()
-    # Without an error there is no effect: the model does not use the feature.
-    ratio = np.divide(effect, error, out=np.zeros_like(effect), where=error > 0)
+    # Without an error there is no effect: the model does not use the feature, or the
+    # effect has no limit.
+    ratio = np.divide(effect, error, out=0 * effect, where=error > 0)
     ranks = model.classes[model.observed]
     return Table(
         {

@@ -32,12 +32,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood, Point, cumulative
+from .._cumulative.recession import Limit
 from .._cumulative.separation import separated_columns
 from .._watch.convergence import ConvergenceWarning, warn
 from .estimates import FitMemory, refit, refit_design, warn_unless_optimal
@@ -45,6 +47,7 @@ from .estimates import FitMemory, refit, refit_design, warn_unless_optimal
 _CLOSE = 1e-7  # relative tolerance of sqrt(D) = z
 _MAX_FITS = 60  # fits for one end
 _FAR, _FARTHEST = 8.0, 1e3  # distances in half widths of the Wald interval
+_STEP = 0.1  # first step along a divergence, as a share of the distance along it
 _TINY = 1e-300  # keeps the division by sqrt(D) finite
 
 
@@ -148,18 +151,76 @@ def profile_interval(
     return _end(fit, index, -error * z, z), _end(fit, index, error * z, z)
 
 
-def _end(fit: FitMemory, index: int, step: float, z: float) -> float:
-    """Return one end of the interval; that of Wald is the estimate + `step`."""
-    loss, best, least = fit.loss, fit.x[index], fit.loss.at(fit.x).value
+def limit_interval(fit: FitMemory, index: int, z: float) -> tuple[float, float]:
+    """Return both ends of the interval of a parameter of a separated fit.
+
+    Parameters without an estimate have an infinite end on every side to which they can
+    diverge: D falls to 0 there, while it rises on the other side.
+    """
+    limit, D = fit.limit, fit.loss.design
+    assert limit is not None
+    unit = np.eye(fit.x.size)[[index]]
+    rises = falls = False
+    if index < (p := limit.recession.interior.size):
+        rises, falls = (bool(of[0]) for of in limit.recession.signs(unit[:, :p]))
+    elif limit.recession.is_complete:
+        rises = falls = True
+    if not (rises or falls):
+        within = limit.loss.through(index)
+        start = within.basis.T @ limit.x
+        inner = np.linalg.inv(within.at(start).hessian.dense())
+        error = math.sqrt(inner[0, 0] / D.total)
+        inner_fit = FitMemory(cast(Likelihood, within), start, None)
+        return profile_interval(inner_fit, 0, error, z)
+    if rises and falls:
+        return -math.inf, math.inf
+    start = _near(fit, limit, z)
+    along = _STEP * (limit.x - start)
+    end = _end(replace(fit, x=start), index, float(along[index]), z, along, limit.value)
+    return (end, math.inf) if rises else (-math.inf, end)
+
+
+def _near(fit: FitMemory, limit: Limit, z: float) -> np.ndarray:
+    """Return a point along the divergence where D is about z^2 / 4, at most 1/2."""
+    loss, total = fit.loss, fit.loss.design.total
+    most = limit.value + min(z * z / 4, 0.5) / (2 * total)
+    low, high = 0.0, 1.0
+    for _ in range(_MAX_FITS):
+        middle = (low + high) / 2
+        value = loss.at(limit.x + middle * (fit.x - limit.x)).value
+        low, high = (low, middle) if value <= most else (middle, high)
+        if high - low <= 0.1 * high:
+            break
+    return np.asarray(limit.x + high * (fit.x - limit.x))
+
+
+def _end(
+    fit: FitMemory,
+    index: int,
+    step: float,
+    z: float,
+    along: np.ndarray | None = None,
+    least: float | None = None,
+) -> float:
+    """Return one end of the interval; that of Wald is the estimate + `step`.
+
+    `along` is a direction of all parameters to the first refit, and `least` the infimum
+    of the loss, if there is no minimum.
+    """
+    loss, best = fit.loss, fit.x[index]
+    least = loss.at(fit.x).value if least is None else least
     x = np.delete(fit.x, index)
     rises, found = [0.0], None  # D of the fits, and the last one
 
     def fit_at(distance: float) -> tuple[float, float] | None:
         nonlocal x, found
         fixed = FixedParameter(loss, index, best + distance * step)
-        if not math.isfinite(fixed.at(x).value):
+        start = x
+        if found is None and along is not None:
+            start = np.delete(fit.x + distance * along, index)
+        if not math.isfinite(fixed.at(start).value):
             return None
-        found = refit(fixed, x, "confint")
+        found = refit(fixed, start, "confint")
         x = found.point.x
         rises.append(2 * loss.design.total * (found.point.value - least))
         root = math.sqrt(max(rises[-1], 0.0))

@@ -114,8 +114,13 @@ def covariance_of(
     inner = inverse(at.hessian) / loss.design.total
     if choice.kind != "observed":
         inner = sandwich(loss, at.x, inner, choice.groups)
+    return in_units(loss.design, inner)
+
+
+def in_units(design: Design, inner: np.ndarray) -> np.ndarray | None:
+    """Convert a covariance to the units of the columns; None if it overflows there."""
     with np.errstate(over="ignore", invalid="ignore"):
-        covariance = loss.design.raw_covariance(inner)
+        covariance = design.raw_covariance(inner)
     return read_only(covariance) if is_held(covariance, inner) else None
 
 

@@ -22,9 +22,10 @@ import numpy as np
 
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.newton import Minimum
+from .._cumulative.separation import check_separation
 from .._input.checks import listed, shown
 from .._input.frame import Frame
-from .._input.sparse import CSR
+from .._input.sparse import CSR, read_only
 from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
@@ -41,7 +42,8 @@ from .estimates import (
     remembered,
     warn_unless_optimal,
 )
-from .sandwich import covariance_of
+from .limits import find_limit, limit_fields
+from .sandwich import CovarianceChoice, covariance_of
 
 Criterion = Literal["aic", "bic"]
 Direction = Literal["backward", "forward", "both"]
@@ -129,6 +131,9 @@ class TermFits:
         """Fit the terms of a larger fit except some, starting at (1)."""
         if not terms:
             return larger
+        left = tuple(t for t in larger.terms if t not in terms)
+        if self.model.separated.size:  # (1) has no covariance
+            return self._fit(left, ())
         q, qm, _, _ = self.fit.loss.design.sizes
         dropped = np.isin(larger.columns, self._columns(terms))
         drop = q + qm + np.flatnonzero(dropped)
@@ -136,7 +141,6 @@ class TermFits:
         keep = np.setdiff1d(np.arange(x.size), drop)
         # V_kd V_dd^-1 = -H_kk^-1 H_kd
         moved = np.linalg.solve(H[np.ix_(keep, keep)], H[np.ix_(keep, drop)] @ x[drop])
-        left = tuple(t for t in larger.terms if t not in terms)
         return self._fit(left, (x[keep] + moved, x[keep]))
 
     def with_term(self, smaller: TermFit, term: str) -> TermFit:
@@ -203,12 +207,15 @@ class TermFits:
         return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
 
     def _fit(self, terms: tuple[str, ...], starts: tuple[np.ndarray, ...]) -> TermFit:
-        """Fit some terms from the first start at which the loss is finite."""
+        """Fit some terms from the first start at which the loss is finite.
+
+        Without any start, begin without effects.
+        """
         loss, columns = self.fit.loss, self._columns(terms)
         design = replace(loss.design, location=columns)
         smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
         # The quadratic approximation may lead to where thresholds cross.
-        at = starts[0]
+        at = starts[0] if starts else smaller.start()
         if len(starts) > 1 and not np.isfinite(smaller.at(at).value):
             at = starts[1]
         found = refit(smaller, at, self.asked)
@@ -220,6 +227,8 @@ class TermFits:
         self, terms: tuple[str, ...], columns: np.ndarray, found: Minimum
     ) -> TermFit:
         loglik = -self.fit.loss.design.total * found.point.value
+        if terms == tuple(self.columns):  # of a separated fit it is the supremum
+            loglik = max(loglik, self.model.loglik)
         return TermFit(terms, columns, found, loglik, found.point.x.size)
 
 
@@ -231,9 +240,16 @@ def _model(
     D = loss.design
     design = replace(D, location=fitted.columns).with_columns(columns)
     smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
-    record = Monitor(fits.asked, TOL).record(
-        found.status, found.n_iter, found.violation, point.value, None
+    monitor = Monitor(fits.asked, TOL)
+    status, separated = check_separation(
+        design, loss.link, point.x, found.step, found.status, False, monitor
     )
+    limit = None
+    if separated.size:
+        limit = find_limit(smaller, point.x, found.step, monitor)
+    if limit is not None:
+        point = smaller.at(limit.x)
+    record = monitor.record(status, found.n_iter, found.violation, point.value, None)
     made = replace(
         fits.model,
         feature_names=coding.feature_names,
@@ -242,9 +258,13 @@ def _model(
         **fields_of_design(design, fits.model.observed, point.x),
         covariance=covariance_of(smaller, smaller.at(point.x)),
         loglik=fitted.loglik,
+        separated=read_only(separated),
+        limits=None,
         convergence=record,
     )
-    remember(made, FitMemory(smaller, point.x, frame))
+    if limit is not None:
+        made = replace(made, **limit_fields(design, limit.limit, CovarianceChoice()))
+    remember(made, FitMemory(smaller, point.x, frame, limit and limit.limit))
     return made
 
 

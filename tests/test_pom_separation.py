@@ -1,0 +1,235 @@
+"""Inference in the limit of fits whose ranks are separated."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+from strategies import slow
+
+import ordinal
+
+LINKS = ["logit", *slow("probit", "cloglog", "loglog", "cauchit")]
+
+
+def fitted(X, y, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ordinal.fit_pom(X, y, **options)
+
+
+def with_a_rare_level(n=60, seed=0):
+    """Two features and a level whose rows all have the highest rank; the level."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.digitize(X[:, 0] + rng.logistic(size=n), [-1, 1])
+    rare = np.arange(n) < 4
+    y[rare] = 2
+    return np.column_stack([X, rare]), y, rare
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("robust", [False, True], ids=["observed", "robust"])
+def test_the_limit_is_the_fit_to_the_other_rows(link, robust):
+    Z, y, rare = with_a_rare_level()
+    model = fitted(Z, y, link=link, robust=robust)
+    rest = ordinal.fit_pom(Z[~rare, :2], y[~rare], link=link, robust=robust)
+    assert model.convergence.status is ordinal.Status.SEPARATED
+    assert_allclose(model.loglik, rest.loglik, rtol=1e-12)
+    table, other = model.table(), rest.table()
+    for name in ("estimate", "standard_error", "z", "p_value"):
+        assert_allclose(table[name][:4], other[name], rtol=1e-5)
+    assert table["estimate"][4] == np.inf
+    for name in ("standard_error", "z", "p_value"):
+        assert np.isnan(table[name][4])
+    assert "inf" in model.summary()
+    if robust:
+        return
+    mine, its = (m.confint(method="profile") for m in (model, rest))
+    for name in ("estimate", "lower", "upper"):
+        assert_allclose(mine[name][:2], its[name], rtol=1e-5)
+    assert mine["upper"][2] == np.inf
+
+
+def test_averages_and_effects_are_those_of_the_limit():
+    Z, y, rare = with_a_rare_level()
+    model, rest = fitted(Z, y), ordinal.fit_pom(Z[~rare, :2], y[~rare])
+    share = np.mean(~rare)
+    found, others = model.average_proba(), rest.average_proba()
+    sure = np.array([0, 0, 1 - share])
+    assert_allclose(found["probability"], share * others["probability"] + sure)
+    assert_allclose(found["standard_error"], share * others["standard_error"])
+    found, others = model.marginal_effects(), rest.marginal_effects()
+    assert_allclose(found["effect"][:6], share * others["effect"], rtol=1e-5)
+    error = found["standard_error"]
+    assert_allclose(error[:6], share * others["standard_error"], rtol=1e-5)
+    P = rest.predict_proba(Z[:, :2]).mean(axis=0)
+    assert_allclose(found["effect"][6:], np.array([0, 0, 1]) - P, rtol=1e-6)
+    level = rest.average_proba(Z[:, :2])
+    assert_allclose(error[6:], level["standard_error"], rtol=1e-5)
+
+
+def test_the_slope_of_a_diverging_column_has_no_effect():
+    """Rows below 0 have no estimate of the slope, which those above do not give."""
+    rng = np.random.default_rng(0)
+    x, z = np.where(np.arange(50) < 5, rng.uniform(1, 2, 50), 0.0), rng.normal(size=50)
+    y = np.digitize(z + rng.logistic(size=50), [-1, 1])
+    y[:5] = 2
+    effects = fitted(np.column_stack([x, z]), y).marginal_effects()
+    assert np.isnan(effects["effect"][:3]).all()
+    assert np.isnan(effects["p_value"][:3]).all()
+    assert np.isfinite(effects["p_value"][3:]).all()
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_the_finite_end_of_a_profile_is_where_the_likelihood_falls_to_its_level(link):
+    Z, y, _ = with_a_rare_level()
+    model = fitted(Z, y, link=link)
+    end = model.confint(0.9, method="profile")["lower"][2]
+    rest = ordinal.fit_pom(Z[:, :2], y, offset=end * Z[:, 2], link=link)
+    assert_allclose(2 * (model.loglik - rest.loglik), 2.7055434540954, rtol=1e-5)
+    mirrored = fitted(Z * [1, 1, -1], y, link=link).confint(0.9, method="profile")
+    assert mirrored["lower"][2] == -np.inf
+    assert_allclose(mirrored["upper"][2], -end, rtol=1e-5)
+
+
+def test_likelihood_ratio_tests_use_the_supremum():
+    Z, y, rare = with_a_rare_level()
+    model, smaller = fitted(Z, y), ordinal.fit_pom(Z[:, :2], y)
+    supremum = ordinal.fit_pom(Z[~rare, :2], y[~rare]).loglik
+    chi2 = 2 * (supremum - smaller.loglik)
+    assert_allclose(ordinal.lr_test(smaller, model).chi2, chi2)
+    assert_allclose(ordinal.anova(smaller, model)["chi2"][1], chi2)
+    table = model.drop1()
+    assert_allclose(table["chi2"][3], chi2)
+    without = fitted(Z[:, [0, 2]], y)
+    assert_allclose(table["loglik"][2], without.loglik)
+    assert_allclose(table["aic"][0], 2 * 5 - 2 * supremum)
+    assert_allclose(model.add1(["x1", "x2"])["chi2"][1], chi2)
+
+
+def test_a_step_returns_a_separated_model_as_such():
+    Z, y, _ = with_a_rare_level()
+    found = fitted(Z, y).step().model
+    assert found.convergence.status is ordinal.Status.SEPARATED
+    direct = fitted(Z[:, [0, 2]], y)
+    for name in ("estimate", "standard_error", "p_value"):
+        assert_allclose(found.table()[name], direct.table()[name], rtol=1e-5)
+
+
+def test_under_complete_separation_nothing_can_be_estimated():
+    x, y = np.arange(9.0)[:, None], np.arange(9) // 3
+    model = fitted(x, y)
+    assert_allclose(model.loglik, 0, atol=1e-12)
+    for asked in (model.table, model.confint, model.summary, model.marginal_effects):
+        with pytest.raises(ValueError, match="nothing can be estimated: 'x1' separate"):
+            asked()
+    assert not model.has_errors
+    assert_allclose(model.drop1()["chi2"][1], -2 * model.null_loglik)
+    lower, upper = (
+        model.confint(method="profile")[end][0] for end in ("lower", "upper")
+    )
+    assert 0 < lower < 2
+    assert upper == np.inf
+
+
+def test_a_saved_model_has_the_estimates_of_the_limit(tmp_path):
+    Z, y, _ = with_a_rare_level()
+    model = fitted(Z, y)
+    model.save(tmp_path / "model.npz")
+    loaded = ordinal.load(tmp_path / "model.npz")
+    assert str(loaded.table()) == str(model.table())
+    with pytest.raises(ValueError, match="needs the training rows"):
+        loaded.average_proba(Z)
+
+
+def test_influence_needs_estimates():
+    Z, y, _ = with_a_rare_level()
+    with pytest.raises(ValueError, match=r"influence needs estimates, and .* 'x3'"):
+        fitted(Z, y).influence()
+    assert ".leverage" not in fitted(Z, y).augment()
+
+
+@st.composite
+def small_tables(draw):
+    """Few rows of tied features, most of which are separated in some manner."""
+    n, d, r = draw(st.integers(5, 14)), draw(st.integers(1, 2)), draw(st.integers(2, 4))
+    cells = st.integers(0, draw(st.integers(1, 3)))
+    X = np.array(draw(st.lists(cells, min_size=n * d, max_size=n * d)), float)
+    X = X.reshape(n, d)
+    y = np.array(draw(st.lists(st.integers(0, r - 1), min_size=n, max_size=n)))
+    order = draw(st.integers(0, d - 1))
+    y = np.where(draw(st.booleans()), y, np.minimum(X[:, order].astype(int), r - 1))
+    assume(np.unique(y).size >= 2)
+    return X, y, draw(st.sampled_from([(), (0,)]))
+
+
+def moves(y, X, nominal):
+    """A, dense, from its definition, by thresholds, nominal slopes and slopes."""
+    y = np.unique(y, return_inverse=True)[1]
+    T = y.max()
+    N = X[:, list(nominal)]
+    rest = np.delete(X, list(nominal), axis=1)
+    rows = []
+    for i, rank in enumerate(y):
+        for t, sign in ((rank, 1.0), (rank - 1, -1.0)):
+            if 0 <= t < T:
+                at = np.arange(T) == t
+                rows.append(
+                    sign * np.concatenate([at, np.outer(at, -N[i]).ravel(), -rest[i]])
+                )
+    return np.array(rows)
+
+
+@given(small_tables())
+def test_signs_of_divergence_are_those_of_linear_programming(table):
+    X, y, nominal = table
+    assume(np.linalg.matrix_rank(X - X.mean(axis=0)) == X.shape[1])
+    model = fitted(X, y, nominal=list(nominal))
+    assume(model.separated.size)
+    A = moves(y, X, nominal)
+    wanted = []
+    for unit in np.eye(A.shape[1]):
+        rises, falls = (
+            linprog(-s * unit, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1)).fun
+            < -1e-7
+            for s in (1, -1)
+        )
+        sign = np.nan if rises and falls else np.inf if rises else -np.inf
+        wanted.append(sign if rises or falls else 0.0)
+    found = np.where(np.isfinite(model.limits), 0.0, model.limits)
+    assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_limit_is_that_of_vanishing_penalties(seed):
+    """Some rows of inner ranks lose one of their two ends only."""
+    rng = np.random.default_rng(seed)
+    z, low = rng.normal(size=60), np.arange(60) < 8
+    y = np.digitize(z + rng.logistic(size=60), [-1, 0, 1])
+    y[low] = np.arange(8) % 2  # of four ranks only the first two
+    X = np.column_stack([z, low, low * (np.arange(60) % 2)])
+    model = fitted(X, y)
+    near = ordinal.fit_pom(X, y, l2=1e-9)
+    known = np.isfinite(model.limits)
+    assert 0 < known.sum() < known.size
+    assert_allclose(model.limits[known], near.parameters[known], rtol=2e-3, atol=2e-3)
+    assert near.loglik < model.loglik
+    assert_allclose(near.loglik, model.loglik, atol=1e-4)
+
+
+def test_scale_effects_and_offsets_have_limits():
+    Z, y, rare = with_a_rare_level()
+    offset = 0.3 * Z[:, 1]
+    model = fitted(Z, y, scale=["x1"], offset=offset, robust=True)
+    rest = ordinal.fit_pom(
+        Z[~rare, :2], y[~rare], scale=["x1"], offset=offset[~rare], robust=True
+    )
+    known = [0, 1, 2, 3, 5]
+    for name in ("estimate", "standard_error"):
+        assert_allclose(model.table()[name][known], rest.table()[name], rtol=1e-4)
