@@ -562,6 +562,9 @@ def test_models_of_as_many_but_other_rows(test):
     test(plain, ordinal.fit_clmm("y ~ a + (1 | g)", complete, group_weight="w"))
     shuffled = complete.sample(frac=1, random_state=0)
     test(ordinal.fit_pom("y ~ a", complete), ordinal.fit_pom("y ~ a + b", shuffled))
+    other = complete.assign(y=shuffled["y"].to_numpy())
+    with pytest.raises(ValueError, match="have other values of 'a' at the rows of som"):
+        test(ordinal.fit_pom("y ~ a", complete), ordinal.fit_pom("y ~ a + b", other))
 
 
 def test_a_larger_model_that_is_worse_is_said_to_be():

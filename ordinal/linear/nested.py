@@ -275,6 +275,8 @@ def _check_same_data(smaller: Wald, larger: Wald) -> None:
             f"{listed(masses[1].round(4))}; missing='drop' drops other rows for other "
             "columns: drop them before both fits"
         )
+    if all(counted) and not same_rows(*designs):
+        _check_shared_columns(smaller, first, larger, second)
     offsets = [design.offset for design in designs]
     if (offsets[0] is None) != (offsets[1] is None):
         which = "smaller" if offsets[0] is None else "larger"
@@ -288,6 +290,47 @@ def _check_same_data(smaller: Wald, larger: Wald) -> None:
                 "smaller and larger must have the same offset, but they differ by up "
                 f"to {apart:.3g}"
             )
+
+
+def _check_shared_columns(
+    smaller: Wald, first: Design, larger: Wald, second: Design
+) -> None:
+    """Raise ValueError unless numeric terms of both models have the same sums per rank.
+
+    These sums do not depend on the order of the rows.
+    """
+    known = (
+        smaller.coding or smaller.feature_names,
+        larger.coding or larger.feature_names,
+    )
+    if not all(known) or max(first.n_samples, second.n_samples) > _ROWS:
+        return
+    for name in sorted({*smaller.column_names} & {*larger.column_names}):
+        models = (smaller, first), (larger, second)
+        at = [list(model.column_names).index(name) for model, _ in models]
+        if not all(
+            name in _terms_of(model, np.array([j]))
+            for (model, _), j in zip(models, at, strict=True)
+        ):
+            continue  # columns of a factor depend on its coding
+        sums = [
+            _sums_by_rank(design, j) for (_, design), j in zip(models, at, strict=True)
+        ]
+        if np.abs(sums[0] - sums[1]).max() > _ROUNDING:
+            raise ValueError(
+                "smaller and larger must be fitted to the same rows and weights, but "
+                f"have other values of {shown(name)} at the rows of some rank: fit "
+                "both to one table"
+            )
+
+
+def _sums_by_rank(design: Design, j: int) -> np.ndarray:
+    """Return the shares of the ranks in the weighted sum of a standardised column."""
+    x = design.columns(slice(None), np.array([j]))[:, 0]
+    w = design.weight / design.weight.sum()
+    x = x - w @ x
+    spread = float(np.sqrt(w @ x**2)) or 1.0
+    return np.bincount(design.rank, weights=w * x / spread, minlength=design.T + 1)
 
 
 def _design_of(model: Any) -> Design | None:
