@@ -98,7 +98,7 @@ from ._input.types import Labels
 from ._input.weights import sample_weights, weights_among
 from ._model.column_names import named
 from ._model.grouping import group_numbers
-from ._model.labelled import Labelled, counted
+from ._model.labelled import Labelled, MissingLabels, counted
 from ._model.links import falling
 from ._model.preparation import Callback
 from ._model.registry import Content, Method, methods, parameters
@@ -525,6 +525,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     classes : sequence of labels in rank order, optional
         Required for strings, which are otherwise ranked in alphabetical order, with a
         warning.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out.
     n_jobs : int, optional
         Number of clones that are fitted in parallel, as for joblib. Default: one.
     scoring : str or callable, default "mae"
@@ -558,11 +560,13 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         rule: str = "mode",
         cost: Any = None,
         classes: Any = None,
+        missing_labels: MissingLabels = "error",
         n_jobs: int | None = None,
         scoring: str | Metric = "mae",
     ) -> None:
         self.estimator, self.rule, self.cost = estimator, rule, cost
         self.classes, self.n_jobs, self.scoring = classes, n_jobs, scoring
+        self.missing_labels = missing_labels
 
     def fit(self, X: Any, y: Labels, sample_weight: Any = None) -> OrdinalDecomposition:
         """Fit one clone per threshold.
@@ -580,6 +584,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         -------
         the estimator
         """
+        left = Labelled.from_arguments(self.missing_labels, X, y, {}, w=sample_weight)
+        X, y, sample_weight = left.X, left.y, left.by_row["w"]
         labels, classes = _ranked(y, self.classes, type(self).__name__)
         check_consistent_length(X, labels)
         rank = ranks_of(labels, classes)

@@ -2,6 +2,7 @@
 fold lacks, in searches, comparisons and estimators."""
 
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from strategies import sample
 import ordinal
 from ordinal import metrics
 from ordinal.model_selection import Grid, nested
+from ordinal.model_selection.scoring import Gain, Loss
 from ordinal.sklearn import LAT, POM, SVORIM, scorer
 
 X, Y = sample(90, 3, noise=0.5)
@@ -83,7 +85,7 @@ def test_a_function_of_the_caller_needs_a_direction():
         lambda scoring, **given: scorer(scoring, **given),
     )
     for call in calls:
-        for unknown in (hits, other.matthews_corrcoef, lambda a, b: 0.0):
+        for unknown in (hits, other.matthews_corrcoef):
             with pytest.raises(ValueError, match="greater_is_better must be given"):
                 call(scoring=unknown)
         call(scoring=hits, greater_is_better=True)
@@ -203,6 +205,21 @@ def test_searches_say_that_they_scored_infinity_and_why():
 
 
 # Ranks that the training rows of a fold lack
+
+
+def test_every_metric_is_finite_where_it_is_defined():
+    """Infinite or undefined are the losses of ranks that no training row has, and
+    correlations with predictions that are all equal."""
+    folds, names = folds_without_a_rank(), get_args(Loss) + get_args(Gain)
+    result = ordinal.compare(
+        OF_RARE, RARE, methods=["constant-mode", "pom"], cv=folds,
+        scoring=[name for name in names if name != "qwk"],
+    )  # fmt: skip
+    pom, constant = (result.methods.index(m) for m in ("pom", "constant-mode"))
+    for name, scores in result.scores.items():
+        assert np.isfinite(scores[pom]).tolist() == [True, name != "log_loss", True]
+        if name not in ("log_loss", "kendall", "spearman"):
+            assert np.isfinite(scores[constant]).all()
 
 
 @pytest.mark.parametrize("make", [POM, LAT, SVORIM])
