@@ -270,7 +270,12 @@ class Convergence(Immutable):
 
     @property
     def converged(self) -> bool:
-        """Return whether the optimality measure is within the tolerance."""
+        """Return whether `violation` is within `tol`, which says nothing about `gap`.
+
+        The duality gap may be as large as the violation times the sum of the weights of
+        the losses, such as C for every row. With large C a fit that has converged can
+        therefore have a `rel_gap` above `tol`; a smaller tolerance lowers both.
+        """
         return self.status is Status.CONVERGED
 
     @property
