@@ -289,3 +289,14 @@ def test_searches_take_terms_of_the_table():
     )  # fmt: skip
     assert not found.failures
     assert found.model.nominal.size == 3  # two categories and the mark of gaps
+
+
+def test_a_linear_model_of_other_columns_says_so():
+    """Nothing beside the model within is about columns that the table does not have."""
+    coding = TablePreprocessor(drop_first=True).fit(D)
+    Z = pd.DataFrame(coding.transform(D), columns=coding.feature_names_out)
+    model = PreprocessedModel(coding, ordinal.fit_pom(Z, Y))
+    assert "PomModel of the transformed columns" in repr(model)
+    for name in ("coef", "odds_ratios", "marginal_effects", "drop1", "tidy"):
+        assert not hasattr(model, name)
+    assert_allclose(model.predict_proba(D), model.model.predict_proba(Z))

@@ -153,7 +153,10 @@ class Selection(Storable):
 
     @property
     def preprocessor(self) -> Any:
-        """Return the preprocessor of the refitted model, or None."""
+        """Return the preprocessor of the refitted model, or None.
+
+        Linear models have a `coding` of their own instead.
+        """
         return getattr(self.model, "preprocessor", None)
 
     @property
@@ -368,7 +371,8 @@ def select(
         parameter: `fit(X, y, preprocess=..., **params)` is the refitted model, where
         the class Standardizer corresponds to standardize=True. Arguments of the fit
         that name columns, such as `monotone`, refer to its output columns,
-        `feature_names_out`.
+        `feature_names_out`; those of linear models may name terms, which are the
+        columns of X.
     standardize : bool, optional
         Whether to scale features to mean 0 and standard deviation 1. If it is given,
         categories and missing values that are not accepted are an error. Default: True,
