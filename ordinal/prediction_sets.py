@@ -73,6 +73,7 @@ from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from ._input.warning import warn_of_other_order
 from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.column_names import named, with_names
 from ._model.explanation import Named
@@ -412,6 +413,7 @@ def conformal(
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
     kind = _nonconformity_of(nonconformity, model)
+    warn_of_other_order(X, y=y, sample_weight=sample_weight, groups=groups)
     scores, rank, own = _judged(model, kind, X, y, sample_weight)
     weight = _counted(own, groups, rank, by_class)
     _check_enough(weight.sum(), coverage)

@@ -95,6 +95,7 @@ from ._input.labels import (
 )
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
+from ._input.warning import warn_of_other_order
 from ._input.weights import sample_weights, weights_among
 from ._model.column_names import named
 from ._model.grouping import group_numbers
@@ -192,6 +193,7 @@ class _Scorer:
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> float:
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
         y = only_column(y)
         classes = scoring_classes(estimator, y)
         y = read_labels(y, "y")
@@ -265,11 +267,11 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters = self.get_params(deep=False)
         del parameters["scoring"], parameters["rule"]
         choice = parameters.pop("missing_labels")
-        left = Labelled.from_arguments(
-            choice, X, y, parameters, w=sample_weight, folds=fold_groups, **by_row
-        )
-        X, y, by_row = left.X, left.y, left.by_row
-        sample_weight, fold_groups = by_row.pop("w"), by_row.pop("folds")
+        given = {"sample_weight": sample_weight, **(by_row or {"groups": fold_groups})}
+        left = Labelled.from_arguments(choice, X, y, parameters, **given)
+        X, y, given = left.X, left.y, left.by_row
+        sample_weight = given.pop("sample_weight")
+        fold_groups, by_row = (None, given) if by_row else (given["groups"], {})
         X = self._training_rows(X)
         labels, classes = _ranked(y, parameters.pop("classes"), type(self).__name__)
         derived = self.classes is None and categories_of(only_column(y)) is None
@@ -584,20 +586,20 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         -------
         the estimator
         """
-        left = Labelled.from_arguments(self.missing_labels, X, y, {}, w=sample_weight)
-        X, y, sample_weight = left.X, left.y, left.by_row["w"]
+        left = Labelled.from_arguments(
+            self.missing_labels, X, y, {}, sample_weight=sample_weight
+        )
+        X, y, sample_weight = left.X, left.y, left.by_row["sample_weight"]
         labels, classes = _ranked(y, self.classes, type(self).__name__)
         check_consistent_length(X, labels)
         rank = ranks_of(labels, classes)
-        given = {}
         weight = sample_weights(sample_weight, labels.size)
-        if sample_weight is not None:
-            if not has_fit_parameter(self.estimator, "sample_weight"):
-                raise ValueError(
-                    "sample_weight must be None, because "
-                    f"{type(self.estimator).__name__} accepts no weights"
-                )
-            given["sample_weight"] = weight
+        given = {} if sample_weight is None else {"sample_weight": weight}
+        if given and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                "sample_weight must be None, because "
+                f"{type(self.estimator).__name__} accepts no weights"
+            )
         self._observed = np.bincount(rank, weight, minlength=classes.size) > 0
         if self._observed.sum() < 2:
             raise ValueError(

@@ -43,32 +43,6 @@ def test_the_class_of_a_preprocessor_in_place_of_its_options():
         fit_pom([[0.0], [1.0]], [0, 1], preprocess=TablePreprocessor)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        partial(ordinal.fit_pom, l2=1.0),
-        partial(ordinal.fit_svorim, preprocess=TablePreprocessor()),
-        partial(ordinal.compare, methods=["constant-mode"], cv=2),
-        partial(ordinal.select, "pom", cv=2),
-    ],
-    ids=["fit", "preprocess", "compare", "select"],
-)
-def test_labels_in_another_order_than_their_rows(call):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"x": rng.normal(size=40)}, index=rng.permutation(40))
-    y = pd.Series(rng.integers(1, 4, 40), index=table.index)
-    other = "y has the index of X in another order"
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message=other)
-        for matched in (y, y.to_numpy(), y.set_axis(range(100, 140))):
-            call(table, matched)
-        twice = rng.permutation(np.repeat(range(20), 2))
-        call(table.set_axis(twice), y.set_axis(np.sort(twice)))
-    with pytest.warns(UserWarning, match=other) as caught:
-        call(table, y.sort_index())
-    assert caught[0].filename == __file__
-
-
 def test_decimals_are_numbers():
     column = [Decimal("0.5"), Decimal(2), Decimal("NaN")]
     for table in (pd.DataFrame({"a": column}), pl.DataFrame({"a": column[:2]})):

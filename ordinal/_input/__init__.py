@@ -7,6 +7,7 @@ frame                  a table as one record
 sparse                 compressed sparse rows; immutable objects and arrays
 labels                 labels and their ranks
 weights                weights of rows and classes, and cost matrices
+warning                warnings at the caller, and of rows in another order
 problem                checked training data
 basis                  the argument `basis`
 predictions            arguments of the metrics and of comparisons

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .checks import as_real_array, can_be_listed, check_entries, listed, shown
 from .labels import declared_categories, ranks_of, read_labels
+from .warning import warn_of_other_order
 from .weights import sample_weights
 
 
@@ -22,6 +23,7 @@ def read_ranks(
     The ranks are (n,) int64. The weights lie in [0, 1], and the largest is exactly 1.
     The labels are in rank order.
     """
+    warn_of_other_order(y_true, "y_true", y_pred=y_pred, sample_weight=sample_weight)
     if labels is None:
         labels = declared_categories(y_true, "labels", "y_true")
     y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
@@ -94,6 +96,7 @@ def read_probabilities(
     sample_weight: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Read true ranks (n,), probabilities (n, r) and weights (n,)."""
+    warn_of_other_order(y_true, "y_true", proba=proba)
     a, _, weight, labels = read_ranks(y_true, y_true, labels, sample_weight)
     whose = f" for the rows of y_true and labels={listed(labels)}"
     P = as_real_array(proba, "proba", (a.size, labels.size), whose)

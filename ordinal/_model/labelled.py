@@ -1,5 +1,7 @@
-"""The argument `missing_labels=`: rows without a label, which are left out if asked.
+"""Arguments with one entry per row, and the argument `missing_labels=`.
 
+All of them pass `Labelled.from_arguments`, which warns if they are not in the order of
+X. Rows without a label are left out there if asked.
 They are left out before anything else reads the rows, together with the entries of the
 other arguments that have one per row. A model, search or comparison counts them in
 `n_missing_labels`.
@@ -19,6 +21,7 @@ from .._input.columns import feature_names, frame_columns, is_frame
 from .._input.frame import Frame
 from .._input.labels import lacks_label
 from .._input.sparse import CSR, is_sparse
+from .._input.warning import warn_of_other_order
 from .._rows.remote import is_remote
 from .._rows.source import Block, has_blocks, raw_blocks
 from ..kernels.functions import kernel_class
@@ -81,6 +84,8 @@ class Labelled:
     ) -> Labelled:
         """Leave out rows without a label if `missing_labels` is "drop".
 
+        Warn of each argument that has the index of X in another order.
+
         The other `options` of a fit must not number rows.
 
         Raises
@@ -89,6 +94,10 @@ class Labelled:
             For another choice, for rows that stay where they are, or if no row is left.
         """
         check_choice("missing_labels", missing_labels, ("error", "drop"))
+        if isinstance(X, str):
+            warn_of_other_order(y, "the table", **by_row)
+        else:
+            warn_of_other_order(X, y=y, **by_row)
         if missing_labels == "error" or (y is None and not has_blocks(X)):
             return cls(X, y, by_row)
         _check_numbers(options)
@@ -151,7 +160,7 @@ def with_missing_labels(fit: _Fit) -> _Fit:
     def labelled(*args: Any, missing_labels: Any = "error", **options: Any) -> Any:
         check_choice("missing_labels", missing_labels, ("error", "drop"))
         every = dict(zip(("X", "y"), args, strict=False)) | options
-        if missing_labels == "error" or len(args) > 2 or not {"X", "y"} <= set(every):
+        if len(args) > 2 or not {"X", "y"} <= set(every):
             return fit(*args, **options)
         X, y = every.pop("X"), every.pop("y")
         by_row = {name: every.pop(name) for name in BY_ROW if name in every}

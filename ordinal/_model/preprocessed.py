@@ -32,7 +32,7 @@ from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
-from .._watch.convergence import Convergence, warn_of_other_order
+from .._watch.convergence import Convergence
 from ..kernels.functions import kernel_class, on_basis
 from .column_names import named, with_names
 from .explanation import Named, in_columns
@@ -211,9 +211,6 @@ class PreprocessedModel(Model):
         ValueError, TypeError
             As in the method `fit` of the preprocessor, and as in `fit`.
         """
-        if "missing_labels" in options:  # rows without a label count in nothing
-            whole = with_missing_labels(partial(cls.fit, fit, preprocess=preprocess))
-            return whole(X, y, sample_weight=sample_weight, **options)
         if preprocess is None:
             preprocess = find_public("preprocessing").TablePreprocessor()
         how = preprocess_for(fit, preprocess)
@@ -221,6 +218,21 @@ class PreprocessedModel(Model):
             if sample_weight is not None:
                 options["sample_weight"] = sample_weight
             return fit(X, y, preprocess=how, **options)
+        # Rows without a label count in nothing.
+        whole = with_missing_labels(partial(cls._fit, fit, how))
+        return whole(X, y, sample_weight=sample_weight, **options)
+
+    @classmethod
+    def _fit(
+        cls,
+        fit: Callable[..., Any],
+        how: Preprocess,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        **options: Any,
+    ) -> PreprocessedModel:
+        """Fit to rows that `with_missing_labels` has seen."""
         _check_features(X, options)
         if _is_chunked(X, fit, how, options):
             if isinstance(how, PreprocessorOptions):
@@ -473,7 +485,6 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:
         if y is _MISSING:
             raise _without_labels(fit.__name__, X)
-        warn_of_other_order(X, y)
         how = options.pop("preprocess", None)
         if how is None:
             return with_labels_like(plain(X, y, **options), y)
@@ -481,7 +492,7 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
         if states_columns(fit_preprocessed, how):
             _check_features(X, {})
             return with_labels_like(plain(X, y, preprocess=how, **options), y)
-        return PreprocessedModel.fit(fit_preprocessed, X, y, preprocess=how, **options)
+        return PreprocessedModel._fit(fit_preprocessed, how, X, y, **options)
 
     return cast(FitFunction[P, M], fit_preprocessed)
 

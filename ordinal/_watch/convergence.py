@@ -2,14 +2,11 @@
 
 import enum
 import math
-import os
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from types import FrameType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -17,6 +14,7 @@ from .._input.checks import enumerated, shown
 from .._input.columns import is_frame, unknown_levels
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.sparse import Immutable, NamedCSR
+from .._input.warning import warn
 
 
 class ConvergenceWarning(UserWarning):
@@ -54,20 +52,6 @@ class UnnamedColumnsWarning(UserWarning):
 
 
 _NAMED = 10  # most thresholds in a warning
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
-
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the first caller outside this package."""
-    frame, level = sys._getframe(1), 2
-    while (up := frame.f_back) is not None and _is_own(up):
-        frame, level = up, level + 1
-    warnings.warn(message, category, stacklevel=level + 1)
-
-
-def _is_own(frame: FrameType) -> bool:
-    """Return whether a frame belongs to this package."""
-    return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
@@ -111,29 +95,6 @@ def warn_of_unknown_levels(
             f"{enumerated(unknown, at_most=3)}, which count as missing: write them as "
             "there",
             UnknownLevelsWarning,
-        )
-
-
-def warn_of_other_order(X: object, y: object) -> None:
-    """Warn if labels have the index of a table, of pandas, in another order.
-
-    Rows are matched by position, so that each row would get the label of another one.
-    """
-    rows: Any = getattr(X, "index", None)
-    labels: Any = getattr(y, "index", None)
-    if {type(a).__module__.partition(".")[0] for a in (rows, labels)} != {"pandas"}:
-        return
-    if len(rows) != len(labels) or not rows.is_unique or rows.equals(labels):
-        return
-    try:
-        same = rows.sort_values().equals(labels.sort_values())
-    except TypeError:  # numbers and strings do not sort
-        return
-    if same:
-        warn(
-            "y has the index of X in another order, and rows are matched by position: "
-            "pass y.loc[X.index] to match them by index, or y.to_numpy() to keep them",
-            UserWarning,
         )
 
 

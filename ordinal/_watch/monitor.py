@@ -13,8 +13,9 @@ import numpy as np
 
 from .._input.checks import check_positive, shown
 from .._input.sparse import Immutable
+from .._input.warning import warn
 from .blas import OneThread
-from .convergence import Convergence, ConvergenceWarning, Status, warn
+from .convergence import Convergence, ConvergenceWarning, Status
 from .progress import Line
 
 

@@ -40,7 +40,7 @@ from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
 from .._rows.remote import is_remote
 from .._rows.source import has_blocks
-from .._watch.convergence import filter_held, warn_of_other_order
+from .._watch.convergence import filter_held
 from .._watch.monitor import State
 from .._watch.progress import Line, duration
 from ..model_selection.scoring import Scorer, Scoring, scorers_of, without_rows
@@ -654,7 +654,6 @@ def _read(
         raise TypeError(
             f"preprocess must be a TablePreprocessor, got {shown(preprocess)}"
         )
-    warn_of_other_order(X, y)
     columns = () if preprocess is None else (*preprocess.categorical, *preprocess.order)
     labels = {"classes": classes, "sample_weight": sample_weight}
     if is_sparse(X):

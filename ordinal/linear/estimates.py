@@ -40,6 +40,7 @@ from .._input.fields import (
 from .._input.frame import Frame
 from .._input.problem import around_ranks
 from .._input.sparse import CSR, read_only
+from .._input.warning import warn
 from .._model.model import Model
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, names_between
@@ -48,7 +49,6 @@ from .._watch.convergence import (
     Convergence,
     ConvergenceWarning,
     Status,
-    warn,
     warn_of_disorder,
     warn_of_divergence,
     warn_of_separation,

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._cumulative.mixed import MixedLikelihood
+from .._input.warning import warn
 from .._numerics import lbfgs
-from .._watch.convergence import ConvergenceWarning, Status, warn
+from .._watch.convergence import ConvergenceWarning, Status
 from .._watch.monitor import Monitor
 from .refits import profile_end
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from .._cumulative.design import Design, by_threshold
 from .._input.checks import enumerated, listed, shown
+from .._input.warning import warn
 from .._model.printing import Table, html_record
 from .._numerics.rows import dense, take
 from .._numerics.tails import chi2_tail
-from .._watch.convergence import ConvergenceWarning, warn
+from .._watch.convergence import ConvergenceWarning
 from .estimates import check_likelihood
 from .inference import Wald
 

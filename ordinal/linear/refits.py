@@ -41,7 +41,8 @@ from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood, Point, cumulative
 from .._cumulative.recession import Limit
 from .._cumulative.separation import separated_columns
-from .._watch.convergence import ConvergenceWarning, warn
+from .._input.warning import warn
+from .._watch.convergence import ConvergenceWarning
 from .estimates import FitMemory, refit, refit_design, warn_unless_optimal
 
 _CLOSE = 1e-7  # relative tolerance of sqrt(D) = z

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from .._input.checks import as_array, as_real_array, check_choice, check_share, shown
 from .._input.predictions import read_ranks
+from .._input.warning import warn_of_other_order
 from .._input.weights import sample_weights
 from .._numerics.tails import normal_margin
 from .predictions import distances_of_ranks, rank_table, ratio
@@ -73,6 +74,7 @@ class _Pairs(NamedTuple):
         """Count pairs by sorting; O(n log n) per bit of the number of ranks."""
         score = as_array(y_score, "y_score")
         if score.dtype.kind in "biuf":
+            warn_of_other_order(y_true, "y_true", y_score=y_score)
             a, _, weight, _ = read_ranks(y_true, y_true, labels, sample_weight)
             numbers = as_real_array(score, "y_score", (a.size,), " as y_true")
             if np.isnan(numbers).any():

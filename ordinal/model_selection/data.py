@@ -35,7 +35,6 @@ from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.rows import Rows
-from .._watch.convergence import warn_of_other_order
 from ..kernels.tiles import Products
 from ..preprocessing import Standardizer, TablePreprocessor
 
@@ -104,7 +103,6 @@ class SearchData:
             If the rows cannot be read, or hold what the fit, or a preprocessor that was
             asked for, does not accept; the message names the columns.
         """
-        warn_of_other_order(X, y)
         how = _chosen_preprocess(fit, rows["standardize"], rows["preprocess"])
         weight = rows["sample_weight"]
         labels: dict[str, Any] = {"classes": rows["classes"], "sample_weight": weight}

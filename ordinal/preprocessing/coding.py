@@ -21,6 +21,7 @@ from .._input.frame import Frame
 from .._input.labels import read_labels
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
+from .._input.warning import warn
 from .._input.weights import sample_weights
 from .._model.preprocessed import Preprocess, Preprocessor, PreprocessorOptions
 from .._rows.first_pass import ChunkedProblem
@@ -28,7 +29,6 @@ from .._rows.remote import is_remote
 from .._rows.source import has_blocks
 from .._watch.convergence import (
     EmptyColumnsWarning,
-    warn,
 )
 from .contrasts import Coding, Variable
 from .scaling import Standardizer

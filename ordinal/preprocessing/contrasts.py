@@ -29,8 +29,9 @@ from .._input.columns import check_distinct, coded_column, column_number, read_t
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Rule
 from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, MatrixLike
+from .._input.warning import warn
 from .._model.storage import Storable
-from .._watch.convergence import warn, warn_of_unknown_levels, warn_of_unnamed
+from .._watch.convergence import warn_of_unknown_levels, warn_of_unnamed
 from .expressions import columns_of, evaluate
 from .splines import Basis, Kind
 

@@ -35,6 +35,7 @@ from .._input.fields import (
 )
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
+from .._input.warning import warn
 from .._input.weights import sample_weights
 from .._model.preprocessed import ColumnPreprocessor
 from .._model.storage import Storable
@@ -43,7 +44,7 @@ from .._numerics.rows import inner, matmul, strips
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import CHUNK
 from .._rows.sums import Moments
-from .._watch.convergence import ConvergenceWarning, warn, warn_of_unnamed
+from .._watch.convergence import ConvergenceWarning, warn_of_unnamed
 
 _TINY = np.finfo(np.float64).tiny
 _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)
