@@ -149,7 +149,7 @@ CONTRADICTIONS = {
         (lambda m: {"coding": with_variable(m, fill=9.0)}, "fill must number a level"),
         (lambda m: {"coding": with_variable(m, labels=None, full=False,
                                             fill=np.nan, marks_missing=True)},
-         "marks_missing is for columns with values"),
+         "marks_missing is for columns with a value"),
         (lambda m: {"standardizer": Standardizer(np.zeros(9), np.ones(9))},
          "standardizer must be of the columns that"),
     ],

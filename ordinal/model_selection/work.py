@@ -368,7 +368,7 @@ class Work:
 
     @property
     def _in_columns(self) -> bool:
-        """Whether the fit takes raw rows, and the preprocessor as an argument."""
+        """Return whether the fit takes raw rows and the preprocessor."""
         return states_columns(self.fit, self.data.preprocess)
 
     def training_rows(self, train: np.ndarray, raw: bool = False) -> TrainingRows:

@@ -114,7 +114,9 @@ class Variable(Storable):
 
     def _check(self) -> None:
         if self.marks_missing and (self.fill is None or np.isnan(self.fill)):
-            raise ValueError("marks_missing is for columns with values that fill gaps")
+            raise ValueError(
+                "marks_missing is for columns with a value that replaces missing ones"
+            )
         if self.fill is not None and isinstance(self.source, str):
             raise ValueError("fill is for columns, not for expressions")
         if (
@@ -313,7 +315,7 @@ class Coding(Storable):
 
     @property
     def indicators(self) -> np.ndarray:
-        """Whether each column of single variables holds only 0 and 1, (D,)."""
+        """Mask of the columns that hold only 0 and 1, (D,), for single variables."""
         made = [
             self.variables[k].has_indicators(full)
             for term in self.terms
