@@ -25,7 +25,8 @@ the derivatives of their ends a, b and of eta by it, times
     D_q = w (sum_m p_m dl/dq(u_m) + k/2 dl'/dq + H/2 dl''/dq)
 
 where q is an end, eta or log s, l is log P of a row, and l', l'', l''' are its
-derivatives by eta.
+derivatives by eta. Levels whose rows have one rank can be integrated by panels instead
+(`mixed_panels`).
 
 The factor with the most levels is eliminated level by level, and the Schur complement
 of the others is dense (D. Bates et al., "Fitting linear mixed-effects models using
@@ -44,6 +45,7 @@ import numpy as np
 from .._watch.monitor import check_cancelled
 from .design import Design
 from .likelihood import Link
+from .mixed_panels import PanelRule, levels_of_one_rank
 from .mixed_rows import IntervalRows, Layout, RowsOf
 
 _INNER = 100  # most Newton steps to a mode
@@ -193,6 +195,9 @@ class MixedLikelihood:
     rows_of : callable, default IntervalRows
         Makes the rows of a family of models, which the default takes for a cumulative
         one, from the design, the link, their `Layout` and the number of threads.
+    by_panels : bool, default False
+        Whether the levels whose rows all have one rank are integrated by `PanelRule`,
+        whatever `n_quadrature`. It needs a single term with one effect.
     """
 
     def __init__(
@@ -204,6 +209,7 @@ class MixedLikelihood:
         n_threads: int = 1,
         group_weight: np.ndarray | None = None,
         rows_of: RowsOf = IntervalRows,
+        by_panels: bool = False,
     ):
         self.design, self.link, self.terms = design, link, terms
         self.n_quadrature, self.n_threads = n_quadrature, n_threads
@@ -211,6 +217,7 @@ class MixedLikelihood:
         self.group_weight, self.rows_of = group_weight, rows_of
         one = np.ones(first.n_levels)
         self.share = one if group_weight is None else group_weight
+        self.by_panels = by_panels
         self.order = order = np.argsort(first.group, kind="stable")
         sizes = [term.n_levels * term.q for term in others]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -227,6 +234,31 @@ class MixedLikelihood:
         self.by_row = np.empty((2, len(order)))
         self.nodes = _nodes(n_quadrature, first.q) if self.is_single else None
         self.last: list[np.ndarray] | None = None
+        self.panels: PanelRule | None = None
+        if by_panels:
+            of_level = levels_of_one_rank(
+                design.rank[order], design.weight[order], self.group, first.n_levels
+            )
+            if of_level.any():
+                self.panels = PanelRule(
+                    design, link, layout, of_level, rows_of, n_threads
+                )
+                self.share = np.where(of_level, 0.0, self.share)
+
+    def replaced(
+        self,
+        *,
+        terms: list[RandomTerm] | None = None,
+        n_quadrature: int | None = None,
+        by_panels: bool | None = None,
+    ) -> MixedLikelihood:
+        """Return the likelihood of the same rows with other terms or another rule."""
+        return MixedLikelihood(
+            self.design, self.link, self.terms if terms is None else terms,
+            self.n_quadrature if n_quadrature is None else n_quadrature,
+            self.n_threads, self.group_weight, self.rows_of,
+            self.by_panels if by_panels is None else by_panels,
+        )  # fmt: skip
 
     @property
     def n_theta(self) -> int:
@@ -454,7 +486,7 @@ class MixedLikelihood:
             self.effects(L, mode.u),
         )
         P, e = share[:, None, None] * factor.own(), np.zeros_like(mode.u[0])
-        if self.nodes is None:
+        if self.nodes is None or not share.any():
             sums = self.sums(ends, b, share=share, direct=direct)
             theta = self._by_lambda(share[:, None] * sums.first, sums.rest, mode.u)
         else:
@@ -472,7 +504,18 @@ class MixedLikelihood:
             self._moved(ends, L, mode, v, direct),
             strict=True,
         )
-        return value, direct, [a - c + d for a, c, d in parts]
+        by_levels = [a - c + d for a, c, d in parts]
+        if self.panels is not None:
+            own = self.panels.levels
+            weight = np.ones(own.size)
+            if self.group_weight is not None:
+                weight = self.group_weight[own]
+            more, by_L = self.panels.add(
+                x, float(L[0][0, 0]), mode.u[0][own, 0], weight, direct
+            )
+            value += more
+            by_levels[0][own, 0, 0] += by_L
+        return value, direct, by_levels
 
     def _moved(
         self, ends: np.ndarray, L: list[np.ndarray], mode: Mode, v: list[np.ndarray],
@@ -621,6 +664,7 @@ class MixedLikelihood:
         value = float((self.share * (most + np.log(total))).sum())
         e, E, by_u = np.zeros_like(u), np.zeros_like(R), np.zeros_like(R)
         for node, share in enumerate(shares):
+            check_cancelled()
             there = u + math.sqrt(2) * (R @ z[node])
             b = self.effects(L, [there])
             first = share[:, None] * self.sums(ends, b, -math.inf, share, direct).first
