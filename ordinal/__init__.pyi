@@ -9,6 +9,7 @@ from . import model_selection as model_selection
 from . import plot as plot
 from . import prediction_sets as prediction_sets
 from . import preprocessing as preprocessing
+from ._watch.convergence import ApproximationWarning as ApproximationWarning
 from ._watch.convergence import CollinearColumnsWarning as CollinearColumnsWarning
 from ._watch.convergence import Convergence as Convergence
 from ._watch.convergence import ConvergenceWarning as ConvergenceWarning

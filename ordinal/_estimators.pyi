@@ -55,7 +55,7 @@ class Boosting(_FoldedEstimator):
 class CLMM(_GroupedEstimator):
     random: str | None
     slopes: Mapping[str, Sequence[str | int]] | None
-    n_quadrature: int
+    n_quadrature: int | Literal['auto']
     family: Literal['cumulative'] | Family
     link: Link
     threshold: Threshold
@@ -68,7 +68,8 @@ class CLMM(_GroupedEstimator):
     max_iter: int
     def __init__(
         self, *, random: str | None = None,
-        slopes: Mapping[str, Sequence[str | int]] | None = None, n_quadrature: int = 1,
+        slopes: Mapping[str, Sequence[str | int]] | None = None,
+        n_quadrature: int | Literal['auto'] = 'auto',
         family: Literal['cumulative'] | Family = 'cumulative', link: Link = 'logit',
         threshold: Threshold = 'flexible', nominal: Sequence[str | int] = ...,
         scale: Sequence[str | int] = ..., classes: Sequence[Any] | None = None,

@@ -129,7 +129,24 @@ def test_clusters_contain_whole_groups():
     with pytest.raises(ValueError, match="cluster must hold 2 groups"):
         ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.zeros(600))
     with pytest.raises(TypeError, match="cluster must hold numbers or strings"):
-        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=[None] * 600)
+        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.full(600, 1j))
+
+
+@pytest.mark.parametrize("lacking", [np.nan, None])
+def test_rows_without_a_cluster_are_refused_or_left_out(lacking):
+    X, y, group = grouped(n=300, groups=30)
+    cluster = (group % 10).astype(object)
+    cluster[[4, 9]] = lacking
+    fit = {"groups": {"g": group}, "cluster": cluster}
+    with pytest.raises(ValueError, match="2 of 300 rows lack a label, the first in r"):
+        ordinal.fit_clmm(X, y, **fit)
+    found = ordinal.fit_clmm(X, y, **fit, missing="drop")
+    rest = np.delete(np.arange(300), [4, 9])
+    expected = ordinal.fit_clmm(
+        X[rest], y[rest], groups={"g": group[rest]}, cluster=group[rest] % 10
+    )
+    assert found.n_missing == 2
+    assert_allclose(found.covariance, expected.covariance, rtol=1e-6)
 
 
 def test_weights_of_groups_count_in_their_clusters():

@@ -189,6 +189,7 @@ GLMER = [
     ],
 )
 def test_stopping_models_are_those_of_glmer(family, formula, options, known):
+    options = {"n_quadrature": 1} | options
     model = ordinal.fit_clmm(formula, WINE, family=family, **options)
     found = [*model.coef, *model.deviations["sd"]]
     # bobyqa stops at differences of 1e-6.
@@ -200,6 +201,7 @@ def test_stopping_models_are_those_of_glmer(family, formula, options, known):
 def test_two_ranks_are_the_cumulative_model(family):
     two = Y > 3
     options = {"groups": {"judge": JUDGES}, "slopes": {"judge": [1]}, "tol": 1e-9}
+    options["n_quadrature"] = 1
     model, other = (
         ordinal.fit_clmm(X, two, family=f, **options) for f in (family, "cumulative")
     )
@@ -246,7 +248,9 @@ def test_reversed_ranks_mirror(link):
     table = WINE.assign(rating=6 - WINE["rating"])
     for family, other in mirror.items():
         model = wine(family, link)
-        reverse = ordinal.fit_clmm(JUDGE, table, family=other, link=link, tol=1e-9)
+        reverse = ordinal.fit_clmm(
+            JUDGE, table, family=other, link=link, n_quadrature=1, tol=1e-9
+        )
         assert_allclose(reverse.loglik, model.loglik, rtol=1e-11)
         assert_allclose(reverse.coef, -model.coef, rtol=1e-6)
         assert_allclose(reverse.thresholds, -model.thresholds[::-1], atol=1e-6)
@@ -284,6 +288,7 @@ def test_weights_order_and_groups(family):
 
 def test_offsets_and_nominal_effects():
     options = {"family": "adjacent", "offset": 0.4 * X[:, 1], "tol": 1e-9}
+    options["n_quadrature"] = 1
     model = ordinal.fit_clmm(JUDGE, WINE, **options)
     assert_allclose(model.coef, wine("adjacent").coef - [0, 0.4], rtol=1e-7)
     nominal = ordinal.fit_clmm(JUDGE, WINE, family="stopping", nominal=["contact"])
@@ -322,7 +327,9 @@ def test_tests_files_and_tables(family):
     if family == "adjacent":  # the others have those of the stages
         ends = model.confint_deviations()
         assert 0 < ends["lower"][0] < model.deviations["sd"][0] < ends["upper"][0]
-    robust = ordinal.fit_clmm(JUDGE, WINE, family=family, cluster="judge", tol=1e-9)
+    robust = ordinal.fit_clmm(
+        JUDGE, WINE, family=family, cluster="judge", n_quadrature=1, tol=1e-9
+    )
     assert robust.covariance_type == "cluster"
     assert_allclose(robust.parameters, model.parameters, rtol=1e-9)
 
@@ -438,7 +445,7 @@ def test_slopes_of_new_groups_are_differences_with_errors(family):
     score = x[:, 0] + b[group, 0] + b[group, 1] * x[:, 0] + rng.logistic(size=300)
     y = np.digitize(score, [-1, 1])
     model = ordinal.fit_clmm(
-        x, y, groups={"g": group}, slopes={"g": [0]}, family=family
+        x, y, groups={"g": group}, slopes={"g": [0]}, family=family, n_quadrature=1
     )
     assert not model.is_singular
     rows, h = x[:3], 1e-4

@@ -14,6 +14,7 @@ from typing import Any
 # `ordinal.metrics.mae`.
 NAMES: dict[str, tuple[str, ...]] = {
     "_watch.convergence": (
+        "ApproximationWarning",
         "CollinearColumnsWarning",
         "Convergence",
         "ConvergenceWarning",

@@ -47,6 +47,10 @@ class UnknownLevelsWarning(UserWarning):
     """
 
 
+class ApproximationWarning(UserWarning):
+    """The integrals of a mixed model are less accurate than its estimates."""
+
+
 class UnnamedColumnsWarning(UserWarning):
     """An array is passed to a model fitted on named columns, which uses positions."""
 
@@ -138,6 +142,7 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
         EmptyColumnsWarning,
         UnscaledFeaturesWarning,
         UnknownLevelsWarning,
+        ApproximationWarning,
     ):
         warnings.simplefilter(action, category)
 
@@ -153,6 +158,7 @@ class Status(enum.Enum):
     STOPPED = "stopped"  # the callback asked for it
     STALLED = "stalled"  # no step improves the objective beyond rounding
     SEPARATED = "separated"  # no finite optimum, mostly by separated ranks
+    UNBOUNDED = "unbounded"  # the variance of random effects grows for ever
     INDEFINITE = "indefinite"  # the kernel is not positive semi-definite
 
 
@@ -166,6 +172,11 @@ _REMEDY = {
         "the likelihood grows for ever with some coefficients, mostly because features "
         "separate the ranks without error; l2 > 0 keeps slopes finite, but not nominal "
         "or scale effects"
+    ),
+    Status.UNBOUNDED: (
+        "the log likelihood does not decrease as the standard deviation of random "
+        "effects grows, mostly because nearly all groups have rows of one rank only; "
+        "leave these effects out"
     ),
     Status.INDEFINITE: (
         "the kernel is not positive semi-definite, so a local optimum is all that "

@@ -37,6 +37,7 @@ The modules of this package:
     ratio_loss, ratio       stopping ratio and adjacent categories models
     mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
     mixed_profile           its search, and profile likelihoods
+    mixed_quadrature        its number of nodes, and checks of the integrals
     mixed_ratio             its rows of stopping ratio and adjacent categories models
     mixed_margins           averages and marginal effects with random effects
     random_terms            random effects in formulas and arrays

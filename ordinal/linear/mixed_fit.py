@@ -34,6 +34,7 @@ from .._input.checks import (
 )
 from .._input.columns import columns_of, feature_names, is_frame
 from .._input.frame import default_names
+from .._input.labels import is_missing
 from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.labelled import MissingLabels
@@ -42,12 +43,24 @@ from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
-from .._watch.convergence import Convergence
+from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from . import ratio
 from .estimates import null_loglik, remember
 from .mixed_model import ClmmModel
 from .mixed_profile import RememberedMixed, VarianceSearch
+from .mixed_quadrature import (
+    LARGE,
+    Nodes,
+    check_laplace,
+    check_single_rows,
+    diverging,
+    final_value,
+    has_quadrature,
+    is_panelled,
+    read_nodes,
+    with_enough_nodes,
+)
 from .mixed_ratio import RatioRows
 from .prepared import PomArguments, PreparedPom, prepare_pom
 from .random_terms import (
@@ -81,7 +94,6 @@ _NOISE = {
     "loglog": 1.28,
     "cauchit": 1.81,
 }
-_MOST_NODES = 100
 _HEAVIEST = 1e6  # weight of a group
 
 
@@ -93,7 +105,7 @@ def fit_clmm(
     random: str | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
     slopes: Mapping[str, Sequence[str | int]] | None = None,
-    n_quadrature: int = 1,
+    n_quadrature: int | Literal["auto"] = "auto",
     family: Literal["cumulative"] | Family = "cumulative",
     link: Link = "logit",
     threshold: Threshold = "flexible",
@@ -118,9 +130,9 @@ def fit_clmm(
     """Fit a cumulative link mixed model, with random effects of groups.
 
     P(y <= j | b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)) with effects
-    b ~ N(0, Sigma) of the level of each group. The effects are integrated out by the
-    Laplace approximation, or by adaptive Gauss-Hermite quadrature. With `family`, the
-    model is one of stopping ratios or adjacent categories.
+    b ~ N(0, Sigma) of the level of each group. The effects are integrated out by
+    adaptive Gauss-Hermite quadrature, or by the Laplace approximation. With `family`,
+    the model is one of stopping ratios or adjacent categories.
 
     Parameters
     ----------
@@ -140,11 +152,14 @@ def fit_clmm(
     slopes : mapping of names of `groups` to columns of X, optional
         Columns with random slopes, by name or number, which are correlated with the
         intercept.
-    n_quadrature : int, default 1
-        Number of quadrature nodes per dimension, from 1 to 100. The default is the
-        Laplace approximation, which is possible for every structure; more nodes need a
-        single factor with at most 3 effects. 10 nodes are accurate to many digits for
-        most data.
+    n_quadrature : int or "auto", default "auto"
+        Number of quadrature nodes per dimension. "auto" fits a single factor with one
+        effect with 1, 5, 9, 15 and 25 nodes, until more nodes do not matter, and
+        integrates groups whose rows all have one rank by a rule of its own. The number
+        used is `n_quadrature` of the model. For all other effects "auto" is the Laplace
+        approximation, with a warning where it is known to be inaccurate. A number from
+        1 to 100 is that of R's clmm: 1 is the Laplace approximation, and more nodes of
+        adaptive Gauss-Hermite quadrature need a single factor with at most 3 effects.
     family : {"cumulative", "stopping", "backward", "adjacent"}, default "cumulative"
         The last three are those of `fit_ratio`, with z'b added to x'beta.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
@@ -226,8 +241,12 @@ def fit_clmm(
     Warns
     -----
     ConvergenceWarning
-        If the fit stopped before it reached the tolerance. The message names the reason
-        and the remedy.
+        If the fit stopped before it reached the tolerance, or the variance of a factor
+        grows for ever (`Status.UNBOUNDED`). The message names the reason and the
+        remedy.
+    ApproximationWarning
+        If the integrals over the effects may be inaccurate, or if all groups hold a
+        single row, which raises for two ranks and for probit.
     CollinearColumnsWarning
         As in `fit_pom`.
 
@@ -248,13 +267,9 @@ def fit_clmm(
     >>> judges = [i // 8 for i in range(72)]
     >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
     >>> round(model.loglik, 4), model.deviations["sd"].round(4)
-    (-81.5654, array([1.1311]))
+    (-81.5325, array([1.1348]))
     """
-    n_quadrature = check_count("n_quadrature", n_quadrature)
-    if n_quadrature > _MOST_NODES:
-        raise ValueError(
-            f"n_quadrature must be at most {_MOST_NODES}, got {n_quadrature}"
-        )
+    nodes = read_nodes(n_quadrature)
     check_choice("family", family, ("cumulative", *get_args(Family)))
     max_iter = check_count("max_iter", max_iter)
     check_choice("missing", missing, ("error", "drop"))
@@ -270,6 +285,7 @@ def fit_clmm(
             f"values, the first in row {int(lacking.argmax())}: pass missing='drop' to "
             "leave these rows out"
         )
+    lacking |= _without_cluster(cluster, table, missing)
     # Row numbers pass as `cluster`, so that those of the rows left out are known.
     row = np.where(lacking, np.nan, np.arange(n, dtype=np.float64))
     prepared = prepare_pom(
@@ -289,15 +305,17 @@ def fit_clmm(
     # The effects of the first factor are eliminated level by level, so the largest
     # factor comes first.
     factors.sort(key=lambda f: -f.term.n_levels * f.term.q)
-    _check_quadrature(n_quadrature, [f.term for f in factors])
+    _check_quadrature(nodes, [f.term for f in factors])
+    for own in factors:
+        _check_rows(own, prepared, family)
     by_group = _by_group(group_weight, table, kept, [f.term for f in factors])
     clusters = _clusters(cluster, table, kept, factors)
     with prepared.monitor as monitor:
-        model = _fit(
-            prepared, family, factors, n_quadrature, max_iter, by_group, clusters
+        model, remedy = _fit(
+            prepared, family, factors, nodes, max_iter, by_group, clusters
         )
         monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged("fit_clmm")
+    model.convergence.warn_unless_converged("fit_clmm", remedy=remedy)
     return model
 
 
@@ -381,12 +399,20 @@ def _check_ratio(family: Family, prepared: PreparedPom) -> None:
         )
 
 
-def _check_quadrature(n_quadrature: int, terms: list[RandomTerm]) -> None:
+def _check_rows(factor: GroupFactor, prepared: PreparedPom, family: str) -> None:
+    """Refuse or warn of a factor whose groups all hold a single observation."""
+    # The stages of ratio models repeat the effect of a row with three ranks or more.
+    is_probit = prepared.link == "probit" and family == "cumulative"
+    design, name = prepared.design, factor.spec.name
+    check_single_rows(factor.term, design.weight, name, design.T + 1, is_probit)
+
+
+def _check_quadrature(nodes: Nodes, terms: list[RandomTerm]) -> None:
     """Raise an error if the integral needs too many nodes or too much memory."""
-    if n_quadrature > 1 and (len(terms) > 1 or terms[0].q > 3):
+    if nodes not in ("auto", 1) and not has_quadrature(terms):
         raise ValueError(
-            "n_quadrature must be 1 with several factors or more than 3 effects of "
-            f"one, got {n_quadrature}: the Laplace approximation fits these"
+            "n_quadrature must be 1 or 'auto' with several factors or more than 3 "
+            f"effects of one, got {nodes}: the Laplace approximation fits these"
         )
     rest = sum(t.n_levels * t.q for t in terms[1:])
     needed = 8.0 * rest * (3 * terms[0].n_levels * terms[0].q + 4 * rest)
@@ -431,6 +457,21 @@ def _by_level(term: RandomTerm, values: np.ndarray) -> tuple[np.ndarray, int | N
     return of_level, int(differs.argmax()) if differs.any() else None
 
 
+def _without_cluster(given: Any, table: Any, missing: Missing) -> np.ndarray:
+    """Return whether rows lack the label of their cluster, (n,)."""
+    given, n = named_column("cluster", given, table), len(table)
+    labels = None if given is None else as_array(given, "cluster")
+    if labels is None or labels.shape != (n,):
+        return np.zeros(n, dtype=bool)
+    lacking = np.array([is_missing(label) for label in labels.tolist()])
+    if lacking.any() and (missing == "error" or lacking.all()):
+        raise ValueError(
+            f"cluster: {int(lacking.sum())} of {n} rows lack a label, the first in row "
+            f"{int(lacking.argmax())}: pass missing='drop' to leave these rows out"
+        )
+    return lacking
+
+
 def _clusters(
     given: Any, table: Any, kept: np.ndarray, factors: list[GroupFactor]
 ) -> np.ndarray | None:
@@ -462,6 +503,8 @@ class _Start(NamedTuple):
     ----------
     minimum : Minimum
     null_loglik : float
+    total : float
+        Total weight of the rows.
     find : callable
         Returns the columns that separate the ranks.
     rows_of : callable
@@ -470,6 +513,7 @@ class _Start(NamedTuple):
 
     minimum: Minimum
     null_loglik: float
+    total: float
     find: Callable[[], np.ndarray]
     rows_of: RowsOf
 
@@ -484,22 +528,23 @@ def _start(
         found = newton(loss, loss.start(), max_iter, monitor)
         find = partial(ratio.separated_columns, loss, found)
         rows_of = partial(RatioRows, loss.family)
-        return _Start(found, null_loglik(weighted, loss.of_design), find, rows_of)
+        null = null_loglik(weighted, loss.of_design)
+        return _Start(found, null, weighted.total, find, rows_of)
     make = partial(likelihood_of, link=link, l2=0.0, n_threads=prepared.n_threads)
     plain = make(weighted)
     found = minimize(plain, max_iter, monitor)
     find = partial(
         separated_columns, prepared.design, link, found.point.x, found.step, False
     )
-    return _Start(found, null_loglik(weighted, make), find, IntervalRows)
+    null = null_loglik(weighted, make)
+    return _Start(found, null, weighted.total, find, IntervalRows)
 
 
 def _fit(
-    prepared: PreparedPom, family: str, factors: list[GroupFactor],
-    n_quadrature: int, max_iter: int, by_group: np.ndarray | None,
-    clusters: np.ndarray | None,
-) -> ClmmModel:  # fmt: skip
-    """Find the optimum, and make the model."""
+    prepared: PreparedPom, family: str, factors: list[GroupFactor], nodes: Nodes,
+    max_iter: int, by_group: np.ndarray | None, clusters: np.ndarray | None,
+) -> tuple[ClmmModel, str | None]:  # fmt: skip
+    """Find the optimum, and make the model; also return the remedy of its status."""
     design, monitor = prepared.design, prepared.monitor
     terms = [f.term for f in factors]
     # A weight of a group multiplies the log of its integral. For the start without
@@ -517,10 +562,57 @@ def _fit(
             "separate ranks without error: leave these columns out"
         )
     loss = MixedLikelihood(
-        design, prepared.link, terms, n_quadrature, prepared.n_threads, by_group,
-        start.rows_of,
+        design, prepared.link, terms, 1 if nodes == "auto" else nodes,
+        prepared.n_threads, by_group, start.rows_of, is_panelled(nodes, terms),
     )  # fmt: skip
-    noise = _NOISE[prepared.link]
+    names = [f.spec.name for f in factors]
+    found = _optimum(loss, start, max_iter, monitor, names)
+    loss, x, covariance = found.loss, found.x, found.covariance
+    p = design.n_parameters
+    if covariance is not None and nodes == "auto" and not loss.by_panels:
+        check_laplace(loss, x, names, monitor)
+    if covariance is not None and clusters is not None:
+        # Clusters whose rows all have weight 0 do not count.
+        counted = np.unique(clusters[loss.design.weight > 0])
+        scores = loss.scores(x, clusters, int(clusters.max()) + 1)[counted]
+        covariance = sandwich_of_clusters(scores, covariance)
+    end = monitor.record(found.status, found.n_iter, found.violation, found.value)
+    kind: CovarianceType = "observed" if clusters is None else "cluster"
+    fields = {
+        **prepared.fields(weighted, x[:p], in_order=family == "cumulative"),
+        "null_loglik": start.null_loglik,
+        "covariance_type": kind,
+        "is_singular": found.is_singular,
+        "family": family,
+    }
+    model = _model(fields, prepared, factors, loss, x, end, covariance)
+    return model, found.remedy
+
+
+class _Optimum(NamedTuple):
+    """Result of a search for the optimum of a mixed likelihood."""
+
+    loss: MixedLikelihood
+    x: np.ndarray
+    covariance: np.ndarray | None
+    status: Status
+    n_iter: int
+    violation: float
+    value: float
+    is_singular: bool
+    remedy: str | None
+
+
+def _optimum(
+    loss: MixedLikelihood, start: _Start, max_iter: int, monitor: Monitor,
+    names: Sequence[str],
+) -> _Optimum:  # fmt: skip
+    """Search for the optimum from the fit without random effects.
+
+    `names` are those of the factors.
+    """
+    design, terms = loss.design, loss.terms
+    noise = _NOISE[loss.link]
     theta = np.concatenate([0.5 * noise * np.eye(t.q)[t.free] for t in terms])
     # about the standard error of the deviation of n_levels effects
     sizes = np.concatenate(
@@ -528,34 +620,45 @@ def _fit(
     )
     units = np.zeros((design.n_parameters + theta.size,) * 2)
     p = design.n_parameters
-    H = weighted.total * start.minimum.point.hessian.dense()
+    H = start.total * start.minimum.point.hessian.dense()
     units[:p, :p] = np.linalg.cholesky(np.linalg.inv(H))
     units[p:, p:] = np.diag(sizes)
     search = VarianceSearch(loss, units, max_iter, monitor)
+    search.far = LARGE * noise
     x = search.minimum(np.concatenate([start.minimum.point.x, theta]))
-    x, is_singular = search.without_zeros(x, noise)
-    x, status, violation, V = search.certified(x)
+    V, violation, is_singular, grows = None, math.inf, False, None
+    if search.is_far(x):
+        grows, search.far = diverging(search, x, None, noise), math.inf
+        x = x if grows else search.minimum(x)
+    status = Status.UNBOUNDED
+    if grows is None:
+        x, is_singular = search.without_zeros(x, noise)
+        if loss.by_panels:
+            x = with_enough_nodes(search, x)
+            if not is_singular:
+                x, is_singular = search.without_zeros(x, noise)
+        x, status, violation, V = search.certified(x)
+        if status in (Status.CONVERGED, Status.STALLED):
+            grows = diverging(search, x, V, noise)
+    loss, remedy = search.loss, None
+    if grows is not None:
+        status, V = Status.UNBOUNDED, None
+        more = "" if loss.by_panels else ", or try n_quadrature='auto'"
+        remedy = (
+            "the log likelihood, integrated accurately, does not decrease if the "
+            f"standard deviation of {names[grows[0]]}, {grows[1]:.3g}, is doubled, "
+            "mostly because nearly all of its groups have rows of one rank only: "
+            f"leave it out{more}"
+        )
     covariance = None
     if V is not None:
         covariance = np.zeros((x.size, x.size))
         covariance[np.ix_(search.free, search.free)] = V
-    if covariance is not None and clusters is not None:
-        # Clusters whose rows all have weight 0 do not count.
-        counted = np.unique(clusters[loss.design.weight > 0])
-        scores = loss.scores(x, clusters, int(clusters.max()) + 1)[counted]
-        covariance = sandwich_of_clusters(scores, covariance)
-    end = monitor.record(
-        status, search.n_iter, violation, loss.value_and_gradient(x)[0], None
-    )
-    kind: CovarianceType = "observed" if clusters is None else "cluster"
-    fields = {
-        **prepared.fields(weighted, x[:p], in_order=family == "cumulative"),
-        "null_loglik": start.null_loglik,
-        "covariance_type": kind,
-        "is_singular": is_singular,
-        "family": family,
-    }
-    return _model(fields, prepared, factors, loss, x, end, covariance)
+    loss, value = final_value(loss, x, monitor)
+    return _Optimum(
+        loss, x, covariance, status, search.n_iter, violation, value, is_singular,
+        remedy,
+    )  # fmt: skip
 
 
 def _model(
@@ -586,6 +689,7 @@ def _model(
         joint_covariance=joint,
         n_variances=loss.n_theta,
         n_quadrature=loss.n_quadrature,
+        by_panels=loss.by_panels,
     )
     if covariance is not None:
         units = tuple(f.unit for f in factors)

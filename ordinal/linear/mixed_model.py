@@ -83,6 +83,9 @@ class ClmmModel(PomModel):
         Number of parameters of all covariances.
     n_quadrature : int
         Number of quadrature nodes per dimension; 1 is the Laplace approximation.
+    by_panels : bool
+        Whether groups whose rows all have one rank are integrated by a rule of their
+        own, as with n_quadrature="auto".
     is_singular : bool
         Whether the estimate of a covariance is singular, for example because the
         likelihood decreases with a variance from 0 on, whose estimate is then 0.
@@ -106,6 +109,7 @@ class ClmmModel(PomModel):
     n_variances: Annotated[int, POSITIVE]
     n_quadrature: Annotated[int, POSITIVE]
     is_singular: bool
+    by_panels: bool = field(default=False, kw_only=True)
     family: Literal["cumulative"] | Family = field(default="cumulative", kw_only=True)
 
     def _check(self) -> None:
@@ -427,6 +431,8 @@ class ClmmModel(PomModel):
             if self.n_quadrature == 1
             else f"adaptive Gauss-Hermite quadrature with {self.n_quadrature} nodes"
         )
+        if self.by_panels:
+            how += ", groups of one rank by panels"
         block = ["", f"Random effects ({how}):", *table, f"Number of groups: {counts}"]
         if self.is_singular:
             block.append("Singular: a variance is 0, or a correlation 1 or -1")
@@ -637,7 +643,7 @@ class ClmmModel(PomModel):
         >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
         >>> found = model.marginal_effects(X[:, :2])
         >>> found["effect"][:5].round(3)
-        array([-0.122, -0.344,  0.084,  0.221,  0.161])
+        array([-0.122, -0.343,  0.083,  0.22 ,  0.162])
         >>> found["standard_error"][:5].round(3)
         array([0.056, 0.08 , 0.091, 0.064, 0.062])
         """

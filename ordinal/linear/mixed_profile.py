@@ -20,11 +20,12 @@ from .._cumulative.mixed import MixedLikelihood
 from .._input.warning import warn
 from .._numerics import lbfgs
 from .._watch.convergence import ConvergenceWarning, Status
-from .._watch.monitor import Monitor
+from .._watch.monitor import Monitor, OutOfTime
 from .refits import profile_end
 
 _COARSE = 1e-4  # slope in standard errors at which Newton's method replaces L-BFGS
 _STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of rounding
+_PAUSE = 30  # steps between two looks at the deviations
 _POLISH = 20  # most Newton steps
 _SMALL = 0.1  # deviation, relative to the noise, below which 0 is tried
 _NEAR_0 = 1e-3  # deviation at which the sign of the slope is read
@@ -47,6 +48,12 @@ class VarianceSearch:
     free : (p,) bool array
         Whether a parameter is searched for. Entries of Lambda at the boundary are not:
         they stay 0.
+    value : float
+        Value of `loss` at the last optimum; infinite before the first evaluation.
+    inverse : (f, f) array or None
+        Inverse Hessian of the free parameters by `refine`.
+    far : float
+        Deviation at which `minimum` pauses, because the variance may diverge.
     """
 
     def __init__(
@@ -56,6 +63,9 @@ class VarianceSearch:
         self.max_iter, self.n_iter = max_iter, 0
         self.status = Status.CONVERGED
         self.free = np.ones(len(units), dtype=bool)
+        self.value = math.inf
+        self.inverse: np.ndarray | None = None
+        self.far = math.inf
 
     def minimum(self, x: np.ndarray) -> np.ndarray:
         """Return the optimum over the free parameters to a coarse tolerance, from x."""
@@ -67,19 +77,46 @@ class VarianceSearch:
             value, gradient = self.loss.value_and_gradient(there)
             return value, C.T @ gradient[self.free]
 
-        found = lbfgs.minimize(
-            function,
-            np.zeros(int(self.free.sum())),
-            tol=_COARSE,
-            max_iter=max(self.max_iter - self.n_iter, 0),
-            monitor=self.monitor.to_tol(_COARSE).after(self.n_iter),
-            max_step=20.0,
-        )
-        self.n_iter += found.n_iter
-        self.status = found.status
+        v, pairs = np.zeros(int(self.free.sum())), lbfgs.Curvature(int(self.free.sum()))
         out = x.copy()
-        out[self.free] += C @ found.x
-        return out
+        while True:
+            left = max(self.max_iter - self.n_iter, 0)
+            with self.monitor.limited():
+                found = lbfgs.minimize(
+                    function,
+                    v,
+                    tol=_COARSE,
+                    max_iter=min(left, _PAUSE),
+                    monitor=self.monitor.to_tol(_COARSE).after(self.n_iter),
+                    max_step=20.0,
+                    curvature=pairs,
+                )
+            v = found.x
+            self.n_iter += found.n_iter
+            self.status, self.value = found.status, found.value
+            out[self.free] = x[self.free] + C @ v
+            if found.status is not Status.MAX_ITER or left <= _PAUSE:
+                return out
+            if self.is_far(out):
+                self.status = Status.STALLED
+                return out
+
+    def is_far(self, x: np.ndarray) -> bool:
+        """Return whether a deviation at x is `far`."""
+        sizes = [np.abs(np.diagonal(L)).max() for L in self.loss.lambdas(x)]
+        return bool(max(sizes) > self.far)
+
+    def refine(self, x: np.ndarray) -> None:
+        """Set the units of the free parameters by the Hessian at x."""
+        scale = np.sqrt((self.units**2).sum(axis=1))
+        try:
+            with self.monitor.limited():
+                V = None if self.ended else self.covariance(x, scale)
+        except OutOfTime:
+            self.status, V = Status.MAX_TIME, None
+        if V is not None:
+            self.units[np.ix_(self.free, self.free)] = np.linalg.cholesky(V)
+            self.inverse = V
 
     @property
     def ended(self) -> bool:
@@ -131,18 +168,26 @@ class VarianceSearch:
         Returns the last point, the status, the length of the next step in standard
         errors, and the covariance of the free parameters.
         """
-        value, gradient = self.loss.value_and_gradient(x)
         if self.ended:
-            C = self.units[np.ix_(self.free, self.free)]
-            return x, self.status, float(np.abs(C.T @ gradient[self.free]).max()), None
-        V, violation = None, math.inf
+            return x, self.status, math.inf, None
+        try:
+            with self.monitor.limited():
+                return self._polished(x)
+        except OutOfTime:
+            return x, Status.MAX_TIME, math.inf, None
+
+    def _polished(
+        self, x: np.ndarray
+    ) -> tuple[np.ndarray, Status, float, np.ndarray | None]:
+        """Return the result of `certified`, unless time runs out."""
+        value, gradient = self.loss.value_and_gradient(x)
+        V, violation, is_here = self.inverse, math.inf, False
         scale = np.sqrt((self.units**2).sum(axis=1))
         for k in range(_POLISH):
-            if self.monitor.late():
-                return x, Status.MAX_TIME, violation, None
-            # A Hessian takes two gradients per parameter: it serves four steps.
-            if k % 4 == 0:
-                V = self.covariance(x, scale)
+            # A Hessian takes two gradients per parameter: it serves four steps, and
+            # that of a rule with fewer nodes the first ones.
+            if k % 4 == 0 and (k or V is None or len(V) < self.free.sum()):
+                V, is_here = self.covariance(x, scale), True
                 if V is None:
                     break
                 scale[self.free] = np.sqrt(np.diagonal(V))
@@ -150,15 +195,16 @@ class VarianceSearch:
             step = -V @ gradient[self.free]
             violation = math.sqrt(max(-float(step @ gradient[self.free]), 0.0))
             if violation <= self.monitor.tol:
-                V = self.covariance(x, scale) if k % 4 else V
-                return x, Status.CONVERGED, violation, V
+                V = V if is_here else self.covariance(x, scale)
+                status = Status.STALLED if V is None else Status.CONVERGED
+                return x, status, violation, V
             there = x.copy()
             there[self.free] += step
             new, slope = self.loss.value_and_gradient(there)
             # An increase beyond rounding: the Hessian is not that of a minimum.
             if not new <= value + 1e-9 * (1 + abs(value)):
                 break
-            x, value, gradient = there, new, slope
+            x, value, gradient, is_here = there, new, slope, False
             self.n_iter += 1
         return x, Status.STALLED, violation, V
 
@@ -196,6 +242,26 @@ def semidefinite_factor(S: np.ndarray) -> np.ndarray:
             L[j:, j] = S[j:, j] / math.sqrt(S[j, j])
             S -= np.outer(L[:, j], L[:, j])
     return L
+
+
+def with_effect_first(
+    loss: MixedLikelihood, x: np.ndarray, t: int, j: int
+) -> tuple[MixedLikelihood, np.ndarray, int]:
+    """Return a loss in which effect j of term t is the first of its term, the point x
+    in it, and the number of the parameter that is the deviation of this effect.
+    """
+    terms, lambdas = list(loss.terms), loss.lambdas(x)
+    term, p = terms[t], loss.design.n_parameters
+    # Lambda is lower triangular, so the deviation of the first effect is an entry.
+    order = [j, *(i for i in range(term.q) if i != j)]
+    if j:
+        terms[t] = replace(term, Z=np.ascontiguousarray(term.Z[:, order]))
+        S = (lambdas[t] @ lambdas[t].T)[np.ix_(order, order)]
+        lambdas[t] = semidefinite_factor(S)
+        loss = loss.replaced(terms=terms)
+    theta = [L[own.free] for L, own in zip(lambdas, terms, strict=True)]
+    index = p + sum(own.size for own in theta[:t])
+    return loss, np.concatenate([x[:p], *theta]), index
 
 
 _CLOSE = 1e-6  # relative tolerance of sqrt(D) = z
@@ -255,6 +321,21 @@ class RememberedMixed:
             out.append((part.reshape(shape) if part.size else np.zeros(shape)) / unit)
         return out
 
+    def loglik_by(self, n_quadrature: int) -> float:
+        """Return the maximal log-likelihood with another number of nodes.
+
+        The search begins at x. Likelihoods of fits with n_quadrature="auto" are
+        compared at a common number of nodes.
+        """
+        free = np.diagonal(self.covariance) > 0
+        units, which = np.zeros_like(self.covariance), np.ix_(free, free)
+        units[which] = np.linalg.cholesky(self.covariance[which])
+        loss = self.loss.replaced(n_quadrature=n_quadrature)
+        search = VarianceSearch(loss, units, _MAX_ITER, Monitor("loglik_by", 1e-6))
+        search.free = free
+        search.minimum(self.x)
+        return -search.value
+
     @property
     def _errors(self) -> np.ndarray:
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
@@ -268,23 +349,8 @@ class RememberedMixed:
         """Return both ends of the interval of the standard deviation of effect j of
         term t, in a loss in which this effect is the first of its term.
         """
-        terms, lambdas = list(self.loss.terms), self.loss.lambdas(self.x)
-        term = terms[t]
-        # Lambda is lower triangular, so the deviation of the first effect is an entry.
-        order = [j, *(i for i in range(term.q) if i != j)]
-        terms[t] = replace(term, Z=np.ascontiguousarray(term.Z[:, order]))
-        S = (lambdas[t] @ lambdas[t].T)[np.ix_(order, order)]
-        lambdas[t] = semidefinite_factor(S)
-        loss = MixedLikelihood(
-            self.loss.design, self.loss.link, terms, self.loss.n_quadrature,
-            self.loss.n_threads, self.loss.group_weight, self.loss.rows_of,
-        )  # fmt: skip
-        p = loss.design.n_parameters
-        theta = [L[own.free] for L, own in zip(lambdas, terms, strict=True)]
-        index = p + sum(own.size for own in theta[:t])
-        profile = _Profile(
-            loss, np.concatenate([self.x[:p], *theta]), index, self._errors
-        )
+        loss, x, index = with_effect_first(self.loss, self.x, t, j)
+        profile = _Profile(loss, x, index, self._errors)
         unit = float(self.units[t][j])
         lower, upper = profile.end(-1, z, 0.0), profile.end(1, z, math.inf)
         return lower / unit, upper / unit

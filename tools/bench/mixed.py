@@ -2,6 +2,8 @@
 at many rows, and in simulations.
 
   peers     10 000 rows with 500 groups, and crossed factors of 200 and 100 levels
+  nodes     2000 rows with 200 groups, and 600 rows with 300: seconds by Laplace's
+            approximation and by the number of nodes that the fit finds
   growth    rows up to a million with 100 rows per group: our seconds and peak memory
   coverage  data sets of 500 rows with 50 groups, by Laplace and ten nodes: shares of
             95 % intervals that hold the truth, and means of the deviation
@@ -50,9 +52,9 @@ def problem(n, levels, seed=0):
     return X, np.digitize(score, np.quantile(score, [0.2, 0.4, 0.6, 0.8])), groups
 
 
-def fitted(X, y, groups):
+def fitted(X, y, groups, nodes=1):
     """Our model, and its standard errors."""
-    model = ordinal.fit_clmm(X, y, groups=groups, n_threads=1)
+    model = ordinal.fit_clmm(X, y, groups=groups, n_quadrature=nodes, n_threads=1)
     return model, model.standard_errors
 
 
@@ -99,6 +101,21 @@ def peers(args):
         table.row(name, seconds, theirs, ratio, below)
 
 
+def nodes(args):
+    table = Table(
+        args, "3 features, 5 ranks", "rows:6d", "groups:6d", "Laplace:8.3f",
+        "auto:8.3f", "ratio:6.1f", "nodes:5d", "sd Laplace:10.3f", "sd auto:8.3f",
+    )  # fmt: skip
+    for n, levels in ((2000, 200), (600, 300)):
+        X, y, groups = problem(n, {"g": levels})
+        row = [n, levels]
+        laplace, _, (rough, _) = best_time(args.repeat, fitted, X, y, groups)
+        auto, _, (model, _) = best_time(args.repeat, fitted, X, y, groups, "auto")
+        sd = [float(m.deviations["sd"][0]) for m in (rough, model)]
+        row += [laplace, auto, auto / laplace, model.n_quadrature, *sd]
+        table.row(*row)
+
+
 def growth(args):
     table = Table(
         args,
@@ -134,12 +151,12 @@ def coverage(args):
         args, f"{sets} data sets, true deviation 1", "nodes:5d", "x0:5.3f", "x1:5.3f",
         "x2:5.3f", "deviation:9.3f", "mean sd:7.3f", "variance:8.3f", "left out:8d",
     )  # fmt: skip
-    for nodes in (1, 10):
+    for count in (1, 10):
         held, deviations, left_out = [], [], 0
         for seed in range(sets):
             X, y, groups = problem(500, {"g": 50}, seed)
             model = ordinal.fit_clmm(
-                X, y, groups=groups, n_quadrature=nodes, n_threads=1
+                X, y, groups=groups, n_quadrature=count, n_threads=1
             )
             if model.is_singular or not model.convergence.converged:
                 left_out += 1
@@ -152,10 +169,10 @@ def coverage(args):
             deviations.append(float(sd["estimate"][0]))
         found = np.array(deviations)
         shares = np.mean(held, axis=0)
-        table.row(nodes, *shares, found.mean(), (found**2).mean(), left_out)
+        table.row(count, *shares, found.mean(), (found**2).mean(), left_out)
 
 
-PARTS = {"peers": peers, "growth": growth, "coverage": coverage}
+PARTS = {"peers": peers, "nodes": nodes, "growth": growth, "coverage": coverage}
 
 if __name__ == "__main__":
     options = parser(__doc__, PARTS)
@@ -166,4 +183,4 @@ if __name__ == "__main__":
     if args.peak:
         print_peak(*map(int, args.peak))
     else:
-        run(args, PARTS, ("peers", "growth"))
+        run(args, PARTS, ("peers", "nodes", "growth"))

@@ -1,0 +1,410 @@
+"""Integrals of mixed models: the number of nodes, groups of one rank, and limits."""
+
+import math
+import subprocess
+import warnings
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from oracles import slope
+
+import ordinal
+from ordinal import ApproximationWarning, ConvergenceWarning, Status
+from ordinal._cumulative.design import Design, structure_of
+from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
+from ordinal._solvers import _cumulative
+from ordinal._watch.monitor import Monitor
+from ordinal.linear.mixed_ratio import RatioRows
+
+pd = pytest.importorskip("pandas")
+
+FAMILIES = "cumulative", "stopping", "backward", "adjacent"
+
+
+def pairs(n_groups=300, sd=3.0, rows=2, seed=0, link="logit"):
+    """Groups of few rows: many of them have one rank only."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(n_groups), rows)
+    x = rng.normal(size=(group.size, 1))
+    noise = rng.logistic(size=group.size)
+    score = x[:, 0] + sd * rng.normal(size=n_groups)[group] + noise
+    return x, np.digitize(score, [-2.0, 0.0, 2.0]), group
+
+
+def likelihood(rank, weight, link="logit", family="cumulative", single=False, **rule):
+    """Likelihood of rows without features, in one group or in a group each."""
+    n = len(rank)
+    none = np.zeros(0, dtype=np.int64)
+    design = Design(
+        np.zeros((n, 0)), none, none, none, np.zeros(n), np.array(rank, np.int32),
+        np.array(weight), float(np.sum(weight)), structure_of("flexible", 2),
+        np.zeros(0), np.ones(0),
+    )  # fmt: skip
+    group = np.arange(n) if single else np.zeros(n, dtype=np.int64)
+    term = RandomTerm(group, n if single else 1, np.ones((n, 1)), np.ones((1, 1), bool))
+    rows = {} if family == "cumulative" else {"rows_of": partial(RatioRows, family)}
+    return MixedLikelihood(design, link, [term], **rule, **rows)
+
+
+@cache
+def log_probabilities(rank, link, family, x, n):
+    """log P of one row of a rank at n effects between -9 and 9."""
+    loss = likelihood([rank] * n, np.ones(n), link, family, single=True)
+    u = np.linspace(-9.0, 9.0, n)
+    with np.errstate(all="ignore"):
+        value = loss.sums(loss.rows.ends(np.array(x)), x[-1] * u).value
+    return u, np.where(np.isfinite(value), value, -np.inf)
+
+
+def log_integral(rank, total, link, family, x, n=120_001):
+    """The log of the integral over the effect of rows of one rank, by a fine grid."""
+    u, value = log_probabilities(rank, link, family, tuple(x), n)
+    h = total * value - u * u / 2
+    inner = np.exp(h - h.max()).sum() * (u[1] - u[0])
+    return h.max() + math.log(inner) - 0.5 * math.log(2 * math.pi)
+
+
+def test_the_example_of_four_rows_is_its_integral():
+    """A group of 4 rows of the last of 3 ranks, and the error of the usual nodes."""
+    known = {5: -1.22754, 20: -0.81233}
+    usual = {5: -1.22687, 20: -0.84682}
+    for sd, value in known.items():
+        x = np.array([-1.0, 1.0, sd])
+        loss = likelihood([2] * 4, [1.0] * 4, by_panels=True)
+        assert_allclose(-loss.value_and_gradient(x)[0], value, atol=6e-6)
+        loss = likelihood([2] * 4, [1.0] * 4, n_quadrature=15)
+        assert_allclose(-loss.value_and_gradient(x)[0], usual[sd], atol=6e-6)
+
+
+@settings(deadline=None, max_examples=4)
+@given(
+    link=st.sampled_from(_cumulative.LINKS),
+    rank=st.integers(0, 2),
+    sd=st.sampled_from([0.3, 2.0, 30.0, 200.0, 1000.0]),
+    n=st.integers(1, 12),
+    family=st.sampled_from(FAMILIES),
+    cut=st.floats(-2, 2),
+)
+@example(link="cloglog", rank=1, sd=1000.0, n=2, family="cumulative", cut=0.0)
+@example(link="cauchit", rank=2, sd=1000.0, n=4, family="cumulative", cut=1.0)
+def test_groups_of_one_rank_are_their_integrals(link, rank, sd, n, family, cut):
+    weight = np.linspace(0.5, 1.5, n)
+    loss = likelihood([rank] * n, weight, link, family, by_panels=True)
+    x = np.array([cut, cut + 1.5, sd])
+    found = -loss.value_and_gradient(x)[0]
+    tol = 1e-3 if link == "cauchit" else 1e-6
+    assert_allclose(
+        found, log_integral(rank, weight.sum(), link, family, x), atol=tol, rtol=0
+    )
+    # no more than the marginal probability of one of its rows
+    both = likelihood([rank] * (n + 1), np.ones(n + 1), link, family, by_panels=True)
+    bound = log_integral(rank, 1.0, link, family, x)
+    assert -both.value_and_gradient(x)[0] <= bound + tol
+
+
+@settings(deadline=None, max_examples=5)
+@given(
+    ranks=st.lists(st.integers(0, 2), min_size=2, max_size=6),
+    sd=st.sampled_from([0.5, 3.0, 50.0, 1000.0]),
+    link=st.sampled_from(["logit", "probit"]),
+)
+def test_no_group_is_likelier_than_one_of_its_rows(ranks, sd, link):
+    """Also groups of several ranks, by the nodes of an automatic fit."""
+    x = np.array([-1.0, 1.0, sd])
+    loss = likelihood(ranks, np.ones(len(ranks)), link, by_panels=True, n_quadrature=25)
+    bound = min(log_integral(k, 1.0, link, "cumulative", x) for k in set(ranks))
+    assert -loss.value_and_gradient(x)[0] <= bound + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("family", "link"),
+    [
+        ("cumulative", "cloglog"),
+        ("stopping", "logit"),
+        pytest.param("backward", "cloglog", marks=pytest.mark.slow),
+        pytest.param("adjacent", "cloglog", marks=pytest.mark.slow),
+        pytest.param("cumulative", "probit", marks=pytest.mark.slow),
+    ],
+)
+def test_gradients_with_panels_are_differences(family, link):
+    """The nodes move with the parameters, and the integral does not."""
+    rng = np.random.default_rng(0)
+    n, groups = 60, 20
+    X, group = rng.normal(size=(n, 3)), rng.integers(0, groups, n)
+    score = X[:, 0] + 4 * rng.normal(size=groups)[group] + rng.logistic(size=n)
+    weight = rng.uniform(0.5, 2, n)
+    scale = [2] if family == "cumulative" else []
+    columns = (np.array(c, dtype=np.int64) for c in ([0], [1], scale))
+    design = Design(
+        X, *columns, rng.normal(size=n), np.digitize(score, [-1, 1]).astype(np.int32),
+        weight, weight.sum(), structure_of("flexible", 2), X.mean(axis=0),
+        X.std(axis=0),
+    )  # fmt: skip
+    rows = {} if family == "cumulative" else {"rows_of": partial(RatioRows, family)}
+    term = RandomTerm(group, groups, np.ones((n, 1)), np.ones((1, 1), bool))
+    loss = MixedLikelihood(
+        design, link, [term], 9, 1, np.linspace(0.5, 2, groups), by_panels=True, **rows
+    )
+    assert loss.panels.levels.size > 3
+    for sd in (0.5, 5.0):
+        fixed = [-1.0, 1.0, 0.1, -0.1, 0.5] + [0.2] * len(scale)
+        x = np.array([*fixed, sd])
+        _, gradient = loss.value_and_gradient(x)
+        for way in np.eye(x.size):
+            found = slope(
+                lambda t, x=x, d=way: loss.value_and_gradient(x + t * d)[0], 1e-3
+            )
+            assert abs(found - gradient @ way) < 1e-8 * np.abs(gradient).sum()
+    scores = loss.scores(x, group, groups)
+    assert_allclose(-scores.sum(axis=0), gradient, rtol=1e-9, atol=1e-9)
+
+
+def test_few_rows_per_group_need_more_than_laplace():
+    x, y, group = pairs()
+    fits = {
+        k: ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=k)
+        for k in (1, 25, "auto")
+    }
+    sd = {k: float(fit.deviations["sd"][0]) for k, fit in fits.items()}
+    assert fits["auto"].n_quadrature in (5, 9, 15, 25)
+    assert fits["auto"].by_panels
+    assert not fits[25].by_panels
+    assert_allclose(sd["auto"], sd[25], rtol=1e-3)
+    assert_allclose(fits["auto"].loglik, fits[25].loglik, atol=0.01)
+    assert sd["auto"] - sd[1] > 0.2
+    assert "groups of one rank by panels" in fits["auto"].summary()
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        ("cumulative", {"nominal": [1], "scale": [2]}),
+        pytest.param("stopping", {"nominal": [1]}, marks=pytest.mark.slow),
+        pytest.param("backward", {"link": "probit"}, marks=pytest.mark.slow),
+        pytest.param("adjacent", {}, marks=pytest.mark.slow),
+        pytest.param("cumulative", {"link": "cauchit"}, marks=pytest.mark.slow),
+        pytest.param("cumulative", {"link": "cloglog"}, marks=pytest.mark.slow),
+        pytest.param("cumulative", {"link": "loglog"}, marks=pytest.mark.slow),
+    ],
+)
+def test_more_nodes_do_not_move_an_automatic_fit(family, options):
+    rng = np.random.default_rng(1)
+    group = rng.integers(0, 40, 240)
+    X = rng.normal(size=(240, 3))
+    score = X[:, 0] + 1.5 * rng.normal(size=40)[group] + rng.logistic(size=240)
+    fit = {
+        "groups": {"g": group},
+        "family": family,
+        "offset": 0.3 * X[:, 1],
+        "sample_weight": rng.uniform(0.5, 2, 240),
+        **options,
+    }
+    y = np.digitize(score, [-1.5, 0.0, 1.5])
+    model = ordinal.fit_clmm(X, y, **fit)
+    exact = ordinal.fit_clmm(X, y, n_quadrature=60, **fit)
+    assert model.convergence.converged
+    errors = exact.standard_errors
+    assert np.abs(model.parameters - exact.parameters).max() < 0.02 * errors.max()
+    assert_allclose(model.loglik, exact.loglik, atol=0.05)
+    assert_allclose(model.ranef()["mode"], exact.ranef()["mode"], atol=0.02)
+    P = model.predict_proba(X, effects="known", groups={"g": group})
+    Q = exact.predict_proba(X, effects="known", groups={"g": group})
+    assert_allclose(P, Q, atol=0.01)
+
+
+@pytest.mark.slow
+def test_inference_of_an_automatic_fit_uses_its_integrals():
+    x, y, group = pairs(60, seed=2)
+    model = ordinal.fit_clmm(x, y, groups={"g": group})
+    fine = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=60)
+    for name in ("lower", "upper"):
+        found = model.confint(method="profile")[name]
+        assert_allclose(found, fine.confint(method="profile")[name], atol=0.02)
+        found = model.confint_deviations()[name]
+        assert_allclose(found, fine.confint_deviations()[name], rtol=0.01)
+    own = ordinal.fit_clmm(x, y, groups={"g": group}, cluster=group)
+    assert_allclose(own.loglik, model.loglik, rtol=1e-10)
+    assert_allclose(model.remembered.loglik_by(25), fine.loglik, atol=0.01)
+
+
+def test_group_weights_repeat_groups_of_one_rank():
+    x, y, group = pairs(40, seed=3)
+    weight = 1.0 + group % 2
+    twice = np.flatnonzero(weight == 2)
+    heavy = ordinal.fit_clmm(x, y, groups={"g": group}, group_weight=weight)
+    more = ordinal.fit_clmm(
+        np.vstack([x, x[twice]]), np.append(y, y[twice]),
+        groups={"g": np.append(group, group[twice] + 100)},
+    )  # fmt: skip
+    assert_allclose(heavy.loglik, more.loglik, rtol=1e-9)
+    assert_allclose(heavy.parameters, more.parameters, atol=1e-5)
+    order = np.random.default_rng(0).permutation(y.size)
+    again = ordinal.fit_clmm(
+        x[order], y[order], groups={"g": group[order]}, group_weight=weight[order]
+    )
+    assert_allclose(again.parameters, heavy.parameters, atol=1e-6)
+
+
+def test_a_number_of_nodes_is_that_of_r(tmp_path):
+    """R's clmm: nAGQ = 1 is its default, Laplace."""
+    x, y, group = pairs(100, sd=1.5, rows=4, seed=4)
+    frame = pd.DataFrame({"x": x[:, 0], "y": y, "g": group})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    script = (
+        "suppressPackageStartupMessages(library(ordinal)); d <- read.csv('data.csv');"
+        "d$y <- factor(d$y, ordered = TRUE); d$g <- factor(d$g); for (k in c(1, 7))"
+        "cat(format(as.numeric(logLik(clmm(y ~ x + (1 | g), d, nAGQ = k))),"
+        "digits = 12), '')"
+    )
+    try:
+        done = subprocess.run(
+            ["Rscript", "-e", script], cwd=tmp_path, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs R with the package ordinal")
+    for nodes, known in zip((1, 7), map(float, done.stdout.split()), strict=True):
+        fit = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=nodes)
+        assert_allclose(fit.loglik, known, atol=2e-4)  # R stops earlier
+
+
+# Diverging variances, and groups of one row
+
+
+@pytest.mark.parametrize("nodes", ["auto", 1, 10])
+def test_a_diverging_variance_has_a_status_that_names_the_factor(nodes):
+    """All groups have one rank, so that their effects grow for ever."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(40), 4)
+    y, x = rng.integers(0, 3, 40)[group], rng.normal(size=(160, 1))
+    with pytest.warns(ConvergenceWarning, match="unbounded .* deviation of judge, "):
+        model = ordinal.fit_clmm(x, y, groups={"judge": group}, n_quadrature=nodes)
+    assert model.convergence.status is Status.UNBOUNDED
+    assert "leave these effects out" in model.convergence.remedy
+    assert model.covariance is None
+    if nodes == "auto":  # the supremum is that of the ranks of the groups
+        share = np.bincount(y[::4]) / 40
+        supremum = 40 * (share * np.log(share)).sum()
+        assert model.loglik <= supremum + 1e-3
+
+
+def test_large_finite_variances_converge():
+    x, y, group = pairs(200, sd=12.0, rows=6, seed=5)
+    model = ordinal.fit_clmm(x, y, groups={"g": group})
+    assert model.convergence.converged
+    assert 7 < model.deviations["sd"][0] < 20
+
+
+def test_groups_of_single_rows_are_refused_or_warned_of():
+    x, y, _ = pairs(100, rows=1)
+    alone = {"g": np.arange(100)}
+    with pytest.raises(ValueError, match=r"g has a single row in each .* two ranks"):
+        ordinal.fit_clmm(x, y > 1, groups=alone)
+    with pytest.raises(ValueError, match="single row in each group, and with link="):
+        ordinal.fit_clmm(x, y, groups=alone, link="probit")
+    counted = {"groups": {"g": np.arange(100) % 50}}
+    counted["sample_weight"] = np.where(np.arange(100) < 50, 0.0, 1.0)
+    with pytest.raises(ValueError, match="two ranks"):
+        ordinal.fit_clmm(x, y > 1, **counted)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ordinal.fit_clmm(x, y, groups=alone)
+    first = caught[0]
+    assert first.category is ApproximationWarning
+    assert "only the form of the link" in str(first.message)
+    # A weight of 5 is five rows of one group, so that nothing is said of single rows.
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        ordinal.fit_clmm(
+            x, y, groups=alone, sample_weight=np.full(100, 5.0), max_iter=1
+        )
+
+
+# Warnings of Laplace
+
+
+def test_two_effects_have_laplace_with_a_check():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(60), 4)
+    x = rng.normal(size=(240, 1))
+    b = rng.normal(size=(60, 2)) * [2.0, 1.5]
+    score = x[:, 0] + b[group, 0] + b[group, 1] * x[:, 0] + rng.logistic(size=240)
+    y = np.digitize(score, [-1.0, 1.0])
+    fit = {"groups": {"g": group}, "slopes": {"g": [0]}}
+    with pytest.warns(ApproximationWarning, match="moves by [+-]") as caught:
+        model = ordinal.fit_clmm(x, y, **fit)
+    assert model.n_quadrature == 1
+    assert not model.by_panels
+    silent = ordinal.fit_clmm(x, y, **fit, n_quadrature=1)
+    assert_allclose(silent.loglik, model.loglik, rtol=1e-12)
+    said = float(str(caught[0].message).split("moves by ")[1].split()[0])
+    exact = model.remembered.loss.replaced(n_quadrature=9)
+    found = -exact.value_and_gradient(model.remembered.x)[0] - model.loglik
+    assert_allclose(said, found, rtol=0.05)
+
+
+def test_crossed_factors_with_few_rows_warn_once():
+    rng = np.random.default_rng(0)
+    a, b = np.repeat(np.arange(60), 3), rng.integers(0, 70, 180)
+    x = rng.normal(size=(180, 1))
+    score = x[:, 0] + rng.normal(size=60)[a] + rng.normal(size=70)[b]
+    y = np.digitize(score + rng.logistic(size=180), [-1, 1])
+    fit = {"groups": {"a": a, "b": b}}
+    with pytest.warns(ApproximationWarning, match="rows per group") as caught:
+        ordinal.fit_clmm(x, y, **fit)
+    assert len(caught) == 1
+    ordinal.fit_clmm(x, y, **fit, n_quadrature=1)
+    ordinal.fit_clmm(x, y, groups={"a": a % 20, "b": b % 20})
+
+
+def test_arguments_of_the_number_of_nodes():
+    x, y, group = pairs(20)
+    for value in ("many", 0, 101, 2.5, None):
+        with pytest.raises((ValueError, TypeError), match="n_quadrature"):
+            ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=value)
+    with pytest.raises(ValueError, match="must be 1 or 'auto' with several factors"):
+        ordinal.fit_clmm(x, y, groups={"g": group, "h": group % 3}, n_quadrature=5)
+
+
+# Time limits
+
+
+@pytest.mark.parametrize("nodes", ["auto", 30])
+def test_a_fit_looks_at_the_clock_between_nodes(nodes, monkeypatch):
+    x, y, group = pairs(40)
+    passes, since, looks = [0], [], [0]
+    late, sums = Monitor.late, MixedLikelihood.sums
+
+    def counted_late(self, by=0.0):
+        if self.method == "fit_clmm":
+            looks[0] += 1
+            since.append(passes[0])
+            passes[0] = 0
+        return late(self, by)
+
+    def counted_sums(self, *args, **options):
+        passes[0] += 1
+        return sums(self, *args, **options)
+
+    monkeypatch.setattr(Monitor, "late", counted_late)
+    monkeypatch.setattr(MixedLikelihood, "sums", counted_sums)
+    ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=nodes, max_time=1e9)
+    assert looks[0] > 300
+    assert max(since) < 5
+
+
+@pytest.mark.parametrize("looks", [3, 200, 900])
+def test_a_fit_that_is_late_returns_its_best_point(looks, counted_clock):
+    x, y, group = pairs(40)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = ordinal.fit_clmm(
+            x, y, groups={"g": group}, n_quadrature=30, max_time=float(looks)
+        )
+    assert model.convergence.status is Status.MAX_TIME
+    assert model.covariance is None
+    assert np.isfinite(model.loglik)
+    full = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=30)
+    assert model.convergence.n_iter <= full.convergence.n_iter
