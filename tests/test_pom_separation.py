@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
+from scipy.stats import norm
 from strategies import slow
 
 import ordinal
@@ -233,3 +234,96 @@ def test_scale_effects_and_offsets_have_limits():
     known = [0, 1, 2, 3, 5]
     for name in ("estimate", "standard_error"):
         assert_allclose(model.table()[name][known], rest.table()[name], rtol=1e-4)
+
+
+def firth(X, y):
+    """Logistic regression by the modified scores of Heinze and Schemper, by loops."""
+    Z, b = np.column_stack([np.ones(len(X)), X]), np.zeros(X.shape[1] + 1)
+    for _ in range(2000):
+        p = 1 / (1 + np.exp(-Z @ b))
+        I = sum(q * (1 - q) * np.outer(z, z) for q, z in zip(p, Z, strict=True))
+        h = [q * (1 - q) * z @ np.linalg.solve(I, z) for q, z in zip(p, Z, strict=True)]
+        score = Z.T @ (y - p + np.array(h) * (0.5 - p))
+        step = np.linalg.solve(I, score)
+        b = b + step * min(1.0, 1 / np.abs(step).max())
+    return b, np.sqrt(np.diagonal(np.linalg.inv(I)))
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_jeffreys_is_firths_logistic_regression_for_two_ranks(complete):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20, 2))
+    y = (X[:, 0] + (0 if complete else 1) * rng.logistic(size=20) > 0).astype(int)
+    found = fitted(X, y).jeffreys()
+    b, error = firth(X, y)
+    assert_allclose(found["estimate"], b * [-1, 1, 1], rtol=1e-5)
+    assert_allclose(found["standard_error"], error, rtol=1e-5)
+    twice = fitted(X[::2], y[::2], sample_weight=np.full(10, 2.0)).jeffreys()
+    rows = np.repeat(np.arange(0, 20, 2), 2)
+    assert_allclose(twice["upper"], fitted(X[rows], y[rows]).jeffreys()["upper"])
+
+
+def penalised(v, X, y, link, slopes=None):
+    """l + log |I| / 2, with I from numerical derivatives of the probabilities."""
+
+    def P(v):
+        eta = v[:2] - (X @ v[2:])[:, None]
+        F = np.pad(link(eta), ((0, 0), (1, 1)), constant_values=(0, 1))
+        F[:, 0] = 0
+        return np.diff(F)
+
+    p, h = P(v), 1e-5
+    if not (p > 0).all():
+        return -np.inf
+    by = [(P(v + h * u) - P(v - h * u)) / (2 * h) for u in np.eye(v.size)]
+    root = np.stack(by) / np.sqrt(p)
+    I = np.tensordot(root, root, ((1, 2), (1, 2)))
+    return np.log(p[np.arange(len(y)), y]).sum() + np.linalg.slogdet(I)[1] / 2
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_jeffreys_maximises_the_penalised_likelihood(name):
+    Z, y, _ = with_a_rare_level(25)
+    F = {
+        "logit": lambda t: 1 / (1 + np.exp(-t)),
+        "probit": norm.cdf,
+        "cloglog": lambda t: -np.expm1(-np.exp(t)),
+        "loglog": lambda t: np.exp(-np.exp(-t)),
+        "cauchit": lambda t: 0.5 + np.arctan(t) / np.pi,
+    }[name]
+    found = fitted(Z, y, link=name).jeffreys(0.9)
+    at = found["estimate"]
+    value = penalised(at, Z, y, F)
+    for u in np.eye(at.size):
+        up, down = (penalised(at + s * 1e-3 * u, Z, y, F) for s in (1, -1))
+        assert max(up, down) < value
+        assert abs(up - down) / 2e-3 < 1e-4 * found["standard_error"].max()
+    # with the last slope at the end of its interval, the profile is at its level
+    end = found["upper"][4]
+    rest = minimize(
+        lambda v: -penalised(np.append(v, end), Z, y, F), at[:4], method="Nelder-Mead",
+        options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 4000},
+    )  # fmt: skip
+    assert_allclose(2 * (value + rest.fun), 2.7055434540954, rtol=1e-4)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_jeffreys_is_finite_for_separated_tables(ranks):
+    x = np.arange(12.0)
+    model = fitted(x[:, None], np.arange(12) * ranks // 12)
+    assert model.separated.size
+    found = model.jeffreys()
+    for name in ("estimate", "standard_error", "lower"):
+        assert np.isfinite(found[name]).all()
+
+
+def test_jeffreys_refuses_what_it_is_not_for():
+    Z, y, _ = with_a_rare_level()
+    for options, said in [
+        ({"scale": ["x1"]}, "without scale effects"),
+        ({"nominal": ["x1"]}, "without nominal effects"),
+        ({"l2": 1.0}, "penalty of its own"),
+        ({"robust": True}, "fit without robust"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            fitted(Z, y, **options).jeffreys()

@@ -31,6 +31,7 @@ The modules of this package:
     model                   the models of `fit_pom` and `fit_pom_path`
     inference, sandwich     standard errors, tests and tables; covariances
     limits                  limits of fits whose ranks are separated
+    jeffreys                finite estimates by the penalty of Jeffreys
     refits                  profile likelihoods; tests of proportional odds
     margins                 average probabilities and marginal effects
     residuals               residuals, goodness of fit, influence of rows
