@@ -3,6 +3,7 @@
 import math
 import subprocess
 import warnings
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -18,6 +19,7 @@ from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
 from ordinal._solvers import _cumulative
 from ordinal._watch.monitor import Monitor
+from ordinal.linear.estimates import remember
 from ordinal.linear.mixed_ratio import RatioRows
 
 pd = pytest.importorskip("pandas")
@@ -270,6 +272,25 @@ def test_a_number_of_nodes_is_that_of_r(tmp_path):
     for nodes, known in zip((1, 7), map(float, done.stdout.split()), strict=True):
         fit = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=nodes)
         assert_allclose(fit.loglik, known, atol=2e-4)  # R stops earlier
+
+
+def test_tests_of_automatic_fits_have_a_common_number_of_nodes():
+    x, y, group = pairs(60)
+    X = np.column_stack([x, np.sin(9 * x)])
+    larger = ordinal.fit_clmm(X, y, groups={"g": group})
+    smaller = ordinal.fit_clmm(x, y, groups={"g": group})
+    few = replace(smaller, n_quadrature=1)
+    with pytest.raises(ValueError, match="has no training rows after load"):
+        ordinal.lr_test(few, larger)
+    assert larger.n_quadrature == smaller.n_quadrature
+    expected = ordinal.lr_test(smaller, larger).chi2
+    assert_allclose(smaller.remembered.loglik_by(smaller.n_quadrature), smaller.loglik)
+    assert_allclose(expected, 2 * (larger.loglik - smaller.loglik))
+    remember(few, smaller.remembered)
+    assert_allclose(ordinal.lr_test(few, larger).chi2, expected, rtol=1e-6)
+    laplace = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=1)
+    with pytest.raises(ValueError, match=r"nodes, got 1 and .* by n_quadrature='auto'"):
+        ordinal.lr_test(laplace, larger)
 
 
 # Diverging variances, and groups of one row

@@ -110,7 +110,8 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     _check_model(larger, "larger must be a model", "lr_test")
     _check_nested(smaller, larger)
     dof = larger.dof - smaller.dof
-    chi2 = 2 * (larger.loglik - smaller.loglik)
+    logliks = _common_logliks(smaller, larger)
+    chi2 = 2 * (logliks[1] - logliks[0])
     if chi2 < -_ROUNDING:
         warn(
             f"lr_test: the log likelihood of the larger model is {-chi2 / 2:.3g} "
@@ -350,17 +351,45 @@ def same_rows(first: Design, second: Design) -> bool:
     )
 
 
+def _rule(model: Any) -> str:
+    """Return what a message adds to the number of nodes of a mixed model."""
+    return " by n_quadrature='auto'" if model.by_panels else ""
+
+
+def _common_logliks(smaller: Any, larger: Any) -> list[float]:
+    """Return the log-likelihoods, with one number of nodes for fits by "auto"."""
+    models = smaller, larger
+    most = max(getattr(model, "n_quadrature", 0) for model in models)
+    logliks = []
+    for model in models:
+        if getattr(model, "n_quadrature", most) == most:
+            logliks.append(model.loglik)
+            continue
+        fit = getattr(model, "remembered", None)
+        if fit is None:
+            raise ValueError(
+                f"a model with {model.n_quadrature} quadrature nodes must be fitted "
+                f"again with {most} to be compared, and has no training rows after "
+                f"load, pickle or copy: fit both with n_quadrature={most}"
+            )
+        logliks.append(fit.loglik_by(most))
+    return logliks
+
+
 def _check_random(smaller: Any, larger: Any) -> None:
     """Raise ValueError unless random effects are among those of the larger model.
 
     Both integrals must have one number of nodes; without random effects there is none.
     """
     effects = [getattr(model, "random", ()) for model in (smaller, larger)]
-    nodes = [m.n_quadrature for m in (smaller, larger) if hasattr(m, "random")]
-    if len({*nodes}) > 1:
+    mixed = [m for m in (smaller, larger) if hasattr(m, "random")]
+    nodes = [m.n_quadrature for m in mixed]
+    rules = {m.by_panels for m in mixed}
+    if len(rules) > 1 or (len({*nodes}) > 1 and rules != {True}):
         raise ValueError(
             f"smaller and larger must have the same number of quadrature nodes, got "
-            f"{nodes[0]} and {nodes[1]}: fit both with n_quadrature={max(nodes)}"
+            f"{nodes[0]}{_rule(mixed[0])} and {nodes[1]}{_rule(mixed[1])}: fit both "
+            f"with n_quadrature={max(nodes)}"
         )
     known = {own.name: own for own in effects[1]}
     for own in effects[0]:
