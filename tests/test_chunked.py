@@ -219,7 +219,10 @@ def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
     options = ["--method", "svorim", "--set", "basis=20", "gamma=0.3", "tol=0.01"]
     monkeypatch.setattr(ordinal._command.data, "_LARGE", 1000)
     assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
-    assert "t.csv, read in chunks: converged in" in capsys.readouterr().out
+    assert (
+        "t.csv, read in chunks, with the ranks of 'y': converged in"
+        in capsys.readouterr().out
+    )
     model = ordinal.load(tmp_path / "m.npz")
     source = ordinal.data.blocks(table, target="y")
     options = {"basis": 20, "gamma": 0.3, "tol": 0.01, "preprocess": Standardizer}
@@ -242,7 +245,7 @@ def test_the_command_searches_files(table, tmp_path, capsys):
         cv=5, rng=3, basis=12, gamma=0.3, tol=0.3,
     )  # fmt: skip
     told = capsys.readouterr().out
-    assert "t.csv, read in chunks: converged in" in told
+    assert "t.csv, read in chunks, with the ranks of 'y': converged in" in told
     assert f"chosen of 5: C={found.params['C']:g}" in told
     model = ordinal.load(tmp_path / "m.npz")
     assert solution(model.model) == solution(found.model.model)

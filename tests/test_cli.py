@@ -117,7 +117,10 @@ def test_compare_reports_the_errors_of_its_folds(run, data, rows):
         (["--splits", 4], stratified_holdout(y, 4, rng=7), "4 splits of 45 training"),
     ):
         out = run(*argv, *more)
-        assert "clusters: 60 rows, 2 features, 3 ranks; mean ± standard error" in out
+        assert (
+            "clusters: 60 rows, 2 features, 3 ranks of 'grade'; mean ± standard error"
+            in out
+        )
         assert f" over {sizes}" in out
         assert "Not converged" not in out
         errors = []
@@ -501,7 +504,9 @@ def test_splits_must_be_an_npz(run, data):
 def test_fit_and_predict_whole_ranks(run, tmp_path, data, rows):
     X, y = rows
     out = run("fit", data, "--method", "npsvor", "--out", tmp_path / "m.npz")
-    assert out.startswith("npsvor on 60 rows, 2 features, 3 ranks: converged in")
+    assert out.startswith(
+        "npsvor on 60 rows, 2 features, 3 ranks of 'grade': converged in"
+    )
     model = ordinal.load(tmp_path / "m.npz")
     assert model.feature_names == ("east", "north")
     s = Standardizer.fit(X)
@@ -694,7 +699,9 @@ def test_words_and_gaps_go_to_any_method(run, tmp_path, wines, method):
     given = [f"--set={name}={value}" for name, value in own.items()]
     argv = ["--method", method, "--out", tmp_path / "m.npz", *given]
     out = run("fit", path, *argv, *WINES)
-    assert "60 rows, 4 features (2 categorical, 2 with missing values), 3 ranks" in out
+    assert (
+        "60 rows, 4 features (2 categorical, 2 with missing values), 3 ranks of" in out
+    )
     model = ordinal.load(tmp_path / "m.npz")
     X, y = frame.drop(columns="stars"), frame["stars"]
     options = {"classes": ["poor", "fair", "good"], **METHODS[method][1], **own}
@@ -992,3 +999,142 @@ def test_the_source_tree_says_so(tmp_path):
     assert done.stderr.startswith(f"ordinal: {advice}")
     assert done.stderr.count("\n") == 1
     assert f"ImportError: {advice}" in run("-c", "import ordinal").stderr
+
+
+# Words that are levels, and rows and columns that are none
+
+
+@pytest.fixture
+def pains():
+    """A table of words that often stand for missing values, and its ranks."""
+    rng = np.random.default_rng(0)
+    pain = rng.choice(["None", "Mild", "Severe"], 90)
+    country = rng.choice(["NA", "DE", "FR"], 90)
+    score = (pain == "Severe") * 2.0 - (pain == "None") * 2 + (country == "NA")
+    grade = np.digitize(score + rng.normal(size=90), [-1, 1])
+    words = np.array(["none", "a, b", "c"])[grade]
+    return pandas.DataFrame(
+        {"pain": pain, "country": country, "size": rng.normal(size=90), "grade": words}
+    )
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_levels_that_are_named_are_no_missing_values(pains, form, tmp_path, capsys):
+    """By --classes, --order and, in Parquet, by not being null; also predictions."""
+    path, model, out = (str(tmp_path / f) for f in (f"t.{form}", "m.npz", "out.csv"))
+    pains.to_csv(path, index=False) if form == "csv" else pains.to_parquet(path)
+    named = ["--classes", 'none,"a, b",c', "--order", "pain=None,Mild,Severe",
+             "--missing", "-", "?"]  # fmt: skip
+    fit = ["fit", path, "--method", "svorim", "--out", model, "--folds", "0", *named]
+    assert main(fit) == 0
+    told = capsys.readouterr().out
+    assert "90 rows, 3 features (2 categorical), 3 ranks of 'grade'" in told
+    coding = ordinal.load(model).preprocessor
+    assert coding.categories[0].tolist() == ["None", "Mild", "Severe"]
+    assert coding.categories[1].tolist() == ["DE", "FR", "NA"]
+    expected = ordinal.fit_svorim(
+        pains.drop(columns="grade"), pains["grade"], classes=["none", "a, b", "c"],
+        preprocess=ordinal.preprocessing.TablePreprocessor(
+            order={"pain": ["None", "Mild", "Severe"]}
+        ),
+    ).predict(pains)  # fmt: skip
+    for rows in (pains, pains[["grade", "size", "country", "pain"]]):
+        new = str(tmp_path / f"new.{form}")
+        rows.to_csv(new, index=False) if form == "csv" else rows.to_parquet(new)
+        # the model knows its levels, without options
+        assert main(["predict", model, new, "--out", out]) == 0
+        found = pandas.read_csv(out, keep_default_na=False)["prediction"]
+        assert found.tolist() == expected.tolist()
+        score = ["predict", model, new, "--out", out, "--score", "--target", "grade"]
+        assert main(score) == 0
+        assert "90 rows: MAE" in capsys.readouterr().err
+
+
+def test_other_words_stand_for_missing_values_if_asked(pains, tmp_path, capsys):
+    path, model = str(tmp_path / "t.csv"), str(tmp_path / "m.npz")
+    pains.assign(size=pains["size"].where(pains.index > 4, "unknown")).to_csv(path)
+    fit = ["fit", path, "--method", "svorim", "--out", model, "--folds", "0",
+           "--classes", 'none,"a, b",c']  # fmt: skip
+    assert main(fit) == 2
+    assert "column 'size': 'unknown' is not a finite number" in capsys.readouterr().err
+    assert main([*fit, "--missing", "Unknown"]) == 0
+    # the words that are missing by default are levels then
+    assert "(2 categorical, 1 with missing values)" in capsys.readouterr().out
+    assert main([*fit[:2], "--classes", '"a', *fit[2:-2]]) == 2
+    assert "quotes around labels that have commas" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("index", [None, "id"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "pandas reads parquet"])
+def test_the_index_of_pandas_is_no_column(form, index, data, tmp_path, capsys, request):
+    """Written by `to_parquet` of any filtered frame, and without a name by `to_csv`."""
+    table = pandas.read_csv(data)
+    some = table[table["east"] > table["east"].min()].rename_axis(index)
+    path, model = str(tmp_path / f"t.{form[-7:]}"), str(tmp_path / "m.npz")
+    if form == "csv":
+        path = str(tmp_path / "t.csv")
+        some.rename_axis(None).to_csv(path)
+    else:
+        some.to_parquet(path)
+    if form.startswith("pandas"):
+        monkeypatch = request.getfixturevalue("monkeypatch")
+        from ordinal._files import readers
+
+        only = {"pandas": readers.PARQUET_READERS["pandas"]}
+        monkeypatch.setattr(readers, "PARQUET_READERS", only)
+    fit = ["fit", path, "--method", "svorim", "--out", model, "--folds", "0"]
+    assert main(fit) == 0
+    assert "59 rows, 2 features, 3 ranks of 'grade'" in capsys.readouterr().out
+    assert ordinal.load(model).feature_names == ("east", "north")
+    for options in ([], ["--score"]):
+        assert main(["predict", model, path, *options]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 120
+    streamed = [*fit, "--stream", "--set", "basis=20"]
+    assert main(streamed) == 0
+    assert "with the ranks of 'grade'" in capsys.readouterr().out
+
+
+def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
+    table = pandas.read_csv(data)
+    table.loc[[3, 30], "grade"] = np.nan
+    path, model = str(tmp_path / "t.csv"), str(tmp_path / "m.npz")
+    table.to_csv(path, index=False)
+    fit = ["fit", path, "--method", "svorim", "--out", model, "--folds", "0"]
+    assert main(fit) == 2
+    assert "line 5, column 'grade': is missing" in capsys.readouterr().err
+    drop = ["--missing-labels", "drop"]
+    assert main([*fit, *drop]) == 0
+    assert "58 rows, 2 features, 3 ranks of 'grade', without 2 that lack it" in (
+        capsys.readouterr().out
+    )
+    kept = table.dropna()
+    expected = ordinal.fit_svorim(
+        kept[["east", "north"]], kept["grade"], preprocess=Standardizer
+    )
+    assert_array_equal(
+        ordinal.load(model).predict(table[["east", "north"]]),
+        expected.predict(table[["east", "north"]]),
+    )
+    assert main(["predict", model, path, "--score", *drop]) == 0
+    told = capsys.readouterr()
+    assert "58 rows, without 2 that lack a label: MAE" in told.err
+    assert len(told.out.splitlines()) == 61
+    assert main(["compare", path, "--methods", "pom", *drop]) == 0
+    assert "without 2 that lack it" in capsys.readouterr().out
+    streamed = [*fit, *drop, "--stream", "--set", "basis=20"]
+    assert main(streamed) == 2
+    assert "leave out --stream" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file")
+@pytest.mark.parametrize("command", ["compare", "fit", "predict"])
+def test_endless_files_are_no_tables(command, data, tmp_path, capsys):
+    model = str(tmp_path / "m.npz")
+    options = ["--method", "svorim", "--out", model]
+    assert main(["fit", data, *options]) == 0
+    arguments = {
+        "compare": ["/dev/zero"], "fit": ["/dev/zero", *options],
+        "predict": [model, "/dev/zero"],
+    }[command]  # fmt: skip
+    assert main([command, *arguments]) == 2
+    assert "/dev/zero is no table: it holds zero bytes" in capsys.readouterr().err

@@ -349,7 +349,7 @@ def test_the_command_predicts_what_the_function_does(
     frame, y = table(seed)
     whole = frame.assign(rank=y)[np.arange(N) % 3 > 0]
     data, model, out = folder / f"table.{form}", folder / "m.npz", folder / "out.csv"
-    getattr(whole, f"to_{form}")(data, index=False)
+    getattr(whole, f"to_{form}")(data)
     name, variant = next(iter(known.variants.items()))
     given = QUICK.get(known.name, {})
     asked = ["fit", data, "--out", model, "--target", "rank", "--method", name]
@@ -365,7 +365,6 @@ def test_the_command_predicts_what_the_function_does(
     assert_array_equal(found, predicted(function, features))
 
 
-@pytest.mark.xfail(reason="the index of pandas is read as a column")
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_the_command_leaves_out_the_index_that_pandas_writes(form, tmp_path):
     """The index of a filtered frame is no feature and no target."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from internals import Layout, read_frame, read_table, readers
 from strategies import slow
 
+from ordinal._files.readers import NULL
 from ordinal._input.frame import Column, Frame, number_kind
 
 NAN = np.nan
@@ -149,7 +150,8 @@ def test_missing_labels_are_named(table):
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2; cells were"),
         ("a,b\n1,2\n1\n", "line 3 has 1 cells"),
         ("a,a\n1,2\n", "names 'a' twice"),
-        (",b\n1,2\n", "no name for column 1"),
+        ("a,,b\n1,2,3\n", "no name for column 2"),
+        (",,b\n1,2,3\n", "no name for column 2"),
         (b"a,b\n\xff\xfe,2\n", "not a readable table"),
         (b"\x1f\x8b\x08\x00broken", "not a readable table"),
         (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-12], "not a readable table"),
@@ -353,9 +355,9 @@ def test_parquet_columns_are_numbers_or_words(parquet):
     expected = [[1.5, 1, 1], [np.nan, np.nan, 0], [3, 3, 1]]
     X = t.numbers(["size", "whole", "truth"], missing=True)
     np.testing.assert_array_equal(X, expected)
-    assert t.column("word") == ["a", "", "b"]
-    assert t.column("kind") == ["low", "high", ""]
-    assert [day[:10] for day in t.column("day")] == ["2020-01-01", "2020-01-02", ""]
+    assert t.column("word") == ["a", NULL, "b"]
+    assert t.column("kind") == ["low", "high", NULL]
+    assert [day[:10] for day in t.column("day")] == ["2020-01-01", "2020-01-02", NULL]
     with pytest.raises(
         ValueError, match=r"t\.parquet, row 1, column 'size': is missing"
     ):

@@ -1,6 +1,7 @@
 """Tables, targets and splits as the commands take them."""
 
 import argparse
+import csv
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._files.chunks import TableBlocks
-from .._files.readers import Layout, as_numbers, column_of, is_gap
+from .._files.readers import Layout, as_numbers, column_of
 from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import identifiers_shown, identify_rows
@@ -32,12 +33,30 @@ _MAX_RANKS = 50
 
 
 class Data(NamedTuple):
+    """Table of a comparison or fit.
+
+    Attributes
+    ----------
+    name, target : str
+        Names of the table and of the column of its labels.
+    X : (n, d) Frame
+    y : (n,) labels
+    classes : (r,) labels in rank order
+    params : dict
+        Arguments of a fit on the labels.
+    binning : Binning or None
+    n_missing : int
+        Number of rows without a label, which were left out.
+    """
+
     name: str
-    X: Frame  # (n, d)
-    y: np.ndarray  # (n,) labels
-    classes: np.ndarray  # (r,) labels in rank order
-    params: dict[str, Any]  # what a fit must be told of the labels
+    target: str
+    X: Frame
+    y: np.ndarray
+    classes: np.ndarray
+    params: dict[str, Any]
     binning: Binning | None = None
+    n_missing: int = 0
 
     def described(self) -> str:
         """Return numbers of rows, features and ranks, and other content."""
@@ -48,7 +67,9 @@ class Data(NamedTuple):
         of += [f"{gaps} with missing values"] * (gaps > 0)
         kinds = f" ({', '.join(of)})" if of else ""
         n, d = X.shape
-        return f"{n} rows, {d} features{kinds}, {self.classes.size} ranks"
+        out = f", without {self.n_missing} that lack it" * (self.n_missing > 0)
+        ranks = f"{self.classes.size} ranks of {shown(self.target)}"
+        return f"{n} rows, {d} features{kinds}, {ranks}{out}"
 
 
 def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Data:
@@ -63,9 +84,23 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
             "--classes cannot be combined with --bins, which makes ranks of its own: "
             "leave one of them out"
         )
-    table = read_table(args.data, separator=args.separator, decimal=args.decimal)
+    table = read_table(
+        args.data, separator=args.separator, decimal=args.decimal, missing=args.missing
+    )
     target = table.names[-1] if args.target is None else args.target
-    _check_columns(table, [target, *args.drop, *args.categorical])
+    orders = orders_of(args.order)
+    _check_columns(table, [target, *args.drop, *args.categorical, *orders])
+    table = replace(table, levels=orders | levels_of(target, args.classes))
+    n_rows = len(table)
+    if args.missing_labels == "drop":
+        if labels is not None:
+            raise ValueError(
+                "--missing-labels drop cannot be combined with the labels of a file of "
+                "splits: leave it out"
+            )
+        table = table.labelled(target)
+        if not len(table):
+            raise ValueError(f"{table.path}: no row has a label in {shown(target)}")
     features = tuple(
         name for name in table.names if name != target and name not in args.drop
     )
@@ -75,7 +110,8 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
             f"cells were separated by {shown(table.layout.separator)}: pass "
             "another separator by --separator"
         )
-    X = table.frame(features, words_of(table, features, args.categorical))
+    chosen = [name for name in (*args.categorical, *orders) if name in features]
+    X = table.frame(features, words_of(table, features, chosen))
     params: dict[str, Any] = {}
     binning = None
     if labels is not None:
@@ -89,7 +125,8 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         y, classes = _ranked_labels(table, target, args.classes)
         if args.classes is not None:
             params["classes"] = classes
-    return Data(_name_of(table.path), X, y, classes, params, binning)
+    name, left_out = _name_of(table.path), n_rows - len(table)
+    return Data(name, target, X, y, classes, params, binning, left_out)
 
 
 class Streamed(NamedTuple):
@@ -100,7 +137,10 @@ class Streamed(NamedTuple):
     binning: None = None
 
     def described(self) -> str:
-        return f"{self.X.path}, read in chunks"
+        """Return the file and the column of its labels."""
+        return (
+            f"{self.X.path}, read in chunks, with the ranks of {shown(self.X.target)}"
+        )
 
 
 def read_streamed(args: argparse.Namespace) -> Streamed:
@@ -113,23 +153,62 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
             raise ValueError(
                 f"--{option} needs the whole table in memory: leave out --stream"
             )
+    if args.missing_labels == "drop":
+        raise ValueError(
+            "--missing-labels drop needs the whole table in memory: leave out --stream"
+        )
     if args.data == STDIN:
         raise ValueError(
             "--stream needs a file, because standard input can be read only once: "
             "save the input to a file and pass its path"
         )
     source = TableBlocks(
-        args.data, drop=tuple(args.drop), separator=args.separator, decimal=args.decimal
+        args.data,
+        drop=tuple(args.drop),
+        separator=args.separator,
+        decimal=args.decimal,
+        missing=None if args.missing is None else tuple(args.missing),
     )
     with closing(source.tables()) as tables:
         first = next(tables)
     target = first.names[-1] if args.target is None else args.target
-    source = replace(source, target=target)
+    source = replace(source, target=target, levels=levels_of(target, args.classes))
     source.features_of(first)  # for its errors
     words = first.is_of_words(target)
     if args.classes is None:
         return Streamed(source, {})
     return Streamed(source, {"classes": _listed(args.classes, words, target)})
+
+
+def cells_of(text: str) -> list[str]:
+    """Return the labels of an option, which are the cells of a line of CSV.
+
+    Quotes enclose labels with commas, such as '"a, b",c'.
+    """
+    try:
+        (cells,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (ValueError, csv.Error):
+        raise ValueError(
+            f"{shortened(text)}: expected labels with commas between them, and quotes "
+            "around labels that have commas"
+        ) from None
+    return [cell.strip() for cell in cells]
+
+
+def orders_of(given: Sequence[str]) -> dict[str, list[str]]:
+    """Return the ordered categories of columns by --order NAME=LOW,...,HIGH."""
+    orders: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, labels = text.partition("=")
+        if not equals:
+            raise ValueError(f"--order {shortened(text)}: expected NAME=LOW,...,HIGH")
+        orders[name] = cells_of(labels)
+    return orders
+
+
+def levels_of(target: str, classes: str | None) -> dict[str, list[str]]:
+    """Return the labels of --classes by column, none of which is a missing value."""
+    return {} if classes is None else {target: cells_of(classes)}
 
 
 def _check_columns(table: Table, names: Sequence[str]) -> None:
@@ -154,7 +233,7 @@ def is_large(path: str) -> bool:
 
 def _listed(listed: str, text: bool, target: str) -> np.ndarray:
     """Return the labels of --classes: strings, or numbers if the target holds them."""
-    names = [name.strip() for name in listed.split(",")]
+    names = cells_of(listed)
     if text:
         return np.array(names)
     classes = column_of(names, Layout())
@@ -177,7 +256,7 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
         cells = table.column(name)
         if name in words or not isinstance(cells, list):
             continue
-        known = [cell for cell in cells if not is_gap(cell)]
+        known = [cell for cell in cells if not table.is_missing(name, cell)]
         distinct = set(known)
         slips = {c for c in distinct if as_numbers([c], table.layout) is None}
         if 2 * len(slips) < len(distinct):
@@ -249,14 +328,17 @@ def _check_split_options(args: argparse.Namespace) -> None:
 
 def _embedded(args: argparse.Namespace) -> Data:
     """Return the data set that comes with the package."""
-    names = "target", "bins", "binning", "classes", "drop", "categorical", "order"
+    names = (
+        "target", "bins", "binning", "classes", "drop", "categorical", "order",
+        "missing",
+    )  # fmt: skip
     for option in names:
         if getattr(args, option):
             raise ValueError(
                 f"--{option} needs DATA: pass the table as the first argument"
             )
     X, y = election_frame()
-    return Data("election", X, y, np.unique(y), {})
+    return Data("election", "party", X, y, np.unique(y), {})
 
 
 def _drawn_splits(rank: np.ndarray, args: argparse.Namespace) -> Splits:

@@ -105,6 +105,19 @@ def _add_layout(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--decimal", choices=SEPARATORS, default=".", help="the decimal mark"
     )
+    command.add_argument(
+        "--missing",
+        nargs="+",
+        metavar="WORD",
+        help="cells of text that stand for a missing value, besides empty ones "
+        "(default: ? NA N/A NaN null None); not those of --classes and --order",
+    )
+    command.add_argument(
+        "--missing-labels",
+        choices=["error", "drop"],
+        default="error",
+        help="drop: leave out rows without a label (default: error)",
+    )
 
 
 def _add_table(command: argparse.ArgumentParser) -> None:
@@ -119,7 +132,9 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         "--binning", choices=BINNINGS, help="kind of bins (default: frequency)"
     )
     command.add_argument(
-        "--classes", metavar="LOW,...,HIGH", help="the target's labels in rank order"
+        "--classes",
+        metavar="LOW,...,HIGH",
+        help="the target's labels in rank order, with quotes around those with commas",
     )
     command.add_argument(
         "--drop",

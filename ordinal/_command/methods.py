@@ -12,6 +12,7 @@ from .._input.checks import shortened, shown, suggestion
 from .._model.registry import Method, methods
 from ..comparison.learner import Learner
 from ..preprocessing import TablePreprocessor
+from .data import orders_of
 
 # An argument and its value in a message, unless they are those of an option or quote
 # what the user wrote
@@ -72,11 +73,13 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     if wrong:
         raise ValueError("; ".join(wrong))
     n_threads = given.pop("n_threads", args.threads)
+    order: dict[str | int, Sequence[Any]] = {}
+    order.update(orders_of(args.order))
     return Learner.from_fit(
         method.fit,
         fixed | given,
         tune=args.tune,
-        preprocess=TablePreprocessor(order=_orders(args.order)),
+        preprocess=TablePreprocessor(order=order),
         n_threads=n_threads,
     )
 
@@ -100,17 +103,6 @@ def in_options(message: str) -> str:
         return f"--set {name}={value.strip(chr(39))}" if name in names else found[0]
 
     return _ADVICE.sub(option, message)
-
-
-def _orders(given: Sequence[str]) -> dict[str | int, list[str]]:
-    """Return the ordered categories of columns by --order NAME=LOW,...,HIGH."""
-    orders: dict[str | int, list[str]] = {}
-    for text in given:
-        name, equals, labels = text.partition("=")
-        if not equals:
-            raise ValueError(f"--order {shortened(text)}: expected NAME=LOW,...,HIGH")
-        orders[name] = [label.strip() for label in labels.split(",")]
-    return orders
 
 
 def on_terminal() -> bool:

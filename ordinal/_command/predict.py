@@ -3,6 +3,7 @@
 import argparse
 import sys
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,12 @@ from .._files.chunks import TableBlocks
 from .._files.table import layout_of, read_table
 from .._files.writing import check_target
 from .._input.checks import listed, shown
-from .._model.predicted import columns_of_effects, write_csv, write_predicted
+from .._model.predicted import (
+    columns_of_effects,
+    levels_of,
+    write_csv,
+    write_predicted,
+)
 from .._model.predicted import predicted as predicted_rows
 
 
@@ -32,7 +38,10 @@ def predict(args: argparse.Namespace) -> None:
         raise ValueError(
             "--target names the labels for --score: add --score, or leave --target out"
         )
-    rows = TableBlocks(args.data, separator=args.separator, decimal=args.decimal)
+    missing = None if args.missing is None else tuple(args.missing)
+    rows = TableBlocks(
+        args.data, separator=args.separator, decimal=args.decimal, missing=missing
+    )
     if args.out:
         write_predicted(args.out, model, rows, args.proba, **options)
         return
@@ -62,8 +71,15 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
     """Print the errors of the predictions of a table with labels."""
     from .. import metrics  # which predictions alone do not need
 
-    table = read_table(args.data, separator=args.separator, decimal=args.decimal)
+    table = read_table(
+        args.data, separator=args.separator, decimal=args.decimal, missing=args.missing
+    )
     target = table.names[-1] if args.target is None else args.target
+    known = [str(label) for label in model.classes.tolist()]
+    table = replace(table, levels=levels_of(model) | {target: known})
+    n_rows = len(table)
+    if args.missing_labels == "drop":
+        table = table.labelled(target)
     y = table.labels(target)
     features = [name for name in table.names if name != target]
     if model.feature_names is not None:
@@ -83,6 +99,7 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
             "labels of the fit, and with --bins those were the ranks 1 to K"
         )
     words = {name for name in features if table.is_of_words(name)}
+    words |= {name for name in features if name in table.levels}
     predicted = model.predict(table.frame(tuple(features), words), **options)
     classes = model.classes
     values = {
@@ -90,4 +107,5 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
         "accuracy": metrics.accuracy(y, predicted, labels=classes),
     }
     scores = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-    print(f"{y.size} rows: {scores}", file=sys.stderr)
+    out = f", without {n_rows - y.size} that lack a label" * (n_rows > y.size)
+    print(f"{y.size} rows{out}: {scores}", file=sys.stderr)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import gzip
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .table import (
     STDIN,
     Above,
     Table,
+    check_text,
     layout_of,
     parquet_table,
     read_table,
@@ -37,6 +39,7 @@ def table_pieces(
     *,
     separator: str | None = None,
     decimal: str = ".",
+    missing: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> Generator[Table, None, None]:
     """Yield the table of a file in chunks of rows, each read as by `read_table`.
@@ -49,9 +52,12 @@ def table_pieces(
     columns : sequence of str, optional
         Columns that are needed; other columns of a Parquet file are not read.
     """
-    layout = layout_of(path, separator, decimal)
+    layout = layout_of(path, separator, decimal, missing)
+    whole = partial(
+        read_table, path, separator=separator, decimal=decimal, missing=missing
+    )
     if path == STDIN:
-        yield read_table(path, separator=separator, decimal=decimal)
+        yield whole()
         return
     with open(path, "rb") as file:
         is_gzip = file.peek(2).startswith(GZIP)
@@ -62,7 +68,7 @@ def table_pieces(
         if start != PARQUET:
             yield from _text_pieces(path, text, start, layout)
         elif is_gzip:
-            yield read_table(path, separator=separator, decimal=decimal)
+            yield whole()
         else:
             yield from _parquet_pieces(path, columns, layout)
 
@@ -80,6 +86,7 @@ def _text_pieces(
         if not lines:
             held = held.removeprefix(codecs.BOM_UTF8)
         end = end_of_rows(held) if more else len(held)
+        check_text(path, read, len(held) - end)
         if above is None and more and held[:end].strip(b"\r\n").count(b"\n") < 1:
             continue  # a header is recognised by the rows below it
         piece, held = held[:end], held[end:]
@@ -87,7 +94,7 @@ def _text_pieces(
         if piece.strip(b"\r\n") or not (more or above):
             table = text_table(path, piece, layout, above)
             yield table
-            above = Above(table.names, table.has_header, 0)
+            above = Above(table.names, table.has_header, 0, table.skipped)
         lines += piece.count(b"\n")
         above = above and replace(above, lines=lines)
 
@@ -128,8 +135,10 @@ class TableBlocks(Immutable):
     features : tuple of str, optional
         By default all other columns but `drop`.
     drop : tuple of str
-    separator, decimal
+    separator, decimal, missing
         As for `read_table`.
+    levels : mapping of str to sequence of str
+        Words that are values of a column, as for `Table`.
     """
 
     path: str
@@ -139,14 +148,23 @@ class TableBlocks(Immutable):
     drop: tuple[str, ...] = ()
     separator: str | None = None
     decimal: str = "."
+    missing: tuple[str, ...] | None = None
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def tables(
         self, columns: Sequence[str] | None = None
     ) -> Generator[Table, None, None]:
         """Yield the chunks of the file; other columns may be left out."""
-        return table_pieces(
-            self.path, separator=self.separator, decimal=self.decimal, columns=columns
+        pieces = table_pieces(
+            self.path,
+            separator=self.separator,
+            decimal=self.decimal,
+            missing=self.missing,
+            columns=columns,
         )
+        with closing(pieces):
+            for piece in pieces:
+                yield replace(piece, levels=self.levels)
 
     def features_of(self, table: Table) -> tuple[str, ...]:
         """Return the names of the features."""

@@ -9,6 +9,7 @@ Irregular text is always read by `parse`.
 import csv
 import inspect
 import io
+import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -24,17 +25,27 @@ from .._input.columns import feature_names, frame_columns
 
 # Cells that stand for a missing value, in lower case.
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
-_TRUTH = {"true": 1.0, "false": 0.0, **dict.fromkeys(MISSING, np.nan)}
+# Text of a missing value of Parquet, where any other text is a value.
+NULL = "\0null"
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 Column: TypeAlias = np.ndarray | list[str]  # (n,) float64 with NaN; or strings
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout of a table in text: cell separator and decimal mark."""
+    """Layout of a table in text: separator, decimal mark, and missing values.
+
+    `missing` holds the cells that stand for a missing value, in lower case.
+    """
 
     separator: str = ","
     decimal: str = "."
+    missing: tuple[str, ...] = MISSING
+
+    def is_missing(self, cell: str) -> bool:
+        """Return whether a cell stands for a missing value."""
+        return cell.lower() in self.missing
 
 
 class Cells(NamedTuple):
@@ -56,19 +67,15 @@ def parse(text: str, layout: Layout) -> Cells:
     return Cells(rows, [line for _, line in read])
 
 
-def is_gap(cell: str) -> bool:
-    """Return whether a cell stands for a missing value."""
-    return cell.lower() in MISSING
-
-
 def column_of(cells: list[str], layout: Layout) -> Column:
     """Return the cells of a column as numbers if possible, otherwise as they are.
 
     All cells must be numbers or missing, or all true (1), false (0) or missing.
     """
     values = as_numbers(cells, layout)
-    if values is None and all(cell.lower() in _TRUTH for cell in cells):
-        values = np.array([_TRUTH[cell.lower()] for cell in cells])
+    truth = _TRUTH | dict.fromkeys(layout.missing, np.nan)
+    if values is None and all(cell.lower() in truth for cell in cells):
+        values = np.array([truth[cell.lower()] for cell in cells])
     return cells if values is None else values
 
 
@@ -89,14 +96,16 @@ def as_numbers(cells: Sequence[str], layout: Layout) -> np.ndarray | None:
         values = None
     if values is not None and np.isfinite(values).all():
         return values
-    known = [cell for cell in cells if not is_gap(cell)]
-    if len(known) == len(cells):
+    is_known = [not layout.is_missing(cell) for cell in cells]
+    if all(is_known):
         return None
-    numbers = as_numbers(known, Layout())
+    numbers = as_numbers(
+        [c for c, k in zip(cells, is_known, strict=True) if k], Layout()
+    )
     if numbers is None:
         return None
     values = np.full(len(cells), np.nan)
-    values[[not is_gap(cell) for cell in cells]] = numbers
+    values[is_known] = numbers
     return values
 
 
@@ -134,9 +143,31 @@ def read_parquet(path: str, data: bytes) -> dict[str, Any]:
         )
     try:
         frame = read(io.BytesIO(data))
+        index = index_columns(io.BytesIO(data))
     except Exception as error:  # each library has its own classes of errors
         raise _unreadable(path, error) from error
-    return dict(zip(feature_names(frame) or (), frame_columns(frame), strict=True))
+    columns = zip(feature_names(frame) or (), frame_columns(frame), strict=True)
+    return {name: column for name, column in columns if not index(name)}
+
+
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def index_columns(file: Any) -> Callable[[str], bool]:
+    """Return a function that tells which columns of a Parquet file are pandas' index.
+
+    pandas writes the index of a frame as columns, and lists them in the metadata.
+    Without pyarrow, which reads these, an index without a name is known by its column.
+    """
+    named: set[str] = set()
+    if find_spec("pyarrow"):
+        metadata = import_module("pyarrow.parquet").read_schema(file).metadata or {}
+        about = json.loads(metadata.get(b"pandas", b"{}"))
+        # A range is not stored as a column, but as a mapping.
+        named = {
+            name for name in about.get("index_columns", []) if isinstance(name, str)
+        }
+    return lambda name: name in named or bool(_UNNAMED_INDEX.fullmatch(name))
 
 
 def parquet_batches(
@@ -153,9 +184,10 @@ def parquet_batches(
     parquet: Any = import_module("pyarrow.parquet")
     table: Any = import_module("pyarrow").Table
     try:
+        index = index_columns(path)
         with parquet.ParquetFile(path, pre_buffer=False) as file:
-            known = file.schema_arrow.names
-            asked = [name for name in columns or () if name in known] or None
+            known = [name for name in file.schema_arrow.names if not index(name)]
+            asked = [name for name in columns or known if name in known] or None
             for batch in file.iter_batches(rows, columns=asked, use_threads=False):
                 frame = table.from_batches([batch])
                 names = feature_names(frame) or ()
@@ -228,7 +260,7 @@ def _with_polars(data: bytes, layout: Layout) -> list[Column]:
     words = []
     if rest:
         bare = text.select(pl.col(rest).str.strip_chars())
-        known = ~pl.all().str.to_lowercase().is_in(MISSING)
+        known = ~pl.all().str.to_lowercase().is_in(layout.missing)
         number = as_float(pl.all())
         numbers = numbers.with_columns(bare.select(pl.when(known).then(number)))
         of_words = bare.select((known & ~number.is_finite().fill_null(False)).any())
@@ -271,7 +303,7 @@ def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
         values = as_float(cells)
         if values is None:
             bare = pc.utf8_trim_whitespace(cells)
-            gap = pc.is_in(pc.utf8_lower(bare), pa.array(MISSING))
+            gap = pc.is_in(pc.utf8_lower(bare), pa.array(layout.missing, pa.string()))
             values = as_float(pc.if_else(gap, None, bare))
         if values is None:
             return _stripped(cells.to_pylist())

@@ -8,10 +8,9 @@ import sys
 import zlib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 
@@ -21,13 +20,14 @@ from .._input.frame import Frame, Kind, default_names
 from .._input.labels import is_missing
 from .._input.sparse import read_only
 from .readers import (
+    MISSING,
+    NULL,
     Cells,
     Column,
     Layout,
     as_numbers,
     column_of,
     csv_reader,
-    is_gap,
     parse,
     read_parquet,
 )
@@ -57,6 +57,8 @@ class Table:
     """Columns of a file, each as numbers with NaN for missing values, or as strings.
 
     Without a header, the columns have the names x1..xd and, for the last one, y.
+    `levels` holds words of columns that are values there, also if they stand for a
+    missing value elsewhere.
     """
 
     path: str
@@ -65,6 +67,8 @@ class Table:
     columns: tuple[Column, ...]
     layout: Layout
     source: "Source"
+    levels: Mapping[str, Container[str]] = field(default_factory=dict)
+    skipped: int = 0  # nameless columns on the left, which are left out
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -72,6 +76,10 @@ class Table:
     def column(self, name: str) -> Column:
         """Return one column; ValueError if there is none of that name."""
         return self.columns[self._number(name)]
+
+    def is_missing(self, name: str, cell: str) -> bool:
+        """Return whether a cell of a column stands for a missing value."""
+        return self.layout.is_missing(cell) and cell not in self.levels.get(name, ())
 
     def is_of_words(self, name: str) -> bool:
         """Return whether a cell of the column is neither a number nor missing."""
@@ -113,7 +121,7 @@ class Table:
         for j, name in enumerate(names):
             if name in words:
                 cells = [_WHOLE.sub(r"\1", cell) for cell in self.words(name)]
-                known = sorted({cell for cell in cells if not is_gap(cell)})
+                known = sorted({c for c in cells if not self.is_missing(name, c)})
                 place = {cell: float(k) for k, cell in enumerate(known)}
                 values[:, j] = [place.get(cell, np.nan) for cell in cells]
                 labels.append(read_only(np.array(known, dtype=np.str_)))
@@ -134,7 +142,7 @@ class Table:
         if self.is_of_words(name) if words is None else words:
             cells = self.words(name)
             for row, cell in enumerate(cells):
-                if is_gap(cell):
+                if self.is_missing(name, cell):
                     raise self.error(row, name, "is not a label")
             return np.array(cells)
         values = self.numbers([name])[:, 0]
@@ -142,11 +150,24 @@ class Table:
         whole = np.all((values == np.rint(values)) & (np.abs(values) < 2**53))
         return values.astype(np.int64) if whole else values
 
+    def labelled(self, name: str) -> "Table":
+        """Return the table without the rows in which a column is missing."""
+        missing = [self.is_missing(name, cell) for cell in self.words(name)]
+        rows = np.flatnonzero(~np.array(missing, dtype=bool))
+        columns = tuple(
+            column[rows]
+            if isinstance(column, np.ndarray)
+            else [column[k] for k in rows]
+            for column in self.columns
+        )
+        return replace(self, columns=columns, source=_Some(self.source, rows))
+
     def error(self, row: int, name: str, problem: str) -> ValueError:
         """Make an error about one cell, for the caller to raise."""
         cell = self.words(name)[row]
-        if is_gap(cell):
-            problem = "is missing" if cell == "" else "stands for a missing value"
+        if self.is_missing(name, cell):
+            cell = "" if cell == NULL else cell
+            problem = "stands for a missing value" if cell else "is missing"
         what = f"{shown(cell)} " if cell else ""
         place = f"{self.path}, {self.source.place(row)}"
         return ValueError(f"{place}, column {shown(name)}: {what}{problem}")
@@ -159,6 +180,20 @@ class Table:
         return self.names.index(name)
 
 
+class _Some:
+    """Source of some rows of another source."""
+
+    def __init__(self, source: Source, rows: np.ndarray):
+        self.source, self.rows = source, rows
+
+    def words(self, column: int) -> list[str]:
+        words = self.source.words(column)
+        return [words[k] for k in self.rows.tolist()]
+
+    def place(self, row: int) -> str:
+        return self.source.place(int(self.rows[row]))
+
+
 class _Text:
     """Source of a table of text, whose cells are parsed at the first use."""
 
@@ -166,6 +201,7 @@ class _Text:
         self.path, self.data, self.layout = path, data, layout
         self.above = above  # lines of the file before these
         self.has_header = False
+        self.skipped = 0  # nameless columns on the left
         self._cells: Cells | None = None
 
     @property
@@ -176,6 +212,7 @@ class _Text:
         return self._cells
 
     def words(self, column: int) -> list[str]:
+        column += self.skipped
         return [row[column] for row in self.cells.rows[self.has_header :]]
 
     @property
@@ -196,8 +233,8 @@ class _Frame:
     def words(self, column: int) -> list[str]:
         values = as_array(self.columns[column], "a column")
         if values.dtype.kind in "mM":  # tolist would turn dates into integers
-            values = np.where(np.isnat(values), "", _dates(values))
-        return ["" if is_missing(v) else str(v).strip() for v in values.tolist()]
+            values = np.where(np.isnat(values), NULL, _dates(values))
+        return [NULL if is_missing(v) else str(v).strip() for v in values.tolist()]
 
     def place(self, row: int) -> str:
         return f"row {self.start + row}"
@@ -216,7 +253,13 @@ def _dates(values: np.ndarray) -> np.ndarray:
     return np.char.replace(values.astype(str), "T", " ")
 
 
-def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -> Table:
+def read_table(
+    path: str,
+    *,
+    separator: str | None = None,
+    decimal: str = ".",
+    missing: Sequence[str] | None = None,
+) -> Table:
     """Read a table: text in UTF-8, gzipped or not, or Parquet.
 
     The first line of text is the header if none of its cells is a number, or if a cell
@@ -233,6 +276,9 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
         One character between cells; by default a tab in files called .tsv, else a comma
         or, where that is the decimal mark, a semicolon.
     decimal : {".", ","}, default "."
+    missing : sequence of str, optional
+        Cells of text that stand for a missing value, in any case; by default `MISSING`.
+        In Parquet, nulls and NaN are missing, and no text is.
 
     Raises
     ------
@@ -241,7 +287,7 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
     ValueError
         If it is not such a table: the message has the line.
     """
-    layout = layout_of(path, separator, decimal)
+    layout = layout_of(path, separator, decimal, missing)
     name, data = _content(path)
     if data.startswith(PARQUET):
         columns = read_parquet(name, data)
@@ -261,11 +307,14 @@ class Above:
     has_header : bool
     lines : int
         Number of lines in these chunks.
+    skipped : int
+        Number of nameless columns on the left, which are left out.
     """
 
     names: tuple[str, ...]
     has_header: bool
     lines: int
+    skipped: int = 0
 
 
 def text_table(
@@ -289,15 +338,20 @@ def text_table(
     if above is None:
         text.has_header = _starts_with_header(ends, layout)
         names = _header(path, ends) if text.has_header else _default_names(len(ends[0]))
+        # pandas writes the index of a frame as a first column without a name.
+        text.skipped = len(ends[0]) - len(names)
     else:
-        names = above.names
+        names, text.skipped = above.names, above.skipped
     if read is None:
         rows = text.cells.rows[text.has_header :]
         columns = [column_of(list(cells), layout) for cells in zip(*rows, strict=True)]
     else:
         columns = read(data[(len(first) + 1) * text.has_header :], layout)
     has_header = above.has_header if above else text.has_header
-    return Table(path, names, has_header, tuple(columns), layout, text)
+    columns = columns[text.skipped :]
+    return Table(
+        path, names, has_header, tuple(columns), layout, text, skipped=text.skipped
+    )
 
 
 def parquet_table(
@@ -305,6 +359,7 @@ def parquet_table(
 ) -> Table:
     """Return the table of columns of a Parquet file, from its row `start` on."""
     source = _Frame(list(columns.values()), start)
+    layout = replace(layout, missing=(NULL,))
     read = tuple(
         numbers_of(column, name)
         if _holds_numbers(column)
@@ -314,7 +369,12 @@ def parquet_table(
     return Table(path, tuple(columns), True, read, layout, source)
 
 
-def layout_of(path: str, separator: str | None, decimal: str) -> Layout:
+def layout_of(
+    path: str,
+    separator: str | None,
+    decimal: str,
+    missing: Sequence[str] | None = None,
+) -> Layout:
     """Return the checked layout of a file, with the separator that its name implies."""
     check_choice("decimal", decimal, SEPARATORS)
     if separator is None:
@@ -326,13 +386,50 @@ def layout_of(path: str, separator: str | None, decimal: str) -> Layout:
             "separator must be one ASCII character other than a quote, a line end "
             f"and the decimal mark, got {shown(separator)}"
         )
-    return Layout(separator, decimal)
+    words = MISSING if missing is None else ("", *(word.lower() for word in missing))
+    return Layout(separator, decimal, tuple(dict.fromkeys(words)))
+
+
+_PART = 1 << 20  # bytes read at a time
+_LONGEST = 1 << 28  # bytes of a line
+
+
+def check_text(path: str, part: bytes, line: int) -> None:
+    """Raise ValueError for a part of a file that no table of text has.
+
+    `line` counts the bytes since the last end of a line. Such files may be endless.
+    """
+    if b"\0" in part:
+        raise ValueError(
+            f"{path} is no table: it holds zero bytes; save it as CSV in UTF-8, or as "
+            "Parquet"
+        )
+    if line > _LONGEST:
+        raise ValueError(f"{path} is no table: a line has more than {_LONGEST} bytes")
+
+
+def _read(name: str, file: IO[bytes]) -> bytes:
+    """Return the bytes of a file, which may be endless if it is no table."""
+    parts = [file.read(_PART)]
+    is_text = not parts[0].startswith((GZIP, PARQUET))
+    line = 0
+    while parts[-1]:
+        if is_text:
+            end = parts[-1].rfind(b"\n")
+            line = len(parts[-1]) - end - 1 if end >= 0 else line + len(parts[-1])
+            check_text(name, parts[-1], line)
+        parts.append(file.read(_PART))
+    return b"".join(parts)
 
 
 def _content(path: str) -> tuple[str, bytes]:
     """Return the name of a table for messages, and its decompressed bytes."""
     name = "standard input" if path == STDIN else path
-    data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    if path == STDIN:
+        data = _read(name, sys.stdin.buffer)
+    else:
+        with open(path, "rb") as file:
+            data = _read(name, file)
     if data.startswith(GZIP):
         with unreadable(name):
             data = gzip.decompress(data)
@@ -369,7 +466,7 @@ def _check_width(
         raise ValueError(f"{path} is empty")
     width, others = len(rows[0]), f"line {lines[0]} has"
     if above is not None:
-        width, others = len(above.names), "those above have"
+        width, others = len(above.names) + above.skipped, "those above have"
     for row, line in zip(rows, lines, strict=True):
         if len(row) != width:
             raise ValueError(
@@ -384,11 +481,16 @@ def _default_names(width: int) -> tuple[str, ...]:
 
 
 def _header(path: str, rows: list[list[str]]) -> tuple[str, ...]:
-    """Return the names in the first row; ValueError if one is empty or repeated."""
-    names = tuple(rows[0])
+    """Return the names in the first row; ValueError if one is empty or repeated.
+
+    The name of the first column may be missing, which is then left out.
+    """
+    skipped = len(rows[0]) > 1 and not rows[0][0]
+    names = tuple(rows[0][skipped:])
     for j, name in enumerate(names):
         if not name:
-            raise ValueError(f"{path}: the header has no name for column {j + 1}")
+            number = j + 1 + skipped
+            raise ValueError(f"{path}: the header has no name for column {number}")
         if name in names[:j]:
             raise ValueError(f"{path}: the header names {shown(name)} twice")
     if len(rows) == 1:
@@ -403,7 +505,7 @@ def _starts_with_header(rows: list[list[str]], layout: Layout) -> bool:
         return True
     # A string above a string, or a missing value in a line of numbers, is data.
     return any(
-        below and not (number or is_gap(cell))
+        below and not (number or layout.is_missing(cell))
         for cell, number, below in zip(rows[0], first, last, strict=True)
     )
 

@@ -142,6 +142,29 @@ def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, N
             yield block.X
 
 
+def _categories(model: Any) -> Any:
+    """Return the levels of each column, which a model has learned, or None."""
+    return getattr(getattr(model, "preprocessor", model), "categories", None)
+
+
+def levels_of(model: Any) -> dict[str, list[str]]:
+    """Return the levels of the categorical columns of a model, and of its groups.
+
+    They are values in a file, also if they stand for a missing value elsewhere.
+    """
+    categories, names = _categories(model), getattr(model, "feature_names", None)
+    both = () if categories is None or names is None else (names, categories)
+    labels = {
+        name: known.tolist()
+        for name, known in zip(*both, strict=True)
+        if known is not None and known.dtype.kind == "U"
+    }
+    for own in getattr(model, "random", ()):
+        if len(own.columns) == 1 and own.levels.dtype.kind == "U":
+            labels[own.columns[0]] = own.levels.tolist()
+    return labels
+
+
 def _features(
     model: Any, table: Table, source: TableBlocks, beside: tuple[str, ...]
 ) -> Frame:
@@ -152,8 +175,8 @@ def _features(
     # one is read like the training table, with a target.
     by_place = not table.has_header and len(table.names) == len(wanted)
     names = table.names if by_place else wanted
-    learned = getattr(model, "preprocessor", model)
-    categories = getattr(learned, "categories", None)
+    table = replace(table, levels={**levels_of(model), **table.levels})
+    categories = _categories(model)
     if categories is None and not beside:
         return Frame.of_numbers(table.numbers(names), features)
     textual = {

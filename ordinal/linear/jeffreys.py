@@ -33,7 +33,8 @@ from .._cumulative.likelihood import (
     rank_probabilities,
     slope,
 )
-from .._watch.convergence import ConvergenceWarning, warn
+from .._input.warning import warn
+from .._watch.convergence import ConvergenceWarning
 from .._watch.monitor import check_cancelled
 from .refits import profile_end
 
