@@ -237,3 +237,70 @@ def test_without_pandas_a_model_from_a_file_gives_arrays(monkeypatch):
     model = fit_pom(X, pd.Categorical(y, ordered=True))
     monkeypatch.setattr(model_module, "find_spec", lambda name: None)
     assert isinstance(model.predict(X), np.ndarray)
+
+
+# Numbers and dates that are written as text
+
+
+def _comma(v):
+    return f"{v:.2f}".replace(".", ",")
+
+
+NUMBERS_AS_TEXT = {
+    "decimal comma": _comma, "percent": lambda v: f"{v:.1f}%",
+    "dollars": lambda v: f"${1000 * abs(v):,.2f}", "euros": lambda v: f"{v:.2f} €",
+    "thousands": lambda v: f"{int(1e6 + 1e5 * v):,}",
+    "blanks": lambda v: f"{int(1e6 + 1e5 * v):,}".replace(",", " "),
+}  # fmt: skip
+DATES_AS_TEXT = {
+    "iso": "%Y-%m-%d", "german": "%d.%m.%Y", "american": "%m/%d/%y",
+    "time": "%Y-%m-%d %H:%M", "slashes": "%Y/%m/%d",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [*NUMBERS_AS_TEXT, *DATES_AS_TEXT])
+def test_numbers_and_dates_as_text_are_no_categories(form):
+    """Refused wherever a table is read for a fit, with the column and a remedy."""
+    rng = np.random.default_rng(0)
+    if form in NUMBERS_AS_TEXT:
+        pool, kind = list(map(NUMBERS_AS_TEXT[form], rng.normal(size=12))), "numbers"
+    else:
+        days = pd.Timestamp("2024-01-31 10:30") + pd.to_timedelta(
+            np.arange(12) * 37, "D"
+        )
+        pool, kind = list(days.strftime(DATES_AS_TEXT[form])), "dates"
+    X = pd.DataFrame({"a": rng.normal(size=60), "paid": rng.choice(pool, 60)})
+    y = rng.integers(0, 3, 60)
+    message = rf"column 'paid' of X holds {kind} as text, such as '"
+    for call in (
+        lambda: ordinal.fit_pom(X, y),
+        lambda: ordinal.fit_svorim(X, y, preprocess=TablePreprocessor()),
+        lambda: ordinal.fit_xofm(X, y),
+        lambda: ordinal.compare(X, y, methods=["pom"]),
+        lambda: ordinal.select("pom", X, y),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    declared = X.assign(paid=X["paid"].astype("category"))
+    assert ordinal.fit_pom(declared, y).feature_names == ("a", "paid")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["1,5", "2,5", "3,5"],  # few may be codes
+        ["36/38", "40/42", "44/46", "48/50", "52/54", "56/58"],
+        ["01067", "10115", "20095", "50667", "60311", "80331"],
+        ["A-1", "A-2", "B-1", "B-2", "C-1", "C-2"],
+        ["1-2", "3-4", "5-6", "7-8", "9-10", "11+"],
+        ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4", "2025-Q1", "2025-Q2"],
+        ["10%", "20%", "30%", "40%", "50%", "other"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_other_words_with_digits_stay_categories(words):
+    X = pd.DataFrame({"g": np.repeat(words, 4)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        model = ordinal.fit_pom(X, np.arange(len(X)) % 3)
+    assert len(model.coef_names) == len(words) - 1

@@ -16,7 +16,12 @@ from .._files.chunks import TableBlocks
 from .._files.readers import Layout, as_numbers, column_of
 from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
-from .._input.columns import identifiers_shown, identify_rows
+from .._input.columns import (
+    disguise_of,
+    disguise_shown,
+    identifiers_shown,
+    identify_rows,
+)
 from .._input.frame import Frame
 from .._input.labels import ranks_of
 from ..datasets.sets import election_frame
@@ -266,6 +271,13 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
                 name,
                 f"is not a finite number as others are; for categories: --categorical "
                 f"{name}",
+            )
+        if (disguise := disguise_of(distinct)) is not None:
+            remedy = " (--decimal , reads decimal commas)" * (disguise[0] == "numbers")
+            raise ValueError(
+                f"{table.path}, column {shown(name)} {disguise_shown(*disguise)}"
+                f"{remedy}; leave it out by --drop {name}, or keep it by --categorical "
+                f"{name}"
             )
         if identify_rows(known):
             identifiers[name] = known

@@ -7,6 +7,7 @@ the same way, with columns by number.
 
 import datetime
 import numbers
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -230,6 +231,46 @@ def identify_rows(words: Sequence[str]) -> bool:
     return len(set(words)) > max(_MAX_STRINGS, len(words) / 2)
 
 
+_MIN_DISGUISED = 6  # different strings; fewer may be codes, such as sizes
+# A sign, a currency, digits with separators, and a decimal part, unit or currency.
+_NUMBER = re.compile(
+    r"[+\-\u2212(]?\s*[$\u20ac\u00a3\u00a5]?\s*[+-]?"
+    r"(\d{1,3}([ ,.'\u00a0\u202f]\d{3})+|\d+)([.,]\d+)?\s*[%$\u20ac\u00a3\u00a5]?\)?"
+)
+_PLAIN = re.compile(r"[+-]?\d+(\.\d+)?")
+_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))([T ]\d.*)?"
+)
+
+
+def disguise_of(words: Collection[str]) -> tuple[str, str] | None:
+    """Return what a column of strings holds in disguise, and an example.
+
+    This is "dates", or "numbers" that are written with a decimal comma, a thousands
+    separator, a percent sign or a currency. All of at least six different strings must
+    be of this form; plain numbers as strings may be codes, and are none.
+    """
+    distinct = {word.strip() for word in words}
+    if len(distinct) < _MIN_DISGUISED:
+        return None
+    if all(_DATE.fullmatch(word) for word in distinct):
+        return "dates", min(distinct)
+    decorated = [word for word in distinct if not _PLAIN.fullmatch(word)]
+    if decorated and all(_NUMBER.fullmatch(word) for word in distinct):
+        return "numbers", min(decorated)
+    return None
+
+
+def disguise_shown(kind: str, example: str) -> str:
+    """Return the words of a message about a column in disguise, with its remedy."""
+    remedy = (
+        "pass days since a date, or year, month and weekday"
+        if kind == "dates"
+        else "pass numbers, without signs and with a decimal point"
+    )
+    return f"holds {kind} as text, such as {shown(example)}: {remedy}"
+
+
 def identifiers_shown(columns: Mapping[str, Sequence[str]]) -> str:
     """Return the words of a message about columns whose strings identify the rows."""
     first = enumerated([words[0] for words in columns.values()])
@@ -242,9 +283,10 @@ def identifiers_shown(columns: Mapping[str, Sequence[str]]) -> str:
 def _check_columns(
     names: Sequence[str], columns: Sequence[Any], kept: Collection[str | int]
 ) -> None:
-    """Raise ValueError for columns of a training table whose strings identify rows.
+    """Raise ValueError for columns of a training table whose strings identify rows, or
+    are numbers or dates in disguise.
 
-    The message names all of them.
+    The message names all of the former.
 
     Columns that are `kept` or of a categorical type are not checked: the caller has
     declared them categorical.
@@ -254,6 +296,12 @@ def _check_columns(
         known = j in kept or name in kept or categories_of(column) is not None
         if not known and _holds_strings(column):
             words = [value for value in _values(column) if not is_missing(value)]
+            if (disguise := disguise_of(words)) is not None:
+                raise ValueError(
+                    f"column {shown(name)} of X {disguise_shown(*disguise)}, as "
+                    "pandas.to_numeric and pandas.to_datetime make them; leave it out, "
+                    "or declare it as a category, by the type of the column"
+                )
             if identify_rows(words):
                 found[name] = words
     if found:
