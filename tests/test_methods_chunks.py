@@ -150,7 +150,7 @@ def test_the_command_streams_files(name, rows, tmp_path, capsys):
     args = ["fit", str(path), "--stream", "--method", method, "--out", str(out)]
     given = [f"{name}={value}" for name, value in options.items()]
     assert main(args + (["--set", *given] if given else [])) == 0
-    assert "t.csv, read in chunks: " in capsys.readouterr().out
+    assert "t.csv, read in chunks, with the ranks of " in capsys.readouterr().out
     model, source = ordinal.load(out), data.blocks(path, target="y")
     if isinstance(model, PreprocessedModel):
         fit_it, how = getattr(ordinal, f"fit_{name}"), {"preprocess": Standardizer}
