@@ -105,7 +105,7 @@ def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch)
         partial(fit, basis=20, gamma=0.3), X, y, search=Grid(C=[0.1, 1.0, 10.0])
     )
     assert len(made) == 5 + 1  # of the folds and of all rows
-    assert len(found.model.support) == 20
+    assert len(found.model.model.support) == 20
 
 
 @pytest.fixture

@@ -608,7 +608,7 @@ def slopes(seed=2, n=400):
 def test_profile_ends_lie_z_squared_below_the_optimum():
     optimize = pytest.importorskip("scipy.optimize")
     x, y, group = slopes()
-    fit = {"groups": {"g": group}, "slopes": {"g": [0]}}
+    fit = {"groups": {"g": group}, "slopes": {"g": [0]}, **LAPLACE}
     model = ordinal.fit_clmm(x, y, **fit)
     assert not model.is_singular
     ends = model.confint_deviations()
@@ -776,7 +776,7 @@ def test_the_estimator_takes_groups_by_metadata_routing():
 
     X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
     y, judge = WINE["rating"].to_numpy(), WINE["judge"].to_numpy()
-    given = CLMM(rule="median").fit(X, y, groups=judge)
+    given = CLMM(rule="median", **LAPLACE).fit(X, y, groups=judge)
     assert_allclose(given.model_.loglik, MODEL.loglik, rtol=1e-9)
     assert_allclose(
         given.predict_proba(X, groups=judge),
@@ -794,7 +794,7 @@ def test_the_estimator_takes_groups_by_metadata_routing():
     fold = ordinal.fit_clmm(X[train], y[train], groups={"groups": judge[train]})
     assert np.array_equal(found[test], fold.predict(X[test], rule="mode"))
     named = sklearn.base.clone(CLMM(random="(1 | judge)")).fit(FRAME, y)
-    assert_allclose(named.model_.loglik, MODEL.loglik, rtol=1e-9)
+    assert_allclose(named.model_.loglik, AUTO.loglik, rtol=1e-9)
 
 
 def test_the_command_fits_random_effects(tmp_path, capsys):

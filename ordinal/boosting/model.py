@@ -119,7 +119,7 @@ class BoostingModel(Thresholds):
 
     @property
     def observed(self) -> np.ndarray:
-        """Whether each rank has training rows of positive weight, (r,)."""
+        """Marks of the ranks that have training rows of positive weight, (r,)."""
         return np.asarray(self.frequencies > 0)
 
     @property

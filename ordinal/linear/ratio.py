@@ -181,8 +181,8 @@ def stages(
 
     See Also
     --------
-    fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
-        likelihood.
+    ordinal.fit_ratio : Fit a stopping ratio or an adjacent categories model by
+        maximum likelihood.
     ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as the
         proportional odds model.
 

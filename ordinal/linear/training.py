@@ -159,11 +159,7 @@ def read_training(
     if coding is not None:
         given["offset"] = coding.offset(table, given["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
-    # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
-    if (coded and table.shape[1]) or is_sparse(table):
-        values: Any = read_features(table)
-    else:  # `read_dense`, `read_frame` and `_complete` have checked all values
-        values = np.require(getattr(table, "values", table), np.float64, ["C", "A"])
+    values = _finite_features(table, coded)
     weights = given.pop("sample_weight"), class_weight
     problem = Problem.from_features(values, feature_names(table), y, classes, *weights)
     return TrainingTable(
@@ -176,6 +172,15 @@ def read_training(
         unit=unit,
         **given,
     )
+
+
+def _finite_features(table: Any, coded: bool) -> Any:
+    """Return the features of a table, `coded` or as they were read."""
+    # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
+    if (coded and table.shape[1]) or is_sparse(table):
+        return read_features(table)
+    # `read_dense`, `read_frame` and `_complete` have checked all values
+    return np.require(getattr(table, "values", table), np.float64, ["C", "A"])
 
 
 def _stays_in_chunks(

@@ -165,7 +165,8 @@ REFUSED = {
     "|fit without robust and cluster|icc is defined for"
     "|odds_ratios are defined for",
     ".monotone_effects": "has no monotone effect",
-    ".contrasts": "needs a categorical term",
+    ".contrasts": "needs a categorical variable",
+    ".jeffreys": "is for models (without|of)",
     "ordinal.anova": "needs two models or more",
     "ordinal.fit_clmm": "groups must map names to labels",
 }
