@@ -11,6 +11,7 @@ import plain
 from call import Call
 
 import ordinal
+from ordinal.kernels.functions import KernelFunction
 
 # What callers are given and do not make: their methods are called, on instances.
 _GIVEN = (ordinal.Model, Exception, tuple)
@@ -75,6 +76,9 @@ def _of_class(source: str, owner: type) -> Iterator[Callable]:
         yield _described(source, owner)
     for name, member in inspect.getmembers(owner, inspect.isroutine):
         if (name.startswith("_") and name != "__call__") or not _is_ours(member):
+            continue
+        # The other methods of kernels are for solvers, and trust their arguments.
+        if issubclass(owner, KernelFunction) and name not in ("__call__", "diagonal"):
             continue
         if inspect.ismethod(member):  # a classmethod
             yield _described(f"{source}.{name}", member)

@@ -166,6 +166,7 @@ REFUSED = {
     "|odds_ratios are defined for",
     ".monotone_effects": "has no monotone effect",
     ".contrasts": "needs a categorical variable",
+    ".cumulative_proba": "has no cumulative_proba",
     ".jeffreys": "is for models (without|of)",
     "ordinal.anova": "needs two models or more",
     "ordinal.fit_clmm": "groups must map names to labels",
