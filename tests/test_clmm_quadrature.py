@@ -181,6 +181,44 @@ def test_few_rows_per_group_need_more_than_laplace():
     assert "groups of one rank by panels" in fits["auto"].summary()
 
 
+def test_groups_of_several_ranks_are_integrated_with_cauchit():
+    """Their integrands have several modes, which nodes about one of them miss."""
+    rng = np.random.default_rng(1)
+    group, x = np.arange(120) % 20, rng.normal(size=120)
+    score = x + 1.5 * rng.normal(size=20)[group] + rng.logistic(size=120)
+    y = np.digitize(score, [-1.5, 0.0, 1.5])
+    fit = {"groups": {"g": group}, "link": "cauchit"}
+    model = ordinal.fit_clmm(x[:, None], y, **fit)
+    assert model.convergence.converged
+    assert "all groups by panels" in model.summary()
+    u = np.linspace(-12, 12, 24001)
+    ends = np.concatenate([[-np.inf], model.thresholds, [np.inf]])
+    at = (x * model.coef[0])[:, None] + model.deviations["sd"][0] * u
+    P = np.diff(np.arctan(ends[[y, y + 1]][:, :, None] - at), axis=0) / np.pi
+    h = -0.5 * u**2 - 0.5 * np.log(2 * np.pi) + np.zeros((20, 1))
+    np.add.at(h, group, np.log(P[0]))
+    exact = np.log(np.exp(h).sum(axis=1) * (u[1] - u[0])).sum()
+    assert_allclose(model.loglik, exact, atol=1e-3)
+
+
+def test_laplace_without_an_optimum_names_a_remedy():
+    """With cauchit its value is infinite where the curvature of a group is 0."""
+    rng = np.random.default_rng(1)
+    group = rng.integers(0, 40, 240)
+    X = rng.normal(size=(240, 3))
+    score = X[:, 0] + 1.5 * rng.normal(size=40)[group] + rng.logistic(size=240)
+    fit = {
+        "groups": {"g": group},
+        "link": "cauchit",
+        "offset": 0.3 * X[:, 1],
+        "sample_weight": rng.uniform(0.5, 2, 240),
+    }
+    y = np.digitize(score, [-1.5, 0.0, 1.5])
+    with pytest.warns(ordinal.ConvergenceWarning, match="n_quadrature='auto' or an"):
+        model = ordinal.fit_clmm(X, y, n_quadrature=1, **fit)
+    assert not model.convergence.converged
+
+
 @pytest.mark.parametrize(
     ("family", "options"),
     [

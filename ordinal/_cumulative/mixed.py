@@ -25,8 +25,8 @@ the derivatives of their ends a, b and of eta by it, times
     D_q = w (sum_m p_m dl/dq(u_m) + k/2 dl'/dq + H/2 dl''/dq)
 
 where q is an end, eta or log s, l is log P of a row, and l', l'', l''' are its
-derivatives by eta. Levels whose rows have one rank can be integrated by panels instead
-(`mixed_panels`).
+derivatives by eta. Levels whose rows have one rank, and with cauchit all levels, can be
+integrated by panels instead (`mixed_panels`).
 
 The factor with the most levels is eliminated level by level, and the Schur complement
 of the others is dense (D. Bates et al., "Fitting linear mixed-effects models using
@@ -196,8 +196,9 @@ class MixedLikelihood:
         Makes the rows of a family of models, which the default takes for a cumulative
         one, from the design, the link, their `Layout` and the number of threads.
     by_panels : bool, default False
-        Whether the levels whose rows all have one rank are integrated by `PanelRule`,
-        whatever `n_quadrature`. It needs a single term with one effect.
+        Whether the levels whose rows all have one rank, and with cauchit all levels,
+        are integrated by `PanelRule`, whatever `n_quadrature`. It needs a single term
+        with one effect.
     """
 
     def __init__(
@@ -239,6 +240,8 @@ class MixedLikelihood:
             of_level = levels_of_one_rank(
                 design.rank[order], design.weight[order], self.group, first.n_levels
             )
+            # Their h is not concave: nodes by its curvature, which can be 0, miss it.
+            of_level |= link == "cauchit"
             if of_level.any():
                 self.panels = PanelRule(
                     design, link, layout, of_level, rows_of, n_threads

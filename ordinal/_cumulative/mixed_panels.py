@@ -1,4 +1,4 @@
-"""Integrals over the random effect of groups whose rows all have one rank.
+"""Integrals over the random effect of a group, mostly of one whose rows have one rank.
 
 The likelihood of such a group by its effect u is a step, or for an inner rank a box,
 with soft edges of width 1 / sd, where sd is the deviation of the effects. Nodes that
@@ -7,7 +7,9 @@ with the last of 3 ranks, sd 20 and 15 nodes, log L is wrong by 0.03 and 0.07. H
 places where h has decreased from its maximum by the numbers of `_FALLS` divide the line
 into panels, with a Gauss-Legendre rule of `_POINTS` nodes in each. These places resolve
 both the edges and the normal density. For links with a log-concave density the error of
-log L is below 1e-6 for sd up to 1000, and for cauchit below 1e-3.
+log L is below 1e-6 for sd up to 1000, and for cauchit below 1e-3. The rule also serves
+all other groups with cauchit, where h may have several maxima: six fits of 40 groups of
+6 rows with sd 0.7 to 20 are off by at most 5e-3 in log L, those by 25 nodes by 0.2.
 
 The nodes move with the parameters, but the integral does not depend on them. So its
 gradient is the mean of dh by the shares of the nodes, at fixed nodes.

@@ -155,8 +155,9 @@ def fit_clmm(
     n_quadrature : int or "auto", default "auto"
         Number of quadrature nodes per dimension. "auto" fits a single factor with one
         effect with 1, 5, 9, 15 and 25 nodes, until more nodes do not matter, and
-        integrates groups whose rows all have one rank by a rule of its own. The number
-        used is `n_quadrature` of the model. For all other effects "auto" is the Laplace
+        integrates groups whose rows all have one rank, and all groups with
+        link="cauchit", by a rule of its own. The number used is `n_quadrature` of the
+        model. For all other effects "auto" is the Laplace
         approximation, with a warning where it is known to be inaccurate. A number from
         1 to 100 is that of R's clmm: 1 is the Laplace approximation, and more nodes of
         adaptive Gauss-Hermite quadrature need a single factor with at most 3 effects.
@@ -649,6 +650,13 @@ def _optimum(
             f"standard deviation of {names[grows[0]]}, {grows[1]:.3g}, is doubled, "
             "mostly because nearly all of its groups have rows of one rank only: "
             f"leave it out{more}"
+        )
+    elif status is Status.STALLED and loss.link == "cauchit" and not loss.by_panels:
+        # The curvature of a group can be 0, where Laplace's value is infinite.
+        more = "n_quadrature='auto' or " if is_panelled("auto", terms) else ""
+        remedy = (
+            "with cauchit the likelihood by few quadrature nodes can grow without "
+            f"bound: pass {more}another link"
         )
     covariance = None
     if V is not None:

@@ -84,8 +84,9 @@ class ClmmModel(PomModel):
     n_quadrature : int
         Number of quadrature nodes per dimension; 1 is the Laplace approximation.
     by_panels : bool
-        Whether groups whose rows all have one rank are integrated by a rule of their
-        own, as with n_quadrature="auto".
+        Whether groups whose rows all have one rank, and all groups with
+        link="cauchit", are integrated by a rule of their own, as with
+        n_quadrature="auto".
     is_singular : bool
         Whether the estimate of a covariance is singular, for example because the
         likelihood decreases with a variance from 0 on, whose estimate is then 0.
@@ -432,7 +433,8 @@ class ClmmModel(PomModel):
             else f"adaptive Gauss-Hermite quadrature with {self.n_quadrature} nodes"
         )
         if self.by_panels:
-            how += ", groups of one rank by panels"
+            which = "all groups" if self.link == "cauchit" else "groups of one rank"
+            how += f", {which} by panels"
         block = ["", f"Random effects ({how}):", *table, f"Number of groups: {counts}"]
         if self.is_singular:
             block.append("Singular: a variance is 0, or a correlation 1 or -1")

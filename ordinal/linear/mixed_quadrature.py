@@ -3,9 +3,9 @@
 With n_quadrature="auto", a factor with one effect is fitted with 1, 5, 9, 15 and 25
 nodes, each from the last optimum, until more nodes move no estimate by more than
 `_MOVE` of its standard error, and the log-likelihood by less than `_GAIN`. Groups whose
-rows all have one rank are integrated by panels (`_cumulative/mixed_panels.py`). Other
-effects have the Laplace approximation, which one evaluation with `_CHECK` nodes per
-dimension checks where quadrature is possible.
+rows all have one rank, and with cauchit all groups, are integrated by panels
+(`_cumulative/mixed_panels.py`). Other effects have the Laplace approximation, which one
+evaluation with `_CHECK` nodes per dimension checks where quadrature is possible.
 """
 
 from __future__ import annotations
@@ -159,6 +159,8 @@ def diverging(
             )
             others.free = search.free.copy()
             others.free[index] = False
+            if not math.isfinite(own.value_and_gradient(there)[0]):
+                continue  # the optimum of an approximation that has no accurate value
             there = others.minimum(there)
             value, twice = others.value, there.copy()
             if others.status in (Status.MAX_TIME, Status.STOPPED):
@@ -167,6 +169,8 @@ def diverging(
             twice[: p - loss.design.scale.size] *= 2.0
             twice[index] *= 2.0
             others.n_iter = 0
+            if not math.isfinite(own.value_and_gradient(twice)[0]):
+                continue
             others.minimum(twice)
             # Twice the deviation may be short of its optimum, which is higher still.
             if others.value <= value + _SAME:

@@ -90,6 +90,11 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
         odds.
     fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
 
+    References
+    ----------
+    D. O. Stram, J. W. Lee, "Variance components testing in the longitudinal mixed
+    effects model", Biometrics 50:1171-1177, 1994.
+
     Examples
     --------
     >>> import ordinal
@@ -100,11 +105,6 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     >>> test = ordinal.lr_test(smaller, larger)
     >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
     (1, 1.7269, 0.1888)
-
-    References
-    ----------
-    D. O. Stram, J. W. Lee, "Variance components testing in the longitudinal mixed
-    effects model", Biometrics 50:1171-1177, 1994.
     """
     _check_model(smaller, "smaller must be a model", "lr_test")
     _check_model(larger, "larger must be a model", "lr_test")
