@@ -179,7 +179,8 @@ def test_searches_drop_rows_and_renumber_splits():
     place[KEEP] = np.arange(KEEP.size)
     kept = [tuple(place[side][place[side] >= 0] for side in fold) for fold in folds]
     given = {"search": Grid(C=[0.1, 10.0]), "sample_weight": WEIGHT}
-    for cv, own in ((folds, kept), (3, 3)):
+    forms = folds, iter(folds), np.array(folds, dtype=object)
+    for cv, own in (*((form, kept) for form in forms), (3, 3)):
         a = ordinal.select("svorim", X, Y, cv=cv, missing_labels="drop", **given)
         b = ordinal.select(
             "svorim", X[KEEP], Y[KEEP], cv=own, search=given["search"],
@@ -189,6 +190,9 @@ def test_searches_drop_rows_and_renumber_splits():
         assert_array_equal(a.predict(X), b.predict(X))
         assert a.n_missing_labels == a.model.n_missing_labels == GONE.size
         assert "; 5 rows without a label left out)" in repr(a)
+    negative = [(train, test - 60) for train, test in folds]
+    with pytest.raises(ValueError, match="row"):
+        ordinal.select("svorim", X, Y, cv=negative, missing_labels="drop", **given)
     file = io.BytesIO()
     a.save(file)
     file.seek(0)

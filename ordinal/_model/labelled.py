@@ -61,13 +61,15 @@ class Labelled:
         """Return splits with the numbers of the rows that are left.
 
         Numbers of other rows are dropped, and anything but pairs of row numbers is left
-        as it is.
+        as it is, such as a number of folds or a splitter, which sees the rows left.
         """
-        if self.keep is None or not isinstance(splits, list | tuple):
+        if self.keep is None or hasattr(splits, "split") or not np.iterable(splits):
             return splits
-        number = np.cumsum(self.keep) - 1
+        number, splits = np.cumsum(self.keep) - 1, list(splits)
         try:
             pairs = [[np.asarray(side) for side in split] for split in splits]
+            if any((side < 0).any() for pair in pairs for side in pair):
+                return splits
             kept = [[side[self.keep[side]] for side in pair] for pair in pairs]
             return [tuple(number[side] for side in pair) for pair in kept]
         except (IndexError, TypeError, ValueError):
@@ -196,7 +198,10 @@ def rows_of(values: Any, keep: np.ndarray) -> Any:
     if is_sparse(values):
         values = values.tocsr() if hasattr(values, "tocsr") else CSR.from_any(values)
         return rows_of(values, keep) if isinstance(values, CSR) else values[keep]
-    n = values.shape[0] if hasattr(values, "shape") else len(values)
+    if hasattr(values, "shape"):
+        n = values.shape[0] if values.shape else None
+    else:
+        n = len(values) if hasattr(values, "__len__") else None
     if n != keep.size:
         return values
     if isinstance(values, list | tuple):

@@ -119,7 +119,7 @@ class BoostingModel(Thresholds):
 
     @property
     def observed(self) -> np.ndarray:
-        """Marks of the ranks that have training rows of positive weight, (r,)."""
+        """Mask of the ranks with training rows of positive weight, (r,)."""
         return np.asarray(self.frequencies > 0)
 
     @property
@@ -326,7 +326,9 @@ class BoostingModel(Thresholds):
         q = int(self.observed.sum())
         n_scores = 1 if self.structure == "score" else q - 1
         if q < 2 or self.centre.size != n_scores:
-            raise ValueError("frequencies must be of two ranks, or as structure says")
+            raise ValueError(
+                "frequencies must be positive for the ranks of the scores, at least two"
+            )
         if not abs(self.frequencies.sum() - 1) < 1e-9:
             raise ValueError("frequencies must add up to 1")
         if self.start[0] != 0 or self.start[-1] != len(self.trees):

@@ -41,6 +41,7 @@ from .refits import profile_end
 _TOL = 1e-8  # length of the last step, in standard errors
 _MAX_ITER = 500
 _HALVINGS = 40
+_ROUNDING = 1e-9  # of (1), relative, below which no step needs to rise
 _RISES = 1e-4  # least rise of (1), as a share of what the gradient promises
 
 
@@ -139,8 +140,10 @@ class JeffreysLikelihood:
                 if there and there.value - here.value >= _RISES * size * promised:
                     break
                 there = None
-            if there is None:  # the rise is a rounding error
-                return here
+            if there is None:
+                if promised <= _ROUNDING * max(1.0, abs(here.value)):
+                    return here
+                break
             here = there
         warn(
             "jeffreys: the penalised likelihood did not reach its maximum, so the "

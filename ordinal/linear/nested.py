@@ -139,7 +139,7 @@ def anova(*models: Any) -> Table:
 
     Parameters
     ----------
-    *models : PomModel
+    *models : PomModel or ClmmModel
         Two or more models, fitted without penalties to the same rows, in any order.
         They are sorted by the number of parameters, and each must be nested in the next
         one, as for `lr_test`.
@@ -205,7 +205,7 @@ def n_deviations(model: Any) -> int:
 def _check_model(model: Any, rule: str, function: str) -> None:
     """Raise TypeError or ValueError unless a model has a maximal likelihood."""
     if not isinstance(model, Wald):
-        raise TypeError(f"{rule} of fit_pom, got {shown(model)}")
+        raise TypeError(f"{rule} of fit_pom or fit_clmm, got {shown(model)}")
     check_likelihood(model, function)
     if model.covariance_type != "observed":
         raise ValueError(
