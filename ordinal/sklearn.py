@@ -1,4 +1,5 @@
-"""Estimators of scikit-learn, one for every method: `SVORIM`, `NPSVOR`, `XOFM`, ...
+"""Estimators of scikit-learn, one for every method: `SVORIM`, `NPSVOR`, `XOFM`, ...,
+and `TableTransformer`, which makes numbers of tables.
 
 They are generated from the registry of methods. The parameters of an estimator are the
 arguments of the `fit_*` function, and its `model_` is the model that this function
@@ -113,12 +114,10 @@ from ._model.threshold_model import (
 from ._numerics.rows import merged_rows
 from .kernels.functions import kernel_class
 from .model_selection.scoring import Metric, Scorer, scorers_of, scoring_classes
+from .preprocessing.transformer import TableTransformer
 
-__all__ = [
-    "OrdinalDecomposition",
-    "scorer",
-    *(method.estimator for method in methods(every=True)),
-]
+__all__ = ["OrdinalDecomposition", "TableTransformer", "scorer"]
+__all__ += [method.estimator for method in methods(every=True)]
 
 
 def __dir__() -> list[str]:
@@ -670,9 +669,8 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     declared = declared_categories(only_column(y)) if classes is None else None
     known = classes is not None or declared is not None
     if labels.dtype.kind == "f":
-        read_labels(
-            labels, "y", DROP_ARGUMENT
-        )  # whose message has the row of NaN and infinity
+        # whose message has the row of NaN and infinity
+        read_labels(labels, "y", DROP_ARGUMENT)
     if not (known or in_halves(labels)):
         check_classification_targets(labels)
     labels = read_labels(labels, "y", DROP_ARGUMENT)

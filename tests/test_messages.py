@@ -366,7 +366,10 @@ def test_other_arguments_are_refused_by_a_whole_sentence(call, given, message):
     assert str(caught.value) == message
 
 
-DATES = "make numbers of dates, such as the days since one, or the month"
+DATES = (
+    r"ordinal\.preprocessing\.TablePreprocessor\(dates=\) makes numbers of dates "
+    r"\(preprocess= of a fit\)"
+)
 TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
 
 

@@ -260,9 +260,9 @@ def test_settings_that_are_none(arguments, error, message):
 @pytest.mark.parametrize(
     ("column", "error", "message"),
     [
-        ([datetime.date(2020, 1, 1)], TypeError, "got datetime.*; make numbers of dat"),
-        (pd.to_datetime(["2020-01-01"]), TypeError, "got .*; make numbers of dates"),
-        (pd.to_timedelta([3], "D"), TypeError, "got .*; make numbers of dates"),
+        ([datetime.date(2020, 1, 1)], TypeError, "got .*dates=. makes numbers of da"),
+        (pd.to_datetime(["2020-01-01"]), TypeError, "got .*dates=. makes numbers"),
+        (pd.to_timedelta([3], "D"), TypeError, "got .*; make numbers of times"),
         ([1, "tall"], TypeError, "got 'tall' in row 1$"),
         ([[1, 2]], TypeError, r"got \[1, 2\] in row 0$"),
         ([1.0, np.inf], ValueError, "be finite or NaN, got inf in row 1"),

@@ -18,7 +18,6 @@ from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import (
     disguise_of,
-    disguise_shown,
     identifiers_shown,
     identify_rows,
 )
@@ -94,7 +93,7 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
     )
     target = table.names[-1] if args.target is None else args.target
     orders = orders_of(args.order)
-    _check_columns(table, [target, *args.drop, *args.categorical, *orders])
+    _check_columns(table, [target, *args.drop, *args.categorical, *args.dates, *orders])
     table = replace(table, levels=orders | levels_of(target, args.classes))
     n_rows = len(table)
     if args.missing_labels == "drop":
@@ -115,7 +114,8 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
             f"cells were separated by {shown(table.layout.separator)}: pass "
             "another separator by --separator"
         )
-    chosen = [name for name in (*args.categorical, *orders) if name in features]
+    named = *args.categorical, *args.dates, *orders
+    chosen = [name for name in named if name in features]
     X = table.frame(features, words_of(table, features, chosen))
     params: dict[str, Any] = {}
     binning = None
@@ -153,7 +153,7 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
 
     The first rows tell the default target, and whether labels are strings.
     """
-    for option in ("bins", "binning", "categorical", "order"):
+    for option in ("bins", "binning", "categorical", "order", "dates"):
         if getattr(args, option):
             raise ValueError(
                 f"--{option} needs the whole table in memory: leave out --stream"
@@ -263,6 +263,18 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
             continue
         known = [cell for cell in cells if not table.is_missing(name, cell)]
         distinct = set(known)
+        if (disguise := disguise_of(distinct)) is not None:
+            kind, example = disguise
+            way = (
+                f"--dates {name} makes year, month, weekday and days"
+                if kind == "dates"
+                else "--decimal , reads decimal commas; remove other signs"
+            )
+            raise ValueError(
+                f"{table.path}, column {shown(name)} holds {kind} as text, such as "
+                f"{shown(example)}: {way}; or leave it out by --drop {name}, or keep "
+                f"it by --categorical {name}"
+            )
         slips = {c for c in distinct if as_numbers([c], table.layout) is None}
         if 2 * len(slips) < len(distinct):
             row = next(row for row, cell in enumerate(cells) if cell in slips)
@@ -271,13 +283,6 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
                 name,
                 f"is not a finite number as others are; for categories: --categorical "
                 f"{name}",
-            )
-        if (disguise := disguise_of(distinct)) is not None:
-            remedy = " (--decimal , reads decimal commas)" * (disguise[0] == "numbers")
-            raise ValueError(
-                f"{table.path}, column {shown(name)} {disguise_shown(*disguise)}"
-                f"{remedy}; leave it out by --drop {name}, or keep it by --categorical "
-                f"{name}"
             )
         if identify_rows(known):
             identifiers[name] = known
@@ -342,7 +347,7 @@ def _embedded(args: argparse.Namespace) -> Data:
     """Return the data set that comes with the package."""
     names = (
         "target", "bins", "binning", "classes", "drop", "categorical", "order",
-        "missing",
+        "dates", "missing",
     )  # fmt: skip
     for option in names:
         if getattr(args, option):

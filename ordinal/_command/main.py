@@ -161,6 +161,14 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         help="the categories of a column in their order",
     )
     command.add_argument(
+        "--dates",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="columns of dates, which become year, month, weekday and days",
+    )
+    command.add_argument(
         "--threads", type=int, metavar="N", help="default: all that may be used"
     )
 

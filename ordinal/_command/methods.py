@@ -79,7 +79,7 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
         method.fit,
         fixed | given,
         tune=args.tune,
-        preprocess=TablePreprocessor(order=order),
+        preprocess=TablePreprocessor(order=order, dates=args.dates),
         n_threads=n_threads,
     )
 

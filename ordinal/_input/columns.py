@@ -25,7 +25,7 @@ from .checks import (
     shown,
     to_double,
 )
-from .frame import Column, Frame, Kind, default_names, number_kind
+from .frame import Column, Frame, Kind, days_of, default_names, number_kind
 from .labels import (
     categories_of,
     is_missing,
@@ -36,7 +36,8 @@ from .labels import (
 from .sparse import is_sparse, read_only
 
 Categories = tuple[np.ndarray | None, ...]  # per column; None for numbers
-_TIMES = (datetime.date, datetime.time, datetime.timedelta)
+_DATES = (datetime.date, np.datetime64)
+_TIMES = (*_DATES, datetime.time, datetime.timedelta, np.timedelta64)
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _MAX_STRINGS = 20  # distinct strings that may exceed half of the rows
 
@@ -232,12 +233,14 @@ def identify_rows(words: Sequence[str]) -> bool:
 
 
 _MIN_DISGUISED = 6  # different strings; fewer may be codes, such as sizes
+_DISGUISED = 0.9  # share of the different strings
 # A sign, a currency, digits with separators, and a decimal part, unit or currency.
 _NUMBER = re.compile(
     r"[+\-\u2212(]?\s*[$\u20ac\u00a3\u00a5]?\s*[+-]?"
     r"(\d{1,3}([ ,.'\u00a0\u202f]\d{3})+|\d+)([.,]\d+)?\s*[%$\u20ac\u00a3\u00a5]?\)?"
 )
-_PLAIN = re.compile(r"[+-]?\d+(\.\d+)?")
+# Plain numbers, and labels such as "(1)" and "030 100".
+_PLAIN = re.compile(r"[+-]?\d+(\.\d+)?|\(\d+\)|0\d.*")
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))([T ]\d.*)?"
 )
@@ -247,16 +250,18 @@ def disguise_of(words: Collection[str]) -> tuple[str, str] | None:
     """Return what a column of strings holds in disguise, and an example.
 
     This is "dates", or "numbers" that are written with a decimal comma, a thousands
-    separator, a percent sign or a currency. All of at least six different strings must
-    be of this form; plain numbers as strings may be codes, and are none.
+    separator, a percent sign or a currency. At least nine of ten different strings must
+    be of this form, and six at least; plain numbers as strings may be codes, and are
+    none.
     """
     distinct = {word.strip() for word in words}
-    if len(distinct) < _MIN_DISGUISED:
-        return None
-    if all(_DATE.fullmatch(word) for word in distinct):
-        return "dates", min(distinct)
-    decorated = [word for word in distinct if not _PLAIN.fullmatch(word)]
-    if decorated and all(_NUMBER.fullmatch(word) for word in distinct):
+    least = max(_MIN_DISGUISED, _DISGUISED * len(distinct))
+    dates = [word for word in distinct if _DATE.fullmatch(word)]
+    if len(dates) >= least:
+        return "dates", min(dates)
+    numbers = [word for word in distinct if _NUMBER.fullmatch(word)]
+    decorated = [word for word in numbers if not _PLAIN.fullmatch(word)]
+    if decorated and len(numbers) >= least:
         return "numbers", min(decorated)
     return None
 
@@ -264,9 +269,10 @@ def disguise_of(words: Collection[str]) -> tuple[str, str] | None:
 def disguise_shown(kind: str, example: str) -> str:
     """Return the words of a message about a column in disguise, with its remedy."""
     remedy = (
-        "pass days since a date, or year, month and weekday"
+        "TablePreprocessor(dates=) makes numbers of dates (preprocess= of a fit)"
         if kind == "dates"
-        else "pass numbers, without signs and with a decimal point"
+        else "pass numbers, without signs and with a decimal point, as "
+        "pandas.read_csv(decimal=',', thousands='.') reads them"
     )
     return f"holds {kind} as text, such as {shown(example)}: {remedy}"
 
@@ -278,6 +284,12 @@ def identifiers_shown(columns: Mapping[str, Sequence[str]]) -> str:
         return f"mostly different strings, such as {first}"
     (words,) = columns.values()
     return f"{len(set(words))} different strings in {len(words)} rows, such as {first}"
+
+
+_DECLARE = (
+    "declare {} as a category, by the type of the column (categorical= of "
+    "TablePreprocessor and of fit_xofm does as well)"
+)
 
 
 def _check_columns(
@@ -298,9 +310,8 @@ def _check_columns(
             words = [value for value in _values(column) if not is_missing(value)]
             if (disguise := disguise_of(words)) is not None:
                 raise ValueError(
-                    f"column {shown(name)} of X {disguise_shown(*disguise)}, as "
-                    "pandas.to_numeric and pandas.to_datetime make them; leave it out, "
-                    "or declare it as a category, by the type of the column"
+                    f"column {shown(name)} of X {disguise_shown(*disguise)}; leave it "
+                    f"out, or {_DECLARE.format('it')}"
                 )
             if identify_rows(words):
                 found[name] = words
@@ -308,8 +319,7 @@ def _check_columns(
         s, them = ("s", "them") if len(found) > 1 else ("", "it")
         raise ValueError(
             f"column{s} {enumerated(list(found))} of X: {identifiers_shown(found)}; "
-            f"leave {them} out, or declare {them} as a category, by the type of the "
-            "column (categorical= of TablePreprocessor and of fit_xofm does as well)"
+            f"leave {them} out, or {_DECLARE.format(them)}"
         )
 
 
@@ -380,6 +390,8 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
         return column.values, column.labels, column.kind
     declared = categories_of(column)
     if declared is None and not _holds_strings(column):
+        if (times := _times_in(column, name)) is not None:
+            return days_of(times), None, "date"
         values = numbers_of(column, f"column {shown(name)} of X")
         finite = ~np.isinf(values)
         check_entries(f"column {shown(name)} of X", values, finite, "be finite or NaN")
@@ -389,6 +401,25 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
         labels = read_labels(declared, f"column {shown(name)}")
         return _codes(column, labels), read_only(labels.copy()), "ordered"
     return _codes(column, labels), labels, "category"
+
+
+def _times_in(column: Any, name: str) -> np.ndarray | None:
+    """Return a column of dates as datetime64, (n,), or None for any other column.
+
+    Python's dates with a time zone, and those of pandas, keep their local time.
+    """
+    a = as_array(column, name)
+    if a.dtype.kind != "O":
+        return a if a.dtype.kind == "M" else None
+    values = [None if is_missing(v) else v for v in a.tolist()]
+    known = [v for v in values if v is not None]
+    if not known or not all(isinstance(v, _DATES) for v in known):
+        return None
+    local = [
+        v.replace(tzinfo=None) if isinstance(v, datetime.datetime) else v
+        for v in values
+    ]
+    return np.array(local, dtype="datetime64[us]")
 
 
 def _kind_of_numbers(column: np.ndarray) -> Kind:
@@ -605,8 +636,13 @@ def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
             "; ordinal.preprocessing.TablePreprocessor encodes categories "
             "(preprocess= of a fit)"
         )
-    elif isinstance(value, (*_TIMES, np.datetime64, np.timedelta64)):
-        needs = "; make numbers of dates, such as the days since one, or the month"
+    elif isinstance(value, _DATES):
+        needs = (
+            "; ordinal.preprocessing.TablePreprocessor(dates=) makes numbers of dates "
+            "(preprocess= of a fit)"
+        )
+    elif isinstance(value, _TIMES):
+        needs = "; make numbers of times, such as hours"
     return TypeError(
         f"{name} must hold real numbers, got {shown(value)} in row {row}{needs}"
     )

@@ -20,7 +20,7 @@ from .labels import level_places
 from .sparse import read_only
 from .types import Index
 
-Kind = Literal["number", "whole", "truth", "category", "ordered"]
+Kind = Literal["number", "whole", "truth", "date", "category", "ordered"]
 _DTYPES = {"whole": np.int64, "truth": np.bool_}
 _LARGEST_WHOLE = 2.0**53  # doubles represent all integers up to it
 
@@ -29,6 +29,21 @@ def number_kind(dtype: np.dtype[Any]) -> Kind:
     """Return the kind of numbers that an array of this dtype holds."""
     kinds: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole"}
     return kinds.get(dtype.kind, "number")
+
+
+def days_of(times: np.ndarray) -> np.ndarray:
+    """Return datetime64 values as days since 1970-01-01, (n,); NaN is missing."""
+    missing = np.isnat(times)
+    days = times.astype("datetime64[D]")
+    of_day = (times - days) / np.timedelta64(1, "D")
+    return np.where(missing, np.nan, days.astype(np.int64) + of_day)
+
+
+def times_of(days: np.ndarray) -> np.ndarray:
+    """Return days since 1970-01-01 as datetime64, to the second."""
+    missing = np.isnan(days)
+    seconds = np.rint(np.where(missing, 0.0, days) * 86400).astype("timedelta64[s]")
+    return np.where(missing, np.datetime64("NaT"), np.datetime64(0, "s") + seconds)
 
 
 @lru_cache(maxsize=8)  # a path of penalties has many models of the same columns
@@ -44,14 +59,15 @@ class Frame:
     Attributes
     ----------
     values : (n, d) float64, C-contiguous
-        Numbers, or for a categorical column positions among its labels. NaN is missing.
+        Numbers, or for a categorical column positions among its labels, and for dates
+        days since 1970-01-01. NaN is missing.
     names : tuple of (d,) str, or None
         None for columns without names.
     labels : tuple of (d,) arrays or None
         Labels of each categorical column.
     kinds : tuple of (d,) str
-        "number", "whole" or "truth" (booleans) for numbers; "category", or "ordered" if
-        the categories have an order, which is that of the labels.
+        "number", "whole" or "truth" (booleans) for numbers; "date"; "category", or
+        "ordered" if the categories have an order, which is that of the labels.
     """
 
     values: np.ndarray
@@ -83,8 +99,8 @@ class Frame:
 
     @property
     def is_of_numbers(self) -> bool:
-        """Return whether no column is categorical."""
-        return all(labels is None for labels in self.labels)
+        """Return whether no column holds categories or dates."""
+        return not {"date", "category", "ordered"}.intersection(self.kinds)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -101,9 +117,10 @@ class Frame:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_of_numbers:
-            columns = zip(self.columns, self.labels, strict=True)
-            name = next(name for name, labels in columns if labels is not None)
-            raise TypeError(f"column {shown(name)} holds categories, not numbers")
+            columns = zip(self.columns, self.kinds, strict=True)
+            wrong = {"date": "dates", "category": "categories", "ordered": "categories"}
+            name, kind = next((n, k) for n, k in columns if k in wrong)
+            raise TypeError(f"column {shown(name)} holds {wrong[kind]}, not numbers")
         return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
 
     def rows(self, index: Index) -> Frame:
@@ -124,11 +141,11 @@ class Frame:
         """Return a copy with other values in column j: numbers, or places among labels.
 
         A column of numbers becomes one of the kind "number", because an integer dtype
-        would truncate values between two integers.
+        would truncate values between two integers. Dates stay dates.
         """
         changed, kinds, every = self.values.copy(), list(self.kinds), list(self.labels)
         changed[:, j], every[j] = values, labels
-        if labels is None:
+        if labels is None and kinds[j] != "date":
             kinds[j] = "number"
         return Frame(changed, self.names, tuple(every), tuple(kinds))
 
@@ -157,6 +174,8 @@ class Column:
             made = np.full(len(self.values), None, dtype=object)
             places = self.values[~missing].astype(np.intp)
             made[~missing] = np.array(self.labels.tolist(), dtype=object)[places]
+        elif self.kind == "date":
+            made = times_of(self.values)
         elif (missing | (np.abs(self.values) > _LARGEST_WHOLE)).any():
             made = self.values
         else:

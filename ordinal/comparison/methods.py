@@ -654,7 +654,7 @@ def _read(
         raise TypeError(
             f"preprocess must be a TablePreprocessor, got {shown(preprocess)}"
         )
-    columns = () if preprocess is None else (*preprocess.categorical, *preprocess.order)
+    columns = () if preprocess is None else preprocess.declared
     labels = {"classes": classes, "sample_weight": sample_weight}
     if is_sparse(X):
         rows = read_features(X)

@@ -111,12 +111,14 @@ Signed: TypeAlias = list[tuple[float, Summand]]  # terms of a sum, with their si
 class Feature(NamedTuple):
     """Feature whose effect is computed: its column, and the two values of a step.
 
-    `values` is None for the effect of a slope.
+    `values` is None for the effect of a slope. `variable` is the number of a variable
+    of the coding that is made of a date, whose slope is meant.
     """
 
     name: str
     column: int
     values: tuple[float, float] | None
+    variable: int | None = None
 
 
 class MarginRows(Protocol):
@@ -201,6 +203,12 @@ class TableRows(_WeightedRows):
         labels = self.coding.categories
         found = []
         for j in self.coding.columns_read:
+            if parts := self._parts_of(j):
+                # They are step functions of the date.
+                found += [
+                    Feature(self.coding.variables[k].name, j, None, k) for k in parts
+                ]
+                continue
             known, own = labels[j], self.frame.values[:, j]
             if known is not None:
                 reference = self.coding.reference_of(j)
@@ -226,6 +234,11 @@ class TableRows(_WeightedRows):
             )
             return DiscreteChange(low, high)
         x = part.values[:, j]
+        if (k := feature.variable) is not None:
+            slope = self.coding.columns_with(k, {k: np.ones(len(x))})
+            slope[np.isnan(x)] = 0.0
+            along = DesignRows(slope, np.zeros(len(x)))
+            return Derivative(self._coded(part, offset), along)
         missing = np.isnan(x)  # such a value does not change, nor do its predictions
         x = np.where(missing, 0.0, x)
         every = self.frame.values[:, [j]]
@@ -245,6 +258,11 @@ class TableRows(_WeightedRows):
         moved = mean_offset(high.offset - low.offset)  # the same at all thresholds
         by = DesignRows((high.Z - low.Z) / width[:, None], moved / width)
         return Derivative(self._coded(part, offset), by)
+
+    def _parts_of(self, j: int) -> list[int]:
+        """Return the variables that are made of the dates of a column."""
+        every = enumerate(self.coding.variables)
+        return [k for k, v in every if v.part is not None and v.source == j]
 
     def _check_slope(self, name: str) -> None:
         """Raise ValueError if a formula makes a step function of a column."""

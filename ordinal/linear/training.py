@@ -219,7 +219,7 @@ def _read_table(
 ) -> Any:
     """Return X as a Frame or a matrix with missing values, or a sparse X as it is."""
     if isinstance(preprocess, TablePreprocessor):
-        return read_frame_of(X, (*preprocess.categorical, *preprocess.order))
+        return read_frame_of(X, preprocess.declared)
     if is_sparse(X):
         return X
     if _is_dense(X):

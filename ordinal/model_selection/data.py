@@ -252,7 +252,7 @@ def _read_table(
         return read_features(X), None, None
     columns = given.get("categorical", ())
     if isinstance(preprocess, TablePreprocessor):
-        columns = (*preprocess.categorical, *preprocess.order)
+        columns = preprocess.declared
     table = read_frame_of(X, columns)
     method = method_of(unwrapped(fit)[0])
     accepts, taker = _ANYTHING, ""

@@ -9,9 +9,11 @@ The modules of this package:
 
     coding       tables with missing values and categories
     contrasts    coding of tables and of the terms of formulas as numeric columns
+    dates        numbers of a column of dates
     expressions  arithmetic in formulas
     splines      smooth terms of formulas
     scaling      numbers and targets: standardisation, imputation and binning
+    transformer  TablePreprocessor for pipelines of scikit-learn
 
 `_model.preprocessed` has what a fit and its model know of preprocessors.
 """

@@ -31,6 +31,7 @@ from .._watch.convergence import (
     EmptyColumnsWarning,
 )
 from .contrasts import Coding, Variable
+from .dates import Part, check_dates, part_of_dates
 from .scaling import Standardizer
 
 Impute = Literal["median", "mean", "most_frequent"]
@@ -52,6 +53,8 @@ class TablePreprocessor(PreprocessorOptions):
       counts as the most frequent category.
     * Ordered categories are numbered from 0 and then treated as numbers. The order is
       that of `order`, of an ordered categorical of pandas, or of an Enum of polars.
+    * Columns of dates that `dates` lists become numbers: year, month, weekday and days
+      since 1970-01-01. Other dates are an error.
     * Numeric columns are standardised to mean 0 and standard deviation 1 after
       imputation; columns of 0 and 1 are only centred. Two rows of different categories
       then have a squared distance of 2, which is the average squared distance of two
@@ -69,6 +72,12 @@ class TablePreprocessor(PreprocessorOptions):
         Categories of a column in increasing order, by its name or number.
     categorical : names or numbers of columns, optional
         Numeric columns whose values are categories, such as postal codes.
+    dates : names or numbers of columns, or a mapping of them to parts, optional
+        Columns of dates, or of strings such as "2024-01-31". The parts "year", "month"
+        (1 to 12), "weekday" (0, Monday, to 6) and "days" (since 1970-01-01, with the
+        time of day as a fraction) become columns of numbers, such as "visit[year]". By
+        default all four are made; `{"visit": ["month", "days"]}` chooses some, as the
+        year is nearly a multiple of the days.
     unseen : {"missing", "error"}, default "missing"
         Treatment in `transform` of a category that is not in the training rows:
         as a missing value, as in `fit_xofm`, or as an error that names the category.
@@ -103,6 +112,7 @@ class TablePreprocessor(PreprocessorOptions):
     indicator: bool = True
     order: Mapping[str | int, Sequence[Any]] = field(default_factory=dict)
     categorical: Sequence[str | int] = ()
+    dates: Sequence[str | int] | Mapping[str | int, Sequence[Part]] = ()
     unseen: Unseen = "missing"
     standardize: bool = True
     drop_first: bool | None = None
@@ -114,6 +124,7 @@ class TablePreprocessor(PreprocessorOptions):
         for name in flags if self.drop_first is not None else flags[:2]:
             object.__setattr__(self, name, check_flag(name, getattr(self, name)))
         object.__setattr__(self, "categorical", check_categorical(self.categorical))
+        object.__setattr__(self, "dates", check_dates(self.dates))
         if not isinstance(self.order, Mapping):
             raise ValueError(
                 "order must be a mapping from columns to their categories, got "
@@ -150,7 +161,8 @@ class TablePreprocessor(PreprocessorOptions):
             its `order`; if a column looks like an identifier, with more than 20
             different strings in more than half of its rows, and is neither of a
             categorical type nor listed in `categorical`; if `order` or `categorical`
-            names an unknown column, or if a weight is invalid.
+            names an unknown column, or `dates` one that is not of dates, or if a weight
+            is invalid.
 
         Warns
         -----
@@ -158,14 +170,14 @@ class TablePreprocessor(PreprocessorOptions):
             If no row of positive weight has a value in a column, which is then 0 in all
             rows.
         """
-        frame = read_frame(X, kept=(*self.categorical, *self.order))
+        frame = read_frame(X, kept=self.declared)
         w = sample_weights(sample_weight, len(frame))
         frame, w = frame.rows(w > 0), w[w > 0] / w.max()
         variables = self._variables(frame, w)
         coding = Coding(
             formula=None,
             feature_names=frame.names,
-            n_features=len(variables),
+            n_features=frame.shape[1],
             variables=variables,
             terms=tuple((k,) for k in range(len(variables))),
         )
@@ -183,6 +195,11 @@ class TablePreprocessor(PreprocessorOptions):
         scale = np.where(coding.indicators, 1.0, measured.scale)
         return TableCoding(coding, Standardizer(measured.mean, scale))
 
+    @property
+    def declared(self) -> tuple[str | int, ...]:
+        """Columns that an argument names, whose strings may all be different."""
+        return (*self.categorical, *self.order, *self.dates)
+
     def _variables(self, frame: Frame, weight: np.ndarray) -> tuple[Variable, ...]:
         """Return a variable per column, with the statistics of rows with weight."""
         names = frame.shown_names
@@ -191,8 +208,13 @@ class TablePreprocessor(PreprocessorOptions):
             for column, labels in self.order.items()
         }
         chosen = {column_number(c, names, "categorical") for c in self.categorical}
-        made = []
+        parts = dict(check_dates(self.dates))
+        dates = {column_number(c, names, "dates"): of for c, of in parts.items()}
+        made: list[Variable] = []
         for j, name in enumerate(names):
+            if j in dates:
+                made += self._of_dates(frame, weight, j, dates[j])
+                continue
             known, hot = _known(frame, j, order.get(j), j in chosen)
             values = coded_column(frame, j, known)
             missing = np.isnan(values)
@@ -215,6 +237,34 @@ class TablePreprocessor(PreprocessorOptions):
                 )
             )
         return tuple(made)
+
+    def _of_dates(
+        self, frame: Frame, weight: np.ndarray, j: int, parts: Sequence[Part]
+    ) -> list[Variable]:
+        """Return the variables of a column of dates; the last marks missing ones."""
+        made = []
+        for part in parts:
+            values = part_of_dates(frame, j, part)
+            known = ~np.isnan(values)
+            lacks = not known.any()
+            fill = _fill(values[known], weight[known], self.impute) if not lacks else 0
+            made.append(
+                Variable(
+                    f"{frame.shown_names[j]}[{part}]",
+                    j,
+                    None,
+                    0,
+                    fill=np.nan if lacks else fill,
+                    marks_missing=(
+                        self.indicator
+                        and part == parts[-1]
+                        and not lacks
+                        and not known.all()
+                    ),
+                    part=part,
+                )
+            )
+        return made
 
     def _for_method(self, full_rank: bool) -> TablePreprocessor:
         """Return the options with `drop_first` as a method needs it, unless given."""
@@ -376,7 +426,7 @@ def rows_behind(
     in_chunks = has_blocks(X) or is_remote(X)
     if isinstance(how, TablePreprocessor):
         check_at_once(in_chunks)
-        table = read_frame_of(X, (*how.categorical, *how.order))
+        table = read_frame_of(X, how.declared)
         coding, unit = coding_behind(how, table, sample_weight)
         assert coding is not None
         columns = Frame.of_numbers(coding.transform(table), coding.column_names)

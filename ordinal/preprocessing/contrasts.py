@@ -32,6 +32,7 @@ from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._model.storage import Storable
 from .._watch.convergence import warn_of_unknown_levels, warn_of_unnamed
+from .dates import Part, part_of_dates
 from .expressions import columns_of, evaluate
 from .splines import Basis, Kind
 
@@ -99,6 +100,8 @@ class Variable(Storable):
         Treatment of levels that no training row has.
     full : bool
         Whether every level has an indicator, also where treatment contrasts would do.
+    part : {"year", "month", "weekday", "days"} or None
+        Number that is made of a column of dates.
     """
 
     name: str
@@ -111,8 +114,13 @@ class Variable(Storable):
     marks_missing: bool = False
     unseen: Literal["error", "missing"] = "error"
     full: bool = False
+    part: Part | None = None
 
     def _check(self) -> None:
+        if self.part is not None and (
+            self.labels is not None or isinstance(self.source, str)
+        ):
+            raise ValueError("part is for columns of dates")
         if self.marks_missing and (self.fill is None or np.isnan(self.fill)):
             raise ValueError(
                 "marks_missing is for columns with a value that replaces missing ones"
@@ -597,6 +605,8 @@ def _numbers(variable: Variable, frame: Frame) -> np.ndarray:
         j, known = variable.source, variable.labels
         if variable.fill is not None and np.isnan(variable.fill):
             return np.zeros(len(frame))
+        if variable.part is not None:
+            return part_of_dates(frame, j, variable.part)
         if variable.unseen == "error" or known is None:
             return coded_column(frame, j, known)
         places = coded_column(frame, j, known, unseen_is_missing=True)

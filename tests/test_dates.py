@@ -1,0 +1,186 @@
+"""Columns of dates: their numbers, whatever library and type they come in."""
+
+import datetime
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import ordinal
+from ordinal._command.main import main
+from ordinal._input.columns import disguise_of
+from ordinal.preprocessing import TablePreprocessor
+
+RNG = np.random.default_rng(0)
+DAYS = pd.Timestamp("2022-01-05") + pd.to_timedelta(RNG.integers(0, 900, 200), "D")
+X = pd.DataFrame({"x": RNG.normal(size=200), "visit": DAYS})
+SCORE = X["x"] + 0.5 * X["visit"].dt.day_of_week + RNG.logistic(size=200)
+Y = np.digitize(SCORE, [1.0, 2.0])
+PARTS = ["year", "month", "weekday", "days"]
+DATES = TablePreprocessor(dates=["visit"], standardize=False)
+
+
+@given(times=st.lists(st.datetimes(datetime.datetime(1800, 1, 1)), min_size=1))
+def test_parts_are_those_of_python(times):
+    frame = pd.DataFrame({"t": np.array(times, dtype="datetime64[us]")})
+    coding = TablePreprocessor(dates=["t"], standardize=False).fit(frame)
+    assert coding.feature_names_out == tuple(f"t[{part}]" for part in PARTS)
+    epoch, day = datetime.datetime(1970, 1, 1), datetime.timedelta(1)
+    expected = [(t.year, t.month, t.weekday(), (t - epoch) / day) for t in times]
+    np.testing.assert_allclose(coding.transform(frame), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda t: t.dt.strftime("%Y-%m-%d"),
+        lambda t: t.dt.strftime("%Y-%m-%dT%H:%M"),
+        lambda t: t.dt.date,
+        lambda t: t.dt.tz_localize("Europe/Berlin"),
+        lambda t: t.astype("datetime64[s]"),
+        lambda t: t.astype(str).astype("category"),
+    ],
+    ids=["text", "time", "python", "zone", "seconds", "category"],
+)
+def test_dates_of_every_type_are_the_same(form):
+    other = X.assign(visit=form(X["visit"]))
+    expected = DATES.fit(X).transform(X)
+    assert_array_equal(DATES.fit(other).transform(other), expected)
+    assert_array_equal(DATES.fit(X).transform(other), expected)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_dates_of_other_libraries(library):
+    frames = pytest.importorskip(library)
+    other = (
+        frames.from_pandas(X) if library == "polars" else frames.table(dict(X.items()))
+    )
+    assert_array_equal(DATES.fit(other).transform(other), DATES.fit(X).transform(X))
+
+
+def test_missing_dates_are_filled_in_and_marked():
+    M = X.assign(visit=X["visit"].where(np.arange(200) % 5 > 0))
+    coding = DATES.fit(M)
+    assert coding.feature_names_out[1:] == (
+        *(f"visit[{part}]" for part in PARTS),
+        "visit[days] is missing",
+    )
+    Z, expected = coding.transform(M), DATES.fit(X).transform(X)
+    there = np.arange(200) % 5 > 0
+    assert_array_equal(Z[there, :-1], expected[there])
+    assert_array_equal(Z[~there, 1:-1], np.tile(np.median(Z[there, 1:-1], 0), (40, 1)))
+    assert_array_equal(Z[:, -1], ~there)
+    gone = X.assign(visit=pd.NaT)
+    with pytest.warns(ordinal.EmptyColumnsWarning, match=r"'visit\[year\]'"):
+        assert not DATES.fit(gone).transform(gone)[:, 1:].any()
+
+
+def test_linear_models_are_stated_in_parts():
+    how = TablePreprocessor(dates={"visit": ["month", "weekday"]})
+    model = ordinal.fit_pom(X, Y, preprocess=how)
+    plain = pd.DataFrame(
+        {"x": X["x"], "m": X["visit"].dt.month, "w": X["visit"].dt.day_of_week}
+    )
+    same = ordinal.fit_pom(plain.to_numpy(), Y)
+    assert model.coef_names == ("x", "visit[month]", "visit[weekday]")
+    np.testing.assert_allclose(model.coef, same.coef, atol=1e-5)
+    effects = model.marginal_effects()
+    assert effects["name"].tolist()[3:] == ["visit[month]"] * 3 + ["visit[weekday]"] * 3
+    expected = same.marginal_effects()["effect"][6:]
+    np.testing.assert_allclose(effects["effect"][6:], expected, atol=1e-6)
+    assert "visit[weekday]" in model.drop1()["name"].tolist()
+
+
+def test_models_and_tools_take_tables_with_dates():
+    how, file = TablePreprocessor(dates=["visit"]), io.BytesIO()
+    model = ordinal.fit_svorim(X, Y, preprocess=how)
+    model.save(file)
+    file.seek(0)
+    assert_array_equal(ordinal.load(file).predict(X), model.predict(X))
+    assert set(model.explain(X, Y).names) == {"x", "visit"}
+    compared = ordinal.compare(X, Y, methods=["pom"], preprocess=how, cv=3)
+    assert np.isfinite(compared.mean()).all()
+    found = ordinal.select("svorim", X, Y, search={"C": [1.0]}, preprocess=how, cv=3)
+    assert np.isfinite(found.score)
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "message"),
+    [
+        (["31.01.2024"] * 200, ValueError, "'31.01.2024', which is not written as 202"),
+        (np.arange(200.0), TypeError, "must hold dates, got 0 in row 0: pandas.to_da"),
+        (pd.to_timedelta([3] * 200, "D"), TypeError, "got .*; make numbers of times"),
+    ],
+    ids=["form", "numbers", "durations"],
+)
+def test_columns_of_no_dates_are_refused(column, error, message):
+    for how in (lambda t: DATES.fit(t), lambda t: DATES.fit(X).transform(t)):
+        with pytest.raises(error, match=rf"column 'visit' of X .*{message}"):
+            how(X.assign(visit=column))
+
+
+@pytest.mark.parametrize(
+    ("dates", "message"),
+    [
+        ("visit", "must be a sequence of columns by name or number, or a mapping"),
+        ({"visit": ["hour"]}, r"dates\['visit'\] must be a sequence of \['year', "),
+        ({"visit": "month"}, r"dates\['visit'\] must be a sequence of "),
+        ({"visit": []}, r"dates\['visit'\] must be a sequence of "),
+    ],
+)
+def test_other_arguments_are_refused(dates, message):
+    with pytest.raises(ValueError, match=message):
+        TablePreprocessor(dates=dates)
+
+
+def test_dates_need_a_declaration():
+    for fit in (ordinal.fit_pom, ordinal.fit_svorim, ordinal.fit_xofm):
+        with pytest.raises(TypeError, match=r"'visit'.*TablePreprocessor\(dates=\)"):
+            fit(X, Y)
+    with pytest.raises(ValueError, match="dates names 'day', which is not among"):
+        TablePreprocessor(dates=["day"]).fit(X)
+
+
+def test_the_command_makes_numbers_of_dates(tmp_path, capsys):
+    table, out = tmp_path / "t.csv", tmp_path / "m.npz"
+    text = X.assign(visit=X["visit"].dt.strftime("%Y-%m-%d"), rank=Y)
+    text.to_csv(table, index=False)
+    fit = ["fit", str(table), "--method", "pom", "--folds", "0", "--out", str(out)]
+    assert main(fit) == 2
+    assert "--dates visit makes year" in capsys.readouterr().err
+    assert main([*fit, "--dates", "visit", "--set", "l2=0.01"]) == 0
+    how = TablePreprocessor(dates=["visit"])
+    model = ordinal.fit_pom(X, Y, preprocess=how, l2=0.01)
+    np.testing.assert_allclose(ordinal.load(out).coef, model.coef, rtol=1e-9)
+
+
+def test_pipelines_of_scikit_learn_take_tables():
+    pytest.importorskip("sklearn")
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.utils.estimator_checks import check_estimator
+
+    from ordinal.sklearn import SVORIM, TableTransformer
+
+    check_estimator(TableTransformer(), on_skip=None)
+    pipeline = make_pipeline(TableTransformer(dates=["visit"]), SVORIM())
+    grid = {"tabletransformer__dates": [["visit"], {"visit": ["weekday"]}]}
+    found = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+    names = found.best_estimator_[0].get_feature_names_out()
+    assert names[0] == "x"
+    made = TableTransformer(dates=["visit"]).set_output(transform="pandas")
+    assert made.fit_transform(X).columns.tolist()[0] == "x"
+
+
+NUMBERS = st.floats(0.01, 999).map(lambda v: f"{v:.2f}".replace(".", ","))
+
+
+@given(words=st.lists(NUMBERS, min_size=12, unique=True), other=st.just("n.a."))
+def test_a_stray_value_does_not_hide_numbers(words, other):
+    assert disguise_of([*words, other])[0] == "numbers"
+    assert disguise_of([*words[:6], "a", "b", "c"]) is None
