@@ -141,8 +141,17 @@ def test_dates_need_a_declaration():
     for fit in (ordinal.fit_pom, ordinal.fit_svorim, ordinal.fit_xofm):
         with pytest.raises(TypeError, match=r"'visit'.*TablePreprocessor\(dates=\)"):
             fit(X, Y)
+    for how in ({"categorical": ["visit"]}, {"order": {"visit": [1, 2]}}):
+        with pytest.raises(TypeError, match=r"'visit'.*TablePreprocessor\(dates=\)"):
+            TablePreprocessor(**how).fit(X)
+    for search in (
+        lambda: ordinal.select("xofm", X, Y),
+        lambda: ordinal.compare(X, Y),
+    ):
+        with pytest.raises(TypeError, match=r"'visit'.*TablePreprocessor\(dates=\)"):
+            search()
     with pytest.raises(ValueError, match="dates names 'day', which is not among"):
-        TablePreprocessor(dates=["day"]).fit(X)
+        TablePreprocessor(dates=["day"]).fit(X[["x"]])
 
 
 def test_the_command_makes_numbers_of_dates(tmp_path, capsys):

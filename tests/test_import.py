@@ -15,7 +15,8 @@ FOREIGN = [
 ]  # fmt: skip
 # Each asks for it by its name, or runs the command.
 SEPARATE = (
-    "ordinal.sklearn", "ordinal.__main__", "ordinal._command",
+    "ordinal.sklearn", "ordinal.preprocessing.transformer", "ordinal.__main__",
+    "ordinal._command",
 )  # fmt: skip
 
 

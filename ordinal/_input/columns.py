@@ -334,7 +334,7 @@ def read_frame(
     With `empty` the table may have no rows. Strings and values of a categorical type
     become categories. Ordered types keep all labels, because predictions may need them.
     For a training table, `kept` lists the columns, by name or number, whose strings may
-    identify the rows; it is None for any other table.
+    identify the rows and which may hold dates; it is None for any other table.
 
     Raises
     ------
@@ -353,6 +353,9 @@ def read_frame(
         _check_columns(names, columns, kept)
     read = [_read(column, name) for name, column in zip(names, columns, strict=True)]
     values, labels, kinds = zip(*read, strict=True)
+    for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if kept is not None and kind == "date" and not {j, name}.intersection(kept):
+            numbers_of(columns[j], f"column {shown(name)} of X")  # raises TypeError
     own = None if feature_names(X) is None else names
     return Frame(np.column_stack(values), own, labels, kinds)
 

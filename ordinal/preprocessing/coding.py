@@ -215,6 +215,8 @@ class TablePreprocessor(PreprocessorOptions):
             if j in dates:
                 made += self._of_dates(frame, weight, j, dates[j])
                 continue
+            if frame.kinds[j] == "date":
+                coded_column(frame, j, None)  # raises TypeError
             known, hot = _known(frame, j, order.get(j), j in chosen)
             values = coded_column(frame, j, known)
             missing = np.isnan(values)
