@@ -509,6 +509,8 @@ class _PomFit:
         # Nominal effects are not penalised.
         are_nominal = np.isin(model.separated, model.nominal).all()
         remedy = "leave them out of nominal=" if are_nominal else _PENALISE
+        if not (model.nominal.size or model.scale.size):
+            remedy += ", and so does jeffreys() of the model"
         warn_of_shortfalls(model, "fit_pom", remedy, _EASIER)
         return with_labels_like(model, self.prepared.training.y)
 
