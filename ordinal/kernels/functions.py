@@ -39,7 +39,10 @@ KernelName = Literal[
     "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", "precomputed"
 ]
 LARGEST = 1e100  # largest kernel value: solvers compute squares and products of values
-NOT_CSR = "CSR rows need a kernel by name that has no weights per feature"
+NOT_CSR = (
+    "CSR rows need a kernel by name that has no weights per feature, such as 'rbf': "
+    "pass another kernel, or X.toarray()"
+)
 
 
 class KernelFunction(Immutable):
