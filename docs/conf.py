@@ -70,7 +70,9 @@ numpydoc_validation_checks = {
     "GL03", "GL05", "GL06", "GL07", "GL08", "GL09", "GL10",
     "PR05", "PR06", "PR09", "PR10", "RT05", "SS01", "SS04",
 }  # fmt: skip
-numpydoc_validation_exclude = {r"__version__$", r"^ordinal\.sklearn\.", r"^ordinal\.kernels\.\w+\."}
+numpydoc_validation_exclude = {
+    r"__version__$", r"^ordinal\.sklearn\.", r"^ordinal\.kernels\.\w+\.",
+}  # fmt: skip
 
 # the gallery runs in the build, which ends where an example fails or a fit of one warns
 matplotlib.use("agg")
