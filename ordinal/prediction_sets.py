@@ -70,8 +70,8 @@ from ._input.checks import (
 )
 from ._input.columns import frame_columns, read_once
 from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
+from ._input.immutable import read_only
 from ._input.labels import ranks_of, read_labels
-from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._input.warning import warn_of_other_order
 from ._input.weights import check_spread, row_weights, sample_weights

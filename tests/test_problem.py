@@ -17,7 +17,7 @@ from scipy import sparse
 
 import ordinal
 from ordinal._input.checks import as_real_array, can_be_listed, resolve_rng
-from ordinal._input.sparse import read_only
+from ordinal._input.immutable import read_only
 
 
 def fit(y, **options):

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._input.checks import shown
 from .._input.frame import Frame
-from .._input.sparse import Immutable
+from .._input.immutable import Immutable
 from .readers import Layout, parquet_batches
 from .table import (
     GZIP,

@@ -17,8 +17,8 @@ import numpy as np
 from .._input.checks import as_array, check_choice, listed, shown
 from .._input.columns import numbers_of
 from .._input.frame import Frame, Kind, default_names
+from .._input.immutable import read_only
 from .._input.labels import is_missing
-from .._input.sparse import read_only
 from .readers import (
     MISSING,
     NULL,

@@ -26,6 +26,7 @@ from .checks import (
     to_double,
 )
 from .frame import Column, Frame, Kind, days_of, default_names, number_kind
+from .immutable import read_only
 from .labels import (
     categories_of,
     is_missing,
@@ -33,7 +34,7 @@ from .labels import (
     level_places,
     read_labels,
 )
-from .sparse import is_sparse, read_only
+from .sparse import is_sparse
 
 Categories = tuple[np.ndarray | None, ...]  # per column; None for numbers
 _DATES = (datetime.date, np.datetime64)

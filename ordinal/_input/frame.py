@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from .checks import shown
+from .immutable import read_only
 from .labels import level_places
-from .sparse import read_only
 from .types import Index
 
 Kind = Literal["number", "whole", "truth", "date", "category", "ordered"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .checks import as_array, listed, shown
-from .sparse import read_only
+from .immutable import read_only
 
 _DROP = ": drop the rows without a label"
 DROP_ARGUMENT = f"{_DROP}, or pass missing_labels='drop'"  # of training rows

@@ -11,6 +11,7 @@ from .checks import check_spans, listed
 from .columns import Categories, feature_names
 from .features import read_features
 from .frame import default_names
+from .immutable import read_only
 from .labels import (
     DROP_ARGUMENT,
     classes_in_rank_order,
@@ -18,7 +19,7 @@ from .labels import (
     ranks_of,
     read_labels,
 )
-from .sparse import CSR, read_only
+from .sparse import CSR
 from .weights import sample_weights, total_weights
 
 _HALF = np.finfo(np.float64).max / 2

@@ -15,7 +15,7 @@ from .checks import (
     listed,
     shown,
 )
-from .sparse import read_only
+from .immutable import read_only
 
 _LARGE = 1e300
 _RATIO = 1e15  # largest ratio of weights: sums in double lose lighter rows

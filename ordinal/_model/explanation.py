@@ -11,8 +11,9 @@ import numpy as np
 from .._input.checks import check_count, resolve_rng
 from .._input.features import read_rows_of
 from .._input.frame import Frame, default_names
+from .._input.immutable import Immutable, read_only
 from .._input.labels import ranks_of, read_labels
-from .._input.sparse import CSR, Immutable, read_only
+from .._input.sparse import CSR
 from .._input.types import Labels, MatrixLike, Rng
 from ..kernels import Precomputed
 from .printing import Table, html_notes

@@ -20,8 +20,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._input.fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, finite_or
+from .._input.immutable import Immutable, read_only
 from .._input.problem import around_ranks
-from .._input.sparse import Immutable, read_only
 
 _MAX_STEPS = 100  # most Newton steps; a dozen is usual
 _LARGEST = np.finfo(np.float64).max

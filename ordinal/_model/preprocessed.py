@@ -27,7 +27,7 @@ import numpy as np
 from .._input.checks import check_flag, shown, with_suggestions
 from .._input.columns import read_once
 from .._input.frame import Frame
-from .._input.sparse import Immutable
+from .._input.immutable import Immutable
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem

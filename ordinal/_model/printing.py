@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 
 _CELL = "padding:2px 10px;text-align:"
 _WIDTH, _MARGIN = 420, 12  # pixels of the line of thresholds

@@ -37,7 +37,8 @@ import numpy as np
 from .._files.writing import not_binary, writing
 from .._input.checks import as_path, shown
 from .._input.fields import check_fields, field_values
-from .._input.sparse import CSR, Immutable, read_only
+from .._input.immutable import Immutable, read_only
+from .._input.sparse import CSR
 from .._watch.convergence import Convergence, Status
 from ..kernels import ARD, LinearARD
 from ..kernels.functions import NAMED

@@ -9,7 +9,8 @@ import numpy as np
 from .._input.checks import check_entries, shown
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .._input.frame import default_names
-from .._input.sparse import CSR, read_only
+from .._input.immutable import read_only
+from .._input.sparse import CSR
 from .._input.types import Matrix, MatrixLike
 from .._numerics.rows import dense, take
 from .._numerics.threads import resolve_n_threads

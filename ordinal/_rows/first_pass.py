@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._input.checks import as_array, check_spans
+from .._input.immutable import read_only
 from .._input.labels import (
     DROP_ARGUMENT,
     classes_in_rank_order,
@@ -18,7 +19,6 @@ from .._input.labels import (
     read_labels,
 )
 from .._input.problem import Problem
-from .._input.sparse import read_only
 from .._input.weights import class_weights, sample_weights, total_weights
 from .rows import LocalRows
 from .source import CHUNK, Arrays, Block, Reader, has_blocks

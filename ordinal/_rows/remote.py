@@ -18,13 +18,14 @@ import numpy as np
 from .._input.checks import as_array, shown
 from .._input.columns import feature_names
 from .._input.features import read_features
+from .._input.immutable import read_only
 from .._input.labels import (
     classes_in_rank_order,
     declared_categories,
     ranks_of,
     read_labels,
 )
-from .._input.sparse import CSR, read_only
+from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._input.weights import class_weights, row_weights, sample_weights, total_weights
 from .._numerics.pool import in_order

@@ -13,7 +13,8 @@ import numpy as np
 from .._input.checks import enumerated, shown
 from .._input.columns import is_frame, unknown_levels
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
-from .._input.sparse import Immutable, NamedCSR
+from .._input.immutable import Immutable
+from .._input.sparse import NamedCSR
 from .._input.warning import warn
 
 

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from .._input.checks import check_positive, shown
-from .._input.sparse import Immutable
+from .._input.immutable import Immutable
 from .._input.warning import warn
 from .blas import OneThread
 from .convergence import Convergence, ConvergenceWarning, Status

@@ -19,8 +19,9 @@ from .._input.checks import (
 )
 from .._input.columns import Categories, column_categories
 from .._input.features import column_groups, signs_of
+from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import CSR, read_only
+from .._input.sparse import CSR
 from .._input.types import ArrayLike, ClassWeight, Labels, Matrix, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
 from .._model.grouping import group_folds, group_numbers

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, RISING, Array, Rule
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._input.types import Matrix
 from .._model.storage import Storable
 from .._numerics.rows import dense_strips, strips

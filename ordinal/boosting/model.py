@@ -28,7 +28,8 @@ from .._input.fields import (
     Rule,
 )
 from .._input.frame import default_names
-from .._input.sparse import CSR, read_only
+from .._input.immutable import read_only
+from .._input.sparse import CSR
 from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.explanation import Named
 from .._model.links import falling

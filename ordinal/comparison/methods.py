@@ -22,8 +22,9 @@ from .._input.checks import (
     with_suggestions,
 )
 from .._input.features import read_features, read_frame_of
+from .._input.immutable import Immutable, read_only
 from .._input.problem import Problem
-from .._input.sparse import Immutable, is_sparse, read_only
+from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
 from .._model.labelled import Labelled, MissingLabels

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._input.checks import check_share
+from .._input.immutable import read_only
 from .._input.predictions import score_tables, scores_of
-from .._input.sparse import read_only
 from .._model.printing import html_record
 from .._numerics.tails import chi2_tail, f_tail, range_quantile
 

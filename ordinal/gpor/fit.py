@@ -22,9 +22,9 @@ from .._input.checks import (
     shown,
 )
 from .._input.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
+from .._input.immutable import read_only
 from .._input.labels import ranks_of, read_labels
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import read_only
 from .._input.types import (
     AnyBasis,
     ArrayLike,

@@ -16,8 +16,8 @@ import numpy as np
 from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_factor
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array
+from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import read_only
 from .._input.types import (
     AnyBasis,
     ArrayLike,

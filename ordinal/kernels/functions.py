@@ -21,7 +21,8 @@ from .._input.checks import (
     shown,
 )
 from .._input.features import read_features
-from .._input.sparse import CSR, Immutable, read_only
+from .._input.immutable import Immutable, read_only
+from .._input.sparse import CSR
 from .._input.types import Index, Kernel, Matrix
 from .._numerics.rows import (
     cancellable_slices,

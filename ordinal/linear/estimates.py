@@ -38,8 +38,9 @@ from .._input.fields import (
     Size,
 )
 from .._input.frame import Frame
+from .._input.immutable import read_only
 from .._input.problem import around_ranks
-from .._input.sparse import CSR, read_only
+from .._input.sparse import CSR
 from .._input.warning import warn
 from .._model.model import Model
 from .._model.support import finite_scores

@@ -33,7 +33,7 @@ from .._input.checks import (
     shown,
 )
 from .._input.features import read_features
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.model import with_labels_like

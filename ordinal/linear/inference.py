@@ -23,7 +23,8 @@ from .._input.checks import (
     listed,
     shown,
 )
-from .._input.sparse import CSR, read_only
+from .._input.immutable import read_only
+from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.model import read_for
 from .._model.printing import LEGEND, Table, Text, aligned, coefficient_lines

@@ -17,7 +17,7 @@ from .._cumulative.likelihood import Likelihood
 from .._cumulative.recession import Limit, limit_of, recession_of
 from .._cumulative.rowwise import has_many
 from .._cumulative.separation import has_diverging_scales
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._watch.monitor import Monitor
 from .margins import Derivative, Means, Summand
 from .sandwich import CovarianceChoice, Scored, in_units, sandwich

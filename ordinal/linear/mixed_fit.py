@@ -34,8 +34,9 @@ from .._input.checks import (
 )
 from .._input.columns import columns_of, feature_names, is_frame
 from .._input.frame import default_names
+from .._input.immutable import read_only
 from .._input.labels import is_missing
-from .._input.sparse import is_sparse, read_only
+from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments

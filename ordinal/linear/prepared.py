@@ -22,8 +22,8 @@ from .._cumulative.likelihood import Link
 from .._cumulative.rowwise import RowwiseLikelihood
 from .._input.checks import check_choice, check_entries, listed, shown
 from .._input.columns import column_number
+from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.preparation import Common, prepare
 from .._model.preprocessed import Preprocess

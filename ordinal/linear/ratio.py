@@ -21,13 +21,13 @@ from .._input.checks import (
     check_flag,
     shown,
 )
+from .._input.immutable import read_only
 from .._input.labels import (
     classes_in_rank_order,
     declared_categories,
     ranks_of,
     read_labels,
 )
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments

@@ -42,8 +42,8 @@ from .._cumulative.likelihood import (
     terms_of,
 )
 from .._input.checks import check_choice, check_count, resolve_rng
+from .._input.immutable import read_only
 from .._input.labels import ranks_of, read_labels
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._numerics.rows import strips
 from .._numerics.tails import chi2_tail

@@ -31,7 +31,7 @@ from .._cumulative.bordered import Bordered, Factor
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Point
 from .._input.checks import as_array, shown
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._rows.sums import Parts
 
 CovarianceType = Literal["observed", "robust", "cluster"]

@@ -25,7 +25,8 @@ from .._cumulative.newton import Minimum
 from .._cumulative.separation import check_separation
 from .._input.checks import listed, shown
 from .._input.frame import Frame
-from .._input.sparse import CSR, read_only
+from .._input.immutable import read_only
+from .._input.sparse import CSR
 from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status

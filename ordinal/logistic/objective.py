@@ -35,8 +35,8 @@ from .._cumulative.design import HESSIAN_COLUMNS, Design, l2_penalties
 from .._cumulative.matrices import ChunkedColumns, Columns, columns_of
 from .._cumulative.newton import length_in_errors
 from .._cumulative.separation import check_separation
+from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import read_only
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.lbfgs import armijo

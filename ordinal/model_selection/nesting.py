@@ -12,7 +12,7 @@ import numpy as np
 
 from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.labelled import Labelled, MissingLabels
 from .._model.preparation import shared_arguments

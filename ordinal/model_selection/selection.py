@@ -18,7 +18,7 @@ import numpy as np
 
 from .._input.checks import resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
-from .._input.sparse import Immutable, read_only
+from .._input.immutable import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
 from .._model.labelled import Labelled, MissingLabels, counted

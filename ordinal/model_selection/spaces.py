@@ -51,7 +51,7 @@ from .._input.checks import (
     shown,
 )
 from .._input.features import read_features
-from .._input.sparse import Immutable
+from .._input.immutable import Immutable
 from .._model.registry import method_of, unwrapped
 from .._numerics.rows import inner_products, squared_norms, take
 from .._rows.rows import Rows

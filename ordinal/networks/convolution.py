@@ -35,8 +35,8 @@ from .._input.fields import (
     Length,
     Size,
 )
+from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import read_only
 from .._input.types import MatrixLike
 from .._model.links import PartitionLink
 from .._model.model import read_for

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import read_only
 from .._input.types import Matrix
 from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink

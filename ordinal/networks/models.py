@@ -30,9 +30,9 @@ from .._input.fields import (
     Rule,
     Size,
 )
+from .._input.immutable import read_only
 from .._input.predictions import values_of
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._model.links import SoftmaxLink, falling, require_link
 from .._model.model import Model, read_for

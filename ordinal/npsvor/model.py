@@ -9,8 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 
 from .._input.fields import FINITE, POSITIVE, SHARED, Array, finite_or
+from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._input.weights import optional_cost
 from .._model.links import SoftmaxLink

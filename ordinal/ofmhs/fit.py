@@ -24,8 +24,8 @@ from .._input.fields import (
     Size,
 )
 from .._input.frame import default_names
+from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.explanation import Named
 from .._model.labelled import MissingLabels

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 
 from .._input.fields import FINITE, NOT_NAN, POSITIVE, Array
+from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.support import KernelModel, decision, finite_scores
 from .._model.threshold_model import by_probabilities, decide

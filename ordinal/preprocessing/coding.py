@@ -18,8 +18,8 @@ from .._input.columns import (
 )
 from .._input.features import read_frame_of
 from .._input.frame import Frame
+from .._input.immutable import read_only
 from .._input.labels import read_labels
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._input.weights import sample_weights

@@ -33,7 +33,7 @@ from .._input.fields import (
     check_fields,
     field_values,
 )
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._input.weights import sample_weights

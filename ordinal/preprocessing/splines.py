@@ -28,7 +28,7 @@ import numpy as np
 
 from .._input.checks import check_count, listed, shown
 from .._input.fields import FINITE, INCREASING, Array
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._model.storage import Storable
 
 Kind = Literal["bs", "ns", "cr", "rcs", "poly"]

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import read_only
 from .._input.types import AnyBasis
 from .._input.weights import absolute_cost, optional_cost
 from .._programs.family import Family, Solved

@@ -9,8 +9,9 @@ import numpy as np
 
 from .._input.checks import listed
 from .._input.fields import FINITE, POSITIVE, Array
+from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import CSR, read_only
+from .._input.sparse import CSR
 from .._input.types import AnyBasis, Matrix
 from .._input.weights import absolute_cost, optional_cost
 from .._model.column_names import named

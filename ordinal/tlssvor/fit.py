@@ -19,8 +19,8 @@ from .._input.checks import (
     check_share,
 )
 from .._input.fields import FINITE, POSITIVE
+from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import read_only
 from .._input.types import (
     AnyBasis,
     ArrayLike,

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._model.explanation import Named
 from .._rows.sums import Parts
 from .layout import Layout

@@ -28,8 +28,8 @@ from .._input.checks import (
 )
 from .._input.columns import Categories
 from .._input.features import signs_of
+from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.labelled import MissingLabels

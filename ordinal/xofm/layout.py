@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._input.checks import check_count
-from .._input.sparse import read_only
+from .._input.immutable import read_only
 from .._numerics.rows import strips
 from .._solvers import _factorization
 
