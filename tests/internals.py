@@ -32,10 +32,10 @@ from ordinal._numerics import cholesky
 from ordinal._numerics.cholesky import pivoted_cholesky
 from ordinal._numerics.pool import at_work
 from ordinal._numerics.tails import normal_margin
-from ordinal._programs import driver, on_basis
-from ordinal._programs.driver import least_rows, solve
-from ordinal._programs.on_basis import RowsOnBasis
-from ordinal._programs.program import Gram, Points, Program
+from ordinal._quadratic import driver, on_basis
+from ordinal._quadratic.driver import least_rows, solve
+from ordinal._quadratic.on_basis import RowsOnBasis
+from ordinal._quadratic.program import Gram, Points, Program
 from ordinal._rows import chunks, source
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.source import CHUNK, Arrays

@@ -1,7 +1,7 @@
 """Slow, independent answers from the formulas: nothing here imports ordinal.
 
 (P), (D) and (GAP) are those of ordinal.npsvor, (Q) and (KKT) those of
-ordinal/_programs/program.py.
+ordinal/_quadratic/program.py.
 Rows, ranks and costs are looked at one by one, on purpose.
 """
 
@@ -215,7 +215,7 @@ def qp_optimum(K, lo, hi, pn, pp):
 
 
 # SVOR: (P), (D) are those of ordinal.svor, (KKT) of
-# ordinal/_programs/program.py; arrays over (threshold, row) have shape (T, n)
+# ordinal/_quadratic/program.py; arrays over (threshold, row) have shape (T, n)
 
 
 def svor_terms(y, C, weight, cost):

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import moderate, sample
 
 from ordinal import kernels, npsvor, svor
-from ordinal._programs.driver import Pivoting
-from ordinal._programs.program import restore_sums
+from ordinal._quadratic.driver import Pivoting
+from ordinal._quadratic.program import restore_sums
 from ordinal._solvers._active_set import ActiveSet
 from ordinal.kernels.tiles import Products
 

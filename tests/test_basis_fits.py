@@ -11,8 +11,8 @@ from strategies import sample, slow
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._programs.on_basis import LocalBasisRows
-from ordinal._programs.sums import CHUNK
+from ordinal._quadratic.on_basis import LocalBasisRows
+from ordinal._quadratic.sums import CHUNK
 from ordinal.kernels import RBF, Linear, Polynomial
 from ordinal.model_selection import Grid, select
 

@@ -10,7 +10,7 @@ from strategies import slow
 import ordinal
 from ordinal import Status, kernels
 from ordinal._numerics.lbfgs import rising_zero
-from ordinal._programs import many_groups
+from ordinal._quadratic import many_groups
 from ordinal._solvers import _group_steps
 
 RBF = kernels.RBF(0.3)

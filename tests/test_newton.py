@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinal._programs.newton import clamped_step
+from ordinal._quadratic.newton import clamped_step
 
 
 def step(M, slope, at, left, right, E):

@@ -1,4 +1,4 @@
-"""`solve` on (Q) of `_programs/program.py` with groups: certificates, oracles."""
+"""`solve` on (Q) of `_quadratic/program.py` with groups: certificates, oracles."""
 
 import math
 from types import SimpleNamespace
@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import moderate, sample
 
 from ordinal import Status, kernels
-from ordinal._programs import program as dual
-from ordinal._programs.newton import newton_step
+from ordinal._quadratic import program as dual
+from ordinal._quadratic.newton import newton_step
 from ordinal._solvers._pair_smo import groups_of_block
 
 KINDS = ("separate", "coupled", "priced")

@@ -8,7 +8,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
-from ordinal._programs.program import extrapolated, nearest_feasible
+from ordinal._quadratic.program import extrapolated, nearest_feasible
 from ordinal.svor.family import Svor
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_optimum
 
 import ordinal
-from ordinal._programs.losses import Losses, best_thresholds
-from ordinal._programs.proximal import (
+from ordinal._quadratic.losses import Losses, best_thresholds
+from ordinal._quadratic.proximal import (
     KernelValues,
     MixedSums,
     ProximalFit,
@@ -21,7 +21,7 @@ from ordinal._programs.proximal import (
     finished,
     shares,
 )
-from ordinal._programs.sums import (
+from ordinal._quadratic.sums import (
     CHUNK,
     CachedFeatures,
     LeadingFeatures,

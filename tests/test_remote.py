@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from internals import RowFeatures, RowsOnBasis, pairwise, stratified
 from test_proximal import fit, made, svor_losses
 
-from ordinal._programs.on_basis import (
+from ordinal._quadratic.on_basis import (
     BasisPart,
     BlockState,
     RemoteSums,
     cached_chunks,
     needed,
 )
-from ordinal._programs.sums import CHUNK, CachedFeatures, LocalSums, RowSums
+from ordinal._quadratic.sums import CHUNK, CachedFeatures, LocalSums, RowSums
 from ordinal._rows.sums import Node, merged, whole
 from ordinal._rows.transport import (
     Event,

@@ -1,7 +1,7 @@
 """Measures the costs by which fits choose between SMO, Newton steps and pivots.
 
 `_solvers/_smo_costs.pyx` counts nanoseconds by the constants NS_..., and
-`_programs/driver.py` has one more. For every kind of work this prints what is counted
+`_quadratic/driver.py` has one more. For every kind of work this prints what is counted
 and what it takes on this machine, and single constants where they can be measured
 alone.
 What decides is the ratio of the kinds to each other, which differs little between
@@ -20,9 +20,9 @@ import time
 import numpy as np
 
 from ordinal import fit_npsvor, fit_svorim, kernels
-from ordinal._programs import driver
-from ordinal._programs.newton import clamped_step
-from ordinal._programs.program import Gram
+from ordinal._quadratic import driver
+from ordinal._quadratic.newton import clamped_step
+from ordinal._quadratic.program import Gram
 from ordinal._solvers import _kernel_values
 from ordinal._solvers._active_set import ActiveSet
 from ordinal._solvers._pair_smo import Smo, Workspace, advance
@@ -128,7 +128,7 @@ def double() -> None:
 
 
 def block_sizes() -> None:
-    """SMO alone to 1e-3; _programs/driver.py chooses the size for each n."""
+    """SMO alone to 1e-3; _quadratic/driver.py chooses the size for each n."""
     for n in (1000, 2000, 4000):
         svc = Svc(n, 10.0)
         for q in (128, 256, 512, 1024, 1536):

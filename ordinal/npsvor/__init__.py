@@ -21,7 +21,7 @@ row, so it is 0 just at the optimum, and                                        
 
     gap <= violation / 2 * sum_i (hi_i - lo_i)
 
-where violation is that of `_programs/program.py` (KKT) and b the middle of its
+where violation is that of `_quadratic/program.py` (KKT) and b the middle of its
 interval.
 
 H. Wang, Y. Shi, L. Niu, Y. Tian, "Nonparallel support vector ordinal regression", IEEE

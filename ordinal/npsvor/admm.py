@@ -35,11 +35,11 @@ from .._model.folds import Shares
 from .._model.support import support_rows
 from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
-from .._programs.driver import records, values
-from .._programs.family import Family, Fits, KernelOptions, Solved, Solver
-from .._programs.fit import WholeKernel
-from .._programs.losses import Losses, losses_by_rank
-from .._programs.program import Program, project
+from .._quadratic.driver import records, values
+from .._quadratic.family import Family, Fits, KernelOptions, Solved, Solver
+from .._quadratic.fit import WholeKernel
+from .._quadratic.losses import Losses, losses_by_rank
+from .._quadratic.program import Program, project
 from .._solvers import _admm_updates
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled

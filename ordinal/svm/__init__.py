@@ -36,7 +36,7 @@ The value of (P) plus that of (D), or of (R) plus that of (RD), is the duality g
 
     gap <= violation / 2 * sum_i (hi_i - lo_i)                                     (GAP)
 
-where violation is that of `_programs/program.py` (KKT), [lo_i, hi_i] the interval of
+where violation is that of `_quadratic/program.py` (KKT), [lo_i, hi_i] the interval of
 g_i, and b the middle of its interval.
 
 C. Cortes, V. Vapnik, "Support-vector networks", Machine Learning 20:273-297, 1995.

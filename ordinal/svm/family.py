@@ -16,9 +16,9 @@ from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
 from .._input.types import AnyBasis
 from .._input.weights import absolute_cost, optional_cost
-from .._programs.family import Family, Solved
-from .._programs.losses import Losses, losses_by_rank
-from .._programs.program import Program
+from .._quadratic.family import Family, Solved
+from .._quadratic.losses import Losses, losses_by_rank
+from .._quadratic.program import Program
 from .._watch.convergence import Convergence
 from .model import Decomposition, SvmModel, SvrModel, sides
 

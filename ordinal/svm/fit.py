@@ -24,7 +24,7 @@ from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._programs.fit import Arguments, fit, path_function
+from .._quadratic.fit import Arguments, fit, path_function
 from ..kernels.functions import KernelName
 from .family import Parameters, Svm, SvmMethod, Thresholds
 from .model import Decomposition, SvmModel, SvrModel

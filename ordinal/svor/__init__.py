@@ -23,7 +23,7 @@ If the rows of the cost are convex, as those of |k - j| are, the optimal thresho
 in order without a constraint; for other costs, such as that of Shashua-Levin, they may
 be out of order. The thresholds of a model minimise (P) for its f exactly, so that this
 holds without rounding errors (for SVOREX they are the middle of (17)). The value of (P)
-less that of (D) is the duality gap, and with the violation v of `_programs/program.py`
+less that of (D) is the duality gap, and with the violation v of `_quadratic/program.py`
 (KKT)
 
     gap <= v / 2 * sum_ij C_ij  [+ (r - 1) v^2 / 8 for REDSVM]                     (GAP)

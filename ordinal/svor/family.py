@@ -16,12 +16,12 @@ from .._input.types import AnyBasis, Matrix
 from .._input.weights import absolute_cost, optional_cost
 from .._model.column_names import named
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
-from .._programs.driver import Solution
-from .._programs.family import Family, KernelOptions, Solved
-from .._programs.fit import WholeSolution
-from .._programs.losses import Losses, losses_by_rank
-from .._programs.program import Program, nearest_feasible
-from .._programs.proximal import Start, cold
+from .._quadratic.driver import Solution
+from .._quadratic.family import Family, KernelOptions, Solved
+from .._quadratic.fit import WholeSolution
+from .._quadratic.losses import Losses, losses_by_rank
+from .._quadratic.program import Program, nearest_feasible
+from .._quadratic.proximal import Start, cold
 from .._watch.convergence import Convergence
 from ..kernels.features import Features
 from ..kernels.functions import KernelFunction

@@ -12,7 +12,7 @@ where phi*_ij is the conjugate of a function of two slopes on a box,
 
 whose slopes depend on the rank of the row, and whose box does but for the weight of the
 row. The dual of (P), with beta_i = sum_j t_ij, is the quadratic program (Q) of
-`_programs/program.py` with Z Z' for the kernel matrix:
+`_quadratic/program.py` with Z Z' for the kernel matrix:
 
     max  -1/2 |Z'beta|^2 - sum_ij phi_ij(t_ij) [- 1/2 sum_j z_j^2 / price_j]         (D)
     s.t. sum_i t_ij = 0  [ordered: nu_(j-1) - nu_j, nu >= 0 | priced: -z_j]
