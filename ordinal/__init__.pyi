@@ -33,12 +33,10 @@ from .gpor import GporModel as GporModel
 from .gpor import fit_gpor as fit_gpor
 from .kdlor import KdlorModel as KdlorModel
 from .kdlor import fit_kdlor as fit_kdlor
-from .linear import ClmmModel as ClmmModel
 from .linear import PomModel as PomModel
 from .linear import PomPath as PomPath
 from .linear import RatioModel as RatioModel
 from .linear import anova as anova
-from .linear import fit_clmm as fit_clmm
 from .linear import fit_pom as fit_pom
 from .linear import fit_pom_path as fit_pom_path
 from .linear import fit_ratio as fit_ratio
@@ -46,6 +44,8 @@ from .linear import lr_test as lr_test
 from .logistic import LinearThresholdModel as LinearThresholdModel
 from .logistic import fit_lat as fit_lat
 from .logistic import fit_lit as fit_lit
+from .mixed import ClmmModel as ClmmModel
+from .mixed import fit_clmm as fit_clmm
 from .model_selection import Selection as Selection
 from .model_selection import select as select
 from .networks import CnnorModel as CnnorModel

@@ -20,8 +20,8 @@ import ordinal
 from ordinal.__main__ import main
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import cumulative
-from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
 from ordinal._solvers import _cumulative, _third_derivatives
+from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")

@@ -9,7 +9,7 @@ from oracles import slope
 
 import ordinal
 from ordinal._cumulative.design import Design, structure_of
-from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
+from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
 
 N, CLUSTERS = 240, 6
 TRIANGLE = np.tril(np.ones((2, 2), dtype=bool))

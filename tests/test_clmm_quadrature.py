@@ -16,11 +16,11 @@ from oracles import slope
 import ordinal
 from ordinal import ApproximationWarning, ConvergenceWarning, Status
 from ordinal._cumulative.design import Design, structure_of
-from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
 from ordinal._solvers import _cumulative
 from ordinal._watch.monitor import Monitor
 from ordinal.linear.estimates import remember
-from ordinal.linear.mixed_ratio import RatioRows
+from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
+from ordinal.mixed.ratio import RatioRows
 
 pd = pytest.importorskip("pandas")
 

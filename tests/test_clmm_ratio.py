@@ -15,9 +15,9 @@ from test_clmm_averages import estimates, triangles
 from test_ratio import cases, families, some_cases
 
 import ordinal
-from ordinal._cumulative.mixed import MixedLikelihood, RandomTerm
 from ordinal.linear import fit_ratio, stages
-from ordinal.linear.mixed_ratio import RatioRows, joint_terms
+from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
+from ordinal.mixed.ratio import RatioRows, joint_terms
 
 X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
 Y = WINE["rating"].to_numpy()

@@ -5,8 +5,6 @@ likelihood             mean loss, its gradient and Hessian; probabilities of all
 rowwise                the same for sparse rows and for rows in chunks
 bordered               Hessians by many thresholds
 newton                 Newton's method
-mixed, mixed_rows      marginal likelihood with random effects, and its gradient
-mixed_panels           its integrals over groups whose rows all have one rank
 elastic_net            coordinate descent for the elastic net
 fitting                choice of a form of the loss and of a solver; thresholds that
                        keep their order at rows

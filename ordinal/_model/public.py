@@ -37,12 +37,10 @@ NAMES: dict[str, tuple[str, ...]] = {
     "kdlor": ("KdlorModel", "fit_kdlor"),
     "kernels": (),
     "linear": (
-        "ClmmModel",
         "PomModel",
         "PomPath",
         "RatioModel",
         "anova",
-        "fit_clmm",
         "fit_pom",
         "fit_pom_path",
         "fit_ratio",
@@ -50,6 +48,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "logistic": ("LinearThresholdModel", "fit_lat", "fit_lit"),
     "metrics": (),
+    "mixed": ("ClmmModel", "fit_clmm"),
     "model_selection": ("Selection", "select"),
     "networks": (
         "CnnorModel",

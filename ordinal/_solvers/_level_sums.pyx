@@ -4,7 +4,7 @@ Rows are sorted by the levels of the first factor, so each level is a run of row
 part of the work consists of whole levels. A sum belongs to one level, or the caller
 forms it from `by_row`; so the result does not depend on the number of threads. Random
 effects b move the predictor of row i by z_i'b. The notation is that of
-`ordinal/_cumulative/mixed.py`: w is the weight of a row, l = log P, and l', l'' and
+`ordinal/mixed/likelihood.py`: w is the weight of a row, l = log P, and l', l'' and
 l''' are its derivatives by the predictor.
 """
 from libc.math cimport isinf

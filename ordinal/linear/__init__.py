@@ -36,39 +36,27 @@ The modules of this package:
     margins                 average probabilities and marginal effects
     residuals               residuals, goodness of fit, influence of rows
     ratio_loss, ratio       stopping ratio and adjacent categories models
-    mixed_fit, mixed_model  random effects of groups: `fit_clmm` and its model
-    mixed_profile           its search, and profile likelihoods
-    mixed_quadrature        its number of nodes, and checks of the integrals
-    mixed_ratio             its rows of stopping ratio and adjacent categories models
-    mixed_margins           averages and marginal effects with random effects
-    random_terms            random effects in formulas and arrays
     steps, comparisons      fits of some of the terms; tests of terms, contrasts
     nested                  likelihood ratio tests of nested models
 """
 
 from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
-from .mixed_fit import fit_clmm
-from .mixed_model import ClmmModel
 from .model import PomModel, PomPath
 from .nested import LikelihoodRatio, anova, lr_test
-from .random_terms import RandomEffects
 from .ratio import RatioModel, Stages, fit_ratio, stages
 from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
-    "ClmmModel",
     "GoodnessOfFit",
     "Influence",
     "LikelihoodRatio",
     "PomModel",
     "PomPath",
-    "RandomEffects",
     "RatioModel",
     "Stages",
     "Steps",
     "anova",
-    "fit_clmm",
     "fit_pom",
     "fit_pom_path",
     "fit_ratio",

@@ -63,7 +63,7 @@ class OffsetGradient(NamedTuple):
     """Derivatives of the offsets of rows by parameters that are not those of `Means`.
 
     Row i depends on k of these parameters: `at`, (n, k), holds their numbers and `by`,
-    (n, k), the derivatives. `mixed_margins` uses them for random effects.
+    (n, k), the derivatives. `mixed.margins` uses them for random effects.
     """
 
     at: np.ndarray

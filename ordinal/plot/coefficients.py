@@ -10,8 +10,9 @@ from .._input.checks import check_choice, check_count, check_flag, check_share, 
 from .._model.explanation import Explanation
 from .._model.model import innermost
 from .._numerics.tails import normal_margin
-from ..linear import ClmmModel, PomModel, RatioModel
+from ..linear import PomModel, RatioModel
 from ..linear.residuals import Residual, feature_values, read_rows
+from ..mixed import ClmmModel
 from ..model_selection.selection import model_in
 from .style import PALETTE, Axes, axes_of, literal, logarithmic_ticks, name_bars
 

@@ -7,7 +7,7 @@ is the sum over j of
     d_j = dl/deta_j,   S d_j = d(S l)/deta_j,   S S d_j = d(S S l)/deta_j
 
 which are also the derivatives that the gradient of the Laplace approximation takes
-(`_cumulative/mixed.py`). For stopping ratios l is a sum over the thresholds, of which
+(`likelihood`). For stopping ratios l is a sum over the thresholds, of which
 each term depends on one eta_j. For adjacent categories, with log odds g_j of eta_j,
 g' = dg/deta, G_k = sum_(j >= k) g_j and means over the ranks k,
 
@@ -23,9 +23,8 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Link, thirds_of
-from .._cumulative.mixed_rows import Layout, by_cluster
 from .._numerics.rows import strips
-from .ratio_loss import (
+from ..linear.ratio_loss import (
     BLOCK,
     Family,
     likelihoods_of_odds,
@@ -34,6 +33,7 @@ from .ratio_loss import (
     stage_ends,
     tail_sums,
 )
+from .rows import Layout, by_cluster
 
 
 class RatioRows:

@@ -21,10 +21,10 @@ import math
 
 import numpy as np
 
+from .._cumulative.design import Design
+from .._cumulative.likelihood import Link
 from .._watch.monitor import check_cancelled
-from .design import Design
-from .likelihood import Link
-from .mixed_rows import Layout, RowsOf
+from .rows import Layout, RowsOf
 
 _FALLS = np.array([0.1, 1.5, 8.0, 30.0])
 _POINTS = 10  # per panel

@@ -1,11 +1,11 @@
 """Search for the optimum of a cumulative link mixed model, its certificate, and profile
 likelihood intervals.
 
-As in `refits`, each end of an interval is a root of sqrt(D(c)) = z, where D is twice
-the decrease of the log-likelihood if the parameter is fixed at c. If an effect comes
-first in its factor, its standard deviation is the first diagonal entry of Lambda, so
-deviations are fixed like any other parameter. The likelihood is finite at a deviation
-of 0, which is the lower end if D does not reach z^2 there.
+As in `linear.refits`, each end of an interval is a root of sqrt(D(c)) = z, where D is
+twice the decrease of the log-likelihood if the parameter is fixed at c. If an effect
+comes first in its factor, its standard deviation is the first diagonal entry of Lambda,
+so deviations are fixed like any other parameter. The likelihood is finite at a
+deviation of 0, which is the lower end if D does not reach z^2 there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._cumulative.mixed import MixedLikelihood
 from .._input.warning import warn
 from .._numerics import lbfgs
 from .._watch.convergence import ConvergenceWarning, Status
 from .._watch.monitor import Monitor, OutOfTime
-from .refits import profile_end
+from ..linear.refits import profile_end
+from .likelihood import MixedLikelihood
 
 _COARSE = 1e-4  # slope in standard errors at which Newton's method replaces L-BFGS
 _STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of rounding
@@ -296,7 +296,7 @@ class RememberedMixed:
     def errors_with_modes(
         self, known: Sequence[int], gradient: np.ndarray
     ) -> np.ndarray:
-        """Return the square root of (1) in `mixed_margins` for each row of a gradient.
+        """Return the square root of (1) in `margins` for each row of a gradient.
 
         Its first t columns are derivatives by `raw`, the others by the effects of the
         terms, of which `known` counts the known ones.

@@ -1,6 +1,6 @@
 """Model that `fit_clmm` returns."""
 
-# Annotations are no strings here, for the reason in `estimates`.
+# Annotations are no strings here, for the reason in `linear.estimates`.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,13 +20,13 @@ from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from .estimates import (
+from ..linear.estimates import (
     check_likelihood,
     covariance_for,
     predictors,
     warn_unless_at_optimum,
 )
-from .margins import (
+from ..linear.margins import (
     Errors,
     MarginRows,
     Means,
@@ -35,9 +35,9 @@ from .margins import (
     errors_of,
     rows_to_average,
 )
-from .mixed_margins import GroupRows, GroupTerm, spread
-from .mixed_profile import RememberedMixed
-from .model import PomModel
+from ..linear.model import PomModel
+from ..linear.ratio_loss import Family, RatioMeans, log_probabilities
+from .margins import GroupRows, GroupTerm, spread
 from .random_terms import (
     RandomEffects,
     effect_columns,
@@ -46,7 +46,7 @@ from .random_terms import (
     read_groups,
     read_slopes,
 )
-from .ratio_loss import Family, RatioMeans, log_probabilities
+from .search import RememberedMixed
 
 Effects = Literal["new", "average", "known", "known_or_new"]
 _NODES = 100  # of the quadrature over the effects of new groups

@@ -4,7 +4,7 @@ With n_quadrature="auto", a factor with one effect is fitted with 1, 5, 9, 15 an
 nodes, each from the last optimum, until more nodes move no estimate by more than
 `_MOVE` of its standard error, and the log-likelihood by less than `_GAIN`. Groups whose
 rows all have one rank, and with cauchit all groups, are integrated by panels
-(`_cumulative/mixed_panels.py`). Other effects have the Laplace approximation, which one
+(`panels`). Other effects have the Laplace approximation, which one
 evaluation with `_CHECK` nodes per dimension checks where quadrature is possible.
 """
 
@@ -17,12 +17,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from .._cumulative.mixed import MixedLikelihood, RandomTerm
 from .._input.checks import check_count, shown
 from .._input.warning import warn
 from .._watch.convergence import ApproximationWarning, Status
 from .._watch.monitor import Monitor, OutOfTime
-from .mixed_profile import VarianceSearch, with_effect_first
+from .likelihood import MixedLikelihood, RandomTerm
+from .search import VarianceSearch, with_effect_first
 
 Nodes: TypeAlias = int | Literal["auto"]
 

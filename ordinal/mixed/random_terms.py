@@ -20,7 +20,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .._cumulative.mixed import RandomTerm
 from .._input.checks import as_array, listed, shown
 from .._input.columns import (
     coded_column,
@@ -35,6 +34,7 @@ from .._input.frame import Frame
 from .._input.labels import categories_of, is_missing, label_text
 from .._model.storage import Storable
 from .._rows.chunks import column_units
+from .likelihood import RandomTerm
 
 _TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")
 _MARK = "\0"  # stands for a random effect that was cut out of a formula

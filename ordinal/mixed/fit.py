@@ -18,8 +18,6 @@ import numpy as np
 from .._cumulative.design import Design, Threshold
 from .._cumulative.fitting import likelihood_of, minimize
 from .._cumulative.likelihood import Link
-from .._cumulative.mixed import MixedLikelihood, Mode, RandomTerm
-from .._cumulative.mixed_rows import IntervalRows, RowsOf
 from .._cumulative.newton import Minimum
 from .._cumulative.newton import minimize as newton
 from .._cumulative.separation import check_separation_by, separated_columns
@@ -46,11 +44,20 @@ from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
-from . import ratio
-from .estimates import null_loglik, remember
-from .mixed_model import ClmmModel
-from .mixed_profile import RememberedMixed, VarianceSearch
-from .mixed_quadrature import (
+from ..linear import ratio
+from ..linear.estimates import null_loglik, remember
+from ..linear.prepared import PomArguments, PreparedPom, prepare_pom
+from ..linear.ratio_loss import Family, RatioLikelihood
+from ..linear.sandwich import (
+    CovarianceChoice,
+    CovarianceType,
+    is_held,
+    sandwich_of_clusters,
+)
+from ..linear.training import Missing, named_column
+from .likelihood import MixedLikelihood, Mode, RandomTerm
+from .model import ClmmModel
+from .quadrature import (
     LARGE,
     Nodes,
     check_laplace,
@@ -62,8 +69,6 @@ from .mixed_quadrature import (
     read_nodes,
     with_enough_nodes,
 )
-from .mixed_ratio import RatioRows
-from .prepared import PomArguments, PreparedPom, prepare_pom
 from .random_terms import (
     CodedEffects,
     EffectsSpec,
@@ -78,14 +83,9 @@ from .random_terms import (
     split_formula,
     term_of,
 )
-from .ratio_loss import Family, RatioLikelihood
-from .sandwich import (
-    CovarianceChoice,
-    CovarianceType,
-    is_held,
-    sandwich_of_clusters,
-)
-from .training import Missing, named_column
+from .ratio import RatioRows
+from .rows import IntervalRows, RowsOf
+from .search import RememberedMixed, VarianceSearch
 
 # Standard deviations of the latent noise. That of cauchit is infinite.
 _NOISE = {

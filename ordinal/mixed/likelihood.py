@@ -1,7 +1,7 @@
 """The marginal likelihood of cumulative link mixed models, with its exact gradient.
 
-The linear predictor of row i is that of (1) in `design` less (M u)_i, where row i of M
-is z_i'Lambda in the columns of its level of each factor, and u ~ N(0, I):
+The linear predictor of row i is that of (1) in `ordinal.linear` less (M u)_i, where
+row i of M is z_i'Lambda in the columns of its level of each factor, and u ~ N(0, I):
 
     L = int exp(h(u)) du,   h(u) = sum_i w_i l_i(u) - |u|^2 / 2 - const
 
@@ -26,7 +26,7 @@ the derivatives of their ends a, b and of eta by it, times
 
 where q is an end, eta or log s, l is log P of a row, and l', l'', l''' are its
 derivatives by eta. Levels whose rows have one rank, and with cauchit all levels, can be
-integrated by panels instead (`mixed_panels`).
+integrated by panels instead (`panels`).
 
 The factor with the most levels is eliminated level by level, and the Schur complement
 of the others is dense (D. Bates et al., "Fitting linear mixed-effects models using
@@ -42,11 +42,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._cumulative.design import Design
+from .._cumulative.likelihood import Link
 from .._watch.monitor import check_cancelled
-from .design import Design
-from .likelihood import Link
-from .mixed_panels import PanelRule, levels_of_one_rank
-from .mixed_rows import IntervalRows, Layout, RowsOf
+from .panels import PanelRule, levels_of_one_rank
+from .rows import IntervalRows, Layout, RowsOf
 
 _INNER = 100  # most Newton steps to a mode
 _CLOSE = 1e-9  # length of a step, in deviations of u, whose successor is rounding

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .margins import (
+from ..linear.margins import (
     Change,
     Derivative,
     DesignRows,

@@ -14,9 +14,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from .._cumulative.design import Design
+from .._cumulative.likelihood import Link
 from .._solvers import _cumulative, _level_sums
-from .design import Design
-from .likelihood import Link
 
 _PART = 1024  # rows that one thread takes at once, in whole levels
 
