@@ -28,9 +28,9 @@ from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
 from ordinal._cumulative import separation
 from ordinal._cumulative.collinear import dependencies
 from ordinal._cumulative.separation import certificate, check_separation, moves
-from ordinal.linear.formulas import parse_formula
-from ordinal.preprocessing.contrasts import Coding
-from ordinal.preprocessing.expressions import columns_of, evaluate
+from ordinal._formula.coding import Coding
+from ordinal._formula.expressions import columns_of, evaluate
+from ordinal._formula.formulas import parse_formula
 
 
 def houses():
@@ -169,7 +169,7 @@ def test_columns_hold_what_their_names_say():
 
 
 def of_terms(frame, terms):
-    from ordinal.preprocessing.contrasts import FormulaFactor
+    from ordinal._formula.coding import FormulaFactor
 
     made = [tuple(FormulaFactor(n, None, (n,)) for n in t.split(":")) for t in terms]
     return Coding.of_terms(None, frame, made)

@@ -17,9 +17,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import ordinal
+from ordinal._formula.coding import Coding
+from ordinal._formula.formulas import parse_formula
 from ordinal._input.columns import read_frame
-from ordinal.linear.formulas import parse_formula
-from ordinal.preprocessing.contrasts import Coding
 
 REFERENCE = json.loads(
     (Path(__file__).parent / "data" / "spline_reference.json").read_text()

@@ -24,7 +24,7 @@ log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R packa
 The modules of this package:
 
     fit                     the functions `fit_pom` and `fit_pom_path`
-    formulas, training      formulas; training rows and their missing values
+    training                training rows of a table or formula; missing values
     prepared                checked arguments and the design of a fit
     monotone                monotone effects
     estimates               fields of the models, their predictors and training rows

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from .._formula.coding import Coding
 from .._input.checks import check_choice, check_share, listed, shown
 from .._input.types import MatrixLike
 from .._model.printing import Table
@@ -19,7 +20,6 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
-from ..preprocessing.contrasts import Coding
 from .estimates import (
     bias_of,
     covariance_for,

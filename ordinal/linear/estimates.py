@@ -25,6 +25,7 @@ from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Loss, Minimum, minimize
 from .._cumulative.recession import Limit
+from .._formula.coding import Coding
 from .._input.checks import enumerated, listed
 from .._input.fields import (
     DISTINCT,
@@ -55,7 +56,6 @@ from .._watch.convergence import (
     warn_of_separation,
 )
 from .._watch.monitor import Monitor
-from ..preprocessing.contrasts import Coding
 from .sandwich import CovarianceType
 
 TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood

@@ -38,6 +38,8 @@ from .._cumulative.likelihood import (
     rank_probabilities,
     slope,
 )
+from .._formula.coding import Coding
+from .._formula.expressions import columns_of, compares
 from .._input.checks import shown
 from .._input.columns import check_shape
 from .._input.frame import Frame
@@ -49,8 +51,6 @@ from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_two_sided
 from .._rows.chunks import column_units
-from ..preprocessing.contrasts import Coding
-from ..preprocessing.expressions import columns_of, compares
 from .estimates import Estimates, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite

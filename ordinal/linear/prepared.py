@@ -32,7 +32,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
-from ..preprocessing.coding import unit_of_chunks
+from ..preprocessing.tables import unit_of_chunks
 from .estimates import fields_of_design
 from .training import Missing, TrainingTable, read_training
 

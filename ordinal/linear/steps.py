@@ -23,6 +23,7 @@ import numpy as np
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.newton import Minimum
 from .._cumulative.separation import check_separation
+from .._formula.coding import Coding
 from .._input.checks import listed, shown
 from .._input.frame import Frame
 from .._input.immutable import read_only
@@ -31,7 +32,6 @@ from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from ..preprocessing.contrasts import Coding
 from .estimates import (
     TOL,
     Estimates,

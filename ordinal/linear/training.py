@@ -1,7 +1,7 @@
 """Training rows from a table or a formula, with or without missing values.
 
-Categorical columns become contrasts (see `contrasts`). Rows with missing values are an
-error, or are left out of the features, labels, weights and offsets alike.
+Categorical columns become contrasts (see `_formula.coding`). Rows with missing values
+are an error, or are left out of the features, labels, weights and offsets alike.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from .._formula.coding import Coding
+from .._formula.formulas import ParsedFormula, parse_formula
 from .._input.checks import as_array, as_real_array, check_choice, shown
 from .._input.columns import (
     as_objects,
@@ -30,9 +32,7 @@ from .._rows.chunks import read_in_chunks
 from .._rows.remote import is_remote
 from .._rows.source import has_blocks
 from ..preprocessing import TablePreprocessor
-from ..preprocessing.coding import check_at_once, coding_behind
-from ..preprocessing.contrasts import Coding
-from .formulas import ParsedFormula, parse_formula
+from ..preprocessing.tables import check_at_once, coding_behind
 
 Missing = Literal["error", "drop"]
 _NAMED = 10  # columns with missing values that a message names

@@ -21,7 +21,7 @@ from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import warn_of_separation
-from ..preprocessing.coding import rows_behind, unit_of_chunks
+from ..preprocessing.tables import rows_behind, unit_of_chunks
 from .model import LinearThresholdModel
 from .objective import fit_thresholded
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from .._formula.coding import Coding
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -30,7 +31,6 @@ from .._model.support import finite_scores
 from .._model.threshold_model import Scored
 from .._numerics.rows import matvec
 from .._watch.convergence import Convergence
-from ..preprocessing.contrasts import Coding
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -7,20 +7,17 @@ with a fit  PreprocessedModel, which takes raw tables
 
 The modules of this package:
 
-    coding       tables with missing values and categories
-    contrasts    coding of tables and of the terms of formulas as numeric columns
-    dates        numbers of a column of dates
-    expressions  arithmetic in formulas
-    splines      smooth terms of formulas
+    tables       tables with missing values and categories
     scaling      numbers and targets: standardisation, imputation and binning
     transformer  TablePreprocessor for pipelines of scikit-learn
 
-`_model.preprocessed` has what a fit and its model know of preprocessors.
+`_model.preprocessed` has what a fit and its model know of preprocessors, and
+`_formula.coding` the coding of tables, which linear models use too.
 """
 
 from .._model.preprocessed import PreprocessedModel
-from .coding import TableCoding, TablePreprocessor
 from .scaling import Binning, Standardizer, impute_low_rank
+from .tables import TableCoding, TablePreprocessor
 
 __all__ = [
     "Binning",

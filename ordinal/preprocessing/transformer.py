@@ -13,10 +13,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._formula.dates import Part
 from .._input.columns import as_objects, is_frame
 from .._input.types import ArrayLike
-from .coding import Impute, TableCoding, TablePreprocessor, Unseen
-from .dates import Part
+from .tables import Impute, TableCoding, TablePreprocessor, Unseen
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from .._formula.coding import Coding, Variable
+from .._formula.dates import Part, check_dates, part_of_dates
 from .._input.checks import check_choice, check_flag, enumerated, shown
 from .._input.columns import (
     check_categorical,
@@ -30,8 +32,6 @@ from .._rows.source import has_blocks
 from .._watch.convergence import (
     EmptyColumnsWarning,
 )
-from .contrasts import Coding, Variable
-from .dates import Part, check_dates, part_of_dates
 from .scaling import Standardizer
 
 Impute = Literal["median", "mean", "most_frequent"]

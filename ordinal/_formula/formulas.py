@@ -6,7 +6,7 @@
     y ~ ns(age, df=3) + mo(school)    splines (see `splines`), and monotone effects
 
 formulaic expands a text to terms: it implements `+ - : * / ** %in% .` and brackets. The
-factors of the terms are read here, and coded in `contrasts`, so that a model can store
+factors of the terms are read here, and coded in `coding`, so that a model can store
 them as data.
 """
 
@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, cast
 
 from .._input.checks import listed, shortened, shown, to_double
-from ..preprocessing.contrasts import Contrasts, FormulaFactor
-from ..preprocessing.expressions import (
+from .coding import Contrasts, FormulaFactor
+from .expressions import (
     as_text,
     called,
     canonical,
@@ -30,7 +30,7 @@ from ..preprocessing.expressions import (
     parsed,
     without_quoted,
 )
-from ..preprocessing.splines import OPTIONS, Kind
+from .splines import OPTIONS, Kind
 
 _MOST_PRODUCTS = 300_000  # products of two terms, which take about a second
 _POWERS = ("**", "^")
