@@ -91,7 +91,7 @@ def test_regions_of_many_threads_at_once(pool):
 def test_helpers_hold_on_to_nothing_of_the_fit_that_called_them(pool):
     from weakref import ref
 
-    from ordinal._watch.monitor import ended_by
+    from ordinal._watch.cancellation import ended_by
 
     class Fit:
         def over(self):

@@ -47,7 +47,7 @@ from .._rows.columns import (
 )
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 
 HESSIAN_COLUMNS = 2000  # most columns of a matrix of (columns, columns) entries
 _BYTES = 350  # bytes of a fit per column: vectors, and the history of L-BFGS

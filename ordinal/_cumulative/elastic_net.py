@@ -34,8 +34,9 @@ import numpy as np
 
 from .._numerics.rows import csr_arrays
 from .._solvers import _coordinate_descent
+from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from .._watch.monitor import Monitor
 from .bordered import NONE
 from .design import Design, l1_penalties, l2_penalties
 from .likelihood import Point

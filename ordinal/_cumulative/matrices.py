@@ -18,7 +18,7 @@ from .._rows.chunks import Chunk, each, summed
 from .._rows.rows import LocalRows
 from .._rows.sums import Parts
 from .._solvers import _sparse_products
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 
 _FAR = 100.0  # centre, in spreads, from which on products lose two digits
 _BLOCK, _LEAST = 65_536, 256  # entries, and fewest rows, of a block

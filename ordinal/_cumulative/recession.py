@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 from .bordered import Bordered, Factor
 from .likelihood import Point
 from .newton import Loss, minimize

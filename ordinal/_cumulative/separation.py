@@ -52,8 +52,9 @@ import numpy as np
 from .._numerics.rows import take
 from .._rows.columns import has_near_rows, rmatvec
 from .._rows.sums import Parts
+from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from .._watch.monitor import Monitor
 from .design import Design
 from .likelihood import Link, cumulative, exceeding
 

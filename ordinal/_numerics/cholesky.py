@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 
 from .._solvers import _triangular
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from .pool import Pool
 from .rows import TILE, matmul, strips
 

@@ -20,8 +20,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from .._solvers import _two_loops
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
 _ROUNDING = 1e-12  # relative rounding error of a value

@@ -26,7 +26,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
-from .._watch.monitor import check_cancelled, current, ended_by
+from .._watch.cancellation import check_cancelled, current, ended_by
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ from .._input.sparse import CSR
 from .._input.types import Index, Matrix
 from .._solvers import _kernel_values, _sparse_products
 from .._watch.blas import OneThread
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 # Number of multiplications of one matrix product, about a tenth of a second on one

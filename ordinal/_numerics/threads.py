@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from .._input.checks import check_count, shown
 from .._solvers import _build_info, _parts
-from .._watch.monitor import ended_by, never
+from .._watch.cancellation import ended_by, never
 from .pool import Pool
 
 

@@ -34,8 +34,9 @@ import numpy as np
 from .._numerics.pool import Begun, Pool
 from .._solvers._active_set import ActiveSet
 from .._solvers._pair_smo import Phase, Smo, Workspace, advance, groups_of_block
+from .._watch.cancellation import OutOfTime, ended_by
 from .._watch.convergence import Convergence, Status
-from .._watch.monitor import Monitor, OutOfTime, ended_by
+from .._watch.monitor import Monitor
 from . import many_groups
 from .newton import newton_step
 from .program import Gram, Points, Program, extrapolated, nearest_feasible

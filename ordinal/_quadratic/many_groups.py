@@ -44,7 +44,8 @@ from .._numerics.lbfgs import rising_zero
 from .._numerics.rows import inner
 from .._solvers import _group_steps
 from .._solvers._pair_smo import groups_of_block
-from .._watch.monitor import Monitor, check_cancelled
+from .._watch.cancellation import check_cancelled
+from .._watch.monitor import Monitor
 from .program import Points, restore_sums
 
 _STEPS, _INNER = 200, 10  # most Newton steps in all, and for one sigma

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner
-from .._watch.monitor import ended_by, never
+from .._watch.cancellation import ended_by, never
 from .program import Points
 
 _RIDGE = 1e-10  # of the mean diagonal, because duplicate rows make M singular

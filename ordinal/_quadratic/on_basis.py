@@ -29,8 +29,9 @@ from .._rows.source import CHUNK
 from .._rows.sums import Parts, merged, whole
 from .._rows.transport import Event, RemoteState, WorkerPart
 from .._solvers import _kernel_values
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Convergence, Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 from ..kernels.basis_rows import sample_sizes, stratified
 from ..kernels.features import Features
 from .family import KernelOptions

@@ -58,7 +58,8 @@ import numpy as np
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, strips, take
 from .._solvers import _kernel_values
-from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from .._watch.cancellation import OutOfTime, check_cancelled
+from .._watch.monitor import Monitor
 from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Evaluator, Products, diagonal_of, on_itself
 

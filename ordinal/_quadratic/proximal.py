@@ -49,8 +49,9 @@ from .._numerics.cholesky import Cholesky
 from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
 from .._rows.sums import Parts
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 from ..kernels.features import Features
 from .losses import Losses, best_thresholds
 from .sums import BasisPoint, LocalSums, Sums

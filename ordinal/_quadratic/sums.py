@@ -27,7 +27,7 @@ from .._numerics.rows import strips
 from .._rows.source import CHUNK
 from .._rows.sums import Node, Parts, merged, whole
 from .._solvers import _piecewise_linear
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from ..kernels.features import TILE
 from .losses import Losses
 

@@ -18,7 +18,7 @@ from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._numerics.rows import matvec, strips, take
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from .chunks import (
     InProcess,
     chunked_matvec,

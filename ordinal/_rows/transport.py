@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from .sums import Node, Parts, merged, pairwise, whole
 
 _PATIENCE = 0.5  # seconds between two checks for cancellation

@@ -1,9 +1,11 @@
 """Monitoring of a running fit, and the record of its end.
 
-convergence  record of a finished fit, and the warnings
-monitor      clock, time limit, callback and cancellation
-progress     progress lines of fits and of searches
-blas         one thread of numpy's BLAS during a fit
+convergence   record of a finished fit, and the warnings
+monitor       whether a fit goes on: callback and time limit
+clock         clock of a fit, and a forecast of its duration
+cancellation  end of the computations of a thread
+progress      progress lines of fits and of searches
+blas          one thread of numpy's BLAS during a fit
 
 Imports `_input`. Every package above may import it.
 """

@@ -1,10 +1,8 @@
-"""Monitor of a fit: clock, callback, time limit, and the line of `verbose`."""
+"""Monitor of a fit: whether it goes on, by its callback and its time limit."""
 
 import copy
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -13,10 +11,11 @@ import numpy as np
 
 from .._input.checks import check_positive, shown
 from .._input.immutable import Immutable
-from .._input.warning import warn
 from .blas import OneThread
-from .convergence import Convergence, ConvergenceWarning, Status
-from .progress import Line
+from .cancellation import ended_by, reported_by
+from .clock import Clock, Forecast
+from .convergence import Convergence, Status
+from .progress import FitLine, Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,54 +29,18 @@ class State(Immutable):
     seconds: float
 
 
-class OutOfTime(Exception):
-    """Raised when time is up in a part of a fit that is useless unless finished."""
+@dataclass(slots=True)
+class _Fit:
+    """State that the monitors of all parts of a fit share."""
 
-
-def never() -> bool:
-    """Return False: there is no time limit."""
-    return False
-
-
-def _nothing() -> None:
-    """Do nothing: a silent fit has no progress line."""
-
-
-_watch = threading.local()
-
-
-@contextmanager
-def ended_by(over: Callable[[], bool]) -> Iterator[None]:
-    """Cancel the computations of this thread once over() is true.
-
-    `check_cancelled` then raises OutOfTime.
-    """
-    before = current()
-    _watch.over = over
-    try:
-        yield
-    finally:
-        _watch.over = before
-
-
-def current() -> Callable[[], bool]:
-    """Return the test of `check_cancelled` in this thread, to pass it to others."""
-    over: Callable[[], bool] = getattr(_watch, "over", never)
-    return over
-
-
-def check_cancelled() -> None:
-    """Raise an exception if the fit was interrupted or is out of time.
-
-    Computations that may take seconds call it between their blocks.
-    """
-    getattr(_watch, "report", _nothing)()
-    if current()():
-        raise OutOfTime
+    clock: Clock
+    line: FitLine
+    forecast: Forecast
+    ended: Status | None = None
 
 
 class Monitor:
-    """Clock, callback, time limit and progress line of one fit.
+    """Callback, time limit and progress of one fit, or of a part of it.
 
     Drivers call `stop` between slices. As a context manager it closes the progress
     line, whatever ends the fit, and lets numbers underflow to 0 even if the caller has
@@ -89,9 +52,6 @@ class Monitor:
 
     SLICE = 0.04  # seconds a kernel may run without returning to the interpreter
     GRACE = 0.5  # seconds beyond `max_time` for work that is useless unless finished
-    RATED = 1.0  # seconds after which the rate of a fit predicts its duration
-    # The rate at the beginning of a fit may differ by a factor of two from later ones.
-    MARGIN = 2.0
 
     def __init__(
         self,
@@ -105,34 +65,21 @@ class Monitor:
             raise TypeError(f"callback must be callable or None, got {shown(callback)}")
         if max_time is not None:
             max_time = check_positive("max_time", max_time)
-        self.method, self.tol = method, tol
-        self.callback, self.max_time = callback, max_time
+        self.method, self.tol, self.callback = method, tol, callback
         self._before = 0  # steps in earlier parts of the fit
-        self._start = time.perf_counter()
-        # shared with the monitors of the parts
-        self._ended: list[Status] = []
-        self._line, self._stages = line, list[str]()
-        self._end: list[str] = []
-        self._forecasts: list[float] = []  # at most one for all parts
-        self._stepped: list[bool] = []  # True once a part has taken a step
-        self._small = np.errstate(under="ignore")
-        self._blas = OneThread()
+        clock = Clock(max_time)
+        self._fit = _Fit(clock, FitLine(method, clock, line), Forecast(method, clock))
+        self._contexts = ExitStack()
 
     def __enter__(self) -> Self:
-        # An enclosing fit, if any, reports again when this one has ended.
-        self._around = getattr(_watch, "report", _nothing)
-        _watch.report = _nothing if self._line is None else self._report
-        self._small.__enter__()
-        self._blas.__enter__()
+        self._contexts.enter_context(reported_by(self._fit.line.show))
+        self._contexts.enter_context(np.errstate(under="ignore"))
+        self._contexts.enter_context(OneThread())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        self._blas.__exit__(None, None, None)
-        self._small.__exit__(None, None, None)
-        _watch.report = self._around
-        if self._line is not None:
-            ended = ", ".join(self._end) if kind is None else kind.__name__
-            self._line.close(f"{self._begun()}: {ended}")
+        self._contexts.close()
+        self._fit.line.close(kind)
 
     def to_tol(self, tol: float) -> "Monitor":
         """Return the monitor of a part of the fit that ends at another tolerance."""
@@ -147,8 +94,39 @@ class Monitor:
         return part
 
     @property
+    def max_time(self) -> float | None:
+        return self._fit.clock.limit
+
+    @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._start
+        return self._fit.clock.seconds
+
+    def late(self, by: float = 0.0) -> bool:
+        """Return whether `max_time` is exceeded by `by` seconds, within a step."""
+        return self._fit.clock.late(by)
+
+    def limited(self, by: float = 0.0) -> AbstractContextManager[None]:
+        """Cancel computations once `max_time` is exceeded by `by` seconds."""
+        return ended_by(partial(self.late, by))
+
+    def stop(self, n_iter: int, violation: float) -> Status | None:
+        """Report progress; return the status to end with, or None to continue.
+
+        Once it has returned a status, it does so in all later parts of the fit, such as
+        the other points of a path, or the polish after ADMM.
+        """
+        n_iter += self._before
+        line = self._fit.line
+        if line.due():
+            line.show(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
+        if self._fit.ended is None:
+            self._fit.ended = self._ask(n_iter, violation)
+        return self._fit.ended
+
+    @property
+    def ended(self) -> Status | None:
+        """Return the status with which `stop` ended a part of the fit, or None."""
+        return self._fit.ended
 
     def record(
         self,
@@ -170,72 +148,17 @@ class Monitor:
             self.seconds,
         )
 
-    def stop(self, n_iter: int, violation: float) -> Status | None:
-        """Report progress; return the status to end with, or None to continue.
-
-        Once it has returned a status, it does so in all later parts of the fit, such as
-        the other points of a path, or the polish after ADMM.
-        """
-        n_iter += self._before
-        if self._line is not None and self._line.due():
-            self._report(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
-        if not self._ended and (status := self._ask(n_iter, violation)) is not None:
-            self._ended.append(status)
-        return self.ended
-
-    @property
-    def ended(self) -> Status | None:
-        """Return the status with which `stop` ended a part of the fit, or None."""
-        return self._ended[0] if self._ended else None
-
-    def late(self, by: float = 0.0) -> bool:
-        """Return whether `max_time` is exceeded by `by` seconds, within a step."""
-        return self.max_time is not None and self.seconds >= self.max_time + by
+    def conclude(self, convergence: Convergence) -> None:
+        """Write the end of the fit to the progress line."""
+        self._fit.line.end = str(convergence)
 
     def forecast(self, steps: int, needed: int, began: float) -> None:
-        """Warn once if `max_time` is far too short for a fit that `basis=` would suit.
+        """Warn once if `max_time` is far too short for it (see `Forecast.update`)."""
+        self._fit.forecast.update(steps, needed, began)
 
-        Parameters
-        ----------
-        steps, needed : int
-            Steps since `began`, and the least number that any such fit takes.
-        began : float
-            Seconds of the fit at its first step.
-        """
-        if self.max_time is None or self._forecasts:
-            return
-        if steps and not self._stepped:
-            self._stepped.append(True)
-        seconds = self.seconds - began
-        # A fit that is late has no other occasion to advise; less than a second says
-        # nothing.
-        ends = self.late() and self.seconds >= self.RATED
-        if not ends and (not steps or seconds < self.RATED):
-            return
-        self._forecasts.append(began + needed * seconds / max(steps, 1))
-        advice = "raise max_time, or pass basis='auto' for a model on a basis"
-        if not self._stepped:
-            warn(
-                f"{self.method}: max_time={self.max_time:g} s was over before the "
-                f"first steps: {advice}",
-                ConvergenceWarning,
-            )
-        elif steps and self._forecasts[0] > self.MARGIN * self.max_time:
-            warn(
-                f"{self.method}: at the rate of its first second the fit needs at "
-                f"least {self._forecasts[0]:.0f} s, so max_time={self.max_time:g} "
-                f"s will end it short of the optimum: {advice}",
-                ConvergenceWarning,
-            )
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> AbstractContextManager[None]:
         """Name a part of the fit on its progress line, also in `check_cancelled`."""
-        self._stages.append(name)
-        try:
-            yield
-        finally:
-            self._stages.pop()
+        return self._fit.line.stage(name)
 
     def numbered(self, kind: str, i: int, n: int) -> AbstractContextManager[None]:
         """Return a context that names stage i of n, counted from 0, on the line.
@@ -244,28 +167,10 @@ class Monitor:
         """
         return self.stage(f"{kind} {i + 1} of {n}") if n > 1 else nullcontext()
 
-    def limited(self, by: float = 0.0) -> AbstractContextManager[None]:
-        """Cancel computations once `max_time` is exceeded by `by` seconds."""
-        return ended_by(partial(self.late, by))
-
-    def conclude(self, convergence: Convergence) -> None:
-        """Write the end of the fit to the progress line."""
-        self._end[:] = [str(convergence)]
-
-    def _report(self, *progress: str) -> None:
-        """Show the present stages on the progress line, if it is due."""
-        if self._line is not None and self._line.due():
-            parts = self._begun(), ", ".join(self._stages), *progress
-            self._line.show(": ".join(part for part in parts if part))
-
-    def _begun(self) -> str:
-        """Return the beginning of a line, which a narrow terminal still shows."""
-        return f"{self.method}, {self.seconds:.1f} s"
-
     def _ask(self, n_iter: int, violation: float) -> Status | None:
         """Return the status if the callback or the time limit ends the fit now."""
-        seconds = self.seconds
         if self.callback is not None:
+            seconds = self.seconds
             state = State(self.method, int(n_iter), float(violation), self.tol, seconds)
             if _truth(self.callback(state)):
                 return Status.STOPPED

@@ -7,9 +7,12 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from .._input.checks import check_flag
+from .clock import Clock
 
 
 class Line:
@@ -128,6 +131,50 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class FitLine:
+    """Progress line of a fit: its stages, its steps and how it ended.
+
+    Attributes
+    ----------
+    end : str
+        Description of the end, which `close` shows.
+    """
+
+    def __init__(self, method: str, clock: Clock, line: Line | None):
+        self._method, self._clock, self._line = method, clock, line
+        self._stages: list[str] = []
+        self.end = ""
+
+    def due(self) -> bool:
+        """Return whether a text would be shown now; a silent fit has no line."""
+        return self._line is not None and self._line.due()
+
+    def show(self, *progress: str) -> None:
+        """Show the present stages, if a text is due."""
+        if self._line is not None and self.due():
+            parts = self._begun(), ", ".join(self._stages), *progress
+            self._line.show(": ".join(part for part in parts if part))
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Name a part of the fit while it lasts."""
+        self._stages.append(name)
+        try:
+            yield
+        finally:
+            self._stages.pop()
+
+    def close(self, error: type[BaseException] | None) -> None:
+        """Leave the end of the fit on the line, or the error that ended it."""
+        if self._line is not None:
+            end = self.end if error is None else error.__name__
+            self._line.close(f"{self._begun()}: {end}")
+
+    def _begun(self) -> str:
+        """Return the beginning of a line, which a narrow terminal still shows."""
+        return f"{self._method}, {self._clock.seconds:.1f} s"
 
 
 class Progress:

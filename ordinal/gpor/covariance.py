@@ -45,7 +45,7 @@ from .._rows.chunks import Chunk, InProcess, chunks, in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts, pairwise
 from .._solvers import _gp_products
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Evaluator, diagonal_of
 

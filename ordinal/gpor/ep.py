@@ -38,7 +38,7 @@ import numpy as np
 
 from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
-from .._watch.monitor import OutOfTime, never
+from .._watch.cancellation import OutOfTime, never
 from .covariance import Covariance, Dense
 from .laplace import ROWS, Likelihood, Posterior
 

@@ -30,7 +30,8 @@ from .._numerics.memory import check_memory, in_gib
 from .._numerics.rows import squared_norms, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows, map_rows
-from .._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by, never
+from .._watch.cancellation import OutOfTime, check_cancelled, ended_by, never
+from .._watch.monitor import Monitor
 from ..kernels.basis_rows import stratified
 from ..kernels.functions import (
     LARGEST,

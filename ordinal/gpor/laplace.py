@@ -29,7 +29,7 @@ import numpy as np
 
 from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
-from .._watch.monitor import OutOfTime, never
+from .._watch.cancellation import OutOfTime, never
 from .covariance import Covariance
 
 ROWS = 8192  # rows of a part, whose derivatives are computed at a time

@@ -44,8 +44,9 @@ from .._model.registry import GAMMAS, Method, register
 from .._model.support import decision, decisions
 from .._model.threshold_model import Scored, ScoreModel
 from .._rows.chunks import Reading
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Convergence, Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 from ..kernels.features import Features
 from ..kernels.functions import KernelFunction, KernelName, on_basis
 from ..kernels.tiles import Products

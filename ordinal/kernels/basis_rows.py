@@ -27,7 +27,7 @@ from .._input.basis import BasisChoice
 from .._input.types import Matrix
 from .._numerics.cholesky import in_proportion, pivoted_cholesky
 from .._numerics.rows import dense, take
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from .features import RowFeatures
 from .functions import KernelFunction
 from .tiles import diagonal_of, on_itself

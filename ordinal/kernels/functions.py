@@ -33,7 +33,7 @@ from .._numerics.rows import (
     z_scores,
 )
 from .._solvers import _kernel_values
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 
 _EXP, _POWER, _CHECK = 50, 2000, 50  # cost per value, in multiplications
 KernelName = Literal[

@@ -10,7 +10,7 @@ from .._input.types import Index, Matrix
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take
 from .._solvers import _kernel_values
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from .functions import (
     LARGEST,
     NOT_CSR,

@@ -34,8 +34,8 @@ from .._cumulative.likelihood import (
     slope,
 )
 from .._input.warning import warn
+from .._watch.cancellation import check_cancelled
 from .._watch.convergence import ConvergenceWarning
-from .._watch.monitor import check_cancelled
 from .refits import profile_end
 
 _TOL = 1e-8  # length of the last step, in standard errors

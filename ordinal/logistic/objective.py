@@ -43,8 +43,9 @@ from .._numerics.lbfgs import armijo
 from .._rows.columns import moments_of
 from .._rows.first_pass import ChunkedProblem
 from .._solvers import _threshold_losses
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 from .model import LinearThresholdModel
 
 _EXACT = 1e-8  # relative step of a threshold, whose error is then about its square

@@ -44,7 +44,7 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Link
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from .panels import PanelRule, levels_of_one_rank
 from .rows import IntervalRows, Layout, RowsOf
 

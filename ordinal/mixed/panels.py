@@ -23,7 +23,7 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Link
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from .rows import Layout, RowsOf
 
 _FALLS = np.array([0.1, 1.5, 8.0, 30.0])

@@ -19,8 +19,9 @@ import numpy as np
 
 from .._input.checks import check_count, shown
 from .._input.warning import warn
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import ApproximationWarning, Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 from .likelihood import MixedLikelihood, RandomTerm
 from .search import VarianceSearch, with_effect_first
 

@@ -46,8 +46,8 @@ from .._numerics.lbfgs import minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import strips
 from .._rows.sums import Parts, pairwise
+from .._watch.cancellation import check_cancelled
 from .._watch.convergence import Convergence
-from .._watch.monitor import check_cancelled
 from .layers import LayerRows, log_odds
 from .models import OrderedOutputs
 from .training import Training

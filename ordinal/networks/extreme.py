@@ -33,8 +33,9 @@ from .._rows.chunks import Chunk, chunked_moments, chunks, is_sparse, summed
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import CHUNK
 from .._rows.sums import Moments, Parts
+from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Convergence, Status
-from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from .._watch.monitor import Monitor
 from .layers import LayerRows, hidden_units
 from .models import ElmorModel, code_distances, network_fields
 

@@ -41,8 +41,9 @@ from .._quadratic.fit import WholeKernel
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program, project
 from .._solvers import _admm_updates
+from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from .._watch.monitor import Monitor
 from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Products, diagonal_of, on_itself
 from .model import NpsvorModel, model_of

@@ -41,8 +41,9 @@ from .._input.problem import Problem
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
 from .._solvers import _pair_descent
+from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from .._watch.monitor import Monitor
 
 _ENTRIES, _LEAST = 65_536, 256  # entries, and fewest rows, of an array of some rows
 

@@ -47,7 +47,8 @@ from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._numerics.rows import dense, take
 from .._rows.chunks import Reading, with_state
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.cancellation import OutOfTime
+from .._watch.monitor import Monitor
 from ..kernels.basis_rows import chosen_rows
 from ..kernels.features import ColumnFeatures
 from ..kernels.functions import KernelFunction, KernelName, on_basis

@@ -14,8 +14,9 @@ import numpy as np
 
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
-from .._watch.monitor import Monitor, OutOfTime
+from .._watch.monitor import Monitor
 from .objective import TlsPoint, TruncatedObjective
 
 _FALL = 1e-4  # constant of Armijo's rule

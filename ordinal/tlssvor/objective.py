@@ -32,7 +32,7 @@ from .._rows.chunks import RowState, in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._solvers import _truncated_loss
-from .._watch.monitor import check_cancelled
+from .._watch.cancellation import check_cancelled
 from ..kernels.functions import KernelFunction, check_values
 from ..kernels.tiles import Evaluator
 
