@@ -42,6 +42,7 @@ prediction_sets   sets that contain the label at a given rate
 preprocessing     tables with categories and missing values, binning
 plot              figures, with matplotlib
 sklearn           every method as an estimator of scikit-learn
+inference         likelihood ratio tests of linear models
 kernels, data, datasets
 """
 

@@ -3,6 +3,7 @@
 from . import comparison as comparison
 from . import data as data
 from . import datasets as datasets
+from . import inference as inference
 from . import kernels as kernels
 from . import metrics as metrics
 from . import model_selection as model_selection
@@ -36,11 +37,9 @@ from .kdlor import fit_kdlor as fit_kdlor
 from .linear import PomModel as PomModel
 from .linear import PomPath as PomPath
 from .linear import RatioModel as RatioModel
-from .linear import anova as anova
 from .linear import fit_pom as fit_pom
 from .linear import fit_pom_path as fit_pom_path
 from .linear import fit_ratio as fit_ratio
-from .linear import lr_test as lr_test
 from .logistic import LinearThresholdModel as LinearThresholdModel
 from .logistic import fit_lat as fit_lat
 from .logistic import fit_lit as fit_lit

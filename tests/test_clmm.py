@@ -509,7 +509,7 @@ def test_reference_levels_are_those_of_random_slopes_too():
 
 def test_likelihood_ratio_of_a_variance_is_a_mixture(exact):
     plain = ordinal.fit_pom("rating ~ temp + contact", WINE)
-    found = ordinal.lr_test(plain, exact)
+    found = ordinal.inference.lr_test(plain, exact)
     assert_allclose(found.chi2, 9.918925, rtol=1e-6)
     assert found.dof == 1
     assert_allclose(found.p_value, 0.00163586 / 2, rtol=1e-3)
@@ -540,10 +540,10 @@ def test_null_distributions_of_random_effects():
         (plain, both, lambda x: tail(x, 3), "chi2(3), conservative"),
         (plain, crossed, lambda x: tail(x, 2), "chi2(2), conservative"),
     ):  # fmt: skip
-        found = ordinal.lr_test(smaller, larger)
+        found = ordinal.inference.lr_test(smaller, larger)
         assert_allclose(found.p_value, p_value(found.chi2), rtol=1e-9)
         assert found.null == null
-        table_ = ordinal.anova(larger, smaller)
+        table_ = ordinal.inference.anova(larger, smaller)
         assert table_["null"].tolist() == ["", null]
         assert table_["p_value"][1] == found.p_value
     for smaller, larger, message in (
@@ -554,7 +554,7 @@ def test_null_distributions_of_random_effects():
                                n_quadrature=7), "quadrature nodes, got 1 and 7"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            ordinal.lr_test(smaller, larger)
+            ordinal.inference.lr_test(smaller, larger)
 
 
 def test_summary_and_tables():

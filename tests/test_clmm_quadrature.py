@@ -319,16 +319,16 @@ def test_tests_of_automatic_fits_have_a_common_number_of_nodes():
     smaller = ordinal.fit_clmm(x, y, groups={"g": group})
     few = replace(smaller, n_quadrature=1)
     with pytest.raises(ValueError, match="has no training rows after load"):
-        ordinal.lr_test(few, larger)
+        ordinal.inference.lr_test(few, larger)
     assert larger.n_quadrature == smaller.n_quadrature
-    expected = ordinal.lr_test(smaller, larger).chi2
+    expected = ordinal.inference.lr_test(smaller, larger).chi2
     assert_allclose(smaller.remembered.loglik_by(smaller.n_quadrature), smaller.loglik)
     assert_allclose(expected, 2 * (larger.loglik - smaller.loglik))
     remember(few, smaller.remembered)
-    assert_allclose(ordinal.lr_test(few, larger).chi2, expected, rtol=1e-6)
+    assert_allclose(ordinal.inference.lr_test(few, larger).chi2, expected, rtol=1e-6)
     laplace = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=1)
     with pytest.raises(ValueError, match=r"nodes, got 1 and .* by n_quadrature='auto'"):
-        ordinal.lr_test(laplace, larger)
+        ordinal.inference.lr_test(laplace, larger)
 
 
 # Diverging variances, and groups of one row

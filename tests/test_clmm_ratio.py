@@ -294,7 +294,7 @@ def test_offsets_and_nominal_effects():
     nominal = ordinal.fit_clmm(
         JUDGE, WINE, family="stopping", nominal=["contact"], n_quadrature=1
     )
-    test = ordinal.lr_test(wine("stopping"), nominal)
+    test = ordinal.inference.lr_test(wine("stopping"), nominal)
     assert test.dof == 3
     assert test.chi2 > 0
 
@@ -306,12 +306,12 @@ def test_offsets_and_nominal_effects():
 def test_tests_files_and_tables(family):
     model = wine(family)
     plain = fit_ratio("rating ~ temp + contact", WINE, family=family)
-    found = ordinal.lr_test(plain, model)
+    found = ordinal.inference.lr_test(plain, model)
     assert found.chi2 == pytest.approx(2 * (model.loglik - plain.loglik))
     assert found.dof == 1
-    assert ordinal.anova(model, plain)["p_value"][1] == found.p_value
+    assert ordinal.inference.anova(model, plain)["p_value"][1] == found.p_value
     with pytest.raises(ValueError, match="must have the same family"):
-        ordinal.lr_test(ordinal.fit_pom("rating ~ temp", WINE), model)
+        ordinal.inference.lr_test(ordinal.fit_pom("rating ~ temp", WINE), model)
     file = io.BytesIO()
     model.save(file)
     file.seek(0)

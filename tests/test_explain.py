@@ -352,7 +352,9 @@ def test_results_of_tests_and_paths_are_shown():
     table = pd.DataFrame(X, columns=[EVIL, "b", "c"])
     larger = ordinal.fit_pom(table, y)
     shown = {
-        "chi2": ordinal.lr_test(ordinal.fit_pom(table[["b", "c"]], y), larger),
+        "chi2": ordinal.inference.lr_test(
+            ordinal.fit_pom(table[["b", "c"]], y), larger
+        ),
         "p_value": ordinal.comparison.wilcoxon(grid[:, 0], grid[:, 1]),
         "critical_difference": ordinal.comparison.friedman(grid),
         "draw": ordinal.comparison.win_draw_loss([grid]),

@@ -613,7 +613,9 @@ def test_thresholds_in_order_satisfy_kkt(seed, link, threshold, nominal, elsewhe
             model.summary()
         # what has no free coefficients has no tests either
         with pytest.raises(ValueError, match=r"where they meet: \['\d\|\d and"):
-            ordinal.lr_test(fit_pom(X, y, link=link, threshold=threshold), model)
+            ordinal.inference.lr_test(
+                fit_pom(X, y, link=link, threshold=threshold), model
+            )
 
 
 def test_thresholds_in_order_of_many_rows_end_where_values_are_rounding():

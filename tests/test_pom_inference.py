@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 import ordinal
 from ordinal._numerics.tails import normal_cdf, normal_quantile, normal_two_sided
-from ordinal.linear import lr_test
+from ordinal.inference import lr_test
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
@@ -466,7 +466,7 @@ def test_odds_ratios_are_of_the_logit_link():
 
 def test_ratio_tests_are_those_of_R():
     larger = fitted(WINE)
-    test = ordinal.lr_test(fitted(WINE, [0]), larger)
+    test = ordinal.inference.lr_test(fitted(WINE, [0]), larger)
     assert test.dof == 1
     assert_allclose(test.chi2, 11.0430043135, rtol=1e-9)
     assert_allclose(test.p_value, 0.000890224809, rtol=1e-7)
@@ -542,10 +542,10 @@ def test_robust_covariances_have_no_likelihood_ratio(options):
         with pytest.raises(ValueError, match="needs the likelihood of independent"):
             lr_test(*models)
         with pytest.raises(ValueError, match="needs the likelihood of independent"):
-            ordinal.anova(*models)
+            ordinal.inference.anova(*models)
 
 
-@pytest.mark.parametrize("test", [lr_test, ordinal.anova])
+@pytest.mark.parametrize("test", [lr_test, ordinal.inference.anova])
 def test_models_of_as_many_but_other_rows(test):
     """Missing values in other columns drop other rows."""
     rng = np.random.default_rng(0)

@@ -104,8 +104,8 @@ def test_likelihood_ratio_tests_use_the_supremum():
     model, smaller = fitted(Z, y), ordinal.fit_pom(Z[:, :2], y)
     supremum = ordinal.fit_pom(Z[~rare, :2], y[~rare]).loglik
     chi2 = 2 * (supremum - smaller.loglik)
-    assert_allclose(ordinal.lr_test(smaller, model).chi2, chi2)
-    assert_allclose(ordinal.anova(smaller, model)["chi2"][1], chi2)
+    assert_allclose(ordinal.inference.lr_test(smaller, model).chi2, chi2)
+    assert_allclose(ordinal.inference.anova(smaller, model)["chi2"][1], chi2)
     table = model.drop1()
     assert_allclose(table["chi2"][3], chi2)
     without = fitted(Z[:, [0, 2]], y)

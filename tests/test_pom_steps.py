@@ -167,21 +167,21 @@ def test_what_steps_refuse():
 def test_anova_agrees_with_r_in_any_order(model, big):
     base = housing("Infl")
     for order in ((big, base, model), (model, big, base)):
-        table = ordinal.anova(*order)
+        table = ordinal.inference.anova(*order)
         assert [order[k - 1] for k in table["model"]] == [base, model, big]
         assert table["parameters"].tolist() == [4, 8, 25]
         assert_allclose(table["chi2"][1:], [64.2662130291, 32.6909592808], rtol=1e-8)
         p = [3.67308781098e-13, 1.23319501496e-02]
         assert_allclose(table["p_value"][1:], p, rtol=1e-7)
     with pytest.raises(ValueError, match="two models or more, got 1"):
-        ordinal.anova(model)
+        ordinal.inference.anova(model)
     with pytest.raises(ValueError, match="more parameters"):
-        ordinal.anova(model, model)
+        ordinal.inference.anova(model, model)
     with pytest.raises(TypeError, match="model 2 must be a model of fit_pom"):
-        ordinal.anova(model, "Infl")
+        ordinal.inference.anova(model, "Infl")
     scaled = ordinal.fit_pom(*noise(), preprocess=ordinal.preprocessing.Standardizer)
     with pytest.raises(ValueError, match="fitted to the same rows, got 1681 and 200"):
-        ordinal.anova(model, scaled)
+        ordinal.inference.anova(model, scaled)
 
 
 def test_scale_test_agrees_with_r(model):

@@ -18,7 +18,8 @@ from scipy.sparse import csr_array
 from test_pom_diagnostics import assert_newton_steps
 
 import ordinal
-from ordinal.linear import fit_ratio, lr_test, stages
+from ordinal.inference import lr_test
+from ordinal.linear import fit_ratio, stages
 from ordinal.linear.ratio_loss import RatioLikelihood
 
 REFERENCE = json.loads(
@@ -207,7 +208,7 @@ def test_nominal_effects_are_tested_by_likelihoods(family):
     test = lr_test(smaller, larger)
     assert test.dof == 2
     assert test.chi2 == pytest.approx(2 * (larger.loglik - smaller.loglik))
-    assert ordinal.anova(larger, smaller)["p_value"][1] == test.p_value
+    assert ordinal.inference.anova(larger, smaller)["p_value"][1] == test.p_value
     P = larger.predict_proba(MADE.X * 50)  # where cumulative thresholds would cross
     assert (P >= 0).all()
     assert_allclose(P.sum(axis=1), 1)

@@ -290,7 +290,7 @@ def test_a_formula_without_terms_gives_the_shares_of_the_ranks():
     file.seek(0)
     assert_array_equal(ordinal.load(file).thresholds, model.thresholds)
     larger = ordinal.fit_pom("y ~ z", data)
-    test = ordinal.lr_test(model, larger)
+    test = ordinal.inference.lr_test(model, larger)
     assert_allclose(test.chi2, 2 * (larger.loglik - model.loglik))
     stages = ordinal.linear.fit_ratio("y ~ 1", data)
     assert_allclose(stages.predict_proba(data.head(1)), [share], rtol=1e-6)

@@ -48,4 +48,4 @@ title = ax.figure.suptitle("Answers by dose")
 # without it:
 
 without = ordinal.fit_pom(patients.drop(columns="dose"), answer, classes=words)
-print(ordinal.lr_test(without, model))
+print(ordinal.inference.lr_test(without, model))

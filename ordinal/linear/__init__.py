@@ -37,30 +37,25 @@ The modules of this package:
     residuals               residuals, goodness of fit, influence of rows
     ratio_loss, ratio       stopping ratio and adjacent categories models
     steps, comparisons      fits of some of the terms; tests of terms, contrasts
-    nested                  likelihood ratio tests of nested models
 """
 
 from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
 from .model import PomModel, PomPath
-from .nested import LikelihoodRatio, anova, lr_test
 from .ratio import RatioModel, Stages, fit_ratio, stages
 from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
     "GoodnessOfFit",
     "Influence",
-    "LikelihoodRatio",
     "PomModel",
     "PomPath",
     "RatioModel",
     "Stages",
     "Steps",
-    "anova",
     "fit_pom",
     "fit_pom_path",
     "fit_ratio",
-    "lr_test",
     "stages",
 ]
 

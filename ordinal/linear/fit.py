@@ -230,7 +230,8 @@ def fit_pom(
     fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
     fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
         likelihood.
-    anova : Compare nested models of the same rows by likelihood ratio tests.
+    ordinal.inference.anova : Compare nested models of the same rows by likelihood ratio
+        tests.
 
     Examples
     --------

@@ -293,8 +293,10 @@ def fit_ratio(
     fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
     fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
         elastic net.
-    anova : Compare nested models of the same rows by likelihood ratio tests.
-    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+    ordinal.inference.anova : Compare nested models of the same rows by likelihood ratio
+        tests.
+    ordinal.inference.lr_test : Compare two nested models of the same rows by a
+        likelihood ratio test.
 
     Examples
     --------

@@ -258,7 +258,8 @@ def fit_clmm(
         odds.
     fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
         likelihood.
-    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+    ordinal.inference.lr_test : Compare two nested models of the same rows by a
+        likelihood ratio test.
     ordinal.plot.random_effects : Plot the conditional modes of one random effect with
         their intervals, sorted.
 

@@ -168,7 +168,7 @@ REFUSED = {
     ".contrasts": "needs a categorical variable",
     ".cumulative_proba": "has no cumulative_proba",
     ".jeffreys": "is for models (without|of)",
-    "ordinal.anova": "needs two models or more",
+    "ordinal.inference.anova": "needs two models or more",
     "ordinal.fit_clmm": "groups must map names to labels",
 }
 

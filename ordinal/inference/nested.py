@@ -15,8 +15,8 @@ from .._model.printing import Table, html_record
 from .._numerics.rows import dense, take
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import ConvergenceWarning
-from .estimates import check_likelihood
-from .inference import Wald
+from ..linear.estimates import check_likelihood
+from ..linear.inference import Wald
 
 _ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
 _ROWS = 100_000  # most rows by which the columns of two models are compared
@@ -86,9 +86,9 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     See Also
     --------
     anova : Compare nested models of the same rows by likelihood ratio tests.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
-    fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
+    ordinal.fit_clmm : Fit a cumulative link mixed model, with random effects of groups.
 
     References
     ----------
@@ -102,7 +102,7 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     >>> y = [1, 1, 2, 1, 3, 2, 3, 3]
     >>> larger = ordinal.fit_pom(X, y)
     >>> smaller = ordinal.fit_pom([row[1:] for row in X], y)
-    >>> test = ordinal.lr_test(smaller, larger)
+    >>> test = ordinal.inference.lr_test(smaller, larger)
     >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
     (1, 1.7269, 0.1888)
     """
@@ -165,8 +165,8 @@ def anova(*models: Any) -> Table:
     See Also
     --------
     lr_test : Compare two nested models of the same rows by a likelihood ratio test.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def anova(*models: Any) -> Table:
     >>> y = [1, 1, 2, 1, 3, 2, 3, 3]
     >>> larger = ordinal.fit_pom(X, y)
     >>> smaller = ordinal.fit_pom([row[1:] for row in X], y)
-    >>> ordinal.anova(larger, smaller)
+    >>> ordinal.inference.anova(larger, smaller)
     model parameters   loglik     aic    chi2 dof  p_value
         2          3 -4.83736 15.6747     nan   0      nan
         1          4 -3.97389 15.9478 1.72695   1 0.188801
