@@ -307,6 +307,19 @@ def test_jeffreys_maximises_the_penalised_likelihood(name):
     assert_allclose(2 * (value + rest.fun), 2.7055434540954, rtol=1e-4)
 
 
+def test_jeffreys_finds_limits_where_ranks_lose_their_probability():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(30, 2)), rng.integers(0, 2, 30)])
+    y = np.clip(np.digitize(X[:, 0] + rng.logistic(size=30), [-1, 1]), 0, 2)
+    y[X[:, 2] == 1] = 2
+    model = fitted(X, y, link="loglog")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # numpy's, too
+        found = model.jeffreys()
+    assert (found["lower"] < found["estimate"]).all()
+    assert np.isfinite(found["upper"]).all()
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_jeffreys_is_finite_for_separated_tables(ranks):
     x = np.arange(12.0)

@@ -11,7 +11,7 @@ f_j = F'(eta_ij) and the probabilities P_0..P_T:
 
     M_jj = f_j^2 (1/P_j + 1/P_(j+1)),   M_(j,j+1) = -f_j f_(j+1) / P_(j+1)
 
-Fisher scoring maximises (1): a step is I^-1 times its gradient, halved until (1) rises.
+BFGS maximises (1), with the information at the start as the first Hessian.
 
 D. Firth, "Bias reduction of maximum likelihood estimates", Biometrika 80:27-38, 1993.
 G. Heinze, M. Schemper, Statistics in Medicine 21:2409-2419, 2002, for the intervals.
@@ -34,15 +34,16 @@ from .._cumulative.likelihood import (
     slope,
 )
 from .._input.warning import warn
+from .._numerics.lbfgs import minimize
 from .._watch.cancellation import check_cancelled
 from .._watch.convergence import ConvergenceWarning
+from .._watch.monitor import Monitor
 from .refits import profile_end
 
-_TOL = 1e-8  # length of the last step, in standard errors
-_MAX_ITER = 500
-_HALVINGS = 40
-_ROUNDING = 1e-9  # of (1), relative, below which no step needs to rise
-_RISES = 1e-4  # least rise of (1), as a share of what the gradient promises
+_TOL = 1e-7  # largest derivative of (1) at its maximum, in standard errors
+_NEAR = 1e-3  # the same where rounding of (1) ends a search
+_MAX_ITER = 100
+_LEAST = 1e-150  # least probability of a rank that counts, as its square is not 0
 
 
 class _Point(NamedTuple):
@@ -72,85 +73,84 @@ class JeffreysLikelihood:
         self.offset = np.broadcast_to(known, (n, T))[used]
 
     def at(self, x: np.ndarray) -> _Point | None:
-        """Return the point at x, or None where a rank has no probability."""
+        """Return the point at x, or None where (1) is not finite."""
         check_cancelled()
+        with np.errstate(all="ignore"):
+            return self._at(x)
+
+    def _at(self, x: np.ndarray) -> _Point | None:
         plain, link = self.loss.at(x), self.loss.link
         eta = self.Z @ x - self.offset
         P = rank_probabilities(cumulative(link, eta), exceeding(link, eta))
-        if not (math.isfinite(plain.value) and (P > 0).all()):
-            return None
         f, w = density(link, eta), self.weight[:, None]
-        own, between = f**2 * (1 / P[:, :-1] + 1 / P[:, 1:]), f[:, :-1] * f[:, 1:]
-        between = -between / P[:, 1:-1]
+        # A rank that has no probability has no information: f falls faster than P.
+        over = np.divide(1, P, out=np.zeros_like(P), where=P > _LEAST)
+        own, between = f**2 * (over[:, :-1] + over[:, 1:]), f[:, :-1] * f[:, 1:]
+        between = -between * over[:, 1:-1]
         MZ = own[:, :, None] * self.Z
         MZ[:, :-1] += between[:, :, None] * self.Z[:, 1:]
         MZ[:, 1:] += between[:, :, None] * self.Z[:, :-1]
         information = np.tensordot(MZ * w[:, :, None], self.Z, ((0, 1), (0, 1)))
         sign, log_det = np.linalg.slogdet(information)
-        if not (sign > 0 and math.isfinite(log_det)):
+        if not (sign > 0 and math.isfinite(log_det) and math.isfinite(plain.value)):
             return None
-        by_eta = w * self._by_predictors(f, slope(link, eta), P, information)
+        by_eta = w * self._by_predictors(f, slope(link, eta), over, information)
         total = self.loss.design.total
         gradient = np.tensordot(by_eta, self.Z, 2) - total * plain.gradient
         value = 0.5 * float(log_det) - total * plain.value
         return _Point(x, value, gradient, information)
 
     def _by_predictors(
-        self, f: np.ndarray, bend: np.ndarray, P: np.ndarray, information: np.ndarray
+        self, f: np.ndarray, bend: np.ndarray, over: np.ndarray, information: np.ndarray
     ) -> np.ndarray:
         """Return the derivatives of 1/2 log |I| by the predictors, (n, T), per weight.
 
-        They are those of 1/2 tr(V_i M_i), with V_i = Z_i I^-1 Z_i'.
+        They are those of 1/2 tr(V_i M_i), with V_i = Z_i I^-1 Z_i'; `over` is 1 / P.
         """
         W = self.Z @ np.linalg.inv(information)
         a = np.einsum("ntp,ntp->nt", W, self.Z)
         b = np.einsum("ntp,ntp->nt", W[:, :-1], self.Z[:, 1:])
-        by_f = a * f * (1 / P[:, :-1] + 1 / P[:, 1:])
-        by_f[:, :-1] -= b * f[:, 1:] / P[:, 1:-1]
-        by_f[:, 1:] -= b * f[:, :-1] / P[:, 1:-1]
-        by_p = np.zeros_like(P)
+        by_f = a * f * (over[:, :-1] + over[:, 1:])
+        by_f[:, :-1] -= b * f[:, 1:] * over[:, 1:-1]
+        by_f[:, 1:] -= b * f[:, :-1] * over[:, 1:-1]
+        by_p = np.zeros_like(over)
         by_p[:, :-1] += a * f**2
         by_p[:, 1:] += a * f**2
         by_p[:, 1:-1] -= 2 * b * f[:, :-1] * f[:, 1:]
-        by_p = -0.5 * by_p / P**2
+        by_p = -0.5 * by_p * over**2
         return np.asarray(bend * by_f + f * (by_p[:, :-1] - by_p[:, 1:]))
 
-    def maximum(self, x: np.ndarray, fixed: int | None = None) -> _Point | None:
+    def maximum(
+        self, x: np.ndarray, fixed: int | None = None
+    ) -> tuple[_Point, bool] | None:
         """Maximise (1) from x, where a parameter may be fixed.
 
-        Return None if (1) is not defined at x, and warn if its maximum is not reached.
+        Return the last point, and whether it is the maximum; None if (1) is not finite
+        at x.
         """
         here = self.at(x)
-        free = np.ones(x.size, dtype=bool)
-        if fixed is not None:
-            free[fixed] = False
-        for _ in range(_MAX_ITER):
-            if here is None or not free.any():
-                return here
-            gradient = here.gradient[free]
-            step = np.zeros(x.size)
-            step[free] = np.linalg.solve(here.information[free][:, free], gradient)
-            promised = float(gradient @ step[free])
-            if promised <= _TOL**2:
-                return here
-            there = None
-            for halving in range(_HALVINGS):
-                size = 0.5**halving
-                there = self.at(here.x + size * step)
-                if there and there.value - here.value >= _RISES * size * promised:
-                    break
-                there = None
+        if here is None:
+            return None
+        free = np.flatnonzero(np.arange(x.size) != fixed)
+        # In these units the information at x is the unit matrix.
+        axes = np.linalg.inv(np.linalg.cholesky(here.information[free][:, free])).T
+
+        def point_at(u: np.ndarray) -> _Point | None:
+            moved = x.copy()
+            moved[free] += axes @ u
+            return self.at(moved)
+
+        def fall(u: np.ndarray) -> tuple[float, np.ndarray]:
+            there = point_at(u)
             if there is None:
-                if promised <= _ROUNDING * max(1.0, abs(here.value)):
-                    return here
-                break
-            here = there
-        warn(
-            "jeffreys: the penalised likelihood did not reach its maximum, so the "
-            "estimates are inexact: leave columns out",
-            ConvergenceWarning,
-        )
-        return here
+                return math.inf, u
+            return -there.value, -(axes.T @ there.gradient[free])
+
+        monitor = Monitor("jeffreys", _TOL)
+        start = np.zeros(free.size)
+        found = minimize(fall, start, tol=_TOL, max_iter=_MAX_ITER, monitor=monitor)
+        last = point_at(found.x)
+        return None if last is None else (last, found.violation <= _NEAR)
 
 
 class JeffreysFit(NamedTuple):
@@ -168,11 +168,18 @@ def jeffreys_fit(loss: Any, z: float) -> JeffreysFit:
     """Fit by (1), with intervals of the penalised profile at the normal quantile z."""
     D: Design = loss.design
     penalised = JeffreysLikelihood(loss)
-    best = penalised.maximum(loss.start())
-    if best is None:
+    found = penalised.maximum(loss.start())
+    if found is None:
         raise ValueError(
             "jeffreys needs a positive probability of every rank at every row, and "
             "the offsets leave none: subtract their mean, or divide them by their scale"
+        )
+    best, at_maximum = found
+    if not at_maximum:
+        warn(
+            "jeffreys: the penalised likelihood did not reach its maximum, so the "
+            "estimates are inexact: leave columns out",
+            ConvergenceWarning,
         )
     inner = np.linalg.inv(best.information)
     ends = []
@@ -194,10 +201,10 @@ def _end(
         start = x.copy()
         start[j] = best.x[j] + distance * step
         found = penalised.maximum(start, j)
-        if found is None:
+        if found is None or not found[1]:
             return None
-        x = found.x
-        root = math.sqrt(max(2 * (best.value - found.value), 0.0))
-        return root, -step * float(found.gradient[j]) / max(root, 1e-300)
+        x = found[0].x
+        root = math.sqrt(max(2 * (best.value - found[0].value), 0.0))
+        return root, -step * float(found[0].gradient[j]) / max(root, 1e-300)
 
-    return float(best.x[j] + step * profile_end(fit_at, z))
+    return float(best.x[j] + step * profile_end(fit_at, z, asked="jeffreys"))

@@ -88,6 +88,7 @@ def profile_end(
     z: float,
     bound: float = math.inf,
     tol: float = _CLOSE,
+    asked: str = "confint",
 ) -> float:
     """Return one end of an interval, in half widths of the Wald interval.
 
@@ -105,6 +106,8 @@ def profile_end(
         Largest distance, where D is above z^2 if it is finite.
     tol : float
         Relative tolerance of sqrt(D) = z.
+    asked : str
+        Method whose warning says that an end is inexact.
     """
     inner, outer, c = 0.0, bound, 1.0 if bound > 1 else bound / 2
     for _ in range(_MAX_FITS):
@@ -123,10 +126,11 @@ def profile_end(
         if not inner < new < min(outer, 2 * c):
             new = (inner + outer) / 2 if math.isfinite(outer) else 2 * c
         c = new
+    wald = "pass method='wald', or fit again with a smaller tol"
+    remedy = wald if asked == "confint" else "use its standard error"
     warn(
-        "confint: the profile likelihood of a parameter does not cross its level "
-        "smoothly, so a limit is inexact: pass method='wald', or fit again with a "
-        "smaller tol",
+        f"{asked}: the profile likelihood of a parameter does not cross its level "
+        f"smoothly, so a limit is inexact: {remedy}",
         ConvergenceWarning,
     )
     return c
