@@ -81,7 +81,6 @@ from ._model.grouping import group_numbers
 from ._model.labelled import Labelled, MissingLabels, counted
 from ._model.model import Model, innermost
 from ._model.preparation import shared_arguments
-from ._model.preprocessed import Preprocess
 from ._model.printing import Table
 from ._model.registry import resolve_fit
 from ._model.support import Hyperplanes
@@ -98,6 +97,7 @@ from .model_selection.search import splits_of
 from .model_selection.selection import model_in
 from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
+from .preprocessing.base import Preprocess
 from .xofm import XofmModel
 
 __all__ = ["ConformalModel", "conformal", "cross_conformal"]

@@ -16,7 +16,6 @@ explanation         importances and contributions of features
 grouping            whole groups of rows in folds
 report              page about a model
 column_names        names of the columns of rows that are passed to models
-preprocessed        preprocessing together with a fit, for all methods
 predicted           predictions of rows that are read in chunks
 
 Imports `kernels` and what stands below.

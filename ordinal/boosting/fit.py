@@ -27,13 +27,14 @@ from .._model.folds import N_FOLDS, dealt_shares
 from .._model.grouping import group_folds, group_numbers
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._numerics.rows import take
 from .._numerics.threads import is_forked
 from .._rows.chunks import Reading, check_in_memory, check_width
 from .._solvers import _cumulative
 from .._watch.convergence import Status
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .growing import (
     BoostingOptions,
     Ensemble,

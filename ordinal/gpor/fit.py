@@ -39,7 +39,6 @@ from .._model.basis import enough_rows
 from .._model.labelled import MissingLabels
 from .._model.model import read_for
 from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import Method, register
 from .._model.support import finite_scores, read_only_matrix, support_rows
 from .._model.threshold_model import ThresholdModel, by_probabilities
@@ -54,6 +53,8 @@ from .._watch.monitor import Monitor
 from ..kernels.basis_rows import chosen_rows, drawn
 from ..kernels.functions import KernelFunction, KernelName, Precomputed, kernel_class
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .covariance import ReadAgainError
 from .evidence import Basis as FitcBasis
 from .evidence import BasisRule, Evidence, Settings, basis_size, maximize

@@ -39,7 +39,6 @@ from .._model.preparation import (
     prepare_with_kernel,
     shared_arguments,
 )
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import GAMMAS, Method, register
 from .._model.support import decision, decisions
 from .._model.threshold_model import Scored, ScoreModel
@@ -50,6 +49,8 @@ from .._watch.monitor import Monitor
 from ..kernels.features import Features
 from ..kernels.functions import KernelFunction, KernelName, on_basis
 from ..kernels.tiles import Products
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .scatter import (
     BasisScatter,
     KernelScatter,

@@ -38,11 +38,12 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.model import with_labels_like
 from .._model.preparation import Callback, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import read_in_chunks
 from .._rows.columns import block
 from .._watch.convergence import Convergence, Status, warn_of_disorder
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed_in_columns
 from .estimates import FitMemory, null_loglik, remember, warn_of_shortfalls
 from .limits import find_limit, limit_fields
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas

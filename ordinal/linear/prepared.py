@@ -26,12 +26,12 @@ from .._input.immutable import read_only
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.preparation import Common, prepare
-from .._model.preprocessed import Preprocess
 from .._rows.chunks import Reading, check_in_memory
 from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
+from ..preprocessing.base import Preprocess
 from ..preprocessing.tables import unit_of_chunks
 from .estimates import fields_of_design
 from .training import Missing, TrainingTable, read_training

@@ -31,8 +31,9 @@ from .._input.labels import (
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._numerics.rows import strips
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed_in_columns
 from .estimates import (
     FitMemory,
     null_loglik,

@@ -27,11 +27,11 @@ from .._input.frame import Frame, default_names
 from .._input.labels import declared_categories, is_missing
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
-from .._model.preprocessed import Preprocess
 from .._rows.chunks import read_in_chunks
 from .._rows.remote import is_remote
 from .._rows.source import has_blocks
 from ..preprocessing import TablePreprocessor
+from ..preprocessing.base import Preprocess
 from ..preprocessing.tables import check_at_once, coding_behind
 
 Missing = Literal["error", "drop"]

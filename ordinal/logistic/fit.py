@@ -16,11 +16,12 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, R
 from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import warn_of_separation
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed_in_columns
 from ..preprocessing.tables import rows_behind, unit_of_chunks
 from .model import LinearThresholdModel
 from .objective import fit_thresholded

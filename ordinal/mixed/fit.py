@@ -38,7 +38,6 @@ from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed_in_columns
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.chunks import check_in_memory
@@ -55,6 +54,8 @@ from ..linear.sandwich import (
     sandwich_of_clusters,
 )
 from ..linear.training import Missing, named_column
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed_in_columns
 from .likelihood import MixedLikelihood, Mode, RandomTerm
 from .model import ClmmModel
 from .quadrature import (

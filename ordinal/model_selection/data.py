@@ -22,14 +22,6 @@ from .._input.sparse import CSR, is_sparse
 from .._input.types import ArrayLike
 from .._model.column_names import named
 from .._model.grouping import group_numbers
-from .._model.preprocessed import (
-    Preprocess,
-    Preprocessor,
-    as_named,
-    fit_to_chunks,
-    preprocess_for,
-    reads_chunks,
-)
 from .._model.registry import Content, method_of, unwrapped
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
@@ -37,6 +29,8 @@ from .._rows.remote import is_remote, remote_problem
 from .._rows.rows import Rows
 from ..kernels.tiles import Products
 from ..preprocessing import Standardizer, TablePreprocessor
+from ..preprocessing.base import Preprocess, Preprocessor, fit_to_chunks
+from ..preprocessing.model import as_named, preprocess_for, reads_chunks
 
 _FILLED = "X is sparse, and standardising would fill it: pass standardize=False"
 _ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})

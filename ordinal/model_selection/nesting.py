@@ -16,11 +16,11 @@ from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.labelled import Labelled, MissingLabels
 from .._model.preparation import shared_arguments
-from .._model.preprocessed import Preprocess
 from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
+from ..preprocessing.base import Preprocess
 from .data import RowArguments
 from .scheduler import run
 from .scoring import Scoring, scorers_of

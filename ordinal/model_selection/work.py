@@ -21,11 +21,11 @@ import numpy as np
 
 from .._input.checks import check_keywords, shortened, shown
 from .._model.model import Model
-from .._model.preprocessed import states_columns
 from .._model.registry import Method, method_of, path_of, unwrapped
 from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence
 from ..preprocessing import PreprocessedModel, Standardizer
+from ..preprocessing.model import states_columns
 from .data import RowArguments, SearchData, TrainingRows
 from .scoring import Scorer
 from .spaces import Point

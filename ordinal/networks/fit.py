@@ -22,9 +22,10 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, R
 from .._model.folds import draw_few_folds
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._rows.chunks import Reading
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .convolution import CnnorModel, Sizes, cnnor_model, fit_relations
 from .extreme import elmor_model, fit_codes
 from .layers import Cumulative, Loss, OrderedCodes, random_layer

@@ -31,10 +31,11 @@ from .._input.types import (
 )
 from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import Callback, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._quadratic.fit import Arguments, fit, fit_path, path_function
 from ..kernels.functions import KernelName
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .admm import Npsvor, NpsvorAdmm, Parameters
 from .model import NpsvorModel
 

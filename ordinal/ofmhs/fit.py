@@ -32,7 +32,6 @@ from .._model.labelled import MissingLabels
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.preparation import Callback, Common, prepare, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.printing import Table
 from .._model.registry import Method, register
 from .._model.support import finite_scores
@@ -41,6 +40,8 @@ from .._numerics.memory import check_memory
 from .._numerics.rows import dense, strips, take
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .hierarchy import HierarchyPath, both_ways, scores
 
 _ENTRIES = 2**20  # entries of rows that are standardised at a time

@@ -25,13 +25,14 @@ from .._input.types import (
 )
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._quadratic.family import Family, Solved
 from .._quadratic.fit import Arguments, checked_cost, fit, path_function
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program
 from ..kernels.functions import KernelName
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .model import OpbeModel, model_of
 
 

@@ -20,9 +20,9 @@ from .._input.types import ArrayLike
 from .._input.weights import sample_weights, shares
 from .._model.column_names import with_names
 from .._model.model import Model, innermost
-from .._model.preprocessed import within
 from ..kernels import Precomputed
 from ..model_selection import Selection
+from ..preprocessing.model import within
 from .predictions import finite_thresholds, fitted, has_errors, is_process, score_of
 from .style import (
     PALETTE,

@@ -12,11 +12,11 @@ from .._input.labels import ranks_of, read_labels
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._input.weights import check_spread, sample_weights
 from .._model.model import Model, innermost
-from .._model.preprocessed import within
 from ..linear import PomModel
 from ..model_selection import Selection
 from ..model_selection.selection import model_in
 from ..prediction_sets import ConformalModel
+from ..preprocessing.model import within
 from .style import (
     PALETTE,
     Axes,

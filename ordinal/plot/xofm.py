@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import check_count, listed, shown
-from .._model.preprocessed import PreprocessedModel, within
 from ..preprocessing import Standardizer
+from ..preprocessing.model import PreprocessedModel, within
 from ..xofm import ScoreFunction, XofmModel
 from .predictions import fitted
 from .style import (

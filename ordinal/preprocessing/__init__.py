@@ -7,15 +7,16 @@ with a fit  PreprocessedModel, which takes raw tables
 
 The modules of this package:
 
+    base         base classes of preprocessors
+    model        PreprocessedModel, and the argument `preprocess=` of all fits
     tables       tables with missing values and categories
     scaling      numbers and targets: standardisation, imputation and binning
     transformer  TablePreprocessor for pipelines of scikit-learn
 
-`_model.preprocessed` has what a fit and its model know of preprocessors, and
-`_formula.coding` the coding of tables, which linear models use too.
+`_formula.coding` has the coding of tables, which linear models use too.
 """
 
-from .._model.preprocessed import PreprocessedModel
+from .model import PreprocessedModel
 from .scaling import Binning, Standardizer, impute_low_rank
 from .tables import TableCoding, TablePreprocessor
 

@@ -37,7 +37,6 @@ from .._input.immutable import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._input.weights import sample_weights
-from .._model.preprocessed import ColumnPreprocessor
 from .._model.storage import Storable
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
@@ -45,6 +44,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.source import CHUNK
 from .._rows.sums import Moments
 from .._watch.convergence import ConvergenceWarning, warn_of_unnamed
+from .base import ColumnPreprocessor
 
 _TINY = np.finfo(np.float64).tiny
 _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)

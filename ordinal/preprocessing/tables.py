@@ -25,13 +25,13 @@ from .._input.labels import read_labels
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._input.weights import sample_weights
-from .._model.preprocessed import Preprocess, Preprocessor, PreprocessorOptions
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote
 from .._rows.source import has_blocks
 from .._watch.convergence import (
     EmptyColumnsWarning,
 )
+from .base import Preprocess, Preprocessor, PreprocessorOptions
 from .scaling import Standardizer
 
 Impute = Literal["median", "mean", "most_frequent"]

@@ -41,7 +41,6 @@ from .._model.preparation import (
     prepare_with_kernel,
     shared_arguments,
 )
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
@@ -52,6 +51,8 @@ from .._watch.monitor import Monitor
 from ..kernels.basis_rows import chosen_rows
 from ..kernels.features import ColumnFeatures
 from ..kernels.functions import KernelFunction, KernelName, on_basis
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .newton import minimize
 from .objective import (
     CachedColumns,

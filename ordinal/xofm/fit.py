@@ -34,7 +34,6 @@ from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
-from .._model.preprocessed import Preprocess, preprocessed
 from .._model.registry import PENALTIES, Method, register
 from .._numerics.rows import dense, take
 from .._rows.chunks import (
@@ -51,6 +50,8 @@ from .._rows.chunks import (
 )
 from .._rows.columns import is_in_memory
 from .._rows.sums import Parts
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed
 from .explanations import Marginals, sums_of
 from .layout import Layout, make_knots, pieces_of
 from .model import XofmModel

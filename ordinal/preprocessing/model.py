@@ -1,7 +1,7 @@
 """Models of preprocessed features: the argument `preprocess=` of all fits.
 
-Fits and models depend on the base classes of preprocessors, which are defined here. The
-preprocessors themselves are in `ordinal.preprocessing`.
+A fit with a preprocessor returns a `PreprocessedModel`, or, if it is linear and every
+feature is made of one column, its own model stated in the columns of the table.
 """
 
 from __future__ import annotations
@@ -11,12 +11,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import (
-    TYPE_CHECKING,
     Any,
-    ClassVar,
     ParamSpec,
     Protocol,
-    Self,
     TypeVar,
     cast,
     overload,
@@ -27,106 +24,25 @@ import numpy as np
 from .._input.checks import check_flag, shown, with_suggestions
 from .._input.columns import read_once
 from .._input.frame import Frame
-from .._input.immutable import Immutable
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
+from .._model.column_names import named, with_names
+from .._model.explanation import Named, in_columns
+from .._model.labelled import with_missing_labels
+from .._model.model import Model, labels_like_those_given, with_labels_like
+from .._model.registry import method_of, unwrapped
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
 from ..kernels.functions import kernel_class, on_basis
-from .column_names import named, with_names
-from .explanation import Named, in_columns
-from .labelled import with_missing_labels
-from .model import Model, labels_like_those_given, with_labels_like
-from .public import find_public
-from .registry import method_of, unwrapped
-from .storage import Storable
-
-
-class Preprocessor(Storable):
-    """Base class of fitted preprocessors, which map rows of a table to features.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of columns of the table.
-    feature_names : tuple of str, or None
-        Their names.
-    feature_names_out : tuple of str, or None
-        Names of the features.
-    raw_names_out : tuple of str, or None
-        The column of the table that each feature is made of.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
-
-        @property
-        def n_features(self) -> int: ...
-        @property
-        def feature_names(self) -> tuple[str, ...] | None: ...
-        @property
-        def feature_names_out(self) -> tuple[str, ...] | None: ...
-        @property
-        def raw_names_out(self) -> tuple[str, ...] | None: ...
-
-    def transform(self, X: MatrixLike) -> np.ndarray:
-        """Return the features of rows of a table, (n, m)."""
-        raise NotImplementedError
-
-
-class ColumnPreprocessor(Preprocessor):
-    """Base class of numeric preprocessors without options.
-
-    The class itself is passed to a fit, which may also read its rows in chunks.
-
-    Attributes
-    ----------
-    by_column : bool
-        Whether every feature is made of one column, and affine in its coding. Linear
-        models are then stated in the columns of the table.
-    """
-
-    __slots__ = ()
-    by_column: ClassVar[bool] = False
-
-    @classmethod
-    def fit(cls, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Return the preprocessor of a table."""
-        raise NotImplementedError
-
-    @classmethod
-    def _fit_chunks(cls, problem: ChunkedProblem) -> tuple[Self, ChunkedProblem]:
-        """Return the preprocessor of rows with moments, and the rows preprocessed."""
-        raise NotImplementedError
-
-
-class PreprocessorOptions(Immutable):
-    """Base class of the options of a preprocessor that is fitted to a table.
-
-    `by_column` is that of `ColumnPreprocessor`.
-    """
-
-    __slots__ = ()
-    by_column: ClassVar[bool] = False
-
-    def fit(
-        self, X: MatrixLike, sample_weight: ArrayLike | None = None
-    ) -> Preprocessor:
-        """Return the preprocessor of a table."""
-        raise NotImplementedError
-
-    def _for_method(self, full_rank: bool) -> Self:
-        """Return the options with defaults that a method needs.
-
-        `full_rank` is whether no feature may be a combination of others.
-        """
-        raise NotImplementedError
-
-
-_Columns = TypeVar("_Columns", bound=ColumnPreprocessor)
-Preprocess = PreprocessorOptions | type[ColumnPreprocessor]  # fitted to training rows
+from .base import (
+    ColumnPreprocessor,
+    Preprocess,
+    Preprocessor,
+    PreprocessorOptions,
+    fit_to_chunks,
+)
+from .tables import TablePreprocessor
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -212,7 +128,7 @@ class PreprocessedModel(Model):
             As in the method `fit` of the preprocessor, and as in `fit`.
         """
         if preprocess is None:
-            preprocess = find_public("preprocessing").TablePreprocessor()
+            preprocess = TablePreprocessor()
         how = preprocess_for(fit, preprocess)
         if states_columns(fit, how):
             if sample_weight is not None:
@@ -353,13 +269,6 @@ def _fit_chunked(
     preprocessor, made = fit_to_chunks(how, rows)
     with closing(made):
         return preprocessor, fit(made, None, **options)
-
-
-def fit_to_chunks(
-    how: type[_Columns], problem: ChunkedProblem
-) -> tuple[_Columns, ChunkedProblem]:
-    """Return the preprocessor of rows with moments, and the rows preprocessed."""
-    return how._fit_chunks(problem)
 
 
 def preprocess_for(fit: Callable[..., Any], preprocess: Any) -> Preprocess:
