@@ -52,7 +52,6 @@ groups, and (G) holds for a row that is drawn at random from a new group [6].
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
@@ -68,7 +67,7 @@ from ._input.checks import (
     shown,
     with_suggestions,
 )
-from ._input.columns import frame_columns, read_once
+from ._input.columns import read_once
 from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._input.immutable import read_only
 from ._input.labels import ranks_of, read_labels
@@ -85,11 +84,9 @@ from ._model.printing import Table
 from ._model.registry import resolve_fit
 from ._model.support import Hyperplanes
 from ._model.threshold_model import Scored
-from ._rows.chunks import is_chunked
-from ._rows.first_pass import source_of
-from ._rows.remote import is_remote, map_blocks
+from ._rows.reading import is_chunked, map_blocks
 from ._rows.rows import map_rows
-from ._rows.source import Block, in_block, raw_blocks
+from ._rows.source import Block
 from ._watch.convergence import Convergence
 from .model_selection.data import RowArguments
 from .model_selection.scoring import classes_of, in_rank_order, scorers_of
@@ -685,26 +682,15 @@ def _judged(
     The rows are in memory, in chunks, or at workers of dask.
     """
     judge, classes = partial(_judged_block, model, kind), classes_of(model)
-    if is_remote(X):
-        if y is None:
-            raise ValueError("y must hold the labels of X, got None")
-        X = _named_as(X, getattr(model, "feature_names", None))
-        parts = map_blocks(X, y, sample_weight, judge)
-    elif is_chunked(X):
-        source, _ = source_of(X, y, classes, sample_weight)
-        parts, start = [], 0
-        with closing(raw_blocks(source)) as blocks:
-            for number, block in enumerate(blocks):
-                with in_block(number, start):
-                    parts.append(judge(block))
-                start += parts[-1][1].size
-        if not parts:
-            raise ValueError(
-                f"{shown(X)}.blocks() yielded no blocks: it must yield one or more"
-            )
-    else:
+    if not is_chunked(X):
         scores, rank, _ = judge(Block(X, y))
         return scores, rank, sample_weight
+    names = getattr(model, "feature_names", None)
+    parts = map_blocks(X, y, sample_weight, judge, classes, names)
+    if not parts:
+        raise ValueError(
+            f"{shown(X)}.blocks() yielded no blocks: it must yield one or more"
+        )
     if len({weight is None for _, _, weight in parts}) > 1:
         raise ValueError("all blocks must have weights, or none of them")
     found, ranks, weights = zip(*parts, strict=True)
@@ -721,17 +707,6 @@ def _judged_block(
     rank = _ranks(block.y, classes_of(model), len(found))
     weight = None if block.weight is None else row_weights(block.weight, rank.size)
     return found[np.arange(rank.size), rank], rank, weight
-
-
-def _named_as(X: Any, names: Sequence[str] | None) -> Any:
-    """Return the columns of these names of a dask data frame.
-
-    Its blocks lose the names, so that the order of columns must be right.
-    """
-    if names is None or not hasattr(X, "columns"):
-        return X
-    frame_columns(X._meta, names)
-    return X[list(names)]
 
 
 def _ranks(y: Any, classes: np.ndarray, n: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from sources import Cut, mapped, wavy
 import ordinal
 import ordinal._command.data
 from ordinal.__main__ import main
-from ordinal._rows import chunks as chunked_rows
+from ordinal._rows import reading
 from ordinal.model_selection import select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
@@ -48,7 +48,7 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
         chunks.append(chunk)
         return sliced(source, chunk)
 
-    monkeypatch.setattr(chunked_rows, "_LARGE", X.nbytes)
+    monkeypatch.setattr(reading, "_LARGE", X.nbytes)
     monkeypatch.setattr(Arrays, "features", seen)
     in_place = ordinal.fit_svorim(X, y, **OPTIONS)
     assert solution(in_place) == solution(copied)
@@ -73,7 +73,7 @@ def test_probabilities_of_other_rows(form, rows, monkeypatch):
         given = X.astype(np.float32), y, w
     whole = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
     if form == "single":
-        monkeypatch.setattr(chunked_rows, "_LARGE", given[0].nbytes)
+        monkeypatch.setattr(reading, "_LARGE", given[0].nbytes)
         cut = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
     else:
         source = Cut([9, 9999], *given)

@@ -11,8 +11,9 @@ from sources import Cut
 from strategies import slow
 
 import ordinal
+from ordinal._dask import read_problem
 from ordinal._numerics.rows import dense
-from ordinal._rows.remote import is_remote, remote_problem
+from ordinal._rows.backend import is_remote
 from ordinal.model_selection import Grid, select
 from ordinal.svm.family import cheapest_thresholds
 
@@ -49,7 +50,7 @@ def test_problem_is_that_of_arrays(size):
     X, y, w = table()
     options = {"class_weight": "balanced"}
     here = ChunkedProblem.from_source(Cut([], X, y, w), **options)
-    there = remote_problem(
+    there = read_problem(
         da.from_array(X, chunks=(size, 2)), da.from_array(y, chunks=size),
         sample_weight=w, **options,
     )  # fmt: skip
@@ -74,14 +75,14 @@ def test_data_frames_have_names_and_ordered_categories():
     frame["y"] = pandas.Categorical(words[y // 10], words, ordered=True)
     here = Problem.from_arrays(frame[["a", "b", "c"]], frame["y"])
     lazy = dd.from_pandas(frame, npartitions=5)
-    same(remote_problem(lazy[["a", "b", "c"]], lazy["y"]), here)
+    same(read_problem(lazy[["a", "b", "c"]], lazy["y"]), here)
 
 
 def test_sparse_blocks():
     X, y, _ = table()
     X[X < 1] = 0
     lazy = da.from_array(X, chunks=(CHUNK, 3)).map_blocks(scipy.sparse.csr_matrix)
-    problem = remote_problem(lazy, y)
+    problem = read_problem(lazy, y)
     assert problem.moments is None
     rows = problem.X[np.array([7, 9000])]
     assert isinstance(rows, CSR)
@@ -113,7 +114,7 @@ def test_what_is_wrong_names_the_first_block(change, options, words):
     changed = change(X, y)
     X, y = changed or (X, y)
     with pytest.raises(ValueError) as raised:  # noqa: PT011
-        remote_problem(da.from_array(X, chunks=CHUNK), y, **options)
+        read_problem(da.from_array(X, chunks=CHUNK), y, **options)
     for word in words:
         assert word in str(raised.value)
 
@@ -246,7 +247,7 @@ def test_some_rows_stay_where_they_are():
     X, y, w = table(3000)
     chunks = da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=900)
     options = {"sample_weight": w, "class_weight": {0: 2.0}}
-    whole = remote_problem(*chunks, **options)
+    whole = read_problem(*chunks, **options)
     numbers = np.flatnonzero((np.arange(3000) % 3 > 0) & (np.arange(3000) // 900 != 1))
     share = np.where(numbers % 5, 1.0, 0.25)
     part = whole.subset(numbers, share)

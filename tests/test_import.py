@@ -16,7 +16,7 @@ FOREIGN = [
 # Each asks for it by its name, or runs the command.
 SEPARATE = (
     "ordinal.sklearn", "ordinal.preprocessing.transformer", "ordinal.__main__",
-    "ordinal._command",
+    "ordinal._command", "ordinal._dask",
 )  # fmt: skip
 
 
@@ -112,6 +112,33 @@ print(*loaded(), *(name for name in sys.argv[1:] if name in sys.modules))
     reached = {name.removesuffix(".__init__") for name in reached}
     assert reached <= found
     assert not found & set(FOREIGN)
+
+
+def test_fits_of_arrays_and_sources_load_no_back_end_of_dask():
+    out = printed(
+        LOADED
+        + """
+import numpy as np
+import ordinal
+
+class Source:
+    def blocks(self):
+        yield X, y
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+y = np.digitize(X.sum(axis=1), [-1, 1])
+for rows in ((X, y), (Source(), None)):
+    model = ordinal.fit_svorim(*rows, basis=5)
+    ordinal.fit_tlssvor(*rows, basis=5)
+    ordinal.fit_pom(*rows, l2=0.1)
+    ordinal.conformal(model, *rows)
+grid = ordinal.model_selection.Grid(l2=[0.1, 1.0])
+ordinal.select(ordinal.fit_pom, X, y, search=grid, cv=2)
+assert "ordinal._rows.backend" in loaded()
+print(*loaded("ordinal._dask"), *loaded("dask"))
+"""
+    )
+    assert out == "\n"
 
 
 @pytest.fixture(scope="module")

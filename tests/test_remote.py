@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 from internals import RowFeatures, RowsOnBasis, pairwise, stratified
 from test_proximal import fit, made, svor_losses
 
-from ordinal._quadratic.on_basis import (
-    BasisPart,
-    BlockState,
-    RemoteSums,
-    cached_chunks,
-    needed,
-)
-from ordinal._quadratic.sums import CHUNK, CachedFeatures, LocalSums, RowSums
-from ordinal._rows.sums import Node, merged, whole
-from ordinal._rows.transport import (
+from ordinal._dask.basis import BasisPart, BlockState, RemoteSums, needed
+from ordinal._dask.transport import (
     Event,
     NeedsReplay,
     RemoteState,
@@ -30,6 +22,9 @@ from ordinal._rows.transport import (
     packed,
     unpacked,
 )
+from ordinal._quadratic.on_basis import cached_chunks
+from ordinal._quadratic.sums import CHUNK, CachedFeatures, LocalSums, RowSums
+from ordinal._rows.sums import Node, merged, whole
 from ordinal.kernels import RBF
 
 SIZES = [CHUNK + 100, 500, 2 * CHUNK, 900, 300]
@@ -309,7 +304,7 @@ import dask
 import dask.array as da
 from dask.distributed import Client, LocalCluster
 import ordinal
-from ordinal._rows.transport import DaskTransport
+from ordinal._dask.transport import DaskTransport
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 3))

@@ -21,7 +21,7 @@ from ordinal import (
     load,
 )
 from ordinal._input.weights import absolute_cost
-from ordinal._rows.chunks import LocalState
+from ordinal._rows.state import LocalState
 from ordinal._solvers import _truncated_loss
 from ordinal.tlssvor.newton import Descent
 from ordinal.tlssvor.objective import (

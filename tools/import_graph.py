@@ -9,8 +9,9 @@ module is one more than the highest level of what it imports, and modules that i
 one another in a circle share a level. An import is upwards if the layers in
 pyproject.toml put the importer below what it imports. A package is a folder of
 `ordinal/` or a module at its top; the levels of packages are counted as those of
-modules. The packages that `import ordinal` finds by the table of `_model/public.py`,
-when one of their names is used, are no imports here.
+modules. Left out are the imports that pyproject.toml lets import-linter ignore, and the
+packages that `import ordinal` finds by the table of `_model/public.py` when one of
+their names is used.
 """
 
 import argparse
@@ -42,6 +43,9 @@ def imports(root: Path) -> dict[str, set[str]]:
                     target = f"{base}.{alias.name}"
                     graph[name].add(target if target in files else base)
         graph[name] = (graph[name] & files.keys()) - {name}
+    for ignored in contract(root).get("ignore_imports", []):
+        importer, _, imported = ignored.partition(" -> ")
+        graph[importer].discard(imported)
     return graph
 
 
@@ -68,11 +72,16 @@ def levels(graph: dict[str, set[str]]) -> dict[str, int]:
     return out
 
 
-def layers(root: Path) -> list[set[str]]:
-    """The layers of the first contract of import-linter, the highest first."""
+def contract(root: Path) -> dict[str, list[str]]:
+    """Return the first contract of import-linter, which states the layers."""
     project = tomllib.loads((root / "pyproject.toml").read_text())
     contracts = project["tool"].get("importlinter", {}).get("contracts", [])
-    rows = next((c["layers"] for c in contracts if c["type"] == "layers"), [])
+    return next((c for c in contracts if c["type"] == "layers"), {})
+
+
+def layers(root: Path) -> list[set[str]]:
+    """Return the layers, the highest first."""
+    rows = contract(root).get("layers", [])
     return [{name.strip() for name in row.split("|")} for row in rows]
 
 

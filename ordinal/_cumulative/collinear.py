@@ -19,7 +19,8 @@ from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._input.warning import warn
 from .._numerics.rows import cancellable_slices, strips
-from .._rows.columns import block, product, rmatvec, sparse_means
+from .._rows.columns import block, product, rmatvec
+from .._rows.moments import sparse_means
 from .._rows.sums import Parts
 from .._watch.convergence import CollinearColumnsWarning
 from .design import HESSIAN_COLUMNS, Design

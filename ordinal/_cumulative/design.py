@@ -33,11 +33,9 @@ from .._numerics.rows import strips
 from .._rows.chunks import is_sparse
 from .._rows.columns import (
     block,
-    check_here,
+    check_beside,
     every_row,
     is_in_memory,
-    moments,
-    moments_of,
     product,
     range_of,
     ranked_among_present,
@@ -45,6 +43,7 @@ from .._rows.columns import (
     stack_of_chunks,
     sum_of_chunks,
 )
+from .._rows.moments import moments, moments_of
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.cancellation import check_cancelled
@@ -183,7 +182,7 @@ class Design:
         centre, spread = moments_of(problem, total)
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
         if offset is not None:
-            check_here(X, "offset")
+            check_beside(X, "offset")
         return cls(
             ranked_among_present(problem), location, nominal, scale, offset,
             problem.rank_among_present, problem.weight, total, J, centre, spread, unit,

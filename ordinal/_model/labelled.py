@@ -22,7 +22,7 @@ from .._input.frame import Frame
 from .._input.labels import lacks_label
 from .._input.sparse import CSR, is_sparse
 from .._input.warning import warn_of_other_order
-from .._rows.remote import is_remote
+from .._rows.backend import is_remote
 from .._rows.source import Block, has_blocks, raw_blocks
 from ..kernels.functions import kernel_class
 

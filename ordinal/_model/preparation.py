@@ -32,8 +32,8 @@ from .._input.types import (
 from .._input.warning import warn
 from .._numerics.rows import squared_norms, strips
 from .._numerics.threads import resolve_n_threads
-from .._rows.chunks import Reading, read_problem
 from .._rows.first_pass import ChunkedProblem
+from .._rows.reading import Reading, read_problem
 from .._rows.source import CHUNK
 from .._rows.sums import Moments
 from .._watch.convergence import UnscaledFeaturesWarning

@@ -18,7 +18,7 @@ from .._model.basis import TRIAL_GAP, chosen, enough_rows, features_among, in_me
 from .._model.folds import Shares, calibrate, split_problem
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions, read_only_matrix, support_rows
-from .._rows.chunks import Reading
+from .._rows.reading import Reading
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor

@@ -5,8 +5,8 @@ cached for as many rows as memory allows. A fit begins on samples of the rows, w
 are cheap, and ends on all rows, first in single and then in double precision.
 
 RowsOnBasis       features of rows, cached or computed at each use
-LocalBasisRows    rows of this process: samples of them, and all of them
-RemoteBasisRows   the same for rows at workers, which hold `BasisPart`s
+BasisRows         protocol of the rows of a fit: samples of them, and all of them
+LocalBasisRows    the same for rows of this process
 BasisFit          solutions of the problems of one point after the other
 """
 
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from functools import partial, singledispatch
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from .._input.types import Index, Matrix
 from .._numerics.memory import Scratch
 from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
-from .._rows.remote import RemoteRows
+from .._rows.rows import Rows
 from .._rows.source import CHUNK
-from .._rows.sums import Parts, merged, whole
-from .._rows.transport import Event, RemoteState, WorkerPart
 from .._solvers import _kernel_values
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Convergence, Status
@@ -50,7 +48,6 @@ from .sums import (
     FeatureRows,
     LeadingFeatures,
     LocalSums,
-    Nodes,
     RowSums,
     Sums,
     taken,
@@ -66,118 +63,6 @@ _TOGETHER = 2e8  # bytes for problems that are certified in one pass
 
 StartT = TypeVar("StartT", Start, ProximalSolution)
 SumsOf: TypeAlias = Callable[[Losses], Sums]  # sums of a problem over some rows
-
-
-def needed(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Drop events that later events overwrite.
-
-    The events are "begin" (losses, number of features, share of the rows, seed),
-    "move_to" (w, b, sigma), "accept", and "double", after which sums are in double
-    precision.
-    """
-    begun = [k for k, event in enumerate(events) if event.name == "begin"]
-    events = events[begun[-1] :] if begun else events
-    moves = [k for k, event in enumerate(events) if event.name == "move_to"]
-    # Sums know the last two points; an accepted point is also in their g.
-    accepted = {k - 1 for k, event in enumerate(events) if event.name == "accept"}
-    overwritten = set(moves[:-2]) - accepted
-    return tuple(event for k, event in enumerate(events) if k not in overwritten)
-
-
-class BlockFeatures(FeatureRows, Protocol):
-    """Features of the rows of a block at a worker."""
-
-    def restricted_to(self, numbers: np.ndarray) -> FeatureRows:
-        """Return the features of some of the rows."""
-        ...
-
-
-class BlockState(NamedTuple):
-    """Arguments of `RowSums` for the rows of a block.
-
-    `double` are the features in double precision, in which a fit of all rows ends.
-    """
-
-    Z: BlockFeatures
-    double: FeatureRows
-    rank: np.ndarray
-    weight: np.ndarray
-
-    @property
-    def n(self) -> int:
-        return self.Z.n
-
-    @property
-    def size(self) -> int:
-        return 4 * self.Z.n * self.Z.m
-
-
-class BasisPart(WorkerPart):
-    """Blocks of a worker, each a `BlockState`, with the sums of a problem."""
-
-    def _apply(self, event: Event) -> None:
-        if event.name == "begin":
-            self._rows.clear()  # frees memory before the sums of the next problem exist
-            self._rows = list(self._begun(*event.arguments))
-        elif event.name == "double":
-            self._rows = [
-                rows.in_double(block.double)
-                for rows, block in zip(self._rows, self._states, strict=True)
-            ]
-        else:
-            for rows in self._rows:
-                getattr(rows, event.name)(*event.arguments)
-
-    def _sum(self, answer: Nodes) -> Parts:
-        return whole(merged(answer))
-
-    def _begun(
-        self, losses: Losses, m: int, share: float = 1, seed: int = 0
-    ) -> Iterator[RowSums]:
-        """Yield the sums of a problem over each block.
-
-        They are over all rows with all features, or over a share of the rows with the
-        first m features.
-        """
-        for number, block in zip(self._numbers, self._states, strict=True):
-            Z, rank, weight = block.Z, block.rank, block.weight
-            if share < 1:
-                rng = np.random.default_rng([seed, number])
-                rows = stratified(rank, round(share * Z.n), rng)
-                Z, rank, weight = Z.restricted_to(rows), rank[rows], weight[rows]
-                Z = Z if m == Z.m else LeadingFeatures(Z, m)
-            yield RowSums(Z, rank, weight, losses, self._n_threads)
-
-
-class RemoteSums(Sums):
-    """`Sums` over rows at workers.
-
-    Parameters
-    ----------
-    state : RemoteState
-        State of `BasisPart`s in which the problem has begun.
-    n, m : int
-        Numbers of rows and of features.
-    losses : Losses
-    """
-
-    def __init__(self, state: RemoteState, n: int, m: int, losses: Losses):
-        self.n, self.m, self.losses = n, m, losses
-        self._state = state
-
-    def accept(self) -> None:
-        self._state.record("accept")
-
-    def in_double(self) -> RemoteSums:
-        """Return the sums with features in double precision, and with the same g."""
-        self._state.record("double")
-        return RemoteSums(self._state, self.n, self.m, self.losses)
-
-    def _move_to(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
-        self._state.record("move_to", w, b, sigma)
-
-    def _sum(self, request: str, *arguments: Any) -> Parts:
-        return self._state.sum(request, *arguments)
 
 
 def cached_chunks(n: int, room: int) -> np.ndarray:
@@ -328,6 +213,26 @@ class RowsOnBasis:
         return RowsOnBasis(self._features, some, keep, self._n_threads)
 
 
+class BasisRows(Protocol):
+    """Rows of a fit on a basis, of which samples are drawn."""
+
+    def sample(self, size: int, m: int) -> SumsOf:
+        """Draw about `size` rows, stratified by rank, with their first m features."""
+        ...
+
+    def every(self) -> SumsOf:
+        """Return a function of the sums over all rows."""
+        ...
+
+    def in_double(self, sums: Any) -> Sums:
+        """Return sums over all rows with features in double precision."""
+        ...
+
+    def close(self) -> None:
+        """Release what other processes hold for the fit."""
+        ...
+
+
 class LocalBasisRows:
     """Rows of this process.
 
@@ -403,77 +308,20 @@ class LocalBasisRows:
             )
 
 
-class RemoteBasisRows:
-    """Rows at workers, where samples are drawn, too.
-
-    Parameters
-    ----------
-    features, X, rank, options
-        As for `BasisFit`.
-    room : int
-        Number of rows whose features one worker may cache.
-    """
-
-    def __init__(
-        self,
-        features: Features,
-        X: RemoteRows,
-        rank: np.ndarray,
-        room: int,
-        options: KernelOptions,
-    ):
-        # Sums are added over workers, so all workers must compute them alike: from
-        # features, not from kernel values, unless one worker may cache all rows.
-        self._make = partial(_block_state, features, room < len(X))
-        self._X, self._m, self._room = X.with_codes(rank[X.examples]), features.m, room
-        self._rng = np.random.default_rng(options.seed)
-        self._monitor = options.monitor
-        self._state: RemoteState | None = None
-
-    def sample(self, size: int, m: int) -> SumsOf:
-        """Draw about `size` rows, stratified by block and rank, with their first m
-        features.
-        """
-        # Workers draw their own rows: only a share and a seed are sent.
-        share, seed = size / len(self._X), int(self._rng.integers(2**31))
-        return lambda losses: self._sums(losses, m, share, seed)
-
-    def every(self) -> SumsOf:
-        """Return a function of the sums over all rows."""
-        return lambda losses: self._sums(losses, self._m)
-
-    def in_double(self, sums: Any) -> Sums:
-        """Return sums over all rows with features in double precision."""
-        double: Sums = sums.in_double()
-        return double
-
-    def close(self) -> None:
-        """Release the states; dask frees them when nothing refers to them."""
-        self._state = None
-
-    def _sums(self, losses: Losses, m: int, *sample: Any) -> RemoteSums:
-        """Begin a problem of all rows or of a sample, which replaces the last one."""
-        if self._state is None:
-            with self._monitor.stage("features"), self._monitor.limited():
-                self._state = self._X.with_state(
-                    self._make, self._room, BasisPart, needed
-                )
-        self._state.record("begin", losses, m, *sample)
-        return RemoteSums(self._state, len(self._X), m, losses)
-
-
-def _block_state(
+@singledispatch
+def basis_rows(
+    X: Any,
     features: Features,
-    costly: bool,
-    X: Matrix,
     rank: np.ndarray,
     weight: np.ndarray,
     room: int,
-    n_threads: int,
-) -> BlockState:
-    """Make the features of a block at its worker."""
-    Z = RowsOnBasis(features, X, cached_chunks(len(X), room), n_threads, costly)
-    return BlockState(Z, KernelValues(features, X), rank, weight.astype(np.float32))
+    options: KernelOptions,
+) -> BasisRows:
+    """Return the rows of a fit, by the back end that is registered for the type of X.
+
+    `room` is the number of rows whose features one process may cache.
+    """
+    return LocalBasisRows(features, X, rank, weight, room, options)
 
 
 def record(monitor: Monitor, found: ProximalSolution) -> Convergence:
@@ -491,7 +339,7 @@ class BasisFit:
     Parameters
     ----------
     features : Features
-    X : (n, d) matrix, or RemoteRows
+    X : (n, d) matrix or Rows
     rank : (n,) array of int32
         Entry of the tables of losses that applies to each row.
     weight : (n,) array
@@ -502,7 +350,7 @@ class BasisFit:
     def __init__(
         self,
         features: Features,
-        X: Matrix | RemoteRows,
+        X: Matrix | Rows,
         rank: np.ndarray,
         weight: np.ndarray,
         options: KernelOptions,
@@ -513,11 +361,7 @@ class BasisFit:
         self._last: tuple[list[ProximalSolution], Sequence[Losses]] | None = None
         # Number of rows that fit, for all rows and for the copy of a sample.
         room = int(min(2 * rank.size, options.cache_mb * 1e6 / (4 * features.m)))
-        self._rows: RemoteBasisRows | LocalBasisRows
-        if isinstance(X, RemoteRows):
-            self._rows = RemoteBasisRows(features, X, rank, room, options)
-        else:
-            self._rows = LocalBasisRows(features, X, rank, weight, room, options)
+        self._rows = basis_rows(X, features, rank, weight, room, options)
 
     def close(self) -> None:
         """Release what other processes hold for the fit."""

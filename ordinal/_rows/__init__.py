@@ -6,13 +6,15 @@ a tree that depends on the number of chunks alone, so that a fit has the same by
 wherever its rows are.
 
 rows        protocol of chunked rows, and its back end for sources and files
-remote      back end for dask collections
+backend     recognition of dask collections, whose back end is imported when one comes
+reading     which rows are read in chunks, and their reading
 first_pass  validation of all rows in one pass over a source
 source      sources of blocks, their validation, and checksums of later passes
-chunks      training data in memory or in chunks, passes, and state beside the rows
+chunks      passes over chunks in this process
 sums        sums over chunks in a fixed tree; mean, variance and range of columns
-columns     columns of rows wherever these are: products, centres and spreads
-transport   requests to workers, and replay for workers that are lost
+state       state of a fit beside the rows, in this process or at workers
+columns     operations on rows wherever these are: products, blocks, sums, state
+moments     centres, spreads and units of columns
 
 Imports `_numerics` and what stands below.
 """

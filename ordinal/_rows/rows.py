@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Lock
@@ -12,9 +12,11 @@ from typing import Any, Self
 import numpy as np
 
 from .._input.types import Matrix
-from .._numerics.rows import take
+from .._numerics.rows import matvec, strips, take
+from .chunks import Chunk, beside_chunks, each, summed
 from .source import CHUNK, Reader, SubsetReader, changed_count, stacked
-from .sums import Moments
+from .state import LocalState, RowState, StateFactory
+from .sums import Moments, Parts
 
 
 class Rows(ABC):
@@ -25,13 +27,23 @@ class Rows(ABC):
     shape : (n, d)
     size : int
         Number of rows in a chunk.
+    is_sparse : bool
+        Whether the chunks that this process reads are sparse.
+    is_near : bool
+        Whether single rows can be read without a message to a worker.
     """
 
     shape: tuple[int, int]
     size: int = CHUNK
+    is_sparse = False
+    is_near = True
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
+        """Return a range of rows of step 1, or copies of rows by number."""
 
     @abstractmethod
     def take(self, numbers: np.ndarray) -> Matrix:
@@ -50,11 +62,54 @@ class Rows(ABC):
 
     @abstractmethod
     def moments(self, weight: np.ndarray) -> Moments | None:
-        """Return the moments of dense columns, by the weights of the rows."""
+        """Return the moments of dense columns, by the sample weights of the rows."""
+
+    def weighted_moments(self, weight: np.ndarray) -> Moments | None:
+        """Return the moments by sample weights times class weights."""
+        return self.moments(weight)
 
     @abstractmethod
     def map(self, call: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Apply a function of some rows to all rows, and concatenate the results."""
+
+    @abstractmethod
+    def sum(
+        self, call: Callable[..., Parts], beside: Sequence[np.ndarray], n_threads: int
+    ) -> Parts:
+        """Return the sum over all chunks of call(X, *beside).
+
+        `beside` are the ranks, the weights, and other vectors with an entry per row;
+        rows that hold their own ranks and weights use these.
+        """
+
+    @abstractmethod
+    def stack(
+        self, call: Callable[..., np.ndarray], beside: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """Return call(X, *beside) of all chunks, stacked along a new first axis."""
+
+    @abstractmethod
+    def matvec(self, v: np.ndarray) -> np.ndarray:
+        """Return the product X v, (n,)."""
+
+    @abstractmethod
+    def with_state(
+        self,
+        make: StateFactory,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        n_threads: int,
+        room: int,
+    ) -> RowState:
+        """Make a state beside the rows, as `columns.with_state`."""
+
+    @abstractmethod
+    def check_beside(self, name: str) -> None:
+        """Raise ValueError if the rows take no vector of this name beside them."""
+
+    def with_codes(self, codes: np.ndarray) -> Self:
+        """Use `codes[rank]` instead of ranks, if the ranks are held with the rows."""
+        return self
 
     def with_class_weights(self, factor: np.ndarray) -> Self:
         """Multiply the weights of each class, if the weights are beside the rows."""
@@ -85,7 +140,7 @@ class LocalRows(Rows):
 
     def __init__(self, reader: Reader, n: int):
         self.reader, self.shape = reader, (n, reader.n_features)
-        self.size, self.held = CHUNK, 4
+        self.size, self.held, self.is_sparse = CHUNK, 4, reader.is_sparse
         self._lock = Lock()
         self._pass: Generator[Matrix, None, None] | None = None
         self._next = 0  # next chunk of the pass
@@ -165,6 +220,54 @@ class LocalRows(Rows):
         if seen != n:
             raise changed_count(self.reader.source, n, seen)
 
+    def check_beside(self, name: str) -> None:
+        """Accept any vector: those of other rows are cut as these are."""
+
+    def numbered_chunks(self, start: int = 0) -> Generator[Chunk, None, None]:
+        """Yield slices of row numbers and the rows, from a chunk that begins there."""
+        if start and self.reader.is_seekable:
+            for rows in strips(len(self), CHUNK, start):
+                yield rows, self[rows]
+            return
+        first = 0
+        with closing(self.chunks()) as read:
+            for part in read:
+                rows = slice(first, first + part.shape[0])
+                if rows.start >= start:
+                    yield rows, part
+                first = rows.stop
+
+    def sum(
+        self, call: Callable[..., Parts], beside: Sequence[np.ndarray], n_threads: int
+    ) -> Parts:
+        return summed(self, beside_chunks(call, beside), n_threads)
+
+    def stack(
+        self, call: Callable[..., np.ndarray], beside: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        # Closed even if `call` raises, because a source may hold an open file.
+        with closing(self.numbered_chunks()) as given:
+            return np.stack(list(map(beside_chunks(call, beside), given)))
+
+    def matvec(self, v: np.ndarray) -> np.ndarray:
+        out = np.empty(len(self))
+
+        def of_chunk(chunk: Chunk) -> None:
+            out[chunk[0]] = matvec(chunk[1], v)
+
+        each(self, of_chunk)
+        return out
+
+    def with_state(
+        self,
+        make: StateFactory,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        n_threads: int,
+        room: int,
+    ) -> RowState:
+        return LocalState(make(self, rank, weight, room, n_threads))
+
     def take(self, numbers: np.ndarray) -> Matrix:
         """Return copies of rows by number, in a pass that ends at the last of them."""
         self.close()
@@ -190,7 +293,7 @@ class LocalRows(Rows):
 
     def moments(self, weight: np.ndarray) -> Moments | None:
         """Return the moments of dense columns, in one pass."""
-        if self.reader.is_sparse:
+        if self.is_sparse:
             return None
         with closing(self.chunks()) as chunks:
             starts = range(0, len(self), self.size)

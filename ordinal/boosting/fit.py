@@ -30,7 +30,7 @@ from .._model.preparation import Callback, Common, Prepared, prepare, shared_arg
 from .._model.registry import Method, register
 from .._numerics.rows import take
 from .._numerics.threads import is_forked
-from .._rows.chunks import Reading, check_in_memory, check_width
+from .._rows.reading import Reading, check_in_memory, check_width
 from .._solvers import _cumulative
 from .._watch.convergence import Status
 from ..preprocessing.base import Preprocess

@@ -39,8 +39,7 @@ from .._model.printing import (
 from .._model.public import find_public
 from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
-from .._rows.remote import is_remote
-from .._rows.source import has_blocks
+from .._rows.reading import comes_in_blocks
 from .._watch.convergence import filter_held
 from .._watch.monitor import State
 from .._watch.progress import Line, duration
@@ -562,7 +561,7 @@ def compare(
     line = Line.from_argument(progress)
     rng = resolve_rng(rng)
     scorers = scorers_of(scoring, greater_is_better)
-    if is_remote(X) or has_blocks(X):
+    if comes_in_blocks(X):
         raise TypeError(
             "X must be in memory: compare a sample of the rows, or search one method "
             f"at a time by `select`; got {shown(X)}"

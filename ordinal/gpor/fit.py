@@ -45,8 +45,8 @@ from .._model.threshold_model import ThresholdModel, by_probabilities
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import Minimum
 from .._numerics.rows import matmul, strips, take
-from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
+from .._rows.reading import Reading
 from .._solvers import _ordinal_probit
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor

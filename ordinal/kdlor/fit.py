@@ -42,7 +42,7 @@ from .._model.preparation import (
 from .._model.registry import GAMMAS, Method, register
 from .._model.support import decision, decisions
 from .._model.threshold_model import Scored, ScoreModel
-from .._rows.chunks import Reading
+from .._rows.reading import Reading
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor

@@ -39,8 +39,8 @@ from .._model.labelled import MissingLabels
 from .._model.model import with_labels_like
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import read_in_chunks
 from .._rows.columns import block
+from .._rows.reading import read_in_chunks
 from .._watch.convergence import Convergence, Status, warn_of_disorder
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns

@@ -50,7 +50,7 @@ from .._model.model import read_for
 from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_two_sided
-from .._rows.chunks import column_units
+from .._rows.moments import column_units
 from .estimates import Estimates, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite

@@ -26,8 +26,8 @@ from .._input.immutable import read_only
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.preparation import Common, prepare
-from .._rows.chunks import Reading, check_in_memory
 from .._rows.first_pass import ChunkedProblem
+from .._rows.reading import Reading, check_in_memory
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor

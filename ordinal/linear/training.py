@@ -27,8 +27,7 @@ from .._input.frame import Frame, default_names
 from .._input.labels import declared_categories, is_missing
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
-from .._rows.chunks import read_in_chunks
-from .._rows.remote import is_remote
+from .._rows.reading import comes_in_blocks, read_in_chunks
 from .._rows.source import has_blocks
 from ..preprocessing import TablePreprocessor
 from ..preprocessing.base import Preprocess
@@ -189,7 +188,7 @@ def _stays_in_chunks(
     """Return whether rows are read in chunks, which not all arguments allow."""
     if not isinstance(preprocess, TablePreprocessor):
         return read_in_chunks(X, rules)
-    check_at_once(has_blocks(X) or is_remote(X))
+    check_at_once(comes_in_blocks(X))
     return False  # a memmap is read into memory
 
 

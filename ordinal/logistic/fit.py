@@ -17,8 +17,8 @@ from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import Reading
 from .._rows.first_pass import ChunkedProblem
+from .._rows.reading import Reading
 from .._watch.convergence import warn_of_separation
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns

@@ -40,7 +40,7 @@ from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
-from .._rows.chunks import check_in_memory
+from .._rows.reading import check_in_memory
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from ..linear import ratio

@@ -25,7 +25,7 @@ from .._model.grouping import group_numbers
 from .._model.registry import Content, method_of, unwrapped
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
-from .._rows.remote import is_remote, remote_problem
+from .._rows.reading import read_chunks
 from .._rows.rows import Rows
 from ..kernels.tiles import Products
 from ..preprocessing import Standardizer, TablePreprocessor
@@ -306,8 +306,7 @@ def _read_chunks(
             "preprocess must be None where X is read in chunks: standardize scales "
             "its features"
         )
-    read = remote_problem if is_remote(X) else ChunkedProblem.from_source
-    problem = read(X, y, **labels)
+    problem = read_chunks(X, y, **labels)
     if preprocess is Standardizer and problem.moments is None:
         raise TypeError(_FILLED)
     return problem

@@ -22,7 +22,6 @@ import numpy as np
 from .._input.checks import check_keywords, shortened, shown
 from .._model.model import Model
 from .._model.registry import Method, method_of, path_of, unwrapped
-from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence
 from ..preprocessing import PreprocessedModel, Standardizer
 from ..preprocessing.model import states_columns
@@ -222,7 +221,7 @@ class Work:
         # Locks cannot be pickled, and cached rows would double what travels.
         work, chunked = replace(self, stop=None, _cached={}), self.data.chunked
         if chunked is not None:
-            if isinstance(chunked.X, RemoteRows):
+            if not chunked.X.is_near:
                 raise TypeError(
                     "executor must be None where X is a collection of dask, whose "
                     "workers hold the rows"

@@ -29,8 +29,9 @@ from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink
 from .._model.preparation import Prepared
 from .._numerics.rows import TILE, dense, strips, take
-from .._rows.chunks import Chunk, chunked_moments, chunks, is_sparse, summed
+from .._rows.chunks import Chunk, chunks, is_sparse, summed
 from .._rows.first_pass import ChunkedProblem
+from .._rows.moments import chunked_moments
 from .._rows.source import CHUNK
 from .._rows.sums import Moments, Parts
 from .._watch.cancellation import OutOfTime, check_cancelled

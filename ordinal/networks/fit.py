@@ -23,7 +23,7 @@ from .._model.folds import draw_few_folds
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.registry import PENALTIES, Method, register
-from .._rows.chunks import Reading
+from .._rows.reading import Reading
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
 from .convolution import CnnorModel, Sizes, cnnor_model, fit_relations

@@ -30,8 +30,7 @@ from .._model.explanation import Named, in_columns
 from .._model.labelled import with_missing_labels
 from .._model.model import Model, labels_like_those_given, with_labels_like
 from .._model.registry import method_of, unwrapped
-from .._rows.first_pass import ChunkedProblem
-from .._rows.remote import is_remote, remote_problem
+from .._rows.reading import comes_in_blocks, read_chunks
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
 from ..kernels.functions import kernel_class, on_basis
@@ -262,8 +261,7 @@ def _fit_chunked(
 ) -> tuple[ColumnPreprocessor, Any]:
     """Return a preprocessor of the rows of a source, and a model of their features."""
     about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
-    read = remote_problem if is_remote(X) else ChunkedProblem.from_source
-    rows = read(X, y, sample_weight=sample_weight, **about)
+    rows = read_chunks(X, y, sample_weight=sample_weight, **about)
     if rows.moments is None:
         raise TypeError("X is sparse, and the result would not be: make it dense")
     preprocessor, made = fit_to_chunks(how, rows)
@@ -324,7 +322,7 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
 
 def reads_chunks(X: Any, fit: Callable[..., Any], options: Mapping[str, Any]) -> bool:
     """Return whether a fit with these options reads X in chunks."""
-    if has_blocks(X) or is_remote(X):
+    if comes_in_blocks(X):
         return True
     method = method_of(unwrapped(fit)[0])
     without_basis = method is not None and method.reads_chunks

@@ -26,8 +26,7 @@ from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._input.weights import sample_weights
 from .._rows.first_pass import ChunkedProblem
-from .._rows.remote import is_remote
-from .._rows.source import has_blocks
+from .._rows.reading import comes_in_blocks
 from .._watch.convergence import (
     EmptyColumnsWarning,
 )
@@ -425,7 +424,7 @@ def rows_behind(
 
     Rows in chunks stay as they are; their units are those of `unit_of_chunks`.
     """
-    in_chunks = has_blocks(X) or is_remote(X)
+    in_chunks = comes_in_blocks(X)
     if isinstance(how, TablePreprocessor):
         check_at_once(in_chunks)
         table = read_frame_of(X, how.declared)

@@ -45,7 +45,8 @@ from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._numerics.rows import dense, take
-from .._rows.chunks import Reading, with_state
+from .._rows.columns import with_state
+from .._rows.reading import Reading
 from .._watch.cancellation import OutOfTime
 from .._watch.monitor import Monitor
 from ..kernels.basis_rows import chosen_rows

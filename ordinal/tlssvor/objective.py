@@ -28,8 +28,9 @@ from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips, take
-from .._rows.chunks import RowState, in_room
+from .._rows.chunks import in_room
 from .._rows.source import CHUNK
+from .._rows.state import RowState
 from .._rows.sums import Parts
 from .._solvers import _truncated_loss
 from .._watch.cancellation import check_cancelled
@@ -419,7 +420,7 @@ class TruncatedObjective:
 
     def hessian(self, point: TlsPoint) -> np.ndarray:
         """Return the Hessian, of which only the lower triangle is defined."""
-        (H,) = self._rows.sum("curvature", point.x, point.u)
+        (H,) = self._rows.sum("curvature", point.x, point.u, symmetric=True)
         diagonal = np.arange(len(H))
         H[diagonal, diagonal] += self.penalties / self.C
         return H

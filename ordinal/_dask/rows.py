@@ -6,55 +6,31 @@ anew if it was lost.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.checks import as_array, shown
-from .._input.columns import feature_names
 from .._input.features import read_features
 from .._input.immutable import read_only
-from .._input.labels import (
-    classes_in_rank_order,
-    declared_categories,
-    ranks_of,
-    read_labels,
-)
+from .._input.labels import ranks_of, read_labels
 from .._input.sparse import CSR
 from .._input.types import Matrix
-from .._input.weights import class_weights, row_weights, sample_weights, total_weights
+from .._input.weights import row_weights
 from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
-from .first_pass import ChunkedProblem
-from .rows import Rows
-from .source import CHUNK, Block, in_block, stacked
-from .sums import Moments, Parts, joined
-from .transport import (
-    DaskTransport,
-    Event,
-    HeldState,
-    RemoteState,
-    WorkerPart,
-    all_events,
-)
-
-StateFactory: TypeAlias = Callable[[Any, np.ndarray, np.ndarray, int, int], HeldState]
-"""Make the state of some rows: (X, ranks, weights, rows to cache, threads)."""
+from .._rows.rows import Rows
+from .._rows.source import CHUNK, Block, stacked
+from .._rows.state import HeldState, StateFactory
+from .._rows.sums import Moments, Parts, joined
+from .transport import DaskTransport, Event, RemoteState, WorkerPart, all_events
 
 
-def is_remote(X: Any) -> bool:
-    """Return whether X is a dask collection, without importing dask."""
-    dask = sys.modules.get("dask")
-    return dask is not None and bool(dask.is_dask_collection(X))
-
-
-class RemoteRows(Rows):
+class DaskRows(Rows):
     """Features of n rows in blocks at the workers of a dask cluster.
+
+    Workers hold the features, labels and weights of their rows, and no other vectors.
 
     Attributes
     ----------
@@ -71,6 +47,8 @@ class RemoteRows(Rows):
     codes : (r,) array of int32, or None
         Numbers that take the place of the ranks at the workers.
     """
+
+    is_near = False
 
     def __init__(
         self,
@@ -89,10 +67,18 @@ class RemoteRows(Rows):
         self.codes = codes
         self._chunk_state: RemoteState | None = None
 
-    def __getitem__(self, numbers: np.ndarray) -> Matrix:
-        return self.take(numbers)
+    def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        return self.take(rows)
 
-    def with_codes(self, codes: np.ndarray) -> RemoteRows:
+    def check_beside(self, name: str) -> None:
+        raise ValueError(
+            f"{name} must be None where X is a collection of dask, whose workers hold "
+            f"no such vector: leave {name} out, or pass X.compute()"
+        )
+
+    def with_codes(self, codes: np.ndarray) -> DaskRows:
         """Return the same rows, where workers use `codes[rank]` instead of ranks."""
         return self._with(codes=codes)
 
@@ -105,6 +91,17 @@ class RemoteRows(Rows):
         return numbers
 
     def with_state(
+        self,
+        make: StateFactory,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        n_threads: int,
+        room: int,
+    ) -> RemoteState:
+        """Make a state of each block at its worker, from its own ranks and weights."""
+        return self.with_parts(make, room)
+
+    def with_parts(
         self,
         make: StateFactory,
         room: int = 0,
@@ -125,11 +122,18 @@ class RemoteRows(Rows):
         transport = DaskTransport(self.client, self.blocks, room, read, kind)
         return RemoteState(transport, needed)
 
-    def sum(self, call: Callable[..., Parts]) -> Parts:
-        """Return the sum over all chunks of call(X, rank, weight)."""
+    def sum(
+        self,
+        call: Callable[..., Parts],
+        beside: Sequence[np.ndarray] = (),
+        n_threads: int = 1,
+    ) -> Parts:
+        """Return the sum over all chunks of call(X, rank, weight) at the workers."""
         return self._chunks.sum("sums", call)
 
-    def stack(self, call: Callable[..., np.ndarray]) -> np.ndarray:
+    def stack(
+        self, call: Callable[..., np.ndarray], beside: Sequence[np.ndarray] = ()
+    ) -> np.ndarray:
         """Return call(X, rank, weight) of all chunks, stacked along a new axis."""
         return np.concatenate([a for (a,) in self._chunks.map("stack", call)])
 
@@ -141,7 +145,7 @@ class RemoteRows(Rows):
     def _chunks(self) -> RemoteState:
         """Return the state that calls functions of the chunks of the blocks."""
         if self._chunk_state is None:
-            self._chunk_state = self.with_state(_Chunks)
+            self._chunk_state = self.with_parts(_Chunks)
         return self._chunk_state
 
     @property
@@ -167,9 +171,7 @@ class RemoteRows(Rows):
         found: Matrix = take(stacked(self.client.gather(picked)), place)
         return found
 
-    def subset(
-        self, numbers: np.ndarray, share: np.ndarray | None = None
-    ) -> RemoteRows:
+    def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> DaskRows:
         """Return rows by number, increasing, which stay at their workers."""
         blocks, sizes = [], []
         for k, first, mine in self._by_block(numbers):
@@ -201,7 +203,7 @@ class RemoteRows(Rows):
         for k in np.flatnonzero(starts < stops).tolist():
             yield k, int(firsts[k]), slice(int(starts[k]), int(stops[k]))
 
-    def transformed(self, transform: Callable[[Any], np.ndarray]) -> RemoteRows:
+    def transformed(self, transform: Callable[[Any], np.ndarray]) -> DaskRows:
         """Return rows of transformed features, which workers hold beside the others."""
         blocks = self.client.map(
             _transformed, self.blocks, transform=transform, pure=False
@@ -211,16 +213,25 @@ class RemoteRows(Rows):
     def close(self) -> None:
         """Do nothing: no pass over the rows runs in this process."""
 
-    def with_class_weights(self, factor: np.ndarray) -> RemoteRows:
+    def with_class_weights(self, factor: np.ndarray) -> DaskRows:
         return self._with(factor=factor)
 
     def moments(self, weight: np.ndarray) -> Moments | None:
         """Return the moments of dense columns, by the sample weights at the workers."""
         return self._moments(None)
 
-    def moments_by_weight(self) -> Moments | None:
-        """Return the moments by sample weights times class weights."""
-        return self._moments(self._labels)
+    def weighted_moments(self, weight: np.ndarray) -> Moments:
+        """Return the moments by sample weights times class weights.
+
+        TypeError if the rows are sparse.
+        """
+        found = self._moments(self._labels)
+        if found is None:
+            raise TypeError(
+                "X must be dense where it is a dask collection, unless a model on "
+                "a basis is fitted: pass basis=, or dense chunks"
+            )
+        return found
 
     def _moments(self, labels: _LabelReader | None) -> Moments | None:
         """Return the moments by sample weights, or by the weights that labels add."""
@@ -236,7 +247,7 @@ class RemoteRows(Rows):
         parts = self.client.map(_map, self.blocks, call=call, pure=False)
         return np.concatenate(self.client.gather(parts))
 
-    def _with(self, **changes: Any) -> RemoteRows:
+    def _with(self, **changes: Any) -> DaskRows:
         """Return the rows with some arguments of the constructor changed."""
         arguments: dict[str, Any] = {
             "client": self.client,
@@ -248,151 +259,7 @@ class RemoteRows(Rows):
             "rank": self.rank,
             "codes": self.codes,
         }
-        return RemoteRows(**arguments | changes)
-
-
-def remote_problem(
-    X: Any,
-    y: Any,
-    *,
-    classes: Any = None,
-    sample_weight: Any = None,
-    class_weight: Any = None,
-) -> ChunkedProblem:
-    """Read training data of dask: workers keep the features of the rows.
-
-    This process holds ranks, weights and the moments of the columns.
-
-    Parameters
-    ----------
-    X : (n, d) dask array or data frame
-    y, sample_weight : (n,) dask array or series, or whatever fits make arrays of
-    classes, class_weight
-        As for `Problem.from_arrays`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `Problem.from_arrays`; errors in rows name the block. ValueError if there is
-        no client.
-    """
-    if y is None:
-        raise ValueError("y must hold the labels of X, got None")
-    client = _client()
-    if classes is None:
-        classes = declared_categories(getattr(y, "_meta", y))
-    if classes is not None:
-        classes = classes_in_rank_order(np.empty(0), classes)
-    # `_meta` is an empty frame: names and categories are known without computing.
-    names = None if not hasattr(X, "columns") else feature_names(X._meta)
-    blocks, sizes = _blocks(client, X, y, sample_weight)
-    starts = np.cumsum(sizes) - sizes
-    map_all = partial(_map_blocks, client, blocks, starts)
-    summaries = map_all(_summary, ranked=classes is None)
-    first = summaries[0]
-    # The other blocks are compared with block 0, so that a message can name a block.
-    for k, summary in enumerate(summaries):
-        with in_block(k, starts[k]):
-            summary.check_like(first)
-    if classes is None:
-        seen = np.concatenate([summary.labels for summary in summaries])
-        classes = classes_in_rank_order(seen, None)
-    # Ranks are sent in the smallest type that holds them (see `_ranks`).
-    rank = read_only(np.concatenate(map_all(_ranks, classes=classes)).astype(np.int32))
-    if sample_weight is None:
-        # A view of one number takes no memory per row.
-        sample = np.broadcast_to(1.0, rank.shape)
-    else:
-        sample = sample_weights(np.concatenate(map_all(_weights)), rank.size)
-    weight, factor = sample, None
-    if class_weight is not None:
-        weight = total_weights(sample, class_weight, classes, rank)
-        factor = class_weights(class_weight, classes, rank, sample)
-    moments = joined([part for summary in summaries for part in summary.moments or ()])
-    rows = RemoteRows(client, blocks, sizes, first.width, classes, factor, rank)
-    problem = ChunkedProblem(rows, rank, classes, weight, sample, names, moments)
-    problem.check_classes()
-    return problem
-
-
-def map_blocks(
-    X: Any, y: Any, sample_weight: Any, call: Callable[[Block], Any]
-) -> list[Any]:
-    """Apply a function to every block (X, y, weight) at its worker.
-
-    The other arguments are those of `remote_problem`; errors name the block.
-    """
-    client = _client()
-    blocks, sizes = _blocks(client, X, y, sample_weight)
-    return _map_blocks(client, blocks, np.cumsum(sizes) - sizes, _called, call=call)
-
-
-def _map_blocks(
-    client: Any,
-    blocks: Sequence[Any],
-    starts: np.ndarray,
-    answer: Any,
-    **options: Any,
-) -> list[Any]:
-    """Return the results of all blocks, or raise the error of the first that failed."""
-    answers = client.gather(client.map(answer, blocks, pure=False, **options))
-    for k, answer in enumerate(answers):
-        if isinstance(answer, Exception):
-            with in_block(k, starts[k]):
-                raise answer
-    return list(answers)
-
-
-def _client() -> Any:
-    """Return the present client of dask; ValueError without one."""
-    try:
-        return import_module("distributed").get_client()
-    except ValueError:
-        raise ValueError(
-            "X is a dask collection, which needs a client: make one by "
-            "distributed.Client(), or pass X.compute()"
-        ) from None
-
-
-def _blocks(client: Any, X: Any, y: Any, weight: Any) -> tuple[list[Any], np.ndarray]:
-    """Return futures of blocks (X, y, weight), and the number of rows of each."""
-    dask: Any = import_module("dask")
-    da: Any = import_module("dask.array")
-    X = _array(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must be 2-dimensional, got shape {X.shape}")
-    # All columns of a row must be at one worker.
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    parts = [X]
-    for name, column in (("y", y), ("sample_weight", weight)):
-        if column is None:
-            continue
-        if is_remote(column):
-            column = _array(column)
-        else:
-            column = da.from_array(as_array(column, name))
-        if column.shape != X.shape[:1]:
-            raise ValueError(
-                f"{name} has shape {column.shape}, expected ({X.shape[0]},) as X"
-            )
-        # Labels and weights are stored with their rows, so no worker asks another one.
-        parts.append(column.rechunk(X.chunks[:1]))
-    columns = [part.to_delayed().ravel().tolist() for part in parts]
-    held = [dask.delayed(Block)(*block) for block in zip(*columns, strict=True)]
-    return list(client.compute(held)), np.array(X.chunks[0])
-
-
-def _array(X: Any) -> Any:
-    """Return a dask array of known shape."""
-    # A pandas Categorical is no numpy array, which a block must be.
-    if hasattr(getattr(X, "dtype", None), "categories"):
-        X = X.astype(object)
-    if hasattr(X, "to_dask_array"):
-        return X.to_dask_array(lengths=True)
-    if not hasattr(X, "chunks"):
-        raise TypeError(f"X must be a dask array or data frame, got {shown(X)}")
-    return X if not np.isnan(X.shape).any() else X.compute_chunk_sizes()
+        return DaskRows(**arguments | changes)
 
 
 class _LabelledBlock(NamedTuple):
@@ -485,43 +352,10 @@ class _Chunks:
         return np.ascontiguousarray(take(self._rows[0], rows), np.float64)
 
 
-class _Summary(NamedTuple):
-    """Columns, labels, and moments of the chunks of a dense block."""
-
-    width: int
-    labels: np.ndarray
-    moments: list[Moments | None] | None
-
-    def check_like(self, first: _Summary) -> None:
-        """Raise TypeError or ValueError unless the columns match those of block 0."""
-        if self.width != first.width:
-            raise ValueError(
-                "all blocks of X must have the same number of features, got "
-                f"{self.width} in one and {first.width} in block 0"
-            )
-        if (self.moments is None) != (first.moments is None):
-            raise TypeError("X must be sparse in all blocks, or in none")
+# Functions that workers call
 
 
-# Functions that workers call. They return errors instead of raising them, so that the
-# client finds the first block that failed.
-
-
-def _summary(block: Block, ranked: bool) -> _Summary | Exception:
-    """Validate a block; if `ranked`, its labels must have an order by themselves."""
-    try:
-        X, labels = read_features(block.X), read_labels(block.y, "y")
-        n = X.shape[0]
-        if ranked:
-            labels = classes_in_rank_order(labels, None)
-        weight = np.ones(n) if block.weight is None else row_weights(block.weight, n)
-    except (ValueError, TypeError) as error:
-        return error
-    moments = None if isinstance(X, CSR) else _moments_of_chunks(X, weight)
-    return _Summary(X.shape[1], np.unique(labels), moments)
-
-
-def _moments_of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
+def moments_of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
     """Return the moments of each chunk, None for one without weight."""
     chunks = (slice(start, start + CHUNK) for start in range(0, len(X), CHUNK))
     return [Moments.from_rows(X[rows], weight[rows]) for rows in chunks]
@@ -533,9 +367,9 @@ def _moments(block: Block, labels: _LabelReader | None) -> list[Moments | None] 
     if isinstance(X, CSR):
         return None
     if labels is not None:
-        return _moments_of_chunks(X, labels(block).weight)
+        return moments_of_chunks(X, labels(block).weight)
     weight = np.ones(len(X)) if block.weight is None else np.asarray(block.weight)
-    return _moments_of_chunks(X, weight)
+    return moments_of_chunks(X, weight)
 
 
 def _transformed(block: Block, transform: Callable[[Any], np.ndarray]) -> Block:
@@ -546,29 +380,6 @@ def _transformed(block: Block, transform: Callable[[Any], np.ndarray]) -> Block:
 def _map(block: Block, call: Callable[[Any], np.ndarray]) -> np.ndarray:
     """Return the result of a function of the features of a block."""
     return call(read_features(block.X))
-
-
-def _called(block: Block, call: Callable[[Block], Any]) -> Any:
-    """Return the result of a function of a block, or its error."""
-    try:
-        return call(block)
-    except (ValueError, TypeError) as error:
-        return error
-
-
-def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:
-    """Return the ranks of the labels of a block."""
-    try:
-        rank = ranks_of(read_labels(block.y, "y"), classes)
-    except (ValueError, TypeError) as error:
-        return error
-    # A byte per row instead of four is sent to the client.
-    return rank.astype(np.min_scalar_type(classes.size))
-
-
-def _weights(block: Block) -> np.ndarray:
-    """Return the weights of the rows of a block."""
-    return row_weights(block.weight, block.X.shape[0])
 
 
 def _subset(block: Block, packed: np.ndarray, share: np.ndarray | None) -> Block:

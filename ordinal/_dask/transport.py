@@ -21,12 +21,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from .._rows.state import HeldState
+from .._rows.sums import Node, Parts, merged, pairwise, whole
 from .._watch.cancellation import check_cancelled
-from .sums import Node, Parts, merged, pairwise, whole
 
 _PATIENCE = 0.5  # seconds between two checks for cancellation
-# Requests whose sums are symmetric matrices: their lower triangles halve the traffic.
-_TRIANGLES = frozenset({"curvature"})
 
 
 class Event(NamedTuple):
@@ -52,6 +51,8 @@ class Request(NamedTuple):
     summed : bool
         Whether the method returns sums of chunks, which are added. Otherwise it returns
         arrays, which are collected from each block.
+    symmetric : bool
+        Whether each sum is one symmetric matrix: its lower triangle alone is sent.
     """
 
     known: int
@@ -60,24 +61,13 @@ class Request(NamedTuple):
     name: str
     arguments: tuple[Any, ...]
     summed: bool = True
+    symmetric: bool = False
 
 
 class NeedsReplay(NamedTuple):
     """Reply of a part that has not applied the events that the request assumes."""
 
     applied: int
-
-
-class HeldState(Protocol):
-    """State of one block; requests call further methods of it by name."""
-
-    @property
-    def n(self) -> int:
-        """Return the number of rows."""
-
-    @property
-    def size(self) -> int:
-        """Bytes in addition to the block itself."""
 
 
 StateReader: TypeAlias = Callable[[Any, int, int], HeldState]
@@ -135,7 +125,7 @@ class WorkerPart:
                     self._apply(event)
                 self._applied = request.applied
             nodes = self._nodes(request)
-            if request.name not in _TRIANGLES:
+            if not request.symmetric:
                 return nodes
             # Matrices are packed for sending only; within the worker they are whole.
             return [Node(k, level, (packed(H),)) for k, level, (H,) in nodes]
@@ -220,24 +210,29 @@ class RemoteState:
         """Record an event, which parts apply before they answer the next request."""
         self._events.append(Event(name, arguments))
 
-    def sum(self, name: str, *arguments: Any) -> Parts:
+    def sum(self, name: str, *arguments: Any, symmetric: bool = False) -> Parts:
         """Return the sum over all chunks of the answers of a method of the states."""
+        answers = self._answers(name, arguments, True, symmetric)
         # The tree is that of one process, so no byte depends on who holds a block.
-        total = whole(merged(self._answers(name, arguments, True)))
-        return (unpacked(*total),) if name in _TRIANGLES else total
+        total = whole(merged(answers))
+        return (unpacked(*total),) if symmetric else total
 
     def map(self, name: str, *arguments: Any) -> list[Parts]:
         """Return the answer of each block, in the order of the blocks."""
         return [node.parts for node in self._answers(name, arguments, False)]
 
     def _answers(
-        self, name: str, arguments: tuple[Any, ...], summed: bool
+        self,
+        name: str,
+        arguments: tuple[Any, ...],
+        summed: bool,
+        symmetric: bool = False,
     ) -> list[Node]:
         applied = len(self._events)
 
         def since(known: int) -> Request:
             events = self._needed(self._events[known:])
-            return Request(known, events, applied, name, arguments, summed)
+            return Request(known, events, applied, name, arguments, summed, symmetric)
 
         nodes: list[Node] = []
         # All parts mostly know the same events, so that one request serves all.
