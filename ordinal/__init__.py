@@ -65,6 +65,7 @@ except ImportError as error:
     raise ImportError(_advice) from error
 
 from ._model.public import find_public, public_names, warn_of_namesake
+from ._model.views import register
 
 
 def __getattr__(name):  # type checkers read __init__.pyi
@@ -73,6 +74,13 @@ def __getattr__(name):  # type checkers read __init__.pyi
     return found
 
 
+def _load_views():
+    from . import _views
+
+    return _views
+
+
+register(_load_views)
 __version__ = _build_info.VERSION  #: Version of the package, a string.
 warn_of_namesake(__path__[0])
 

@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal._model.printing import html_table, html_thresholds
+from ordinal._model.printing import html_table
+from ordinal._views.summary import html_thresholds
 from ordinal.metrics import accuracy, mae
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 

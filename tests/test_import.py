@@ -13,10 +13,10 @@ PACKAGE = Path(ordinal.__file__).parent
 FOREIGN = [
     "matplotlib", "PIL", "sklearn", "pandas", "dask", "scipy", "polars", "pyarrow",
 ]  # fmt: skip
-# Each asks for it by its name, or runs the command.
+# One asks for it by its name, runs the command, or has a model explain itself.
 SEPARATE = (
     "ordinal.sklearn", "ordinal.preprocessing.transformer", "ordinal.__main__",
-    "ordinal._command", "ordinal._dask",
+    "ordinal._command", "ordinal._dask", "ordinal._views",
 )  # fmt: skip
 
 

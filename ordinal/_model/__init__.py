@@ -11,10 +11,10 @@ links               probabilities of ranks from scores
 labelled            rows without a label, which are left out if asked
 folds               folds, hold-out splits, and links from out-of-fold scores
 storage             model files
-printing            results as printed tables and as HTML
-explanation         importances and contributions of features
+printing            results as tables, printed and in HTML
+explanation         terms of scores and importances of features, as records
+views               hook of explanations, reports and figures
 grouping            whole groups of rows in folds
-report              page about a model
 column_names        names of the columns of rows that are passed to models
 predicted           predictions of rows that are read in chunks
 

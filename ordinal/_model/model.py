@@ -24,15 +24,10 @@ from .._watch.convergence import (
     warn_of_unnamed,
 )
 from .column_names import with_names
-from .explanation import Explanation, Named, explain
-from .printing import (
-    html_lines,
-    html_notes,
-    html_thresholds,
-    rows_without_labels,
-)
-from .report import write_report
+from .explanation import Explanation, Named
+from .printing import rows_without_labels
 from .storage import Storable, read_file
+from .views import views
 
 _INTERVAL = re.compile(r"([(\[])(.*), (.*)([)\]])")
 _CLOSED = {"(]": "right", "[)": "left", "[]": "both", "()": "neither"}
@@ -104,14 +99,7 @@ class Model(Storable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        text = html_lines(type(self).__name__, self._summary())
-        thresholds = np.asarray(getattr(innermost(self), "thresholds", ()))
-        if thresholds.ndim == 1:
-            text += html_thresholds(thresholds, self.classes.tolist())
-        inner = innermost(self)  # may be the model of a caller's own function
-        own = inner if isinstance(inner, Model) else self
-        remedy = own._remedy()
-        return text + html_notes([f"Remedy: {remedy}."] * bool(remedy))
+        return str(views().summary_html(self))
 
     def explain(
         self,
@@ -161,7 +149,9 @@ class Model(Storable):
         >>> ordinal.fit_pom(X, y).explain(X).names[:2]
         ('vote', 'self')
         """
-        return explain(self, with_names(X, self.feature_names), y, n_repeats, rng)
+        named = with_names(X, self.feature_names)
+        found: Explanation = views().explain(self, named, y, n_repeats, rng)
+        return found
 
     def report(
         self,
@@ -193,7 +183,7 @@ class Model(Storable):
         ValueError, TypeError, OSError
             As in `predict`; also if labels are unknown or the file cannot be written.
         """
-        write_report(self, path, with_names(X, self.feature_names), y, title)
+        views().report(self, path, with_names(X, self.feature_names), y, title)
 
     def _score_terms(self, X: MatrixLike) -> Named | None:
         """Return terms whose sum is the score of each row up to a constant, (n, terms).

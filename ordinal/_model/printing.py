@@ -15,9 +15,7 @@ import numpy as np
 from .._input.immutable import read_only
 
 _CELL = "padding:2px 10px;text-align:"
-_WIDTH, _MARGIN = 420, 12  # pixels of the line of thresholds
 _MOST_ROWS = 30  # of a table; the others are counted
-_LETTER = 6  # pixels of a letter or digit, at most, in the font size of that line
 
 
 def html_table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
@@ -45,68 +43,9 @@ def html_notes(notes: Iterable[str]) -> str:
     return "".join(f"<p>{escape(note)}</p>" for note in notes)
 
 
-def html_thresholds(thresholds: np.ndarray, classes: Sequence[Any]) -> str:
-    """Return the score as a line, cut by the thresholds, with the labels between."""
-    b = np.sort(np.asarray(thresholds, dtype=float))
-    if b.size == 0 or not np.isfinite(b).all():
-        return ""
-    gap = max(float(np.ptp(b)) / max(b.size - 1, 1), 1e-12 * max(1.0, abs(b).max()))
-    low, high = b[0] - gap, b[-1] + gap
-    ends = _MARGIN + (np.array([low, *b, high]) - low) / (high - low) * (
-        _WIDTH - 2 * _MARGIN
-    )
-    middles = (ends[1:] + ends[:-1]) / 2
-    fitting = [
-        _cut(str(label), room)
-        for label, room in zip(classes, np.diff(ends).tolist(), strict=False)
-    ]
-    marks = "".join(
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="30"/>' for x in ends[1:-1]
-    )
-    labels = _texts(middles, fitting, 12)
-    values = _texts(ends[1:-1], [f"{value:.3g}" for value in b], 42)
-    return (
-        f'<svg width="{_WIDTH}" viewBox="0 0 {_WIDTH} 46" role="img" '
-        'aria-label="thresholds" style="max-width:100%;height:auto" font-size="10" '
-        'fill="currentColor">'
-        f'<g stroke="currentColor"><line x1="{ends[0]:.1f}" x2="{ends[-1]:.1f}" '
-        f'y1="23" y2="23"/>{marks}</g>{labels}{values}</svg>'
-    )
-
-
-def _cut(text: str, room: float) -> str:
-    """Return a text that is at most so many pixels wide, or none."""
-    letters = int(room / _LETTER)
-    if len(text) <= letters:
-        return text
-    return text[: letters - 1] + "\N{HORIZONTAL ELLIPSIS}" if letters > 2 else ""
-
-
-def _texts(places: np.ndarray, texts: Sequence[str], y: int) -> str:
-    """Return texts on a line at height y, without those that would overlap."""
-    shown, end = [], -np.inf
-    for x, text in zip(places.tolist(), texts, strict=False):
-        half = _LETTER / 2 * len(text)
-        if text and x - half >= end:
-            shown.append(
-                f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
-            )
-            end = x + half
-    return "".join(shown)
-
-
 def html_record(record: Any) -> str:
     """Return the fields of a named tuple, such as the result of a test."""
     return html_lines(type(record).__name__, record._asdict())
-
-
-def html_bar(share: float) -> str:
-    """Return a bar that fills this share of its cell."""
-    width = 100 * min(max(share, 0.0), 1.0)
-    return (
-        '<div style="background:#4477aa;height:0.8em;min-width:1px;'
-        f'width:{width:.1f}%"></div>'
-    )
 
 
 def _row(tag: str, cells: Sequence[Any]) -> str:

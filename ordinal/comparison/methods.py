@@ -36,8 +36,8 @@ from .._model.printing import (
     html_table,
     rows_without_labels,
 )
-from .._model.public import find_public
 from .._model.registry import fits_by_name, resolve_fit
+from .._model.views import views
 from .._numerics.rows import take
 from .._rows.reading import comes_in_blocks
 from .._watch.convergence import filter_held
@@ -217,8 +217,7 @@ class Comparison(Immutable):
             raise ValueError(" ".join([self.verdict, *self._undefined()]))
         scored = [self.methods[i] for i in np.flatnonzero(finite)]
         name = _TITLES.get(self.scoring, self.scoring)
-        draw = find_public("plot").errors_by_method
-        return draw({"": scores[finite].T}, scored, axes, xlabel=name)
+        return views().errors_by_method({"": scores[finite].T}, scored, axes, name)
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the head and the cells of the printed table."""

@@ -1,4 +1,4 @@
-"""Page about a model on rows with known labels: `Model.report`."""
+"""Page about a model on rows with known labels: `report` of every model."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .._input.checks import as_path, shown
 from .._input.features import read_rows_of
 from .._input.frame import Frame
 from .._input.labels import ranks_of, read_labels
+from .._model.explanation import Explanation
+from .._model.printing import Table, html_notes, html_table
 from .._numerics.rows import take
-from .explanation import Explanation
-from .printing import Table, html_bar, html_notes, html_table
-from .public import find_public
+from ..prediction_sets import conformal
 
 _EXPLAINED = 500  # rows: more would make importances slow
 _MOST_IMPORTANT = 25  # features and pairs that are shown
@@ -175,7 +175,6 @@ def _sets(model: Any, X: Any, y: np.ndarray, order: np.ndarray) -> str:
     if half < 20:
         return html_notes(["There are too few rows to calibrate prediction sets."])
     first, second = np.sort(order[:half]), np.sort(order[half:])
-    conformal = find_public("conformal")
     sets = conformal(model, take(X, first), y[first], coverage=_COVERAGE)
     found = sets.predict_set(take(X, second))
     rank = ranks_of(y[second], np.asarray(model.classes))
@@ -209,7 +208,7 @@ def _importance(found: Explanation) -> str:
     k, left = _MOST_IMPORTANT, len(found.names) - _MOST_IMPORTANT
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td>{_with_error(value, error)}</td>"
-        f'<td style="width:40%">{html_bar(value / most)}</td></tr>'
+        f'<td style="width:40%">{_bar(value / most)}</td></tr>'
         for name, value, error in zip(
             found.names[:k],
             found.importance[:k],
@@ -220,3 +219,12 @@ def _importance(found: Explanation) -> str:
     rest = f" {left} smaller ones are not shown." if left > 0 else ""
     how = f"By {found.method}; {found.unit}.{rest}"
     return f'<table style="width:100%">{rows}</table>' + html_notes([how])
+
+
+def _bar(share: float) -> str:
+    """Return a bar that fills this share of its cell."""
+    width = 100 * min(max(share, 0.0), 1.0)
+    return (
+        '<div style="background:#4477aa;height:0.8em;min-width:1px;'
+        f'width:{width:.1f}%"></div>'
+    )

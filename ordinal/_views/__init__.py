@@ -1,0 +1,39 @@
+"""Views of models and results: explanations, reports, summaries and figures.
+
+importances  importance of the features of a model
+page         page about a model on rows with known labels
+summary      what a notebook shows of a model
+
+Models and comparisons delegate their methods to the functions below through
+`_model.views`, because a model knows nothing of what stands above it.
+"""
+
+from typing import Any
+
+from .importances import explain
+from .summary import summary_html
+
+__all__ = ["errors_by_method", "explain", "importance", "report", "summary_html"]
+
+
+# Figures and prediction sets are imported where they are asked for: they import every
+# method that they know.
+def report(model: Any, path: Any, X: Any, y: Any, title: str) -> None:
+    """Write a page about a model; `Model.report` documents it."""
+    from .page import write_report
+
+    write_report(model, path, X, y, title)
+
+
+def importance(explanation: Any, ax: Any, top: int | None) -> Any:
+    """Draw the importances of an explanation."""
+    from .. import plot
+
+    return plot.importance(explanation, ax, top=top)
+
+
+def errors_by_method(scores: Any, methods: Any, axes: Any, xlabel: str) -> Any:
+    """Draw the scores of a comparison."""
+    from .. import plot
+
+    return plot.errors_by_method(scores, methods, axes, xlabel=xlabel)

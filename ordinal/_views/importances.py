@@ -1,0 +1,132 @@
+"""Importance of the features of a model: `explain` of every model."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import check_count, resolve_rng
+from .._input.features import read_rows_of
+from .._input.frame import Frame, default_names
+from .._input.immutable import read_only
+from .._input.labels import ranks_of, read_labels
+from .._input.types import Labels, MatrixLike, Rng
+from .._model.explanation import Explanation
+from ..kernels import Precomputed
+
+
+def explain(
+    model: Any, X: MatrixLike, y: Labels | None, n_repeats: int, rng: Rng
+) -> Explanation:
+    """Return the explanation of a model on rows; `Model.explain` documents it."""
+    n_repeats = check_count("n_repeats", n_repeats)
+    rng = resolve_rng(rng)
+    if 0 in getattr(X, "shape", np.shape(X))[:1]:
+        raise ValueError("X must have a row or more to be explained, got none")
+    if y is None and (terms := model._score_terms(X)) is not None:
+        names, values = terms
+        return _sorted(
+            "contributions", names, *_spread(values), "unit of the score", values
+        )
+    frame = _permutable(model, X)
+    changes = _permuted(model, frame, y, n_repeats, rng)
+    error = changes.std(axis=1) / np.sqrt(max(len(frame), 1)) / n_repeats
+    names = frame.names or model.feature_names or default_names(frame.shape[1])
+    what = "change of the prediction" if y is None else "increase of the MAE"
+    return _sorted(
+        "permutation",
+        tuple(names),
+        changes.mean(axis=1) / n_repeats,
+        error,
+        f"{what} in ranks",
+    )
+
+
+def _permutable(model: Any, X: Any) -> Frame:
+    """Return the rows of X; TypeError unless their columns can be shuffled."""
+    rows = read_rows_of(X, model.feature_names)
+    if not isinstance(rows, Frame):
+        raise TypeError(
+            "X must be dense for permutation importance: explain some of its rows as "
+            "an array, X[:1000].toarray()"
+        )
+    while hasattr(model, "model"):  # without preprocessing
+        model = model.model
+    if isinstance(getattr(model, "kernel", None), Precomputed):
+        raise TypeError(
+            "X holds values of a precomputed kernel, and the model has no features "
+            "to explain: fit it to features with a kernel of ordinal.kernels"
+        )
+    return rows
+
+
+def _sorted(
+    method: str,
+    names: Sequence[str],
+    importance: np.ndarray,
+    error: np.ndarray,
+    unit: str,
+    contributions: np.ndarray | None = None,
+) -> Explanation:
+    """Return an explanation with its features in the order of their importance."""
+    order = np.argsort(-importance, kind="stable")
+    return Explanation(
+        method,
+        tuple(names[j] for j in order),
+        read_only(importance[order]),
+        read_only(error[order]),
+        unit,
+        None if contributions is None else read_only(contributions[:, order]),
+    )
+
+
+def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return standard deviations of columns, and their errors by the delta method."""
+    n = max(len(values), 1)
+    values = values - values.mean(axis=0)
+    unit = np.abs(values).max(axis=0, initial=0.0)  # fourth powers may overflow
+    unit[unit == 0] = 1.0
+    values /= unit
+    second, fourth = (values**2).mean(axis=0), (values**4).mean(axis=0)
+    deviation = np.sqrt(second)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(np.maximum(fourth - second**2, 0.0) / n) / (2 * deviation)
+    # Two equally frequent values have the error 0, apart from rounding.
+    rounded = fourth - second**2 <= 1e-12 * fourth
+    return unit * deviation, unit * np.where(rounded, 0.0, error)
+
+
+def _permuted(
+    model: Any, frame: Frame, y: Any, n_repeats: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return (d, n) changes of the predictions, summed over shuffles of each column.
+
+    A change is the increase of the distance in ranks from the label or, without labels,
+    the distance from the unshuffled prediction.
+    """
+    classes = np.asarray(model.classes)
+
+    def predict(rows: Frame) -> np.ndarray:
+        labels = read_labels(model.predict(rows), "predictions")
+        return ranks_of(labels, classes, "predictions", "the classes of the model")
+
+    before = predict(frame)
+    goal, base = before, np.zeros(len(frame))
+    if y is not None:
+        goal = ranks_of(read_labels(y, "y"), classes, "y", "the classes of the model")
+        if len(goal) != len(frame):
+            raise ValueError(
+                f"y must have one label per row of X, {len(frame)}, got {len(goal)}"
+            )
+        base = abs(before - goal)
+    changes = np.zeros((frame.shape[1], len(frame)))
+    for j in range(frame.shape[1]):
+        for _ in range(n_repeats):
+            values = frame.values.copy()
+            values[:, j] = rng.permutation(values[:, j])
+            shuffled = predict(replace(frame, values=values))
+            changes[j] += abs(shuffled - goal) - base  # whole numbers add up exactly
+    return changes
