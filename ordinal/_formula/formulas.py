@@ -19,7 +19,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from .._input.checks import listed, shortened, shown, to_double
+import numpy as np
+
+from .._input.checks import as_real_array, listed, shortened, shown, to_double
+from .._input.columns import feature_names, frame_columns, is_frame
+from .._rows.source import has_blocks
 from .coding import Contrasts, FormulaFactor
 from .expressions import (
     as_text,
@@ -71,6 +75,54 @@ class ParsedFormula:
         """Return the columns that terms and offsets read, each once."""
         factors = [f for term in (*self.terms, self.offsets) for f in term]
         return tuple(dict.fromkeys(name for f in factors for name in f.columns))
+
+
+def read_formula(
+    text: str, data: Any, by_row: Mapping[str, Any], beside: Sequence[str]
+) -> tuple[ParsedFormula, Any, dict[str, Any]]:
+    """Parse a formula for its data frame.
+
+    Returns the formula, the labels, and the arguments `by_row`, which have an entry per
+    row, with columns of the data frame instead of their names.
+    """
+    if has_blocks(data):
+        raise TypeError(
+            "X must not be a formula where rows are read in chunks: make its columns "
+            "in the blocks, and pass the source as X and None as y"
+        )
+    if data is None or isinstance(data, str) or not is_frame(data):
+        raise TypeError(
+            "a formula needs its data frame: fit_pom('y ~ x1 + x2', data), got "
+            f"{shown(data)}"
+        )
+    names = feature_names(data)
+    if names is None:
+        raise TypeError("a formula needs a data frame whose columns have names")
+    made = parse_formula(text, names, beside)
+    found = {}
+    for argument, value in by_row.items():
+        if argument == "offset" and (chosen := _strings_of(value)):
+            columns = [named_column(argument, name, data) for name in chosen]
+            value = np.column_stack([as_real_array(c, argument) for c in columns])
+        found[argument] = named_column(argument, value, data)
+    return made, frame_columns(data, [made.response])[0], found
+
+
+def named_column(argument: str, value: Any, table: Any) -> Any:
+    """Return the column of a table that an argument names, or any other value."""
+    if not isinstance(value, str):
+        return value
+    if value not in (feature_names(table) or ()):
+        raise ValueError(
+            f"{argument} names {shown(value)}, which is not a column of the table"
+        )
+    return frame_columns(table, [value])[0]
+
+
+def _strings_of(value: Any) -> list[str]:
+    """Return the names in a list of names, and none of any other value."""
+    is_list = isinstance(value, list | tuple)
+    return [*value] if is_list and all(isinstance(v, str) for v in value) else []
 
 
 def parse_formula(

@@ -24,8 +24,7 @@ log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R packa
 The modules of this package:
 
     fit                     the functions `fit_pom` and `fit_pom_path`
-    training                training rows of a table or formula; missing values
-    prepared                checked arguments and the design of a fit
+    prepared                checked arguments, training rows and the design of a fit
     monotone                monotone effects
     estimates               fields of the models, their predictors and training rows
     model                   the models of `fit_pom` and `fit_pom_path`

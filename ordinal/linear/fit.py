@@ -40,7 +40,6 @@ from .._model.model import with_labels_like
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import PENALTIES, Method, register
 from .._rows.columns import block
-from .._rows.reading import read_in_chunks
 from .._watch.convergence import Convergence, Status, warn_of_disorder
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
@@ -48,11 +47,16 @@ from .estimates import FitMemory, null_loglik, remember, warn_of_shortfalls
 from .limits import find_limit, limit_fields
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
-from .prepared import PomArguments, PreparedPom, check_concave, prepare_pom
+from .prepared import (
+    Missing,
+    PomArguments,
+    PreparedPom,
+    check_concave,
+    prepare_pom,
+)
 from .ratio import RatioModel, ratio_model
 from .ratio_loss import Family, RatioLikelihood
 from .sandwich import CovarianceChoice, covariance_of
-from .training import Missing
 
 _EASIER = "raise the penalties"  # remedy for a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"  # remedy for separated ranks
@@ -540,9 +544,10 @@ def _prepared(
     max_iter = check_count("max_iter", max_iter)
     if l1 > 0:
         check_concave("l1", link, scale)
-        read_in_chunks(X, {"l1 must be 0": (l1, True)})
     if in_order is not False:
-        _check_in_order(X, in_order, l1, link, scale)
+        check_concave("in_order", link, scale)
+        if l1 > 0:
+            raise ValueError(f"in_order must be False with l1={shown(l1)}")
     prepared = prepare_pom(
         "fit_pom",
         X,
@@ -550,7 +555,10 @@ def _prepared(
         is_penalised=l1 > 0 or l2 > 0,
         link=link,
         scale=scale,
-        chunks=True,
+        chunks={
+            "l1 must be 0": (l1, l1 > 0),
+            "in_order must be False": (in_order, in_order is not False),
+        },
         monotone=l1 == 0 and alone,
         shifted=l1 == 0 and in_order is False,
         **given,
@@ -562,14 +570,6 @@ def _prepared(
     order = None if in_order is False else _order(prepared, in_order)
     choice = _covariance_choice(robust, prepared.training.cluster, prepared.design, l1)
     return _PomFit(prepared, max_iter, choice, order)
-
-
-def _check_in_order(X: Any, in_order: Any, l1: float, link: Any, scale: Any) -> None:
-    """Raise ValueError for fits that cannot have the constraint of `in_order`."""
-    check_concave("in_order", link, scale)
-    if l1 > 0:
-        raise ValueError(f"in_order must be False with l1={shown(l1)}")
-    read_in_chunks(X, {"in_order must be False": (in_order, True)})
 
 
 def _order(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:

@@ -1,11 +1,15 @@
-"""Checked arguments of a fit of the cumulative link model, and its design."""
+"""Checked arguments of a fit of a linear model: its training rows and its design.
+
+A table is read once, and coded once (`_formula.coding`). Rows with missing values are
+an error, or are left out of the features, labels, weights and offsets alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any, Required, Unpack, cast, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Required, Unpack, cast, get_args
 
 import numpy as np
 
@@ -20,25 +24,84 @@ from .._cumulative.design import (
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Link
 from .._cumulative.rowwise import RowwiseLikelihood
-from .._input.checks import check_choice, check_entries, listed, shown
-from .._input.columns import column_number
+from .._formula.coding import Coding
+from .._formula.formulas import ParsedFormula, read_formula
+from .._input.checks import (
+    as_array,
+    as_real_array,
+    check_choice,
+    check_entries,
+    listed,
+    shown,
+)
+from .._input.columns import (
+    as_objects,
+    column_number,
+    feature_names,
+    is_frame,
+    read_frame,
+)
+from .._input.features import read_features, read_frame_of
+from .._input.frame import Frame, default_names
 from .._input.immutable import read_only
+from .._input.labels import declared_categories, lacks_label
 from .._input.problem import Problem
+from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.preparation import Common, prepare
 from .._rows.first_pass import ChunkedProblem
-from .._rows.reading import Reading, check_in_memory
+from .._rows.reading import Reading, check_in_memory, comes_in_blocks, read_in_chunks
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
+from ..preprocessing import TablePreprocessor
 from ..preprocessing.base import Preprocess
-from ..preprocessing.tables import unit_of_chunks
+from ..preprocessing.tables import check_at_once, coding_behind, unit_of_chunks
 from .estimates import fields_of_design
-from .training import Missing, TrainingTable, read_training
 
+Missing = Literal["error", "drop"]
+Rules = Mapping[str, tuple[Any, bool]]  # as for `read_in_chunks`
 # Offsets in standard deviations of the noise: fits converge to 1000, but not to 1e6.
 _OFFSET = 1e4
 _HOPELESS = 1e100  # mean loss above which curvatures overflow
+_NAMED = 10  # columns with missing values that a message names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingTable:
+    """Rows of a fit, without missing values in anything that the fit reads.
+
+    Attributes
+    ----------
+    rows : Problem, or rows in chunks as the caller passed them
+        The columns of a Problem are those of the coding, if there is one.
+    y : (n,) labels
+        The labels as the caller passed them, or as the table of a formula holds them.
+    offset, cluster : (n,) arrays or None
+    coding : Coding or None
+        Conversion of a table to X; None if X is used as it is.
+    n_missing : int
+        Number of rows that were left out because of missing values.
+    frame : Frame or None
+        The table from which the coding made X.
+    beside : tuple of str
+        Terms with nominal or scale effects that the formula does not name.
+    named : mapping of str to str
+        Names of terms that the caller wrote otherwise.
+    unit : array or None
+        Units in which a penalty sees the columns of a Problem, if not in their own.
+    """
+
+    rows: Any
+    y: Any
+    offset: Any
+    cluster: Any
+    coding: Coding | None = None
+    n_missing: int = 0
+    frame: Frame | None = None
+    beside: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
+    unit: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +165,7 @@ def prepare_pom(
     y: Labels | None,
     is_penalised: bool,
     *,
-    chunks: bool = False,
+    chunks: Rules | None = None,
     monotone: bool = False,
     shifted: bool = False,
     **given: Unpack[PomArguments],
@@ -115,27 +178,17 @@ def prepare_pom(
         Name of the fit, for messages.
     is_penalised : bool
         Whether a penalty makes the coefficients of collinear columns unique.
-    chunks, monotone, shifted : bool
-        Whether the fit accepts rows in chunks, terms mo(x), and offsets by threshold.
+    chunks : Rules or None
+        Rules of the fit for rows in chunks; None if it needs all rows in memory.
+    monotone, shifted : bool
+        Whether the fit accepts terms mo(x), and offsets by threshold.
     """
     link, threshold = given["link"], given["threshold"]
-    nominal, scale = given["nominal"], given["scale"]
     check_choice("link", link, get_args(Link))
     check_choice("threshold", threshold, get_args(Threshold))
-    if not chunks:
+    if chunks is None:
         check_in_memory(name, X)
-    training = read_training(
-        X,
-        y,
-        classes=given.get("classes"),
-        missing=given.get("missing", "error"),
-        reference=given.get("reference"),
-        by_row={argument: given.get(argument) for argument in _BY_ROW},
-        class_weight=given.get("class_weight"),
-        chunks=chunks,
-        beside=[*_strings(nominal), *_strings(scale)],
-        preprocess=given.get("preprocess"),
-    )
+    training = _read_training(X, y, chunks, given)
     if training.coding is not None and training.coding.monotone and not monotone:
         raise ValueError(
             f"{name} does not fit monotone effects: use fused(x) instead of mo(x), "
@@ -143,13 +196,14 @@ def prepare_pom(
         )
     # If rows are in memory, y, `classes` and the weights are in the Problem.
     common = {k: v for k, v in given.items() if k in Common.__annotations__}
-    prepared = prepare(name, training.rows, y, Reading(chunks), **cast(Common, common))
+    reading = Reading(chunks is not None)
+    prepared = prepare(name, training.rows, y, reading, **cast(Common, common))
     problem = prepared.problem
     check_columns(name, problem.n_features)
     if isinstance(problem, ChunkedProblem) and given.get("preprocess") is not None:
         training = replace(training, unit=unit_of_chunks(problem))
     with closing(problem):
-        design = _design(training, problem, nominal, scale, threshold)
+        design = _design(training, problem, given["nominal"], given["scale"], threshold)
         with OneThread():  # threads of BLAS spin on a busy machine
             design = identified(design, problem.shown_names, is_penalised)
         if design.is_shifted and not shifted:
@@ -162,6 +216,224 @@ def prepare_pom(
     return PreparedPom(
         training, problem, design, link, threshold, prepared.n_threads, prepared.monitor
     )
+
+
+def _read_training(
+    X: Any, y: Any, chunks: Rules | None, given: PomArguments
+) -> TrainingTable:
+    """Read the rows of a fit; those in chunks are left as they are.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a formula, a reference or a column is invalid, or if rows have missing values
+        and `missing` is "error". Arguments that are independent of the table are
+        checked by the functions that use them.
+    ImportError
+        If X is a formula and formulaic is not installed.
+    """
+    missing, reference = given.get("missing", "error"), given.get("reference")
+    check_choice("missing", missing, get_args(Missing))
+    if not (reference is None or isinstance(reference, Mapping)):
+        raise ValueError(
+            "reference must be a mapping from columns to levels, got "
+            f"{shown(reference)}"
+        )
+    by_row: dict[str, Any] = {argument: given.get(argument) for argument in _BY_ROW}
+    if chunks is not None and _stays_in_chunks(X, chunks, given):
+        return TrainingTable(X, y, by_row["offset"], by_row["cluster"])
+    formula, preprocess = None, given.get("preprocess")
+    if isinstance(X, str):
+        beside = [*_strings(given["nominal"]), *_strings(given["scale"])]
+        formula, labels, by_row = read_formula(X, y, by_row, beside)
+        X, y = y, labels
+    table = _read_table(X, formula, reference, preprocess)
+    fills = isinstance(preprocess, TablePreprocessor)
+    complete = _complete_rows(table, formula, y, by_row, missing, fills)
+    n_missing = int(np.count_nonzero(~complete))
+    is_coded = isinstance(table, Frame) and (
+        fills or formula is not None or not table.is_of_numbers
+    )
+    if reference is not None and not is_coded:
+        raise ValueError(
+            "reference is for categorical columns, and X has none: leave it out"
+        )
+    # Codings know levels, which rows of weight 0 must not add.
+    used = _with_weight(complete, by_row["sample_weight"]) if is_coded else complete
+    classes = given.get("classes")
+    if not used.all():
+        if classes is None:
+            classes = declared_categories(y)  # which the rows left do not show
+        table = table.rows(used) if isinstance(table, Frame) else table[used]
+        y, *rest = (_rows_of(v, used) for v in (y, *by_row.values()))
+        by_row = dict(zip(by_row, rest, strict=True))
+    frame, coding, unit = table if is_coded else None, None, None
+    if preprocess is not None:
+        weight = by_row["sample_weight"]
+        coding, unit = coding_behind(preprocess, table, weight, reference)
+    elif is_coded:
+        coding = _coding_of(table, formula, reference)
+    if coding is not None:
+        by_row["offset"] = coding.offset(table, by_row["offset"])
+        table = Frame.of_numbers(coding.transform(table), coding.column_names)
+    names, weight = feature_names(table), by_row.pop("sample_weight")
+    # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
+    if (is_coded and table.shape[1]) or is_sparse(table):
+        values = read_features(table)
+    else:
+        dense = getattr(table, "values", table)
+        values = np.require(dense, np.float64, ["C", "A"])
+    return TrainingTable(
+        Problem.from_features(
+            values, names, y, classes, weight, given.get("class_weight")
+        ),
+        y,
+        **by_row,
+        coding=coding,
+        n_missing=n_missing,
+        frame=frame,
+        beside=() if formula is None else formula.beside,
+        named={} if formula is None else formula.named,
+        unit=unit,
+    )
+
+
+def _stays_in_chunks(X: Any, rules: Rules, given: PomArguments) -> bool:
+    """Return whether rows are read in chunks, which not all arguments allow."""
+    if isinstance(given.get("preprocess"), TablePreprocessor):
+        check_at_once(comes_in_blocks(X))
+        return False  # a memmap is read into memory
+    reference, cluster = given.get("reference"), given.get("cluster")
+    missing = given.get("missing", "error")
+    more = {
+        "missing must be 'error'": (missing, missing == "drop"),
+        "reference must be None": (reference, reference is not None),
+        "cluster must be None": (cluster, cluster is not None),
+    }
+    return read_in_chunks(X, {**rules, **more})
+
+
+def _read_table(
+    X: Any,
+    formula: ParsedFormula | None,
+    reference: Mapping[str, Any] | None,
+    preprocess: Preprocess | None,
+) -> Any:
+    """Return X as a Frame or a matrix with missing values, or a sparse X as it is."""
+    if isinstance(preprocess, TablePreprocessor):
+        return read_frame_of(X, preprocess.declared)
+    if is_sparse(X):
+        return X
+    # Long lists are converted to look at their types, but arrays are not.
+    if is_frame(X) or (
+        (X if isinstance(X, np.ndarray) else as_objects(X)).dtype.kind == "O"
+    ):
+        columns = None if formula is None else formula.columns
+        return read_frame(X, columns, kept=tuple(reference or ()))
+    return read_features(X, missing=True)
+
+
+def _coding_of(
+    table: Frame, formula: ParsedFormula | None, reference: Mapping[str, Any] | None
+) -> Coding:
+    """Return the coding of a table of categories, or of the terms of a formula."""
+    if formula is None:
+        return Coding.of_columns(table, reference)
+    terms, offsets = formula.terms, formula.offsets
+    return Coding.of_terms(formula.text, table, terms, offsets, reference)
+
+
+def _complete_rows(
+    table: Any,
+    formula: ParsedFormula | None,
+    y: Any,
+    by_row: Mapping[str, Any],
+    missing: Missing,
+    is_filled: bool,
+) -> np.ndarray:
+    """Return whether each row has all values, (n,).
+
+    Labels and the arguments `by_row` count, and features unless missing ones are filled
+    in. Raises ValueError if incomplete rows are an error, or if all rows are.
+    """
+    n = table.shape[0]
+    # The argument that holds the table, and the name of the labels in it.
+    of_table, label = "X", "y"
+    if formula is not None:
+        of_table, label = "y, the table of the formula", formula.response
+    # Names, arguments that hold them, and whether each row lacks a value; a column may
+    # have the name of an argument.
+    found: list[tuple[str, str, np.ndarray]] = []
+    if isinstance(table, Frame | np.ndarray) and not is_filled:
+        values = np.asarray(table.values if isinstance(table, Frame) else table)
+        if values.size and np.isnan(values.min()):  # the minimum takes no memory
+            names = getattr(table, "names", None) or default_names(values.shape[1])
+            columns = zip(names, np.isnan(values).T, strict=True)
+            found = [(name, of_table, where) for name, where in columns if where.any()]
+    n_columns = len(found)
+    vectors = [(label, "y" if formula is None else of_table, y)]
+    vectors += [(k, k, v) for k, v in by_row.items() if v is not None]
+    for name, argument, vector in vectors:
+        a = as_array(vector, argument)
+        by_threshold = a.dtype.kind == "f" and a.ndim == 2
+        where = np.isnan(a).any(axis=1) if by_threshold else lacks_label(a)
+        if where.size == n and where.any():  # other lengths are an error later
+            found.append((name, argument, where))
+    incomplete = np.zeros(n, dtype=bool)
+    for *_, where in found:
+        incomplete |= where
+    if incomplete.any() and (missing == "error" or incomplete.all()):
+        raise _no_values(found, n_columns, incomplete)
+    return ~incomplete
+
+
+def _no_values(
+    found: Sequence[tuple[str, str, np.ndarray]], n_columns: int, incomplete: np.ndarray
+) -> ValueError:
+    """Return the error for incomplete rows; the first names are those of columns."""
+    n, n_missing = incomplete.size, int(np.count_nonzero(incomplete))
+    counts = [f"{shown(name)} {np.count_nonzero(where)}" for name, _, where in found]
+    more = ", ..." if len(counts) > _NAMED else ""
+    remedy = "pass missing='drop' to leave these rows out"
+    if n_columns:  # labels, weights and the like cannot be imputed
+        these = "them" if n_columns == len(found) else "those of features"
+        remedy = (
+            f"fill {these} in, as ordinal.preprocessing.TablePreprocessor does, or "
+            f"{remedy}"
+        )
+    if n_missing == n:
+        remedy = "no row is left"
+    arguments = ", ".join(dict.fromkeys(argument for _, argument, _ in found))
+    return ValueError(
+        f"{arguments}: {n_missing} of {n} rows lack values "
+        f"({', '.join(counts[:_NAMED])}{more}), the first in row "
+        f"{incomplete.argmax()}: {remedy}"
+    )
+
+
+def _with_weight(complete: np.ndarray, sample_weight: Any) -> np.ndarray:
+    """Return whether each row is complete and has weight.
+
+    Weight 0 must have the same effect as leaving the row out, so the model must not
+    know its levels.
+    """
+    if sample_weight is None:
+        return complete
+    shape = (complete.size,)
+    weight = as_real_array(sample_weight, "sample_weight", shape, " as X")
+    used = complete & (weight != 0)
+    return used if used.any() else complete  # no weight at all is an error later
+
+
+def _rows_of(vector: Any, used: np.ndarray) -> Any:
+    """Return the used rows of an array, or a vector of another length as it is."""
+    if vector is None:
+        return None
+    a = as_array(vector, "a column")
+    if a.shape[:1] != used.shape:
+        return vector
+    rows = a[used]
+    return rows.tolist() if rows.dtype.kind == "O" else rows
 
 
 def _check_start(design: Design, link: Link, n_threads: int) -> None:

@@ -43,7 +43,7 @@ from .estimates import (
 )
 from .inference import Effects
 from .monotone import constrained
-from .prepared import PomArguments, PreparedPom, prepare_pom
+from .prepared import Missing, PomArguments, PreparedPom, prepare_pom
 from .ratio_loss import (
     BLOCK,
     Family,
@@ -54,7 +54,6 @@ from .ratio_loss import (
 )
 from .residuals import GoodnessAndInfluence, read_rows
 from .sandwich import CovarianceChoice, covariance_of
-from .training import Missing
 
 _FLAT = 1e-12  # of F or 1 - F: few rows of a minimum are as far from a threshold
 _MOVES = 1e-3  # of a predictor by the last step, which is far shorter at a minimum

@@ -21,6 +21,7 @@ from .._cumulative.likelihood import Link
 from .._cumulative.newton import Minimum
 from .._cumulative.newton import minimize as newton
 from .._cumulative.separation import check_separation_by, separated_columns
+from .._formula.formulas import named_column
 from .._input.checks import (
     as_array,
     as_real_array,
@@ -45,7 +46,7 @@ from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from ..linear import ratio
 from ..linear.estimates import null_loglik, remember
-from ..linear.prepared import PomArguments, PreparedPom, prepare_pom
+from ..linear.prepared import Missing, PomArguments, PreparedPom, prepare_pom
 from ..linear.ratio_loss import Family, RatioLikelihood
 from ..linear.sandwich import (
     CovarianceChoice,
@@ -53,7 +54,6 @@ from ..linear.sandwich import (
     is_held,
     sandwich_of_clusters,
 )
-from ..linear.training import Missing, named_column
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
 from .likelihood import MixedLikelihood, Mode, RandomTerm
