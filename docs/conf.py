@@ -76,9 +76,8 @@ numpydoc_validation_exclude = {
 
 # the gallery runs in the build, which ends where an example fails or a fit of one warns
 matplotlib.use("agg")
-for name in dir(ordinal):
-    if name.endswith("Warning"):
-        warnings.filterwarnings("error", category=getattr(ordinal, name))
+for name in ordinal.exceptions.__all__:
+    warnings.filterwarnings("error", category=getattr(ordinal.exceptions, name))
 
 
 def draw_in_one_style(gallery_conf, file):

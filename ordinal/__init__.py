@@ -2,7 +2,7 @@
 
 Which method?           ordinal.compare(X, y)          errors in folds, the best first
 Which hyperparameters?  ordinal.select("svorim", X, y) tuned, and fitted to all rows
-Fit one:                ordinal.fit_svorim(X, y)       or any other fit_* function
+Fit one:                ordinal.fit_svorim(X, y)       or another fit_* function
 Use the model:          model.predict(X), .predict_proba(X), .explain(X)
                         model.report("page.html", X, y), model.save("model.npz")
                         ordinal.load("model.npz")
@@ -20,29 +20,26 @@ array([6, 1, 0])
 
 Methods
 -------
-fit_pom, fit_pom_path                 linear cumulative models with standard errors
-fit_ratio                             stopping ratios, adjacent categories
-fit_clmm                              linear models with random effects of groups
-fit_lit, fit_lat                      linear, logistic losses at thresholds
-fit_svorim, fit_svorex, fit_redsvm    support vectors with parallel hyperplanes
-fit_npsvor, fit_npsvor_path           a hyperplane for each rank
-fit_shashua_levin, fit_tlssvor        thresholds without order; truncated losses
-fit_opbe, fit_kdlor                   fused binary problems; kernel discriminant
-fit_gpor, fit_boosting                Gaussian process; boosted trees
-fit_xofm, fit_ofmhs                   main effects and pairs that explain themselves
-fit_nnor, fit_nnpom, fit_elmor, fit_cnnor               neural networks
-fit_svc, fit_cssvc, fit_svmop, fit_svr                  general support vector machines
+fit_pom, fit_pom_path         linear cumulative models with standard errors
+fit_ratio, fit_clmm           stopping ratios; random effects of groups
+fit_svorim, fit_svorex        support vectors with parallel hyperplanes
+fit_npsvor, fit_npsvor_path   a hyperplane for each rank
+fit_tlssvor                   truncated losses, for wrong labels
+fit_gpor                      Gaussian process
+fit_xofm, fit_boosting        main effects and pairs of features; boosted trees
 
 Modules
 -------
-model_selection   grids, splits, nested cross-validation
-comparison        tests over several data sets
-metrics           errors and agreement of ranks
-prediction_sets   sets that contain the label at a given rate
-preprocessing     tables with categories and missing values, binning
-plot              figures, with matplotlib
-sklearn           every method as an estimator of scikit-learn
-inference         likelihood ratio tests of linear models
+companions          methods that the literature compares with
+model_selection     grids, splits, nested cross-validation
+comparison          tests over several data sets
+inference           likelihood ratio tests of linear models
+metrics             errors and agreement of ranks
+prediction_sets     sets that contain the label at a given rate
+preprocessing       tables with categories and missing values, binning
+plot                figures, with matplotlib
+sklearn             every method as an estimator of scikit-learn
+models, exceptions  classes of models and of warnings
 kernels, data, datasets
 """
 

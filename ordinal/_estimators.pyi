@@ -8,8 +8,8 @@ from ._model.preparation import Callback
 from .boosting.growing import Structure
 from .gpor.fit import _KernelName
 from .kernels.functions import KernelName
+from .linear.prepared import Missing
 from .linear.ratio_loss import Family
-from .linear.training import Missing
 from .networks.models import CodeLoss
 from .npsvor.fit import _Solver
 from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator

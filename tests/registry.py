@@ -22,12 +22,19 @@ from internals import methods
 from strategies import sample
 
 import ordinal
-from ordinal import (
+from ordinal.exceptions import (
     CollinearColumnsWarning,
     ConvergenceWarning,
     DisorderedThresholdsWarning,
 )
 
+# every `fit_*` function by its name
+FITS = {
+    name: getattr(module, name)
+    for module in (ordinal, ordinal.companions)
+    for name in dir(module)
+    if name.startswith("fit_")
+}
 REQUIRED = {
     "classes", "sample_weight", "n_threads", "tol", "max_iter", "max_time",
     "callback", "verbose",
@@ -116,7 +123,7 @@ def svor(name: str, fit: Callable[..., Any]) -> Method:
     return Method(
         name,
         fit,
-        ordinal.SvorModel,
+        ordinal.models.SvorModel,
         takes=DUAL | {"basis"},
         rules=PROBABLE,
         precise={"tol": 1e-8},
@@ -124,7 +131,7 @@ def svor(name: str, fit: Callable[..., Any]) -> Method:
         advice="raise max_iter or tol, or lower C$",
         endless={"C": 1e5, "gamma": 1.0, "tol": 1e-12},
         starts=True,
-        distances=fit in (ordinal.fit_svorim, ordinal.fit_redsvm),
+        distances=fit in (ordinal.fit_svorim, ordinal.companions.fit_redsvm),
         threaded=(
             (400, {"C": 30.0, "tol": 1e-6}),
             (400, {"C": 30.0, "cache_mb": 0.02}),
@@ -158,7 +165,7 @@ def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
     return Method(
         name,
         ordinal.fit_npsvor,
-        ordinal.NpsvorModel,
+        ordinal.models.NpsvorModel,
         takes=DUAL | {"basis"},
         rules=("nearest", "mode", "median", "cost"),
         brief={"max_iter": 1, "C": 30.0},
@@ -175,7 +182,7 @@ def gpor(name: str, **fields: Any) -> Method:
     return Method(
         name,
         ordinal.fit_gpor,
-        ordinal.GporModel,
+        ordinal.models.GporModel,
         takes=frozenset({"basis", "cache_mb", "kernel", "rng"}),
         rules=("median", "mode", "cost"),
         atol=1e-3,
@@ -191,7 +198,7 @@ def xofm(name: str, **fields: Any) -> Method:
     return Method(
         name,
         ordinal.fit_xofm,
-        ordinal.XofmModel,
+        ordinal.models.XofmModel,
         takes=frozenset({"cache_mb", "probability", "rng"}),
         rules=("share", "mode", "median", "cost"),
         missing="always",
@@ -203,14 +210,14 @@ def thresholded(name: str, fit: Callable[..., Any]) -> Method:
     return Method(
         name,
         fit,
-        ordinal.LinearThresholdModel,
+        ordinal.models.LinearThresholdModel,
         takes=frozenset({"class_weight", "probability", "rng"}),
         rules=PROBABLE,
         precise={"tol": 1e-10},
         missing="never",
         endless={"tol": 1e-300, "max_iter": 10**9},
         n_endless=100_000,
-        distances=fit is ordinal.fit_lat,
+        distances=fit is ordinal.companions.fit_lat,
         threaded=((5000, {}), (5000, {"probability": True})),  # five chunks of rows
     )
 
@@ -232,7 +239,7 @@ def network(name: str, fit: Callable[..., Any], model: type, plain: str) -> Meth
 
 def svm(name: str, fit: Callable[..., Any], **fields: Any) -> Method:
     fields = {
-        "model": ordinal.SvmModel,
+        "model": ordinal.models.SvmModel,
         "takes": DUAL | {"basis"},
         "rules": ("largest", "mode", "median", "cost"),
         "precise": {"tol": 1e-8},
@@ -254,7 +261,7 @@ def boosting(name: str, **fields: Any) -> Method:
     return Method(
         name,
         ordinal.fit_boosting,
-        ordinal.BoostingModel,
+        ordinal.models.BoostingModel,
         takes=frozenset({"class_weight", "rng"}),
         rules=("median", "mode", "cost"),
         variant=variant,
@@ -300,23 +307,24 @@ METHODS = [
     ),
     svor("svorim", ordinal.fit_svorim),
     svor("svorex", ordinal.fit_svorex),
-    svor("shashua_levin", ordinal.fit_shashua_levin),
-    svor("redsvm", ordinal.fit_redsvm),
+    svor("shashua_levin", ordinal.companions.fit_shashua_levin),
+    svor("redsvm", ordinal.companions.fit_redsvm),
     svor_on_basis("svorim-basis", ordinal.fit_svorim),
     svor_on_basis("svorex-basis", ordinal.fit_svorex),
-    svor_on_basis("redsvm-basis", ordinal.fit_redsvm),
-    svm("svc", ordinal.fit_svc, takes=DUAL - {"cost"} | {"basis"}),
+    svor_on_basis("redsvm-basis", ordinal.companions.fit_redsvm),
+    svm("svc", ordinal.companions.fit_svc, takes=DUAL - {"cost"} | {"basis"}),
     # ranks are numbers from 0, and a rank is not what the ranks below are not
     svm(
-        "svr", ordinal.fit_svr, model=ordinal.SvrModel, rules=PROBABLE,
-        reversible=False, distances=True, directed={"thresholds": "fitted"},
+        "svr", ordinal.companions.fit_svr, model=ordinal.models.SvrModel,
+        rules=PROBABLE, reversible=False, distances=True,
+        directed={"thresholds": "fitted"},
     ),
-    svm("cssvc", ordinal.fit_cssvc, reversible=False),
-    svm("svmop", ordinal.fit_svmop, parts=2),
+    svm("cssvc", ordinal.companions.fit_cssvc, reversible=False),
+    svm("svmop", ordinal.companions.fit_svmop, parts=2),
     Method(
         "tlssvor",
         ordinal.fit_tlssvor,
-        ordinal.TlsSvorModel,
+        ordinal.models.TlsSvorModel,
         takes=DUAL - {"cost"} | {"basis"},
         rules=PROBABLE,
         precise={"tol": 1e-10},
@@ -328,7 +336,7 @@ METHODS = [
     Method(
         "tlssvor-basis",
         ordinal.fit_tlssvor,
-        ordinal.TlsSvorModel,
+        ordinal.models.TlsSvorModel,
         takes=DUAL - {"cost"} | {"basis"},
         rules=PROBABLE,
         variant={"basis": 0.5},
@@ -357,8 +365,8 @@ METHODS = [
     ),
     Method(
         "opbe",
-        ordinal.fit_opbe,
-        ordinal.OpbeModel,
+        ordinal.companions.fit_opbe,
+        ordinal.models.OpbeModel,
         takes=DUAL - {"cost", "probability"} | {"basis"},
         rules=("mode", "median", "cost"),
         precise={"tol": 1e-8},
@@ -373,8 +381,8 @@ METHODS = [
     ),
     Method(
         "kdlor",
-        ordinal.fit_kdlor,
-        ordinal.KdlorModel,
+        ordinal.companions.fit_kdlor,
+        ordinal.models.KdlorModel,
         takes=frozenset({"basis", "class_weight", "kernel", "probability", "rng"}),
         rules=PROBABLE,
         advice="raise max_iter or tol, or take a basis$",
@@ -386,12 +394,12 @@ METHODS = [
             (20_000, {"basis": 40}),  # three chunks of rows
         ),
     ),
-    thresholded("lit", ordinal.fit_lit),
-    thresholded("lat", ordinal.fit_lat),
+    thresholded("lit", ordinal.companions.fit_lit),
+    thresholded("lat", ordinal.companions.fit_lat),
     Method(
         "pom",
         ordinal.fit_pom,
-        ordinal.PomModel,
+        ordinal.models.PomModel,
         takes=frozenset({"class_weight"}),
         rules=("median", "mode", "cost"),
         precise={"tol": 1e-10},
@@ -400,12 +408,12 @@ METHODS = [
         n_endless=100_000,
         threaded=((5000, {}), (5000, {"l1": 1e-3})),  # five chunks of rows
     ),
-    network("nnor", ordinal.fit_nnor, ordinal.NnorModel, "scan"),
-    network("nnpom", ordinal.fit_nnpom, ordinal.NnpomModel, "mode"),
+    network("nnor", ordinal.companions.fit_nnor, ordinal.models.NnorModel, "scan"),
+    network("nnpom", ordinal.companions.fit_nnpom, ordinal.models.NnpomModel, "mode"),
     Method(
         "cnnor",
-        ordinal.fit_cnnor,
-        ordinal.CnnorModel,
+        ordinal.companions.fit_cnnor,
+        ordinal.models.CnnorModel,
         takes=frozenset({"class_weight", "rng"}),
         rules=("scan", "mode", "median", "cost"),
         variant={
@@ -422,8 +430,8 @@ METHODS = [
     ),
     Method(
         "elmor",
-        ordinal.fit_elmor,
-        ordinal.ElmorModel,
+        ordinal.companions.fit_elmor,
+        ordinal.models.ElmorModel,
         takes=frozenset({"class_weight", "probability", "rng"}),
         rules=("nearest", "mode", "median", "cost"),
         precise={"tol": 1e-8},
@@ -435,8 +443,8 @@ METHODS = [
     ),
     Method(
         "ofmhs",
-        ordinal.fit_ofmhs,
-        ordinal.OfmhsModel,
+        ordinal.companions.fit_ofmhs,
+        ordinal.models.OfmhsModel,
         takes=frozenset({"class_weight"}),
         rules=PROBABLE,
         precise={"tol": 1e-10},

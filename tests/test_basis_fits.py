@@ -10,15 +10,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample, slow
 
 import ordinal
-from ordinal import ConvergenceWarning
 from ordinal._quadratic.on_basis import LocalBasisRows
 from ordinal._quadratic.sums import CHUNK
+from ordinal.exceptions import ConvergenceWarning
 from ordinal.kernels import RBF, Linear, Polynomial
 from ordinal.model_selection import Grid, select
 
 SVOR = [
-    ordinal.fit_svorim, ordinal.fit_redsvm,
-    *slow(ordinal.fit_svorex, ordinal.fit_shashua_levin),
+    ordinal.fit_svorim, ordinal.companions.fit_redsvm,
+    *slow(ordinal.fit_svorex, ordinal.companions.fit_shashua_levin),
 ]  # fmt: skip
 each_svor = pytest.mark.parametrize("fit", SVOR)
 
@@ -365,6 +365,8 @@ def test_a_callback_that_stops_a_fit_ends_all_its_problems():
     """Problems that were not begun are stopped as well, and not out of time."""
     X, y = sample(600, r=4)
     with pytest.warns(ConvergenceWarning, match="the callback returned a true value"):
-        model = ordinal.fit_opbe(X, y, basis=20, rng=0, callback=lambda state: True)
+        model = ordinal.companions.fit_opbe(
+            X, y, basis=20, rng=0, callback=lambda state: True
+        )
     record = model.convergence
     assert [part.status for part in record.parts] == [record.status] * 4

@@ -87,7 +87,7 @@ def test_last_bits_do_not_depend_on_the_threads_of_the_blas(threads):
     fits = []
     for number in (1, 3):
         threads.set(number)
-        model = ordinal.fit_kdlor(X, y)
+        model = ordinal.companions.fit_kdlor(X, y)
         fits.append(model.coef.tobytes())
     assert fits[0] == fits[1]
 

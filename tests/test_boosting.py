@@ -18,7 +18,6 @@ from scipy.sparse import coo_array, csc_array, csr_array
 from strategies import at_most, sample
 
 import ordinal
-from ordinal import ConvergenceWarning
 from ordinal._cumulative.likelihood import cumulative, exceeding, rank_probabilities
 from ordinal._model.registry import path_of
 from ordinal._solvers import _cumulative
@@ -26,6 +25,7 @@ from ordinal._watch.monitor import Monitor
 from ordinal.boosting import Trees, fit, forest
 from ordinal.boosting.forest import DEEPEST
 from ordinal.boosting.growing import BoostingOptions, Score
+from ordinal.exceptions import ConvergenceWarning
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 LINKS = _cumulative.LINKS
@@ -487,7 +487,7 @@ def test_a_missing_value_where_there_was_none_is_the_median():
     assert_array_equal(learnt.filled, [True, False, True])
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
 def test_many_categories_are_told_apart():
     rng = np.random.default_rng(0)
     names = np.array([f"c{k:02d}" for k in range(50)])
@@ -812,9 +812,9 @@ def test_random_tree_arrays_are_refused_or_predict(tmp_path):
 )
 def test_rounds_cut_short_say_what_helps(counted_clock, n_rounds, advice):
     X, y = ordinal.datasets.make_gaussians(rng=0)
-    with pytest.warns(ordinal.ConvergenceWarning, match=f"{advice}$"):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match=f"{advice}$"):
         model = ordinal.fit_boosting(X, y, n_rounds=n_rounds, max_time=0.01)
-    assert model.convergence.status is ordinal.Status.MAX_TIME
+    assert model.convergence.status is ordinal.models.Status.MAX_TIME
     assert f"Remedy: {advice}." in model._repr_html_()
     wrapped = PreprocessedModel(Standardizer.fit(X), model)
     assert f"Remedy: {advice}." in wrapped._repr_html_()

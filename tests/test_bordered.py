@@ -106,7 +106,7 @@ def test_no_step_is_made_of_rounding(spare):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

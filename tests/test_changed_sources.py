@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from internals import ChunkedProblem, source
+from registry import FITS
 from sources import Cut, Differing, mapped
 
 import ordinal
@@ -79,7 +80,7 @@ def test_few_rows_in_chunks_with_a_linear_kernel(name, tmp_path):
     options = {"kernel": "linear", "n_threads": 1}
     if name != "opbe":
         options["probability"] = True
-    fit = getattr(ordinal, f"fit_{name}")
+    fit = FITS[f"fit_{name}"]
     whole = fit(X, y, **options)
     stored = mapped(X, tmp_path)
     for model in (fit(Cut([40, 41], X, y), None, **options), fit(stored, y, **options)):

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from files import solution
 from internals import CHUNK, Arrays, folds
+from registry import FITS
 from sources import Cut, mapped, wavy
 
 import ordinal
@@ -25,13 +26,13 @@ def rows():
     return wavy(N, [1, 2, 5, 1], noise=0.1)
 
 
-FITS = {
+IN_CHUNKS = {
     "svorim": ordinal.fit_svorim,
     "svorex": ordinal.fit_svorex,
-    "redsvm": ordinal.fit_redsvm,
-    "shashua_levin": ordinal.fit_shashua_levin,
+    "redsvm": ordinal.companions.fit_redsvm,
+    "shashua_levin": ordinal.companions.fit_shashua_levin,
     "npsvor": ordinal.fit_npsvor,
-    "opbe": ordinal.fit_opbe,
+    "opbe": ordinal.companions.fit_opbe,
     "tlssvor": ordinal.fit_tlssvor,
 }
 OPTIONS = {"basis": 20, "gamma": 0.3, "tol": 1e-2}
@@ -150,7 +151,7 @@ def test_other_fits_say_so(rows, fit):
 def test_fits_of_rows_in_memory_say_so(rows, name):
     message = f"X comes in chunks, and fit_{name} accepts rows in memory only"
     with pytest.raises(TypeError, match=message):
-        getattr(ordinal, f"fit_{name}")(Cut([99], *rows), None)
+        FITS[f"fit_{name}"](Cut([99], *rows), None)
 
 
 def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
@@ -179,19 +180,19 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
         )
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", IN_CHUNKS)
 def test_a_linear_kernel_needs_no_basis(name, rows):
     X, y = rows
     X, y = X[:9000], y[:9000]
     options = {"kernel": "linear", "tol": 1e-2}
-    of_blocks = FITS[name](Cut([100, 5000], X, y), None, **options)
-    assert solution(of_blocks) == solution(FITS[name](X, y, **options))
+    of_blocks = IN_CHUNKS[name](Cut([100, 5000], X, y), None, **options)
+    assert solution(of_blocks) == solution(IN_CHUNKS[name](X, y, **options))
     assert len(of_blocks.support) == 4
     with pytest.raises(TypeError, match=r"^X comes in chunks, .* such as basis=300"):
-        FITS[name](Cut([100], X, y), None)
+        IN_CHUNKS[name](Cut([100], X, y), None)
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 def test_tlssvor_finds_the_size_of_a_basis_of_blocks(rows):
     noise = np.random.default_rng(0).integers(1, 4, N)
     options = {"C": 0.1, "gamma": 0.3, "tol": 1e-3, "basis": "auto", "u": np.inf}

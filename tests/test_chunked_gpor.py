@@ -37,7 +37,7 @@ EACH_BASIS = [("random", 8), ("kmeans++", 8), np.arange(0, N, 900), "own"]
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("basis", EACH_BASIS, ids=str)
 def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
     X, y = rows
@@ -54,7 +54,7 @@ def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
         assert solution(model) == whole
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kernel", ["rbf", *slow("ard", "linear", "ard_linear")])
 @pytest.mark.parametrize("inference", ["ep", "laplace"])
 def test_gpor_of_blocks_takes_every_kernel_and_weights_of_none(kernel, inference, rows):

@@ -166,14 +166,18 @@ def test_evaluations_are_those_of_rows_in_memory(ranks, nominal):
 def test_columns_that_others_determine_are_left_out(rows):
     X, y = rows
     X = np.column_stack([X, X[:, 0] - 2 * X[:, 1], np.full(N, 3.0)])
-    with pytest.warns(ordinal.CollinearColumnsWarning, match="'x5' is a combination"):
+    with pytest.warns(
+        ordinal.exceptions.CollinearColumnsWarning, match="'x5' is a combination"
+    ):
         whole = ordinal.fit_pom(X, y)
-    with pytest.warns(ordinal.CollinearColumnsWarning, match="'x6' is constant"):
+    with pytest.warns(
+        ordinal.exceptions.CollinearColumnsWarning, match="'x6' is constant"
+    ):
         model = ordinal.fit_pom(Cut([99], X, y), None)
     assert model.dropped == whole.dropped == ("x5", "x6")
     assert_near(model, whole)
     sparse = scipy.sparse.csr_array(X)
-    with pytest.warns(ordinal.CollinearColumnsWarning):
+    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
         model = ordinal.fit_pom(Cut([99], sparse, y), None)
     assert model.dropped == ("x5", "x6")
     with pytest.raises(ValueError, match="nominal must name columns whose effects"):
@@ -181,18 +185,22 @@ def test_columns_that_others_determine_are_left_out(rows):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 @pytest.mark.parametrize("nominal", [[], [3]])
 @pytest.mark.parametrize("complete", [True, False])
 def test_separated_ranks_are_certified(complete, nominal, rows):
     X, y = rows[0][: CHUNK + 100].copy(), rows[1][: CHUNK + 100]
     X[:, 3] = y + 0.1 * np.tanh(X[:, 3]) if complete else (y == 4) * (X[:, 3] > 1)
-    with pytest.warns(ordinal.ConvergenceWarning, match="separate ranks without"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
+    ):
         whole = ordinal.fit_pom(X, y, nominal=nominal)
     source = Cut(range(900, len(y), 900), X, y)
-    with pytest.warns(ordinal.ConvergenceWarning, match="separate ranks without"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
+    ):
         model = ordinal.fit_pom(source, None, nominal=nominal)
-    assert model.convergence.status is ordinal.Status.SEPARATED
+    assert model.convergence.status is ordinal.models.Status.SEPARATED
     assert model.separated.tolist() == whole.separated.tolist()
     assert 3 in model.separated
     assert source.open == 0
@@ -227,7 +235,7 @@ def test_what_else_needs_all_rows(rows):
         model.confint(method="profile")
 
 
-THRESHOLDED = {"lat": ordinal.fit_lat, "lit": ordinal.fit_lit}
+THRESHOLDED = {"lat": ordinal.companions.fit_lat, "lit": ordinal.companions.fit_lit}
 
 
 @pytest.mark.slow
@@ -266,12 +274,15 @@ def test_sparse_and_wide_lit_and_lat():
     X = scipy.sparse.csr_array(rng.normal(size=(600, 2010)) * (rng.random(2010) < 0.1))
     y = np.digitize(X[:, [0]].toarray().ravel() + rng.logistic(size=600), [-1, 1])
     whole, model = (
-        ordinal.fit_lat(X, y, l2=0.1),
-        ordinal.fit_lat(Cut([9], X, y), None, l2=0.1),
+        ordinal.companions.fit_lat(X, y, l2=0.1),
+        ordinal.companions.fit_lat(Cut([9], X, y), None, l2=0.1),
     )
     assert_allclose(model.coef, whole.coef, atol=1e-5)
     few = X[:, np.flatnonzero(np.diff(X.tocsc().indptr))[:9]]
-    whole, model = ordinal.fit_lit(few, y), ordinal.fit_lit(Cut([9], few, y), None)
+    whole, model = (
+        ordinal.companions.fit_lit(few, y),
+        ordinal.companions.fit_lit(Cut([9], few, y), None),
+    )
     assert_near(model, whole, ("coef", "thresholds"))
 
 
@@ -279,7 +290,9 @@ def test_sparse_and_wide_lit_and_lat():
 def test_separated_ranks_are_seen_by_lit_and_lat(name, rows):
     X, y = rows[0].copy(), rows[1]
     X[:, 2] = y
-    with pytest.warns(ordinal.ConvergenceWarning, match="separate ranks without"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
+    ):
         model = THRESHOLDED[name](Cut([99], X, y), None, l2=0.0)
     assert 2 in model.separated
 

@@ -56,7 +56,7 @@ def same(found, other):
         assert solution(found.model) == solution(other.model)
 
 
-FITS = [ordinal.fit_svorim, ordinal.fit_redsvm, ordinal.fit_npsvor]
+FITS = [ordinal.fit_svorim, ordinal.companions.fit_redsvm, ordinal.fit_npsvor]
 
 
 @pytest.mark.slow

@@ -25,7 +25,9 @@ def rows():
 
 def fitted(*args, **options):
     """A model after some steps: far from the optimum, the same to rounding."""
-    with pytest.warns(ordinal.ConvergenceWarning, match="max_iter after 12 steps"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="max_iter after 12 steps"
+    ):
         return ordinal.fit_xofm(*args, **FEW | options)
 
 

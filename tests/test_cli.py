@@ -318,7 +318,7 @@ def test_fit_tunes(run, tmp_path, data, rows):
     X, y = rows
     space = Grid(**METHODS["lit"][0].grid)
     rng = np.random.default_rng(3)
-    found = select(ordinal.fit_lit, X, y, search=space, rng=rng)
+    found = select(ordinal.companions.fit_lit, X, y, search=space, rng=rng)
     assert f"chosen of {space.size}: l2={found.params['l2']:g}" in out
     model = ordinal.load(tmp_path / "m.npz")
     assert_array_equal(model.predict(X), found.predict(X))

@@ -189,7 +189,7 @@ def test_quadrature_is_the_integral(link, q, nodes):
     assert_allclose(-value, exact, rtol=1e-9)
 
 
-# Fits, beside R's clmm and clmm2: tests/reference/clmm.R
+# Fits, beside R's clmm and clmm2: tools/reference/clmm.R
 
 
 FITS = {
@@ -758,7 +758,7 @@ def test_searches_and_comparisons_take_random_effects():
         "clmm", FRAME, WINE["rating"], search={"link": ["logit", "probit"]}, cv=3,
         random="(1 | judge)",
     )  # fmt: skip
-    assert isinstance(found.model, ordinal.ClmmModel)
+    assert isinstance(found.model, ordinal.models.ClmmModel)
     clmm = partial(ordinal.fit_clmm, random="(1 | judge)")
     methods = {"clmm": clmm, "pom": "pom"}
     compared = ordinal.compare(FRAME, WINE["rating"], methods=methods, cv=3)
@@ -854,11 +854,13 @@ def test_cauchit_whose_curvature_may_be_negative():
 
 def test_fits_end_at_their_limits(capsys):
     for limit, status in (
-        ({"max_time": 1e-9}, ordinal.Status.MAX_TIME),
-        ({"max_iter": 2}, ordinal.Status.MAX_ITER),
-        ({"callback": lambda state: state.n_iter > 1}, ordinal.Status.STOPPED),
+        ({"max_time": 1e-9}, ordinal.models.Status.MAX_TIME),
+        ({"max_iter": 2}, ordinal.models.Status.MAX_ITER),
+        ({"callback": lambda state: state.n_iter > 1}, ordinal.models.Status.STOPPED),
     ):
-        with pytest.warns(ordinal.ConvergenceWarning, match=f": {status.value} after"):
+        with pytest.warns(
+            ordinal.exceptions.ConvergenceWarning, match=f": {status.value} after"
+        ):
             model = ordinal.fit_clmm(JUDGE, WINE, **limit)
         assert model.convergence.status is status
         assert model.covariance is None

@@ -14,13 +14,14 @@ from numpy.testing import assert_allclose
 from oracles import slope
 
 import ordinal
-from ordinal import ApproximationWarning, ConvergenceWarning, Status
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._solvers import _cumulative
 from ordinal._watch.monitor import Monitor
+from ordinal.exceptions import ApproximationWarning, ConvergenceWarning
 from ordinal.linear.estimates import remember
 from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
 from ordinal.mixed.ratio import RatioRows
+from ordinal.models import Status
 
 pd = pytest.importorskip("pandas")
 
@@ -214,7 +215,9 @@ def test_laplace_without_an_optimum_names_a_remedy():
         "sample_weight": rng.uniform(0.5, 2, 240),
     }
     y = np.digitize(score, [-1.5, 0.0, 1.5])
-    with pytest.warns(ordinal.ConvergenceWarning, match="n_quadrature='auto' or an"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="n_quadrature='auto' or an"
+    ):
         model = ordinal.fit_clmm(X, y, n_quadrature=1, **fit)
     assert not model.convergence.converged
 

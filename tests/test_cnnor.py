@@ -104,7 +104,7 @@ def test_windows_are_the_neighbours_with_zeros_beyond():
 
 def test_votes_are_the_mean_of_the_relations_to_pairs():
     X, y = sample(60, 3)
-    model = ordinal.fit_cnnor(X, y, **SMALL)
+    model = ordinal.companions.fit_cnnor(X, y, **SMALL)
     E = model.places(X)
     assert model.low.shape == model.high.shape == (2, 10, 4)
     tower = Tower(
@@ -135,7 +135,7 @@ def test_votes_are_the_mean_of_the_relations_to_pairs():
 
 def test_a_converged_fit_has_no_slope():
     X, y = sample(60, 3)
-    model = ordinal.fit_cnnor(X, y, l2=1e-3, tol=1e-4, **SMALL)
+    model = ordinal.companions.fit_cnnor(X, y, l2=1e-3, tol=1e-4, **SMALL)
     rng = np.random.default_rng(0)
     training = Training.from_problem(Problem.from_arrays(X, y))
     start = Tower.drawn(3, 3, 2, 4, 4, rng)
@@ -157,8 +157,8 @@ def test_neighbouring_features_interact():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (400, 4))
     y = np.digitize(X[:, 1] * X[:, 2], [-0.1, 0.1])
-    model = ordinal.fit_cnnor(X[:300], y[:300], l2=3e-3, rng=1)
-    linear = ordinal.fit_lat(X[:300], y[:300])
+    model = ordinal.companions.fit_cnnor(X[:300], y[:300], l2=3e-3, rng=1)
+    linear = ordinal.companions.fit_lat(X[:300], y[:300])
     misses = [np.abs(m.predict(X[300:]) - y[300:]).mean() for m in (model, linear)]
     assert misses[0] < 0.5 * misses[1]
 
@@ -169,4 +169,4 @@ def test_neighbouring_features_interact():
 def test_counts_that_make_no_sense_are_refused(name):
     X, y = sample(20, 3)
     with pytest.raises(ValueError, match=f"^{name} must be a positive integer, got 0$"):
-        ordinal.fit_cnnor(X, y, **{name: 0})
+        ordinal.companions.fit_cnnor(X, y, **{name: 0})

@@ -42,9 +42,9 @@ from ordinal.__main__ import main
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::ordinal.ConvergenceWarning",
-    "ignore::ordinal.CollinearColumnsWarning",
-    "ignore::ordinal.DisorderedThresholdsWarning",
+    "ignore::ordinal.exceptions.ConvergenceWarning",
+    "ignore::ordinal.exceptions.CollinearColumnsWarning",
+    "ignore::ordinal.exceptions.DisorderedThresholdsWarning",
 )
 N = 60
 # Fits that are quick; how well they converge does not matter here.
@@ -287,8 +287,10 @@ def test_levels_that_are_numbers_match_their_text(known, seed):
     for alike in (pd.Categorical(numbers.astype(float)), numbers.astype(str)):
         assert_array_equal(predicted(model, frame.assign(g=alike)), expected)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ordinal.UnknownLevelsWarning)
-        with pytest.raises((ordinal.UnknownLevelsWarning, ValueError), match="'g'"):
+        warnings.simplefilter("error", ordinal.exceptions.UnknownLevelsWarning)
+        with pytest.raises(
+            (ordinal.exceptions.UnknownLevelsWarning, ValueError), match="'g'"
+        ):
             model.predict(frame.assign(g="0" + numbers.astype(str)))
 
 
@@ -416,6 +418,8 @@ def test_no_inference_of_a_fit_that_ended_early_without_a_warning(name, behind, 
         tested = {*found} & UNCERTAIN if isinstance(found, Mapping) else {}
         if any(np.isfinite(found[column]).any() for column in tested):
             with case(method):
-                assert any(w.category is ordinal.ConvergenceWarning for w in caught)
+                assert any(
+                    w.category is ordinal.exceptions.ConvergenceWarning for w in caught
+                )
             asked.append(method)
     assert "table" in asked or name == "clmm"

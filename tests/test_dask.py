@@ -126,7 +126,7 @@ def test_what_is_at_workers():
 
 
 @pytest.mark.parametrize(
-    "fit", [ordinal.fit_svorim, *slow(ordinal.fit_svorex, ordinal.fit_opbe)]
+    "fit", [ordinal.fit_svorim, *slow(ordinal.fit_svorex, ordinal.companions.fit_opbe)]
 )
 @pytest.mark.parametrize("kernel", ["rbf", *slow("linear")])
 def test_fits_are_those_of_arrays(fit, kernel):
@@ -154,7 +154,7 @@ def test_fits_are_those_of_arrays(fit, kernel):
 def test_fitted_thresholds_err_least_in_rows_at_workers():
     X, _, w = table(3000)
     y = np.digitize(X[:, 0] + X[:, 1] ** 2, [-0.5, 0.5, 1.5])
-    model = ordinal.fit_svr(
+    model = ordinal.companions.fit_svr(
         da.from_array(X, chunks=(900, 3)), y, sample_weight=w, thresholds="fitted",
         basis=20, tol=1e-2,
     )  # fmt: skip
@@ -220,7 +220,7 @@ def test_sets_are_calibrated_at_the_workers():
     X, _, w = table(3000)
     y = np.digitize(X[:, 0] + 0.1 * X[:, 1] ** 2, [-0.5, 0.5])
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    model = ordinal.fit_lit(frame[:1000], y[:1000])
+    model = ordinal.companions.fit_lit(frame[:1000], y[:1000])
     here = ordinal.conformal(model, X, y, sample_weight=w)
     lazy = dd.from_pandas(frame[["c", "a", "b"]].assign(w=w), npartitions=4)
     for rows, weight in ((da.from_array(X, chunks=(900, 2)), w), (lazy, lazy["w"])):
@@ -324,7 +324,7 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
     X = X.astype(np.float32)
     options = {"C": 0.1, "tol": 1e-3, "class_weight": {0: 2.0}, **options}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+        warnings.simplefilter("ignore", ordinal.exceptions.DisorderedThresholdsWarning)
         here = ordinal.fit_tlssvor(Cut([], X, y, w), None, n_threads=2, **options)
         there = ordinal.fit_tlssvor(
             da.from_array(X, chunks=(CHUNK, 2)), da.from_array(y, chunks=5000),
@@ -381,16 +381,18 @@ def test_pom_at_workers_sees_columns_and_ranks_that_others_tell():
     y = np.digitize(X[:, 0] + np.random.default_rng(1).logistic(size=N), [-1, 1])
     rows = da.from_array(X, chunks=(1000, 4))
     with pytest.warns(
-        ordinal.CollinearColumnsWarning, match="combination of 'x1', 'x2'"
+        ordinal.exceptions.CollinearColumnsWarning, match="combination of 'x1', 'x2'"
     ):
         model = ordinal.fit_pom(rows, y)
     np.testing.assert_allclose(
         model.coef, ordinal.fit_pom(X[:, :3], y).coef, rtol=1e-6, atol=1e-8
     )
     apart = np.digitize(X[:, 0] - X[:, 1], [-1, 1])
-    with pytest.warns(ordinal.ConvergenceWarning, match="separate ranks without"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
+    ):
         model = ordinal.fit_pom(rows[:, :3], apart)
-    assert model.convergence.status is ordinal.Status.SEPARATED
+    assert model.convergence.status is ordinal.models.Status.SEPARATED
 
 
 @pytest.mark.parametrize(

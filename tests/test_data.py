@@ -341,7 +341,7 @@ def test_nothing_is_written_after_an_error(model, tmp_path):
         data.predictions(model, X, proba=1)
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
 def test_words_of_a_file_go_through_its_preprocessor(tmp_path, piece):
     path = tmp_path / "t.csv"
     path.write_text(ROWS + "3,,1,c\n")  # a gap, and a word that no fit has seen

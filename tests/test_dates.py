@@ -75,7 +75,7 @@ def test_missing_dates_are_filled_in_and_marked():
     assert_array_equal(Z[~there, 1:-1], np.tile(np.median(Z[there, 1:-1], 0), (40, 1)))
     assert_array_equal(Z[:, -1], ~there)
     gone = X.assign(visit=pd.NaT)
-    with pytest.warns(ordinal.EmptyColumnsWarning, match=r"'visit\[year\]'"):
+    with pytest.warns(ordinal.exceptions.EmptyColumnsWarning, match=r"'visit\[year\]'"):
         assert not DATES.fit(gone).transform(gone)[:, 1:].any()
 
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from registry import FITS
 
 import ordinal
 from ordinal.__main__ import main
@@ -203,10 +204,9 @@ def test_picture_of_a_method_page(page):
 def test_every_method_has_a_page_and_a_row_to_start_from():
     pages = " ".join(page.read_text() for page in METHOD_PAGES)
     rows = (ROOT / "docs/start_here.md").read_text()
-    for name in dir(ordinal):
-        if name.startswith("fit_"):
-            assert f"`{name}`" in pages, name
-            assert f"[`{name}`](methods/" in rows, name
+    for name in FITS:
+        assert f"`{name}`" in pages, name
+        assert f"[`{name}`](methods/" in rows, name
 
 
 def test_the_summary_of_all_methods_follows_from_its_tables():
@@ -235,8 +235,7 @@ def test_the_summary_of_all_methods_follows_from_its_tables():
     # a path has the models of its method, random effects need groups of rows, and ratio
     # models are not in the registry
     left_out = {"fit_npsvor_path", "fit_clmm", "fit_ratio"}
-    fits = {name for name in dir(ordinal) if name.startswith("fit_")}
-    assert sorted("fit_" + name for name, _ in summary) == sorted(fits - left_out)
+    assert sorted("fit_" + name for name, _ in summary) == sorted({*FITS} - left_out)
     for name, cells in summary:
         row = {"gpor": "gpor-ep"}.get(name, name.replace("_", "-"))
         shown = [float(cell) for cell in cells.split("|")]

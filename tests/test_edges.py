@@ -138,13 +138,17 @@ def test_a_path_refuses_such_a_column_too():
     with pytest.raises(ValueError, match="column 'x1' of X spans more"):
         ordinal.fit_pom_path(features, RANKS)
     with pytest.raises(ValueError, match="column 'x1' of X spans more"):
-        ordinal.fit_lit(csr_array(features), RANKS)
+        ordinal.companions.fit_lit(csr_array(features), RANKS)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_array])
 @pytest.mark.parametrize(
     "fit",
-    [ordinal.fit_pom, partial(ordinal.fit_lit, l2=0), partial(ordinal.fit_lat, l2=0)],
+    [
+        ordinal.fit_pom,
+        partial(ordinal.companions.fit_lit, l2=0),
+        partial(ordinal.companions.fit_lat, l2=0),
+    ],
     ids=["pom", "lit", "lat"],
 )
 def test_columns_of_very_different_scales_all_count(fit, layout):
@@ -291,7 +295,7 @@ def test_xofm_refuses_what_its_slopes_cannot_hold(solver):
     with pytest.raises(ValueError, match=r"^early_stopping must be a share between 0"):
         fit(early_stopping=BEYOND)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
         assert np.isfinite(fit(early_stopping=np.float32(0.25)).convergence.primal)
         if solver == "sgd":
             assert np.isfinite(fit(n_epochs=1e300).convergence.primal)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal import ConvergenceWarning
+from ordinal.exceptions import ConvergenceWarning
 from ordinal.networks import extreme
 
 X60, Y60 = sample(60, 4)
@@ -42,7 +42,9 @@ def left_out_error(H, y, weight, ridge):
 
 @pytest.mark.parametrize("ridge", [1e-6, 0.01, 3.0])
 def test_the_outputs_are_those_of_the_normal_equations(ridge):
-    model = ordinal.fit_elmor(X60, Y60, ridge=ridge, n_hidden=20, sample_weight=WEIGHT)
+    model = ordinal.companions.fit_elmor(
+        X60, Y60, ridge=ridge, n_hidden=20, sample_weight=WEIGHT
+    )
     H = model.hidden(X60)
     V, a = solved(H, codes(Y60), WEIGHT, ridge)
     assert_allclose(model.output_weights.T, V, rtol=1e-6, atol=1e-8)
@@ -57,29 +59,33 @@ def test_the_outputs_are_those_of_the_normal_equations(ridge):
 
 @pytest.mark.parametrize("weight", [np.ones(60), WEIGHT], ids=["plain", "weighed"])
 def test_the_error_is_that_of_fits_without_an_observation(weight):
-    model = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=weight)
+    model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20, sample_weight=weight)
     expected = left_out_error(model.hidden(X60), Y60, weight, model.ridge)
     assert_allclose(model.loo_error, expected, rtol=1e-8)
 
 
 def test_the_ridge_has_the_least_error_of_a_grid():
-    model = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=1e-3)
+    model = ordinal.companions.fit_elmor(
+        X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=1e-3
+    )
     H = model.hidden(X60)
     near = [left_out_error(H, Y60, WEIGHT, model.ridge * f) for f in (0.9, 1.0, 1.1)]
     assert near[1] < min(near[0], near[2])
     unit = model.ridge * 10.0 ** np.arange(-4, 5)
     least = min(left_out_error(H, Y60, WEIGHT, u) for u in unit)
     assert model.loo_error <= least * (1 + 1e-12)  # one of them is the ridge itself
-    rough = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=0.5)
+    rough = ordinal.companions.fit_elmor(
+        X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=0.5
+    )
     assert abs(np.log(rough.ridge / model.ridge)) < 0.5
     assert rough.convergence.violation <= 0.5
 
 
 def test_few_passes_find_the_ridge_and_blocks_add_up(monkeypatch):
-    model = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT)
+    model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT)
     assert model.convergence.n_iter <= 6
     monkeypatch.setattr(extreme, "_BLOCK", 7)
-    other = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT)
+    other = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT)
     assert other.loo_error == pytest.approx(model.loo_error, rel=1e-9)
     assert_allclose(other.output_weights, model.output_weights, rtol=1e-6, atol=1e-9)
 
@@ -87,7 +93,7 @@ def test_few_passes_find_the_ridge_and_blocks_add_up(monkeypatch):
 def test_a_ridge_at_the_end_of_the_range_is_taken():
     """With ranks that are independent of the features, every row has them all."""
     X, y = np.repeat(X60[:20], 3, axis=0), np.tile([0, 1, 2], 20)
-    model = ordinal.fit_elmor(X, y, n_hidden=5)
+    model = ordinal.companions.fit_elmor(X, y, n_hidden=5)
     assert model.convergence.converged
     variance = np.cov(model.hidden(X).T, ddof=0).trace() / 5
     assert_allclose(model.ridge / variance, 1e3)
@@ -96,8 +102,8 @@ def test_a_ridge_at_the_end_of_the_range_is_taken():
 def test_weight_two_is_the_row_written_twice_to_the_ridge_and_the_link():
     rows = np.repeat(np.arange(60), WEIGHT)
     options = {"n_hidden": 20, "probability": True, "tol": 1e-9}
-    a = ordinal.fit_elmor(X60, Y60, sample_weight=WEIGHT, **options)
-    b = ordinal.fit_elmor(X60[rows], Y60[rows], **options)
+    a = ordinal.companions.fit_elmor(X60, Y60, sample_weight=WEIGHT, **options)
+    b = ordinal.companions.fit_elmor(X60[rows], Y60[rows], **options)
     assert_allclose(a.ridge, b.ridge, rtol=1e-6)
     assert_allclose(a.loo_error, b.loo_error, rtol=1e-9)
     assert_allclose(a.predict_proba(X60), b.predict_proba(X60), atol=1e-6)
@@ -105,7 +111,7 @@ def test_weight_two_is_the_row_written_twice_to_the_ridge_and_the_link():
 
 def test_at_a_given_ridge_weights_of_any_size_are_shares():
     fits = [
-        ordinal.fit_elmor(X60, Y60, ridge=0.1, sample_weight=scale * WEIGHT)
+        ordinal.companions.fit_elmor(X60, Y60, ridge=0.1, sample_weight=scale * WEIGHT)
         for scale in (1e-30, 1.0, 1e30)
     ]
     f = [model.decision_function(X60) for model in fits]
@@ -114,7 +120,7 @@ def test_at_a_given_ridge_weights_of_any_size_are_shares():
 
 
 def test_ranks_are_those_of_the_nearest_code():
-    model = ordinal.fit_elmor(X60, Y60, n_hidden=20)
+    model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20)
     o = model.decision_function(X60)
     every = codes(np.arange(4))
     square = ((o[:, None] - every) ** 2).sum(axis=2)
@@ -128,7 +134,7 @@ def test_ranks_are_those_of_the_nearest_code():
 
 
 def test_outputs_that_are_none_are_refused():
-    model = ordinal.fit_elmor(X60, Y60, n_hidden=20)
+    model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20)
     message = r"^outputs must not be NaN, got nan in row 0, column 1$"
     with pytest.raises(ValueError, match=message):
         model.rank_values([[0.0, np.nan, 1.0]])
@@ -138,8 +144,8 @@ def test_outputs_that_are_none_are_refused():
 
 def test_ranks_without_rows_change_no_bit():
     y = np.array([1, 2, 5, 6])[Y60]
-    a = ordinal.fit_elmor(X60, y)
-    b = ordinal.fit_elmor(X60, y, classes=range(8))
+    a = ordinal.companions.fit_elmor(X60, y)
+    b = ordinal.companions.fit_elmor(X60, y, classes=range(8))
     o = b.decision_function(X60)
     assert_array_equal(o[:, [1, 2, 5]], a.decision_function(X60))
     assert_array_equal(o[:, 2:5], o[:, [2, 2, 2]])
@@ -153,7 +159,9 @@ def test_the_link_is_fitted_to_what_is_left_out():
     not."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 3, 80)
-    model = ordinal.fit_elmor(X, y, ridge=1e-5, n_hidden=60, probability=True)
+    model = ordinal.companions.fit_elmor(
+        X, y, ridge=1e-5, n_hidden=60, probability=True
+    )
     assert (model.predict(X) == y).mean() > 0.75
     share = np.bincount(y) / 80
     assert np.abs(model.predict_proba(X) - share).mean() < 0.15
@@ -161,7 +169,7 @@ def test_the_link_is_fitted_to_what_is_left_out():
 
 def test_a_row_that_is_all_of_its_rank_is_judged_by_all():
     y = np.where(np.arange(60) == 7, 9, Y60)
-    model = ordinal.fit_elmor(X60, y, probability=True)
+    model = ordinal.companions.fit_elmor(X60, y, probability=True)
     assert np.isfinite(model.link.offsets).all()
     assert_allclose(model.predict_proba(X60).sum(axis=1), 1, rtol=1e-12)
 
@@ -171,7 +179,7 @@ def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
     models = []
     for kept in (0, 10**9):
         monkeypatch.setattr("ordinal.networks.extreme._KEPT", kept)
-        models.append(ordinal.fit_elmor(X, y))
+        models.append(ordinal.companions.fit_elmor(X, y))
     assert solution(models[0]) == solution(models[1])
 
 
@@ -184,10 +192,10 @@ def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
         return plain(X, call, n_threads)
 
     monkeypatch.setattr("ordinal.networks.extreme.summed", counted)
-    model = ordinal.fit_elmor(X60, Y60)
+    model = ordinal.companions.fit_elmor(X60, Y60)
     assert len(rows) == 1 + model.convergence.n_iter
     rows.clear()
-    ordinal.fit_elmor(X60, Y60, ridge=0.1, probability=True)
+    ordinal.companions.fit_elmor(X60, Y60, ridge=0.1, probability=True)
     assert len(rows) == 1
 
 
@@ -202,7 +210,7 @@ def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
 )
 def test_arguments_that_make_no_sense_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        ordinal.fit_elmor(X60, Y60, **options)
+        ordinal.companions.fit_elmor(X60, Y60, **options)
 
 
 def test_time_is_looked_at_within_a_chunk(up_after):
@@ -211,9 +219,9 @@ def test_time_is_looked_at_within_a_chunk(up_after):
     options = {"n_hidden": 4, "n_threads": 1, "max_time": 60.0}
     blocks = -(-len(X) // extreme._BLOCK)
     asked = up_after(np.inf)
-    ordinal.fit_elmor(X, y, **options, ridge=0.1)
+    ordinal.companions.fit_elmor(X, y, **options, ridge=0.1)
     assert len(asked) >= blocks
     up_after(blocks // 2)
     with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
-        model = ordinal.fit_elmor(X, y, **options)
+        model = ordinal.companions.fit_elmor(X, y, **options)
     assert not model.decision_function(X[:9]).std(axis=0).any()

@@ -37,7 +37,7 @@ FITS = [
     lambda **o: ordinal.fit_gpor(X[::3], y[::3], max_iter=200, **o),
     lambda **o: ordinal.fit_xofm(X, y, **o),
     lambda **o: ordinal.fit_pom(X, y, **o),
-    lambda **o: ordinal.fit_kdlor(X, y, **o),
+    lambda **o: ordinal.companions.fit_kdlor(X, y, **o),
 ]
 
 

@@ -126,7 +126,7 @@ def test_permutation_is_a_loop_over_columns(with_labels):
 
 
 def test_terms_of_main_effects_and_pairs_add_up_to_the_score():
-    model = ordinal.fit_ofmhs(X, y, l1=0.01)
+    model = ordinal.companions.fit_ofmhs(X, y, l1=0.01)
     found = model.explain(X)
     assert model.n_pairs > 0
     assert set(found.names) == set(model.effects()["name"])
@@ -195,7 +195,7 @@ def test_raw_columns_of_a_table_are_explained():
     assert found.to_pandas()["name"].tolist() == list(found.names)
 
 
-@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_lat])
+@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.companions.fit_lat])
 def test_terms_of_one_raw_column_are_added_up(fit):
     rng = np.random.default_rng(0)
     word = np.array(["u", "v", "w"])[rng.integers(3, size=len(y))]
@@ -298,7 +298,7 @@ def test_markup_in_names_is_escaped(evil):
 
 
 def test_a_fit_that_ended_early_shows_its_remedy():
-    with pytest.warns(ordinal.ConvergenceWarning):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
         model = ordinal.fit_svorim(X, y, C=100.0, max_iter=1)
     assert "raise max_iter" in model._repr_html_()
     assert "raise max_iter" in model.convergence._repr_html_()

@@ -9,14 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Monitor
 
-from ordinal import (
-    Convergence,
-    ConvergenceWarning,
-    Status,
-    datasets,
-    fit_npsvor,
-    fit_npsvor_path,
-)
+from ordinal import datasets, fit_npsvor, fit_npsvor_path
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.models import Convergence, Status
 
 
 def record(status=Status.CONVERGED, **changes):

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from internals import read_features, read_frame, read_labels
 from numpy.testing import assert_array_equal
-from registry import every_method
+from registry import FITS, every_method
 from scipy import sparse
 from strategies import sample
 
@@ -145,7 +145,9 @@ def test_an_array_in_the_place_of_named_columns_warns_where_it_was_given(fit):
     X, y = sample(60, 3)
     frame = pd.DataFrame(X, columns=["c0", "c1", "c2"])
     model = fit(frame, y)
-    with pytest.warns(ordinal.UnnamedColumnsWarning, match="are taken as") as caught:
+    with pytest.warns(
+        ordinal.exceptions.UnnamedColumnsWarning, match="are taken as"
+    ) as caught:
         model.predict(X)
     assert [w.filename for w in caught] == [__file__]
     with warnings.catch_warnings():
@@ -158,7 +160,7 @@ def test_an_array_in_the_place_of_named_columns_warns_where_it_was_given(fit):
 
 def test_the_svor_functions_take_the_same_arguments():
     first, *others = (
-        inspect.signature(getattr(ordinal, f"fit_{name}"))
+        inspect.signature(FITS[f"fit_{name}"])
         for name in ("svorim", "svorex", "shashua_levin", "redsvm")
     )
     assert all(other == first for other in others)
@@ -301,6 +303,6 @@ def test_numbers_and_dates_as_text_are_no_categories(form):
 def test_other_words_with_digits_stay_categories(words):
     X = pd.DataFrame({"g": np.repeat(words, 4)})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
         model = ordinal.fit_pom(X, np.arange(len(X)) % 3)
     assert len(model.coef_names) == len(words) - 1

@@ -22,14 +22,16 @@ from scipy import sparse, stats
 from strategies import GPOR_KERNELS, gpor_cases, sample
 
 import ordinal
-from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
+from ordinal import fit_gpor, kernels
 from ordinal._input.problem import Problem
 from ordinal._numerics import memory
 from ordinal._watch.monitor import Monitor
+from ordinal.exceptions import ConvergenceWarning
 from ordinal.gpor import ep, evidence, laplace
 from ordinal.gpor.covariance import Dense
 from ordinal.gpor.evidence import Evidence, Settings
 from ordinal.kernels.tiles import diagonal_of
+from ordinal.models import Status
 
 INFERENCES = ["ep", "laplace"]
 few = settings(max_examples=settings.default.max_examples // 4)

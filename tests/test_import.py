@@ -7,7 +7,7 @@ import pytest
 from processes import printed
 
 import ordinal
-from ordinal._model.public import NAMES
+from ordinal._model.public import MODULES, NAMES
 
 PACKAGE = Path(ordinal.__file__).parent
 FOREIGN = [
@@ -51,7 +51,7 @@ print(*loaded())
     version, count, numpy = first.split()
     assert (version, numpy) == (ordinal.__version__, "False")
     assert int(count) < 10
-    methods = {f"ordinal.{module}" for module, names in NAMES.items() if names}
+    methods = {f"ordinal.{module}" for homes in NAMES.values() for module in homes}
     methods = {name for name in methods if "._" not in name}
     assert methods & set(second.split()) == {"ordinal.linear"}
 
@@ -75,20 +75,58 @@ print(*loaded())
     assert "usage: ordinal [-h] [--version]" in out
     assert "MODEL.npz" in out
     last = out.splitlines()[-1].split()
-    assert not {f"ordinal.{module}" for module in NAMES if module[0] != "_"} & {*last}
+    homes = {module for homes in NAMES.values() for module in homes}
+    assert not {f"ordinal.{module}" for module in homes if module[0] != "_"} & {*last}
 
 
-def test_names_of_the_table_are_public():
-    public = {name for names in NAMES.values() for name in names} | {"__version__"}
-    assert public <= set(dir(ordinal))
-    assert set(dir(ordinal)) - public <= NAMES.keys()
+def test_the_top_level_has_what_the_first_hour_needs():
+    assert len(dir(ordinal)) <= 45
+    modules = {*MODULES}
+    fits = {name for name in dir(ordinal) if name.startswith("fit_")}
+    assert len(fits) <= 12
+    named = {name for names in NAMES[""].values() for name in names}
+    assert {*dir(ordinal)} == named | modules | {"__version__"}
+    # all other names of classes, and the other methods, have one home each
+    for name in [*dir(ordinal.companions), *dir(ordinal.models)]:
+        assert not hasattr(ordinal, name), name
 
 
-def test_names_are_those_of_the_modules_that_the_table_says():
-    for module, names in NAMES.items():
+@pytest.mark.parametrize("within", NAMES)
+def test_names_are_those_of_the_modules_that_the_table_says(within):
+    public = import_module(f"ordinal.{within}".rstrip("."))
+    for module, names in NAMES[within].items():
         home = import_module(f"ordinal.{module}")
-        assert all(getattr(ordinal, name) is getattr(home, name) for name in names)
+        assert all(getattr(public, name) is getattr(home, name) for name in names)
+        assert {*names} <= {*dir(public)}
         assert module[0] == "_" or getattr(ordinal, module) is home
+    with pytest.raises(AttributeError, match=f"'{public.__name__}' has no attribute"):
+        _ = public.fit_nothing
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "loaded"),
+    [
+        ("companions", "fit_kdlor", "ordinal.kdlor"),
+        ("models", "PomModel", "ordinal.linear"),
+    ],
+)
+def test_a_module_of_names_imports_what_is_used(module, name, loaded):
+    out = printed(
+        LOADED
+        + f"""
+import ordinal.{module}
+
+print(len(loaded()), "numpy" in sys.modules)
+from ordinal.{module} import {name}
+
+print(*loaded())
+"""
+    )
+    first, second = out.splitlines()
+    count, numpy = first.split()
+    assert (int(count) < 12, numpy) == (True, "False")
+    methods = {f"ordinal.{home}" for homes in NAMES.values() for home in homes}
+    assert {m for m in methods if "._" not in m} & {*second.split()} == {loaded}
 
 
 def test_everything_is_found_in_a_fresh_process():
@@ -149,7 +187,10 @@ def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stored")
     X, y = ordinal.datasets.make_gaussians(rng=0)
     model = ordinal.preprocessing.PreprocessedModel.fit(
-        ordinal.fit_kdlor, X[::3], y[::3], preprocess=ordinal.preprocessing.Standardizer
+        ordinal.companions.fit_kdlor,
+        X[::3],
+        y[::3],
+        preprocess=ordinal.preprocessing.Standardizer,
     )
     model.save(folder / "model.npz")
     (folder / "model.pickle").write_bytes(pickle.dumps(model))
@@ -235,7 +276,9 @@ registry.register = cut_short
 assert interrupted() and interrupted() and not interrupted()
 fits = [method.fit for method in registry.methods()]
 assert len(fits) > 20
-assert all(getattr(ordinal, fit.__name__) is fit for fit in fits)
+for fit in fits:
+    known = getattr(ordinal, fit.__name__, None)
+    assert fit is (known or getattr(ordinal.companions, fit.__name__))
 """
     )
 

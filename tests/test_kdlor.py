@@ -10,9 +10,12 @@ from internals import path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
-from ordinal import ConvergenceWarning, Status, fit_kdlor, kernels
+from ordinal import kernels
 from ordinal._numerics import memory
+from ordinal.companions import fit_kdlor
+from ordinal.exceptions import ConvergenceWarning
 from ordinal.kdlor import scatter as scatter_module
+from ordinal.models import Status
 
 X, Y = sample(60, 4, noise=1.0)
 KERNEL = kernels.RBF(0.3)

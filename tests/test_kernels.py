@@ -671,9 +671,9 @@ def test_values_beyond_double_are_refused_without_a_warning(kernel):
         (ordinal.fit_svorim, {}),
         (ordinal.fit_svorim, {"basis": 20}),
         (ordinal.fit_npsvor, {}),
-        (ordinal.fit_svc, {"decomposition": "one_vs_all"}),
-        (ordinal.fit_opbe, {}),
-        (ordinal.fit_kdlor, {}),
+        (ordinal.companions.fit_svc, {"decomposition": "one_vs_all"}),
+        (ordinal.companions.fit_opbe, {}),
+        (ordinal.companions.fit_kdlor, {}),
     ],
 )
 def test_coefficients_by_feature_make_the_scores(fit, options, stored):

@@ -6,8 +6,8 @@ from internals import Monitor
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import rosen, rosen_der
 
-from ordinal import Status
 from ordinal._numerics.lbfgs import Curvature, DenseCurvature, NotFiniteError, minimize
+from ordinal.models import Status
 
 
 def search(fun, x, tol=1e-8, max_iter=500, **options):

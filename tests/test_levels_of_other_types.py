@@ -76,7 +76,9 @@ def test_booleans_are_their_words(trained):
 def test_a_number_that_is_written_otherwise_is_named(name, trained):
     model = FITS[name](table(FORMS[trained](G)), Y)
     other = table([f"0{v}" if v == 2 else str(v) for v in G])
-    with pytest.warns(ordinal.UnknownLevelsWarning, match="column 'g' .* '02'") as all:
+    with pytest.warns(
+        ordinal.exceptions.UnknownLevelsWarning, match="column 'g' .* '02'"
+    ) as all:
         model.predict(other)
     assert [w.filename for w in all] == [__file__]
 
@@ -84,14 +86,16 @@ def test_a_number_that_is_written_otherwise_is_named(name, trained):
 @pytest.mark.parametrize("name", ["xofm", "boosting", "svorim"])
 def test_a_column_without_a_known_category_is_named(name):
     model = FITS[name](table(WORDS), Y)
-    with pytest.warns(ordinal.UnknownLevelsWarning, match="column 'g' .* none of") as w:
+    with pytest.warns(
+        ordinal.exceptions.UnknownLevelsWarning, match="column 'g' .* none of"
+    ) as w:
         model.predict(table(np.char.upper(WORDS)))
     assert len(w) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(table(np.where(G == 1, "new", WORDS)))  # one new category
         model.predict(table(np.full(G.size, None)))  # missing, as the caller says
-    with pytest.warns(ordinal.UnknownLevelsWarning, match="column 'g'"):
+    with pytest.warns(ordinal.exceptions.UnknownLevelsWarning, match="column 'g'"):
         list(ordinal.data.predictions(model, table(np.char.upper(WORDS))))
 
 

@@ -15,11 +15,11 @@ from scipy.optimize import linprog
 from strategies import datasets, sample
 
 import ordinal
-from ordinal import Status
 from ordinal._solvers import _threshold_losses
 from ordinal.logistic import objective as thresholded
+from ordinal.models import Status
 
-FITS = {"lit": ordinal.fit_lit, "lat": ordinal.fit_lat}
+FITS = {"lit": ordinal.companions.fit_lit, "lat": ordinal.companions.fit_lat}
 every_loss = pytest.mark.parametrize("name", FITS)
 penalties = st.sampled_from([1e-4, 3e-2, 1.0])
 
@@ -80,7 +80,7 @@ def test_the_unit_of_weights_does_not_matter(name, unit):
     assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
 
 
-# Fits of mord 0.7, by tests/reference/logistic_thresholds.py.
+# Fits of mord 0.7, by tools/reference/logistic_thresholds.py.
 MORD = json.loads((Path(__file__).parent / "data" / "mord_reference.json").read_text())
 
 

@@ -8,10 +8,11 @@ from oracles import svor_dual, svor_interval, svor_primal, svor_terms
 from strategies import slow
 
 import ordinal
-from ordinal import Status, kernels
+from ordinal import kernels
 from ordinal._numerics.lbfgs import rising_zero
 from ordinal._quadratic import many_groups
 from ordinal._solvers import _group_steps
+from ordinal.models import Status
 
 RBF = kernels.RBF(0.3)
 both = pytest.mark.parametrize("method", ["svorim", "redsvm"])
@@ -152,7 +153,7 @@ def test_the_end_is_optimal_from_raw_data(method, C):
 @both
 def test_a_fit_of_many_ranks_is_optimal(method):
     X, y = rows_of(160, 80)
-    fit = ordinal.fit_svorim if method == "svorim" else ordinal.fit_redsvm
+    fit = ordinal.fit_svorim if method == "svorim" else ordinal.companions.fit_redsvm
     K = RBF(X, X)
     model = fit(K, y, kernel="precomputed", tol=1e-3, n_threads=1)
     c = model.convergence
@@ -173,8 +174,8 @@ def test_a_fit_of_many_ranks_is_optimal(method):
 @both
 def test_a_callback_ends_it_at_a_feasible_point(method):
     X, y = rows_of(160, 80)
-    fit = ordinal.fit_svorim if method == "svorim" else ordinal.fit_redsvm
-    with pytest.warns(ordinal.ConvergenceWarning):
+    fit = ordinal.fit_svorim if method == "svorim" else ordinal.companions.fit_redsvm
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
         model = fit(X, y, gamma=0.3, callback=lambda state: state.n_iter > 0)
     c = model.convergence
     assert c.status is Status.STOPPED

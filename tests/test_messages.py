@@ -99,7 +99,7 @@ def fit(**options):
 
 
 def elmor_values(outputs):
-    return ordinal.fit_elmor(X, y, n_hidden=2).rank_values(outputs)
+    return ordinal.companions.fit_elmor(X, y, n_hidden=2).rank_values(outputs)
 
 
 def to_rank(values):
@@ -205,9 +205,9 @@ def test_whole_floats_are_exponents_of_a_grid():
 
 @pytest.mark.parametrize("answer", [np.array([1]), np.True_, "yes", 1])
 def test_what_is_true_stops_a_fit(answer):
-    with pytest.warns(ordinal.ConvergenceWarning, match="stopped"):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="stopped"):
         model = ordinal.fit_svorim(X, y, tol=1e-12, callback=lambda _: answer)
-    assert model.convergence.status is ordinal.Status.STOPPED
+    assert model.convergence.status is ordinal.models.Status.STOPPED
 
 
 @pytest.mark.usefixtures("counted_clock")

@@ -9,6 +9,7 @@ from files import solution
 from internals import method_of, methods, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import (
+    FITS,
     METHODS,
     OPTIONAL,
     REQUIRED,
@@ -29,7 +30,7 @@ PRECOMPUTED = {"kernel": "precomputed"}
 
 
 def test_the_registry_holds_every_fit():
-    fits = {getattr(ordinal, n) for n in dir(ordinal) if n.startswith("fit_")}
+    fits = {*FITS.values()}
     paths = {ordinal.fit_npsvor_path, ordinal.fit_pom_path, ordinal.fit_ratio}
     needy = {known.fit for known in methods(every=True) if known.needs}
     assert {method.fit for method in METHODS} == fits - paths - needy
@@ -45,7 +46,7 @@ def test_a_method_is_known_by_one_name_each():
     ):
         assert len(set(names)) == len(names)
     for known in methods():
-        assert known.fit is getattr(ordinal, f"fit_{known.name}")
+        assert known.fit is FITS[f"fit_{known.name}"]
 
 
 def with_content(X, content):
@@ -299,14 +300,14 @@ HARD = {
 
 
 # "features of other scales" are there to be warned of
-@pytest.mark.filterwarnings("ignore::ordinal.UnscaledFeaturesWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnscaledFeaturesWarning")
 @pytest.mark.parametrize("name", HARD)
 @every_method
 def test_hard_sets_give_a_usable_model(method, name):
     X, y = HARD[name]
     y = np.array(y)
     model = method.cut_short(X, y, max_time=600.0)
-    assert model.convergence.status is not ordinal.Status.MAX_TIME
+    assert model.convergence.status is not ordinal.models.Status.MAX_TIME
     assert np.isfinite(method.numbers(model, X)).all()
     labels = model.predict(X)
     assert set(labels.tolist()) <= set(y.tolist())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from files import solution
+from registry import FITS
 from sources import Cut, Differing, mapped, wavy
 
 import ordinal
@@ -15,7 +16,9 @@ from ordinal import data
 from ordinal.__main__ import main
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
-pytestmark = pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ordinal.exceptions.DisorderedThresholdsWarning"
+)
 
 ON_BASIS = {"basis": 20, "gamma": 0.3, "tol": 1e-2}
 METHODS = {  # the options of a quick fit
@@ -52,11 +55,11 @@ def rows():
 
 
 def fit(name, X, y=None, **options):
-    return getattr(ordinal, f"fit_{name}")(X, y, **METHODS[name] | options)
+    return FITS[f"fit_{name}"](X, y, **METHODS[name] | options)
 
 
 @every(set(METHODS) - ROUNDED)
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 def test_chunks_have_the_bytes_of_rows_in_memory(name, rows, tmp_path):
     (X, y), w = rows, 1.0 + np.arange(N) % 3
     options = {"probability": True} if name in PROBABLE else {}
@@ -83,7 +86,7 @@ def test_sparse_chunks_have_the_bytes_of_sparse_rows(name, rows):
 
 
 @every(METHODS)
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 def test_a_source_that_fails_in_any_pass_is_closed(name, rows):
     cache = {} if name in UNCACHED else {"cache_mb": 0.5}
     for fail in range(8):
@@ -103,7 +106,7 @@ def test_a_source_that_fails_in_any_pass_is_closed(name, rows):
 @every(METHODS)
 def test_a_fit_that_is_ended_closes_its_source_and_predicts(name, ended, rows):
     source = Cut(range(500, N, 2000), *rows)
-    with pytest.warns(ordinal.ConvergenceWarning):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
         model = fit(name, source, **ended)
     assert source.open == 0
     assert model.predict(rows[0][:5]).shape == (5,)
@@ -140,7 +143,7 @@ def test_every_fit_refuses_passes_that_differ(name, later, rows):
 
 
 @every(METHODS, fast={"svorim", "pom"})
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 def test_the_command_streams_files(name, rows, tmp_path, capsys):
     path, out = tmp_path / "t.csv", tmp_path / "m.npz"
     table = np.column_stack([a[:3000] for a in rows])
@@ -154,7 +157,7 @@ def test_the_command_streams_files(name, rows, tmp_path, capsys):
     model, source = ordinal.load(out), data.blocks(path, target="y")
     # Those of "lit" and "lat" are stated in the columns of the table.
     if isinstance(model, PreprocessedModel) or name in ("lit", "lat"):
-        fit_it, how = getattr(ordinal, f"fit_{name}"), {"preprocess": Standardizer}
+        fit_it, how = FITS[f"fit_{name}"], {"preprocess": Standardizer}
         same = PreprocessedModel.fit(fit_it, source, None, **how, **METHODS[name])
     else:
         same = fit(name, source)

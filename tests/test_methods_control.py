@@ -18,8 +18,9 @@ from registry import Method, all_methods, every_method, which
 from strategies import sample, slow
 
 import ordinal
-from ordinal import ConvergenceWarning, Status
 from ordinal._model import folds as model_folds
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.models import Status
 
 
 def warned(fit, *args, match, **options):
@@ -49,7 +50,7 @@ def test_a_callback_sees_the_state(method):
     watched = method.cut_short(X, y, callback=states.append)
     assert states
     for state in states:
-        assert type(state) is ordinal.State
+        assert type(state) is ordinal.models.State
         assert state.method == method.fit.__name__
         assert type(state.n_iter) is int
         assert type(state.violation) is float

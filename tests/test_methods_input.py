@@ -13,16 +13,17 @@ import polars as pl
 import pytest
 from internals import ChunkedProblem, Problem, method_of
 from numpy.testing import assert_allclose, assert_array_equal
-from registry import METHODS, all_methods, every_method, marks_of, which
+from registry import FITS, METHODS, all_methods, every_method, marks_of, which
 from scipy import sparse
 from sources import Cut
 from strategies import case, sample
 
 import ordinal
 import ordinal.sklearn
-from ordinal import UnscaledFeaturesWarning, kernels
+from ordinal import kernels
 from ordinal._input.checks import keyword_defaults
 from ordinal._model.preparation import warn_of_scales
+from ordinal.exceptions import UnscaledFeaturesWarning
 from ordinal.preprocessing import Binning, Standardizer
 
 PRECOMPUTED = {"kernel": "precomputed"}
@@ -618,7 +619,7 @@ def test_every_option_is_documented(method):
     # SVOREX and its kin send the reader to fit_svorim for what they share
     known = doc
     for name in re.findall(r"`(fit_\w+)`", doc):
-        known += inspect.getdoc(getattr(ordinal, name))
+        known += inspect.getdoc(FITS[name])
     for name in inspect.signature(method.fit).parameters:
         assert re.search(rf"^(\w+, )*{name}(, \w+)* :", known, re.M), name
 
@@ -650,7 +651,7 @@ def test_kernels_warn_of_features_in_much_larger_units(method):
     X = large_column()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        warnings.simplefilter("always", ordinal.UnscaledFeaturesWarning)
+        warnings.simplefilter("always", ordinal.exceptions.UnscaledFeaturesWarning)
         method(X, Y40, **method.brief)
     assert len(caught) == (kernel in ("rbf", "linear", "polynomial"))
     for warning in caught:

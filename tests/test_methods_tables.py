@@ -26,9 +26,9 @@ from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::ordinal.ConvergenceWarning",
-    "ignore::ordinal.CollinearColumnsWarning",
-    "ignore::ordinal.DisorderedThresholdsWarning",
+    "ignore::ordinal.exceptions.ConvergenceWarning",
+    "ignore::ordinal.exceptions.CollinearColumnsWarning",
+    "ignore::ordinal.exceptions.DisorderedThresholdsWarning",
 )
 N = 48
 
@@ -224,7 +224,7 @@ def test_a_category_that_was_not_seen_is_a_gap(method, door, opened):
         assert_array_equal(model.predict(unseen), model.predict(gap))
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
 @every_method
 def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
     accepts = method_of(method.fit).accepts
@@ -264,7 +264,7 @@ COMMANDS = [name for method in methods() for name in method.variants]
         for name in COMMANDS
     ],
 )
-@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
 def test_the_command_finds_columns_by_name_and_names_those_it_lacks(
     name, tmp_path, capsys
 ):

@@ -13,8 +13,9 @@ from scipy.stats import norm
 from strategies import sample
 
 import ordinal
-from ordinal import ConvergenceWarning, Status
 from ordinal._solvers import _hidden_layer
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.models import Status
 from ordinal.networks import layers, training
 from ordinal.networks.layers import Cumulative, OrderedCodes, log_odds, random_layer
 from ordinal.networks.training import Network, Objective, Training
@@ -28,9 +29,12 @@ F = {
     "cauchit": lambda t: 0.5 + np.arctan(t) / np.pi,
 }
 FITS = {
-    "nnor": (ordinal.fit_nnor, {}),
-    "nnor-squared": (ordinal.fit_nnor, {"loss": "squared"}),
-    **{f"nnpom-{link}": (ordinal.fit_nnpom, {"link": link}) for link in LINKS},
+    "nnor": (ordinal.companions.fit_nnor, {}),
+    "nnor-squared": (ordinal.companions.fit_nnor, {"loss": "squared"}),
+    **{
+        f"nnpom-{link}": (ordinal.companions.fit_nnpom, {"link": link})
+        for link in LINKS
+    },
 }
 every_fit = pytest.mark.parametrize("name", FITS)
 
@@ -151,7 +155,9 @@ def test_probabilities_are_those_of_the_loss(name):
     assert_allclose(model.predict_proba(X)[ordered], P[ordered], atol=1e-12)
 
 
-@pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_nnpom])
+@pytest.mark.parametrize(
+    "fit", [ordinal.companions.fit_nnor, ordinal.companions.fit_nnpom]
+)
 def test_ranks_that_no_line_tells_apart_are_learned(fit):
     X, y = rings()
     new, wanted = rings(500, seed=1)
@@ -165,7 +171,9 @@ def test_ranks_that_no_line_tells_apart_are_learned(fit):
 
 @pytest.mark.parametrize("far", [0.0, 40.0, 190.0])
 def test_probabilities_of_outputs_out_of_order_are_not_negative(far):
-    model = ordinal.fit_nnor([[0.0], [1.0], [2.0], [3.0]], range(4), n_hidden=1)
+    model = ordinal.companions.fit_nnor(
+        [[0.0], [1.0], [2.0], [3.0]], range(4), n_hidden=1
+    )
     z = far + np.array([[1.0, 1.25, 1.5], [1.0, 0.5, 0.75], [1.5, 1.25, 1.0]])
     for outputs in (z, -z):
         P = model._proba(outputs)
@@ -176,7 +184,7 @@ def test_probabilities_of_outputs_out_of_order_are_not_negative(far):
 
 def test_rules_on_outputs_out_of_order():
     X, y = sample(60, 4)
-    model = ordinal.fit_nnor(X, y)
+    model = ordinal.companions.fit_nnor(X, y)
     # units that say nothing: the outputs are 0.4, 0.9 and 0.2 everywhere
     odds = -np.log(np.array([0.4, 0.9, 0.2]) / np.array([0.6, 0.1, 0.8]))
     flat = replace(model, output_weights=0 * model.output_weights, offsets=odds)
@@ -258,8 +266,13 @@ def test_the_best_of_several_starts_is_kept():
     X, y = sample(90, 4, noise=2.0)
     options = {"n_hidden": 4, "l2": 1e-3}
     rng = np.random.default_rng(5)
-    ends = [ordinal.fit_nnpom(X, y, rng=rng, **options).convergence for _ in range(4)]
-    several = ordinal.fit_nnpom(X, y, rng=5, n_starts=4, **options).convergence
+    ends = [
+        ordinal.companions.fit_nnpom(X, y, rng=rng, **options).convergence
+        for _ in range(4)
+    ]
+    several = ordinal.companions.fit_nnpom(
+        X, y, rng=5, n_starts=4, **options
+    ).convergence
     values = [c.primal for c in ends]
     assert max(values) > min(values) + 1e-3  # they do end in several places
     assert several.primal == min(values)
@@ -276,8 +289,8 @@ def test_a_fit_that_is_stopped_before_its_last_start_says_so():
         return len(steps) > 2 and steps[-1] == steps[-2]  # where a start begins
 
     with pytest.warns(ConvergenceWarning, match="fit_nnor: stopped after"):
-        model = ordinal.fit_nnor(X, y, n_starts=3, callback=stop)
-    first = ordinal.fit_nnor(X, y)
+        model = ordinal.companions.fit_nnor(X, y, n_starts=3, callback=stop)
+    first = ordinal.companions.fit_nnor(X, y)
     assert model.convergence.status is Status.STOPPED
     assert_array_equal(model.output_weights, first.output_weights)
 
@@ -315,13 +328,13 @@ def test_of_many_ranks_a_chunk_has_fewer_rows(monkeypatch):
     objective, x = objective_of("nnor", X, y)
     assert objective.size < 500
     assert np.isfinite(objective(x)[1]).all()
-    model = ordinal.fit_nnor(X, y, max_iter=3, tol=10.0)
+    model = ordinal.companions.fit_nnor(X, y, max_iter=3, tol=10.0)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 def test_hidden_units_lie_between_one_and_minus_one():
     X, y = sample(60, 3)
-    model = ordinal.fit_nnor(X, y, n_hidden=7)
+    model = ordinal.companions.fit_nnor(X, y, n_hidden=7)
     assert model.n_hidden == 7
     H = model.hidden(X)
     assert H.shape == (60, 7)
@@ -333,7 +346,9 @@ def test_hidden_units_lie_between_one_and_minus_one():
 # What is refused
 
 
-@pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_nnpom])
+@pytest.mark.parametrize(
+    "fit", [ordinal.companions.fit_nnor, ordinal.companions.fit_nnpom]
+)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -356,14 +371,14 @@ def test_bad_arguments_are_refused_before_any_work(fit, options, message, monkey
 def test_unknown_losses_and_links_are_refused():
     X, y = sample(20, 3)
     with pytest.raises(ValueError, match=r"^loss must be one of 'cross_entropy', 'squ"):
-        ordinal.fit_nnor(X, y, loss="hinge")
+        ordinal.companions.fit_nnor(X, y, loss="hinge")
     with pytest.raises(ValueError, match=r"^link must be one of 'logit', 'probit', "):
-        ordinal.fit_nnpom(X, y, link="log")
+        ordinal.companions.fit_nnpom(X, y, link="log")
 
 
 def test_outputs_that_do_not_fit_the_ranks_are_refused(tmp_path):
     X, y = sample(60, 4)
-    model = ordinal.fit_nnor(X, y)
+    model = ordinal.companions.fit_nnor(X, y)
     bad = replace(model, observed=np.array([True, True, False, True]))
     with pytest.raises(ValueError, match="observed must name one rank more"):
         bad.save(tmp_path / "bad")

@@ -28,9 +28,11 @@ from scipy import sparse
 from strategies import cases, moderate, sample
 
 import ordinal
-from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
+from ordinal import fit_npsvor, fit_npsvor_path, kernels
+from ordinal.exceptions import ConvergenceWarning
 from ordinal.kernels.functions import Custom
 from ordinal.kernels.tiles import diagonal_of, on_itself
+from ordinal.models import Status
 from ordinal.npsvor.admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor
 
 PRECOMPUTED = {"kernel": "precomputed"}

@@ -85,7 +85,7 @@ def primal_and_dual(model, X, y, weight):
 def test_the_certificate_is_that_of_the_rows(l1, ratio):
     X, y = crossed()
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
-    model = ordinal.fit_ofmhs(
+    model = ordinal.companions.fit_ofmhs(
         X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-9
     )
     primal, dual, _, null = primal_and_dual(model, X, y, weight)
@@ -96,7 +96,7 @@ def test_the_certificate_is_that_of_the_rows(l1, ratio):
     assert -1e-14 <= primal - dual <= 1e-9 * null
     assert model.n_pairs > 0 or l1 == 0.1
     # subgradients of (P), which is convex
-    model = ordinal.fit_ofmhs(
+    model = ordinal.companions.fit_ofmhs(
         X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-13
     )
     (g, G) = primal_and_dual(model, X, y, weight)[2]
@@ -205,14 +205,14 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
 )
 def test_a_pair_is_there_only_with_both_of_its_features(seed, ratio, share):
     X, y = crossed(50, 4, seed)
-    l1 = share * ordinal.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio).largest
-    model = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio)
+    l1 = share * ordinal.companions.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio).largest
+    model = ordinal.companions.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio)
     assert model.convergence.converged
     first, second = np.nonzero(model.pairs)
     assert (model.main[first] != 0).all()
     assert (model.main[second] != 0).all()
     # at the optimum all that makes up a main effect has the sign of minus its slope
-    tight = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, tol=1e-12)
+    tight = ordinal.companions.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, tol=1e-12)
     (g, _) = primal_and_dual(tight, X, y, np.ones(len(y)))[2]
     own = tight.main - tight.brought.sum(axis=1)
     assert (tight.brought * g[:, None] <= 1e-9).all()
@@ -224,7 +224,7 @@ def test_a_pair_whose_features_have_no_slope_at_all_brings_nothing():
     X = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 10, axis=0)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     y[::10] = 1 - y[::10]
-    model = ordinal.fit_ofmhs(X, y)
+    model = ordinal.companions.fit_ofmhs(X, y)
     assert model.pairs[0, 1] > 1
     assert_allclose(model.main, 0, atol=1e-12)
 
@@ -232,18 +232,18 @@ def test_a_pair_whose_features_have_no_slope_at_all_brings_nothing():
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 5.0, np.inf])
 def test_the_largest_penalty_is_where_effects_begin(ratio):
     X, y = crossed()
-    none = ordinal.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio)
+    none = ordinal.companions.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio)
     assert none.convergence.n_iter == 0
     _, _, (g, G), _ = primal_and_dual(
-        ordinal.fit_ofmhs(X, y, l1=10.0), X, y, np.ones(len(y))
+        ordinal.companions.fit_ofmhs(X, y, l1=10.0), X, y, np.ones(len(y))
     )
     sizes = [math.hypot(g[j], g[k], G[j, k]) for j, k in combinations(range(4), 2)]
     closed = max(np.abs(g).max(), max(sizes) / math.sqrt(2 + ratio**2))
     assert none.largest == pytest.approx(closed, rel=1e-10)
-    at = ordinal.fit_ofmhs(X, y, l1=none.largest, pair_ratio=ratio)
+    at = ordinal.companions.fit_ofmhs(X, y, l1=none.largest, pair_ratio=ratio)
     assert not at.main.any()
     assert not at.pairs.any()
-    below = ordinal.fit_ofmhs(X, y, l1=0.99 * none.largest, pair_ratio=ratio)
+    below = ordinal.companions.fit_ofmhs(X, y, l1=0.99 * none.largest, pair_ratio=ratio)
     assert below.main.any()
     mass = np.bincount(y) / len(y)
     assert_allclose(at.predict_proba(X[:1])[0], mass, atol=1e-12)
@@ -253,7 +253,7 @@ def test_without_pairs_it_is_the_lasso_of_pom():
     X, y = crossed()
     Z = standardised(X, np.ones(len(y)))
     for l1 in (0.05, 0.005):
-        model = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=np.inf, tol=1e-12)
+        model = ordinal.companions.fit_ofmhs(X, y, l1=l1, pair_ratio=np.inf, tol=1e-12)
         lasso = ordinal.fit_pom(Z, y, l1=l1, tol=1e-12)
         assert not model.pairs.any()
         assert_allclose(model.main, lasso.coef, atol=1e-6)
@@ -262,7 +262,7 @@ def test_without_pairs_it_is_the_lasso_of_pom():
             lasso.convergence.primal, rel=1e-11
         )
     # and a ratio that no pair reaches is as good as infinite
-    large = ordinal.fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12)
+    large = ordinal.companions.fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12)
     assert_array_equal(large.pairs, 0)
 
 
@@ -271,7 +271,7 @@ def test_next_to_no_penalty_is_maximum_likelihood_of_all_products():
     Z = standardised(X, np.ones(len(y)))
     products = [Z[:, j] * Z[:, k] for j, k in combinations(range(4), 2)]
     pom = ordinal.fit_pom(np.column_stack([Z, *products]), y, tol=1e-9)
-    model = ordinal.fit_ofmhs(X, y, l1=1e-7, tol=1e-9)
+    model = ordinal.companions.fit_ofmhs(X, y, l1=1e-7, tol=1e-9)
     assert_allclose(model.main, pom.coef[:4], atol=1e-3)
     assert_allclose(model.pairs[np.triu_indices(4, 1)], pom.coef[4:], atol=1e-3)
     assert_allclose(model.predict_proba(X), pom.predict_proba(
@@ -284,7 +284,7 @@ def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
     )
     X, y = crossed(400, seed=3)
     counts = [
-        ordinal.fit_ofmhs(X, y, l1=0.02, pair_ratio=ratio).n_pairs
+        ordinal.companions.fit_ofmhs(X, y, l1=0.02, pair_ratio=ratio).n_pairs
         for ratio in (0.0, 1.0, 8.0, np.inf)
     ]
     assert counts == sorted(counts, reverse=True)
@@ -294,18 +294,18 @@ def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
 def test_features_that_say_nothing_have_no_effects():
     X, y = crossed()
     wide = np.column_stack([X, np.full(len(y), 3.7), X[:, 0]])
-    model = ordinal.fit_ofmhs(wide, y)
+    model = ordinal.companions.fit_ofmhs(wide, y)
     assert not model.main[4]
     assert not model.pairs[4].any()
     assert np.isfinite(model.decision_function(wide)).all()
-    single = ordinal.fit_ofmhs(X[:, :1], y)
+    single = ordinal.companions.fit_ofmhs(X[:, :1], y)
     assert single.pairs.shape == (1, 1)
     assert single.n_main == 1
 
 
 def test_more_pairs_than_rows():
     X, y = sample(40, 15, noise=0.5)
-    model = ordinal.fit_ofmhs(X, y, l1=1e-3)
+    model = ordinal.companions.fit_ofmhs(X, y, l1=1e-3)
     assert model.convergence.converged
     assert model.n_pairs > 0
 
@@ -314,7 +314,7 @@ def test_probabilities_and_labels_are_those_of_the_formula():
     X, y = crossed()
     # ranks 0 and 6 beyond all rows, 3 between them
     ranks = np.array([1, 2, 4, 5])[y]
-    model = ordinal.fit_ofmhs(X, ranks, classes=range(7))
+    model = ordinal.companions.fit_ofmhs(X, ranks, classes=range(7))
     P = model.predict_proba(X)
     f, inner = model.decision_function(X), model.thresholds[[1, 2, 4]]
     for k in range(4):
@@ -338,7 +338,7 @@ def test_scores_are_sums_over_features_and_pairs(seed, n, d):
 
 def test_effects_are_named_and_the_largest_first():
     X, y = crossed()
-    model = ordinal.fit_ofmhs(X, y, l1=0.03)
+    model = ordinal.companions.fit_ofmhs(X, y, l1=0.03)
     table = model.effects()
     assert len(table["name"]) == model.n_main + model.n_pairs
     assert (np.diff(np.abs(table["effect"])) <= 0).all()
@@ -346,7 +346,7 @@ def test_effects_are_named_and_the_largest_first():
     assert named["x1:x2"] == model.pairs[0, 1] != 0
     assert named["x2"] == model.main[1] < 0
     assert f"pairs        {model.n_pairs} of 6" in repr(model)
-    none = ordinal.fit_ofmhs(X, y, l1=10.0).effects()
+    none = ordinal.companions.fit_ofmhs(X, y, l1=10.0).effects()
     assert none["name"].size == none["effect"].size == 0
 
 
@@ -368,7 +368,7 @@ def test_effects_are_named_and_the_largest_first():
 )
 def test_arguments_are_looked_at_first(options, says):
     with pytest.raises(ValueError, match=says):
-        ordinal.fit_ofmhs([[0.0]], None, **options)
+        ordinal.companions.fit_ofmhs([[0.0]], None, **options)
 
 
 @pytest.mark.slow
@@ -376,11 +376,11 @@ def test_a_tolerance_below_rounding_stalls_and_says_so():
     X, y = crossed()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model = ordinal.fit_ofmhs(X, y, l1=1e-4, tol=1e-300)
+        model = ordinal.companions.fit_ofmhs(X, y, l1=1e-4, tol=1e-300)
     c = model.convergence
     assert c.violation < 1e-11
     if c.converged:  # where the values on both sides are the same to the last bit
         assert c.violation <= 1e-300
     else:
-        assert c.status is ordinal.Status.STALLED
+        assert c.status is ordinal.models.Status.STALLED
         assert [str(w.message).startswith("fit_ofmhs: stalled") for w in said] == [True]

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal import fit_opbe, fit_svorim, kernels
+from ordinal import fit_svorim, kernels
+from ordinal.companions import fit_opbe
 
 X, Y = sample(80, 4, noise=1.0)
 KERNEL = kernels.RBF(0.3)

@@ -13,10 +13,11 @@ from internals import Gram, Monitor, Points, least_rows, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import moderate, sample
 
-from ordinal import Status, kernels
+from ordinal import kernels
 from ordinal._quadratic import program as dual
 from ordinal._quadratic.newton import newton_step
 from ordinal._solvers._pair_smo import groups_of_block
+from ordinal.models import Status
 
 KINDS = ("separate", "coupled", "priced")
 every_kind = pytest.mark.parametrize("kind", KINDS)

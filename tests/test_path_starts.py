@@ -79,9 +79,9 @@ def test_a_feasible_point_stays_where_it_is(method):
 @pytest.mark.parametrize(
     ("fit", "name", "values", "other"),
     [
-        (ordinal.fit_svr, "epsilon", (0.1, 0.4), {"C": 3.0}),
-        (ordinal.fit_kdlor, "ridge", (1e-3, 1e-1), {"C": 3.0}),
-        (ordinal.fit_ofmhs, "pair_ratio", (1.0, 2.0), {"l1": 0.05}),
+        (ordinal.companions.fit_svr, "epsilon", (0.1, 0.4), {"C": 3.0}),
+        (ordinal.companions.fit_kdlor, "ridge", (1e-3, 1e-1), {"C": 3.0}),
+        (ordinal.companions.fit_ofmhs, "pair_ratio", (1.0, 2.0), {"l1": 0.05}),
         (ordinal.fit_pom, "l2", (0.1, 0.3), {"l1": 0.05}),
         (ordinal.fit_boosting, "n_rounds", (5, 9), {"n_leaves": 4}),
     ],

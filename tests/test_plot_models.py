@@ -268,7 +268,7 @@ def test_a_model_without_what_is_drawn_is_refused(svorim):
     message = r"^model must have one score per row; NpsvorModel has 3$"
     with pytest.raises(TypeError, match=message):
         plot.scores(model, X, Y)
-    outputs = ordinal.fit_nnor(X[::3], Y[::3])  # one a threshold
+    outputs = ordinal.companions.fit_nnor(X[::3], Y[::3])  # one a threshold
     with pytest.raises(TypeError, match=r"one score per row; NnorModel has 2$"):
         plot.scores(outputs, X, Y)
     with pytest.raises(ValueError, match="probability"):

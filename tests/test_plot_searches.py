@@ -176,7 +176,9 @@ def test_a_learning_curve_has_the_means_by_size_of_the_training_sets():
     dots = [line for line in ax.lines if line.get_marker() == "."]
     assert_allclose([dot.get_ydata() for dot in dots], table.T)
     assert [t.get_text() for t in ax.texts][1:] == ["SVORIM"]
-    other = select(ordinal.fit_redsvm, X, Y, search=Grid(C=[1.0]), cv=cv, refit=False)
+    other = select(
+        ordinal.companions.fit_redsvm, X, Y, search=Grid(C=[1.0]), cv=cv, refit=False
+    )
     assert plot.learning_curve(other, ax, label="RED-SVM") is ax
     names = [t.get_text() for t in ax.texts if t.get_text() != "\N{BLACK SQUARE}"]
     assert sorted(names) == ["RED-SVM", "SVORIM"]

@@ -20,8 +20,9 @@ from scipy import optimize, sparse, special, stats
 from strategies import at_most, datasets
 
 import ordinal
-from ordinal import DisorderedThresholdsWarning, fit_pom
+from ordinal import fit_pom
 from ordinal._cumulative import newton
+from ordinal.exceptions import DisorderedThresholdsWarning
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 QUANTILE = {
@@ -35,7 +36,9 @@ TIGHT = 1e-9  # errors; steps are quadratic, so that the last one ends at roundi
 
 links = st.sampled_from(LINKS)
 concave = st.sampled_from(LINKS[:4])
-may_cross = pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+may_cross = pytest.mark.filterwarnings(
+    "ignore::ordinal.exceptions.DisorderedThresholdsWarning"
+)
 thresholds = st.sampled_from(["flexible", "symmetric", "equidistant"])
 seeds = st.integers(0, 2**32 - 1)
 
@@ -260,7 +263,9 @@ def test_thresholds_without_effects_are_quantiles_of_the_shares(link):
 
 
 @pytest.mark.parametrize("link", ["logit", "cauchit"])
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")  # of rounding
+@pytest.mark.filterwarnings(
+    "ignore::ordinal.exceptions.ConvergenceWarning"
+)  # of rounding
 def test_a_rank_may_weigh_less_than_the_rounding_of_the_sum(link):
     y = np.append(np.arange(200) % 2, 2)
     X = np.random.default_rng(0).normal(size=(201, 1))
@@ -722,7 +727,7 @@ def test_the_highest_of_several_maxima(data, options):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @at_most(30)
 @given(seeds, links, st.sampled_from([[0], [1, 2], [0, 1, 2]]))
 def test_scale_effects_never_make_the_likelihood_less(seed, link, scale):
@@ -748,7 +753,7 @@ def test_a_saddle_point_is_no_maximum():
     saddle = np.array([theta, 0.0])
     assert np.abs(loss.at(saddle).gradient).max() < 1e-14
     found = newton.minimize(loss, saddle, 100, Monitor("fit_pom", 1e-6))
-    assert found.status is ordinal.Status.CONVERGED
+    assert found.status is ordinal.models.Status.CONVERGED
     assert found.point.value < loss.at(saddle).value - 0.01
     model = fit_pom(X, y, link="cauchit", offset=offset)
     assert_allclose(-22 * found.point.value, model.loglik, rtol=1e-10)

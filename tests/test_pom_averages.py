@@ -181,7 +181,7 @@ def test_of_a_table_or_a_formula_the_rows_are_read_as_for_predictions():
 def test_means_that_estimates_say_nothing_of_are_refused():
     with pytest.raises(ValueError, match=r"^average_proba needs .* with l2=0\.1"):
         ordinal.fit_pom(X, Y, l2=0.1).average_proba(X)
-    with pytest.warns(ordinal.ConvergenceWarning):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
         separated = ordinal.fit_pom(np.arange(9.0)[:, None], np.arange(9) // 3)
     with pytest.raises(
         ValueError, match=r"^average_proba needs .* nothing can be estimated: 'x1' sep"

@@ -24,13 +24,14 @@ from scipy.sparse import csr_array
 from strategies import slow
 
 import ordinal
-from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
 from ordinal._cumulative import separation
 from ordinal._cumulative.collinear import dependencies
 from ordinal._cumulative.separation import certificate, check_separation, moves
 from ordinal._formula.coding import Coding
 from ordinal._formula.expressions import columns_of, evaluate
 from ordinal._formula.formulas import parse_formula
+from ordinal.exceptions import CollinearColumnsWarning, ConvergenceWarning
+from ordinal.models import Status
 
 
 def houses():
@@ -367,7 +368,7 @@ def test_powers_of_numbers_overflow_and_do_not_hang():
         evaluate("x * 9 ** 9 ** 9 ** 9", {"x": np.ones(1)})
 
 
-# Formulas: coefficients of clm by tests/reference/pom_formulas.R
+# Formulas: coefficients of clm by tools/reference/pom_formulas.R
 
 
 def fitted(text, **options):

@@ -1,6 +1,6 @@
 """Residuals, goodness of fit and influence of cumulative models.
 
-Figures of R are those that tests/reference/diagnostics.R prints.
+Figures of R are those that tools/reference/diagnostics.R prints.
 """
 
 import pickle
@@ -78,7 +78,7 @@ def test_residuals_are_what_their_definitions_say(link):
 
 def test_residuals_where_thresholds_cross_are_those_of_the_sorted_probabilities():
     X, y = crossing()
-    with pytest.warns(ordinal.DisorderedThresholdsWarning):
+    with pytest.warns(ordinal.exceptions.DisorderedThresholdsWarning):
         model = ordinal.fit_pom(X, y, nominal=[0])
     P = model.predict_proba(X)
     for rank in range(4):

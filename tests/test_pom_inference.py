@@ -1,6 +1,6 @@
 """Errors, intervals, tests and effects of cumulative models.
 
-Figures of R are those that tests/reference/pom_inference.R prints.
+Figures of R are those that tools/reference/pom_inference.R prints.
 """
 
 import copy
@@ -278,13 +278,15 @@ def test_the_summary_says_what_else_there_is():
     assert "Nominal coefficients (a slope for each threshold):" in text
     scale = text.split("Log-scale coefficients:")[1]
     assert scale.split("\n")[2].split()[0] == "x2"
-    with pytest.warns(ordinal.ConvergenceWarning):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
         model = ordinal.fit_pom(WINE.X, WINE.y, max_iter=2)
-    with pytest.warns(ordinal.ConvergenceWarning, match="the fit ended as max_iter"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="the fit ended as max_iter"
+    ):
         assert "Not converged: max_iter after 2 steps" in model.summary()
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_ratio, ordinal.fit_clmm])
 def test_statistics_of_a_fit_that_ended_early_warn(fit):
     """Each call that returns a standard error, an interval, a p-value or a likelihood
@@ -573,7 +575,9 @@ def test_a_larger_model_that_is_worse_is_said_to_be():
     y = np.arange(72) % 5  # as many rows, but others
     better = fitted(WINE, [0])
     worse = pickle.loads(pickle.dumps(ordinal.fit_pom(WINE.X, y)))  # without its rows
-    with pytest.warns(ordinal.ConvergenceWarning, match="below that of the smaller"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match="below that of the smaller"
+    ):
         test = lr_test(better, worse)
     assert (test.chi2, test.p_value) == (0.0, 1.0)
 

@@ -13,10 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import at_most, sample
 
 import ordinal
-from ordinal import ConvergenceWarning, Status
 from ordinal._cumulative import rowwise
 from ordinal._cumulative.elastic_net import Penalty
 from ordinal._solvers import _coordinate_descent
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.models import Status
 
 LINKS = "logit", "probit", "cloglog", "loglog"
 
@@ -212,7 +213,9 @@ def test_a_vanishing_penalty_gives_the_maximum_of_the_likelihood():
     for options in ({}, {"nominal": [1]}, {"threshold": "equidistant"}):
         free = ordinal.fit_pom(X, y, **options)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+            warnings.simplefilter(
+                "ignore", ordinal.exceptions.DisorderedThresholdsWarning
+            )
             model = ordinal.fit_pom(X, y, l1=1e-6, tol=1e-8, **options)
         assert_allclose(model.coef, free.coef, atol=1e-4)
         assert_allclose(model.nominal_coef, free.nominal_coef, atol=1e-4)
@@ -247,7 +250,7 @@ def test_a_path_is_saved_with_its_models(tmp_path):
     path = ordinal.fit_pom_path(X, y, n_lambdas=3, nominal=[0], smallest=0.5)
     path.save(tmp_path / "path")
     again = ordinal.load(tmp_path / "path")
-    assert isinstance(again, ordinal.PomPath)
+    assert isinstance(again, ordinal.linear.PomPath)
     assert_array_equal(again.coefs, path.coefs)
     assert again.convergence == path.convergence
     assert_array_equal(again.model(1).predict_proba(X), path.model(1).predict_proba(X))
@@ -266,7 +269,7 @@ def test_a_path_that_is_stopped_holds_what_it_has():
     assert 1 <= len(path) < 20
     assert path.lambdas.size == len(path)
     assert path.models[0].convergence.converged
-    assert path.convergence.status is ordinal.Status.STOPPED
+    assert path.convergence.status is ordinal.models.Status.STOPPED
     assert {state.method for state in seen} == {"fit_pom_path"}
 
 
@@ -274,7 +277,7 @@ def test_too_few_steps_are_told():
     X, y = rows(60, 30)
     with pytest.warns(ConvergenceWarning, match="or raise the penalties"):
         model = ordinal.fit_pom(X, y, l1=1e-3, max_iter=1)
-    assert model.convergence.status is ordinal.Status.MAX_ITER
+    assert model.convergence.status is ordinal.models.Status.MAX_ITER
     assert model.convergence.gap > 0
 
 
@@ -290,7 +293,7 @@ def test_a_tolerance_below_rounding_ends_soon_and_near():
     with pytest.warns(ConvergenceWarning, match="stalled"):
         path = ordinal.fit_pom_path(X, y, n_lambdas=5, tol=1e-16)
     ends = [model.convergence for model in path.models]
-    assert {end.status for end in ends[1:]} == {ordinal.Status.STALLED}
+    assert {end.status for end in ends[1:]} == {ordinal.models.Status.STALLED}
     assert max(end.n_iter for end in ends) < 50
     assert max(path.gaps) < 1e-11
 
@@ -329,9 +332,9 @@ def test_a_path_of_a_search_is_a_row_of_fits():
     grid = [(0.0, 0.0), (1e-3, 0.0), (0.0, 0.1), (0.3, 0.1), (0.03, 0.0)]
     points = [{"l1": l1, "l2": l2} for l1, l2 in grid]
     fit_path = path_of(ordinal.fit_pom).fit
-    with pytest.warns(ordinal.CollinearColumnsWarning):
+    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
         models, values = fit_path(Z, y, points, None, Z, tol=1e-9)
-    with pytest.warns(ordinal.CollinearColumnsWarning):
+    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
         alone = [ordinal.fit_pom(Z, y, **point, tol=1e-9) for point in points]
     assert values == [None] * len(grid)
     assert [(model.l1, model.l2) for model in models] == grid

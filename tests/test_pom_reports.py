@@ -45,7 +45,7 @@ def test_exponentiated_estimates_are_odds_ratios(model):
 
 
 def test_glance_has_the_figures_of_clm():
-    # tests/reference/pom_inference.R
+    # tools/reference/pom_inference.R
     model = ordinal.fit_pom(WINE.X, WINE.y)
     glance = model.glance().to_pandas()
     assert len(glance) == 1
@@ -92,7 +92,7 @@ def test_augment_leaves_out_what_the_fit_left_out():
 def test_the_summary_says_what_was_left_out_and_why():
     X = np.column_stack([MADE.X, MADE.X[:, 0] + MADE.X[:, 1], np.ones(120)])
     X[3, 0] = np.nan
-    with pytest.warns(ordinal.CollinearColumnsWarning):
+    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
         model = ordinal.fit_pom(X, MADE.y, missing="drop", classes=[0, 1, 2, 3, 9])
     lines = model.summary().splitlines()
     assert "Left out: 1 rows that lack values" in lines

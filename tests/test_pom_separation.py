@@ -40,7 +40,7 @@ def test_the_limit_is_the_fit_to_the_other_rows(link, robust):
     Z, y, rare = with_a_rare_level()
     model = fitted(Z, y, link=link, robust=robust)
     rest = ordinal.fit_pom(Z[~rare, :2], y[~rare], link=link, robust=robust)
-    assert model.convergence.status is ordinal.Status.SEPARATED
+    assert model.convergence.status is ordinal.models.Status.SEPARATED
     assert_allclose(model.loglik, rest.loglik, rtol=1e-12)
     table, other = model.table(), rest.table()
     for name in ("estimate", "standard_error", "z", "p_value"):
@@ -117,7 +117,7 @@ def test_likelihood_ratio_tests_use_the_supremum():
 def test_a_step_returns_a_separated_model_as_such():
     Z, y, _ = with_a_rare_level()
     found = fitted(Z, y).step().model
-    assert found.convergence.status is ordinal.Status.SEPARATED
+    assert found.convergence.status is ordinal.models.Status.SEPARATED
     direct = fitted(Z[:, [0, 2]], y)
     for name in ("estimate", "standard_error", "p_value"):
         assert_allclose(found.table()[name], direct.table()[name], rtol=1e-5)

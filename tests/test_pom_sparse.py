@@ -173,7 +173,12 @@ def test_columns_without_entries_have_no_effect():
 
 @pytest.mark.parametrize(
     "fit",
-    [ordinal.fit_pom, ordinal.fit_pom_path, ordinal.fit_lit, ordinal.fit_lat],
+    [
+        ordinal.fit_pom,
+        ordinal.fit_pom_path,
+        ordinal.companions.fit_lit,
+        ordinal.companions.fit_lat,
+    ],
 )
 def test_columns_beyond_the_memory_are_refused(fit):
     X = sp.csr_array(([1.0], ([0], [0])), shape=(6, 2**31 - 1))

@@ -1,6 +1,6 @@
 """Tests of terms, choices of terms and contrasts of cumulative models.
 
-Figures of R are those that tests/reference/steps.R prints.
+Figures of R are those that tools/reference/steps.R prints.
 """
 
 from itertools import combinations
@@ -207,7 +207,9 @@ def test_scale_test_agrees_with_r(model):
 )
 def test_fits_that_end_early_are_said(model, test, fits, monkeypatch):
     monkeypatch.setattr("ordinal.linear.estimates._MAX_ITER", 0)
-    with pytest.warns(ordinal.ConvergenceWarning, match=f"{fits}.* status max_iter"):
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning, match=f"{fits}.* status max_iter"
+    ):
         test(model)
 
 

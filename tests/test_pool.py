@@ -15,9 +15,9 @@ from processes import printed
 from strategies import sample
 
 import ordinal
-from ordinal import ConvergenceWarning
 from ordinal._numerics import pool as pool_module
 from ordinal._numerics.pool import Pool, in_order
+from ordinal.exceptions import ConvergenceWarning
 
 
 def soon(true):
@@ -146,7 +146,9 @@ def test_calls_in_this_thread_end_with_their_time(monkeypatch):
         pool.submit(lambda i: check_cancelled(), 0)
 
 
-@pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_elmor])
+@pytest.mark.parametrize(
+    "fit", [ordinal.companions.fit_nnor, ordinal.companions.fit_elmor]
+)
 def test_networks_need_no_further_threads(fit, few_threads):
     X, y = sample(1500, 3)
     with warnings.catch_warnings():

@@ -451,11 +451,11 @@ def test_what_em_has_not_finished_it_says():
         r"^impute_low_rank: max_iter after 3 steps, the last of which lowered the "
         r"error by .* of it against tol 1.00e-06; raise max_iter or tol, or lower rank$"
     )
-    with pytest.warns(ordinal.ConvergenceWarning, match=message) as caught:
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match=message) as caught:
         short = impute_low_rank(gaps, max_iter=3)
     assert caught[0].filename == __file__
     assert np.isfinite(short).all()
-    with pytest.warns(ordinal.ConvergenceWarning, match="after 1 steps"):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="after 1 steps"):
         impute_low_rank(gaps, max_iter=1)
 
 

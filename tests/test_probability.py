@@ -16,12 +16,8 @@ from scipy.special import expit
 from strategies import cost_matrices, sample, slow
 
 from ordinal import (
-    ConvergenceWarning,
-    Status,
     fit_npsvor,
     fit_npsvor_path,
-    fit_redsvm,
-    fit_shashua_levin,
     fit_svorex,
     fit_svorim,
     fit_tlssvor,
@@ -31,6 +27,9 @@ from ordinal._model.folds import N_FOLDS, out_of_fold
 from ordinal._model.links import SoftmaxLink
 from ordinal._model.threshold_model import decide
 from ordinal._numerics.rows import content_hash
+from ordinal.companions import fit_redsvm, fit_shashua_levin
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.models import Status
 from ordinal.npsvor import admm as npsvor_admm
 
 # Links: what they compute

@@ -35,7 +35,7 @@ from ordinal.kernels.basis_rows import sample_sizes
 SVOR = {
     "svorim": ordinal.fit_svorim,
     "svorex": ordinal.fit_svorex,
-    "redsvm": ordinal.fit_redsvm,
+    "redsvm": ordinal.companions.fit_redsvm,
 }
 
 

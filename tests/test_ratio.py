@@ -1,6 +1,6 @@
 """Stopping ratio and adjacent categories models, against VGAM and definitions.
 
-`REFERENCE` holds what tests/reference/ratio.R prints.
+`REFERENCE` holds what tools/reference/ratio.R prints.
 """
 
 import json
@@ -220,9 +220,9 @@ def test_nominal_effects_are_tested_by_likelihoods(family):
 @families
 def test_separated_ranks_are_reported(family):
     X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
-    with pytest.warns(ordinal.ConvergenceWarning, match="'x1'"):
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="'x1'"):
         model = fit_ratio(X, [0, 0, 1, 1, 2, 2], family=family)
-    assert model.convergence.status is ordinal.Status.SEPARATED
+    assert model.convergence.status is ordinal.models.Status.SEPARATED
     assert not model.has_errors
 
 
@@ -233,9 +233,9 @@ def test_separation_is_reported_where_rounding_hides_the_steps(family, tol):
     X = np.column_stack([np.arange(24) % 3 == 0, np.arange(24) % 5, np.arange(24) % 7])
     y = np.where(X[:, 0] == 1, 0, [0, 1, 2, 1, 0, 2] * 4)
     for link in ("logit", "probit", "cloglog"):
-        with pytest.warns(ordinal.ConvergenceWarning, match="'x1' separate"):
+        with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="'x1' separate"):
             model = fit_ratio(X.astype(float), y, family=family, link=link, tol=tol)
-        assert model.convergence.status is ordinal.Status.SEPARATED
+        assert model.convergence.status is ordinal.models.Status.SEPARATED
 
 
 def moves_of(family, link, X, y):
@@ -258,7 +258,7 @@ def moves_of(family, link, X, y):
 
 @pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
 @families
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 def test_separation_is_what_a_linear_program_finds(family, link):
     found = []
     for seed in range(12 if link == "logit" else 6):
@@ -274,7 +274,7 @@ def test_separation_is_what_a_linear_program_finds(family, link):
             -A.sum(axis=0), A_ub=-A, b_ub=np.zeros(len(A)), bounds=[(-1, 1)] * 4
         )
         model = fit_ratio(X, y, family=family, link=link)
-        separated = model.convergence.status is ordinal.Status.SEPARATED
+        separated = model.convergence.status is ordinal.models.Status.SEPARATED
         if family != "adjacent" or link == "logit":
             assert separated == (-best.fun > 1e-9)
         elif separated:
@@ -394,7 +394,7 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
     ],
 )  # fmt: skip
 def test_offsets_by_threshold_agree_with_vglm(family, loglik, coef):
-    """The figures are those that tests/reference/offsets.R prints."""
+    """The figures are those that tools/reference/offsets.R prints."""
     options = {"offset": np.outer(MADE.offset, [1, -0.5, 0.25]), "tol": 1e-9}
     fit, how = (fit_ratio, {"family": family})
     if family == "cumulative":
@@ -426,7 +426,9 @@ def test_ridge_makes_coefficients_of_separated_ranks_finite(family):
     model = fit_ratio(X, y, family=family, l2=0.1)
     assert model.convergence.converged
     for rows in (X, np.column_stack([X, [0, 1, 1, 0, 1, 0]])):
-        with pytest.warns(ordinal.ConvergenceWarning, match="'x1'.* leave them out"):
+        with pytest.warns(
+            ordinal.exceptions.ConvergenceWarning, match="'x1'.* leave them out"
+        ):
             fit_ratio(rows, y, family=family, l2=0.1, nominal=[0])
     two = fit_ratio(X, y > 0, family=family, l2=0.1, tol=1e-9)
     pom = ordinal.fit_pom(X, y > 0, l2=0.1, tol=1e-9)

@@ -53,8 +53,8 @@ FITS = {
     "scale": partial(ordinal.fit_pom, scale=["ill"]),
     "ratio": ordinal.fit_ratio,
     "ratio l2": partial(ordinal.fit_ratio, l2=0.1),
-    "lat": ordinal.fit_lat,
-    "lit": ordinal.fit_lit,
+    "lat": ordinal.companions.fit_lat,
+    "lit": ordinal.companions.fit_lit,
 }
 
 
@@ -216,7 +216,7 @@ def test_every_door_leads_to_the_same_model(tmp_path):
     every = doors(tmp_path)
     first = every["function"]
     for name, model in every.items():
-        assert type(model) is ordinal.PomModel, name
+        assert type(model) is ordinal.models.PomModel, name
         assert model.coef_names == first.coef_names, name
         assert_allclose(model.coef, first.coef, rtol=1e-5, err_msg=name)
         assert model.feature_names == ("age", "ill", "g", "size")

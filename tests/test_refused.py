@@ -116,7 +116,7 @@ REFUSED = [  # (call, error, message)
      r"^scale must hold real numbers"),
     (lambda: kernels.Pearson()(np.empty((0, 2), complex), np.ones((1, 2))),
      (TypeError, ValueError), None),
-    *((lambda parts=parts: ordinal.Convergence.of_parts(parts), TypeError,
+    *((lambda parts=parts: ordinal.models.Convergence.of_parts(parts), TypeError,
        "parts must be records of fits") for parts in ([], [3], 3, NotImplemented)),
     *((lambda value=value: centred_discrepancy(value), (TypeError, ValueError),
        "points must") for value in (1j, [10**400], [[0.5, 1j]])),

@@ -47,11 +47,11 @@ DOORS = {
         ["y", "sample_weight", "offset"],
     ),
     "preprocess": (
-        partial(ordinal.fit_lat, preprocess=TablePreprocessor()),
+        partial(ordinal.companions.fit_lat, preprocess=TablePreprocessor()),
         ["y", "sample_weight"],
     ),
     "PreprocessedModel": (
-        partial(PreprocessedModel.fit, ordinal.fit_lat),
+        partial(PreprocessedModel.fit, ordinal.companions.fit_lat),
         ["y", "sample_weight"],
     ),
     "compare": (
@@ -97,7 +97,7 @@ def called(call, argument, order=None):
     return call(X, **given)
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("door", DOORS)
 def test_each_argument_of_every_door_warns_once_at_the_caller(door):
     call, arguments = DOORS[door]

@@ -56,8 +56,8 @@ GRID = Grid(C=[0.1, 1.0, 30.0], gamma=[0.05, 0.5])
 SVOR = [
     ordinal.fit_svorim,
     ordinal.fit_svorex,
-    ordinal.fit_shashua_levin,
-    ordinal.fit_redsvm,
+    ordinal.companions.fit_shashua_levin,
+    ordinal.companions.fit_redsvm,
 ]
 ADMM = partial(ordinal.fit_npsvor, solver="admm")
 

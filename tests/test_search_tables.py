@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from files import copies
 from numpy.testing import assert_allclose, assert_array_equal
-from registry import registered
+from registry import FITS, registered
 from scipy.sparse import csr_array
 from sources import Cut, mapped
 from strategies import sample, slow
@@ -34,7 +34,7 @@ XOFM = {"search": TAU, "cv": 3, "monotone": RISING, "max_iter": 30}
 
 
 # fits that end after a few steps say so, and do here
-pytestmark = pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 
 
 def as_polars(frame):
@@ -55,7 +55,7 @@ def by_hand(fit_rows, scoring, splits):
 @pytest.fixture(scope="module")
 def found():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
         return select(ordinal.fit_xofm, FRAME, Y, **XOFM)
 
 
@@ -68,7 +68,7 @@ def test_fits_see_the_table_as_it_is(found):
 
         assert_array_equal(by_hand(fit, metrics.mae, found.splits), scores)
     alone = ordinal.fit_xofm(FRAME, Y, monotone=RISING, max_iter=30, **found.params)
-    assert isinstance(found.model, ordinal.XofmModel)  # in its own units
+    assert isinstance(found.model, ordinal.models.XofmModel)  # in its own units
     assert found.model.feature_names == tuple(FRAME.columns)
     assert found.model.monotone.tolist() == [1, 0, 0, 0, 0]
     assert_array_equal(found.model.categories[2], ["red", "rose", "white"])
@@ -110,7 +110,7 @@ def test_columns_travel_to_workers_and_are_known_to_a_store(found, tmp_path):
 
 @pytest.mark.parametrize("method", ["svorim", "tlssvor", *slow("npsvor", "gpor")])
 def test_any_method_is_searched_behind_a_preprocessor(method):
-    fit = getattr(ordinal, f"fit_{method}")
+    fit = FITS[f"fit_{method}"]
     grid = Grid(max_iter=[5]) if method == "gpor" else Grid(C=[1.0, 10.0])
     preprocess = TablePreprocessor(impute="mean")
     found = select(fit, FRAME, Y, search=grid, cv=3, preprocess=preprocess, rng=1)
@@ -128,7 +128,7 @@ def test_any_method_is_searched_behind_a_preprocessor(method):
     assert_array_equal(found.predict(FRAME), at(found.params)(FRAME, Y).predict(FRAME))
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 @pytest.mark.parametrize("method", registered())
 @pytest.mark.parametrize("preprocess", [*slow(Standardizer), TablePreprocessor()])
 def test_a_fit_with_preprocess_is_the_model_of_the_search(method, preprocess, tmp_path):
@@ -187,7 +187,7 @@ def test_blocks_and_maps_are_standardised_as_in_a_search(tmp_path):
     on_basis = partial(ordinal.fit_svorim, basis=8, n_threads=1)
     for fit, given in (
         (on_basis, (stored, y)), (on_basis, (Cut([70], X, y), None)),
-        (ordinal.fit_lat, (stored, y)),
+        (ordinal.companions.fit_lat, (stored, y)),
     ):  # fmt: skip
         space = Grid(tol=[1e-2])
         found = select(fit, *given, search=space, cv=2)
@@ -233,7 +233,7 @@ def test_proportional_odds_leave_out_a_level_and_others_do_not(levels):
         with warnings.catch_warnings():
             # a column of one level is constant, which is for the caller to know
             action = "ignore" if levels == 1 else "error"
-            warnings.simplefilter(action, ordinal.CollinearColumnsWarning)
+            warnings.simplefilter(action, ordinal.exceptions.CollinearColumnsWarning)
             model = ordinal.fit_pom(X, Y, preprocess=how)
             found = select(
                 ordinal.fit_pom, X, Y, search=Grid(l2=[0.0]), preprocess=how, cv=2
@@ -243,7 +243,7 @@ def test_proportional_odds_leave_out_a_level_and_others_do_not(levels):
             assert names == ("acid", "sweet", *all_of_them[levels > 1 :])
         if own is not None:  # fit_pom's own treatment contrasts
             assert_allclose(model.predict_proba(X), own.predict_proba(X), atol=1e-9)
-    for fit in (ordinal.fit_svorim, partial(ordinal.fit_lat, n_threads=1)):
+    for fit in (ordinal.fit_svorim, partial(ordinal.companions.fit_lat, n_threads=1)):
         model = PreprocessedModel.fit(fit, X, Y, preprocess=how)
         assert columns_of(model)[2:] == all_of_them
     assert how.fit(X).feature_names_out[2:] == all_of_them
@@ -254,7 +254,7 @@ def test_the_caller_decides_on_the_first_level(drop_first):
     how = TablePreprocessor(drop_first=drop_first)
     expected = how.fit(FRAME)
     assert ("colour[red]" in expected.feature_names_out) is not drop_first
-    for fit in (ordinal.fit_svorim, ordinal.fit_lat):
+    for fit in (ordinal.fit_svorim, ordinal.companions.fit_lat):
         model = fit(FRAME, Y, preprocess=how)
         assert columns_of(model) == expected.feature_names_out
     Z = expected.transform(FRAME)

@@ -64,7 +64,7 @@ def rows(n=60, r=3):
 
 def fitted(method, X, y, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
         return made(method, **options).fit(X, y)
 
 
@@ -262,7 +262,7 @@ def test_a_rank_without_rows_is_never_the_largest(name, absent):
     assert not np.isnan(D).any()
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 def test_thresholds_out_of_order_are_decided_by_their_middle():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
@@ -298,8 +298,10 @@ def test_weights_and_the_order_of_rows_are_nothing_to_the_last_bit(method, seed)
 
     def proba(rows, weight=None):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
-            warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+            warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
+            warnings.simplefilter(
+                "ignore", ordinal.exceptions.DisorderedThresholdsWarning
+            )
             e = made(method, **options).fit(X[rows], y[rows], sample_weight=weight)
         return e.predict_proba(X)
 

@@ -54,7 +54,7 @@ both = pytest.mark.parametrize("make", [svorim, pom])
 # Estimators
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("r", [*slow(2), 3])
 @pytest.mark.parametrize("method", registered())
 def test_columns_follow_the_sorted_classes_and_ranks_keep_their_order(method, r):
@@ -87,7 +87,7 @@ def test_columns_follow_the_sorted_classes_and_ranks_keep_their_order(method, r)
         assert named.score(X, words[y]) == ranks.score(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 def test_thresholds_out_of_order_predict_the_ranks_label():
     rng = np.random.default_rng(0)
     rows, y = rng.normal(size=(90, 2)), np.arange(90) % 3

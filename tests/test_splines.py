@@ -1,6 +1,6 @@
 """Smooth, fused and monotone terms of formulas, and formulas without terms.
 
-`REFERENCE` holds what tests/reference/splines.R prints: columns at the values `AT`.
+`REFERENCE` holds what tools/reference/splines.R prints: columns at the values `AT`.
 """
 
 import io
@@ -343,7 +343,7 @@ SAME = [
 
 @pytest.mark.parametrize(("given", "written"), SAME, ids=str)
 @pytest.mark.parametrize("argument", ["nominal", "scale"])
-@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 def test_terms_are_matched_as_expressions(given, written, argument):
     """By what they compute, whatever the text, also if the formula lacks the term."""
     data = levels(120).assign(w=lambda t: np.exp(t["z"]))

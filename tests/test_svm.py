@@ -22,8 +22,9 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.svm import SVC, SVR
 from strategies import cases, cost_matrices, sample, slow
 
-from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
+from ordinal import kernels
 from ordinal._model.links import PartitionLink
+from ordinal.companions import fit_cssvc, fit_svc, fit_svmop, fit_svr
 from ordinal.kernels.tiles import diagonal_of
 from ordinal.svm.family import cheapest_thresholds
 

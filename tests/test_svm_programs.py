@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_gap, qp_rounding, qp_slopes, qp_value
 from strategies import quadratic_programs, sample
 
-from ordinal import Status, kernels
+from ordinal import kernels
 from ordinal._solvers._pair_smo import Smo, Workspace, advance
+from ordinal.models import Status
 
 
 def solved(K, lo, hi, pn, pp, g=None, **options):

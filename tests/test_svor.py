@@ -33,17 +33,11 @@ from strategies import (
 )
 
 import ordinal
-from ordinal import (
-    ConvergenceWarning,
-    DisorderedThresholdsWarning,
-    Status,
-    fit_redsvm,
-    fit_shashua_levin,
-    fit_svorex,
-    fit_svorim,
-    kernels,
-)
+from ordinal import fit_svorex, fit_svorim, kernels
+from ordinal.companions import fit_redsvm, fit_shashua_levin
+from ordinal.exceptions import ConvergenceWarning, DisorderedThresholdsWarning
 from ordinal.kernels.tiles import diagonal_of
+from ordinal.models import Status
 
 FITS = dict(
     zip(
@@ -665,7 +659,9 @@ def test_a_model_file_that_contradicts_itself_is_refused(old, new, tmp_path):
 
 
 @pytest.mark.usefixtures("counted_clock")
-@pytest.mark.parametrize("fit", [fit_svorim, ordinal.fit_npsvor, ordinal.fit_svc])
+@pytest.mark.parametrize(
+    "fit", [fit_svorim, ordinal.fit_npsvor, ordinal.companions.fit_svc]
+)
 def test_a_fit_that_needs_far_more_than_max_time_warns_and_goes_on(fit, monkeypatch):
     X, y = sample(300, 3, noise=1.0)
     plain = fit(X, y)

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from internals import read_frame
 from numpy.testing import assert_allclose, assert_array_equal
+from registry import FITS
 from scipy.sparse import bsr_array, csr_array
 
 import ordinal
@@ -126,7 +127,7 @@ def test_rows_of_other_categories_are_as_far_apart_as_rows_of_a_number():
     st.sampled_from(["median", "mean", "most_frequent"]),
 )
 @example([(1e308, "a", 1), (-1e308, None, 1)], "median")
-@pytest.mark.filterwarnings("ignore::ordinal.EmptyColumnsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.EmptyColumnsWarning")
 def test_weight_is_a_repeat_count(rows, impute):
     table = np.array([[x, word] for x, word, _ in rows], dtype=object)
     w = [w for *_, w in rows]
@@ -154,7 +155,7 @@ def test_columns_without_a_value_or_with_one_are_zero():
     frame = pd.DataFrame(
         {"none": [None] * 3, "nan": [nan] * 3, "one": [7.0] * 3, "word": ["a"] * 3}
     )
-    with pytest.warns(ordinal.EmptyColumnsWarning) as caught:
+    with pytest.warns(ordinal.exceptions.EmptyColumnsWarning) as caught:
         coding = TablePreprocessor().fit(frame)
     assert [str(warning.message) for warning in caught] == [
         "no training row has a value in 'none', 'nan', and such columns are 0 in all "
@@ -169,13 +170,15 @@ def test_columns_without_a_value_or_with_one_are_zero():
 
 def test_a_value_of_a_row_without_weight_is_none():
     table = [[1.0, nan], [2.0, nan], [3.0, 5.0]]
-    with pytest.warns(ordinal.EmptyColumnsWarning, match="a value in 'x2', and"):
+    with pytest.warns(
+        ordinal.exceptions.EmptyColumnsWarning, match="a value in 'x2', and"
+    ):
         TablePreprocessor().fit(table, sample_weight=[1, 1, 0])
 
 
 def test_searches_do_not_repeat_what_the_model_holds():
     X = np.column_stack([RNG.normal(size=20), np.full(20, nan)])
-    with pytest.warns(ordinal.EmptyColumnsWarning) as caught:
+    with pytest.warns(ordinal.exceptions.EmptyColumnsWarning) as caught:
         found = select(
             ordinal.fit_svorim, X, np.arange(20) % 2, search=Grid(C=[1.0]), cv=2,
             preprocess=TablePreprocessor(),
@@ -208,7 +211,7 @@ def test_columns_are_found_by_name_and_in_any_dtype():
         coding.transform(frame.to_numpy()[:, :2])
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
 def test_unseen_categories_are_gaps_or_an_error():
     frame, _ = wines()
     frame["sure"] = np.where(frame["sweet"], "yes", "no")
@@ -297,7 +300,7 @@ def test_arguments_that_do_not_suit_the_table():
 def test_a_fit_says_what_a_column_needs():
     frame, y = wines()
     for name in ("svorim", "npsvor", "gpor", "tlssvor"):
-        fit = getattr(ordinal, f"fit_{name}")
+        fit = FITS[f"fit_{name}"]
         with pytest.raises(ValueError, match=r"'alcohol'; .*Preprocessor imputes"):
             fit(frame[["alcohol"]], y)
         with pytest.raises(TypeError, match=r"'colour'.*TablePreprocessor encodes"):
@@ -332,7 +335,7 @@ IDENTIFIERS = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("fit", IDENTIFIERS.values(), ids=IDENTIFIERS)
 def test_a_column_that_names_the_rows_is_refused(fit):
     """The rule of the command: over 20 words, and over half of the rows."""
@@ -354,7 +357,7 @@ def test_all_columns_that_name_the_rows_are_refused_at_once():
         ordinal.fit_pom(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 def test_a_column_that_names_the_rows_may_be_chosen():
     X, y = identified()
     assert len(TablePreprocessor(categorical=["id"]).fit(X).feature_names_out) == 43
@@ -371,7 +374,7 @@ def test_a_column_that_names_the_rows_may_be_chosen():
     select(ordinal.fit_xofm, X, y, search=space, cv=2, categorical=["id"], max_iter=1)
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 def test_rows_to_predict_may_all_differ():
     X, y = identified(42, 5)
     new = identified(60, 60)[0]

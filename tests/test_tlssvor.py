@@ -12,17 +12,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
 from strategies import TlsCase, sample, tlssvor_cases
 
-from ordinal import (
-    ConvergenceWarning,
-    DisorderedThresholdsWarning,
-    Status,
-    fit_tlssvor,
-    kernels,
-    load,
-)
+from ordinal import fit_tlssvor, kernels, load
 from ordinal._input.weights import absolute_cost
 from ordinal._rows.state import LocalState
 from ordinal._solvers import _truncated_loss
+from ordinal.exceptions import ConvergenceWarning, DisorderedThresholdsWarning
+from ordinal.models import Status
 from ordinal.tlssvor.newton import Descent
 from ordinal.tlssvor.objective import (
     CachedColumns,

@@ -2,6 +2,7 @@
 
 import io
 import pydoc
+import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -20,7 +21,7 @@ SVORIM(c=1.0)
 SVORIM(C="1")
 ordinal.fit_svorim([[1.0]], [1], c=2.0)
 ordinal.fit_pom([[1.0]], [1], link="logitt")
-ordinal.load("file", ordinal.SvorModel).threshold
+ordinal.load("file", ordinal.models.SvorModel).threshold
 """
 
 
@@ -60,9 +61,11 @@ def test_the_stubs_of_the_package_and_of_the_estimators_are_current():
 def test_load_says_when_a_file_holds_something_else(tmp_path):
     X, y = ordinal.datasets.make_gaussians(rng=0)
     ordinal.fit_pom(X, y, l2=0.1).save(tmp_path / "m")
-    assert isinstance(ordinal.load(tmp_path / "m", ordinal.PomModel), ordinal.PomModel)
+    assert isinstance(
+        ordinal.load(tmp_path / "m", ordinal.models.PomModel), ordinal.models.PomModel
+    )
     with pytest.raises(TypeError, match="holds a PomModel, not a SvorModel"):
-        ordinal.load(tmp_path / "m", ordinal.SvorModel)
+        ordinal.load(tmp_path / "m", ordinal.models.SvorModel)
     with pytest.raises(TypeError, match="kind must be a class, got 'SvorModel'"):
         ordinal.load(tmp_path / "m", "SvorModel")
 
@@ -77,6 +80,8 @@ def test_help_is_short_and_begins_with_what_matters():
     for name in dir(ordinal):
         if name.startswith("fit_"):
             assert name in text
+    lists = ordinal.companions.__doc__
+    assert {n for n in re.findall(r"\bfit_\w+", lists)} == {*dir(ordinal.companions)}
     with redirect_stdout(io.StringIO()) as shown:
         help(ordinal)
     assert shown.getvalue().count("\n") <= 102

@@ -46,14 +46,16 @@ def check(model, path):
     for name, method in rows_taking(model).items():
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("error", ordinal.UnnamedColumnsWarning)
+                warnings.simplefilter("error", ordinal.exceptions.UnnamedColumnsWarning)
                 call(method, TABLE, path)
         except (ValueError, TypeError):
             continue  # a statistic that the model does not have
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call(method, X[:, ::-1], path)
-        of = [w for w in caught if w.category is ordinal.UnnamedColumnsWarning]
+        of = [
+            w for w in caught if w.category is ordinal.exceptions.UnnamedColumnsWarning
+        ]
         assert [w.filename for w in of] == [__file__], name
         assert "are taken as 'c0', 'c1', 'c2'" in str(of[0].message)
         asked.append(name)
@@ -84,7 +86,7 @@ def test_so_do_searches_and_prediction_sets(tmp_path):
 
 def test_figures_warn_too():
     plot, model = ordinal.plot, ordinal.fit_pom(TABLE, Y)
-    with pytest.warns(ordinal.UnnamedColumnsWarning) as caught:
+    with pytest.warns(ordinal.exceptions.UnnamedColumnsWarning) as caught:
         plot.partial_dependence(model, X, 0, at=3)
     assert [w.filename for w in caught] == [__file__]
 
@@ -95,7 +97,7 @@ def test_functions_that_predict_for_themselves_do_not_warn(name):
     fit = FITS[name].fit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.simplefilter("error", ordinal.UnnamedColumnsWarning)
+        warnings.simplefilter("error", ordinal.exceptions.UnnamedColumnsWarning)
         if "probability" in inspect.signature(fit).parameters:
             fit(TABLE, Y, probability=True)
         if "basis" in inspect.signature(fit).parameters:
@@ -108,6 +110,6 @@ def test_functions_that_predict_for_themselves_do_not_warn(name):
 @pytest.mark.parametrize("rows", [X, X.tolist(), csr_array(X)])
 def test_files_and_streams_of_predictions_warn_once(rows):
     model = ordinal.fit_pom(TABLE, Y)
-    with pytest.warns(ordinal.UnnamedColumnsWarning) as caught:
+    with pytest.warns(ordinal.exceptions.UnnamedColumnsWarning) as caught:
         list(ordinal.data.predictions(model, rows))
     assert len(caught) == 1

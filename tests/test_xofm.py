@@ -25,8 +25,10 @@ from oracles import (
 from scipy import optimize
 from strategies import sample, xofm_cases
 
-from ordinal import ConvergenceWarning, Status, fit_xofm
+from ordinal import fit_xofm
 from ordinal._solvers import _factorization
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.models import Status
 from ordinal.xofm.layout import Layout, quantile_knots
 from ordinal.xofm.model import TrainingScores
 from ordinal.xofm.objective import Bounds, LocatedRows, Objective, PairLoss, packed
@@ -496,7 +498,7 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     assert_array_equal(fit_xofm(rows, y).categories[1], ["blue", "green", "red"])
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.UnknownLevelsWarning")
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
 def test_what_training_lacks_stands_for_the_mean_row():
     _, colour, size, y = frame_columns()
     frame = pd.DataFrame({"colour": colour, "size": size})

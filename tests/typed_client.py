@@ -12,7 +12,7 @@ X = np.arange(60.0).reshape(30, 2)
 y = np.arange(30) // 10
 frame = pd.DataFrame(X, columns=["a", "b"])
 
-fits: dict[str, ordinal.Fit] = {
+fits: dict[str, ordinal.models.Fit] = {
     "linear": ordinal.fit_pom,
     "kernel": ordinal.fit_svorim,
     "scores": ordinal.fit_xofm,
@@ -45,12 +45,12 @@ again: ordinal.Model = compared.refit("pom")
 predicted: np.ndarray = winner.predict(X)
 html: str = compared._repr_html_()
 
-explained: ordinal.Explanation = chosen.explain(X)
+explained: ordinal.models.Explanation = chosen.explain(X)
 importance: np.ndarray = explained.importance
 svorim.save("model.npz")
 loaded: ordinal.Model = ordinal.load("model.npz")
-same: ordinal.SvorModel = ordinal.load("model.npz", ordinal.SvorModel)
-status: ordinal.Status = same.convergence.status
+same: ordinal.models.SvorModel = ordinal.load("model.npz", ordinal.models.SvorModel)
+status: ordinal.models.Status = same.convergence.status
 
 estimator = SVORIM(C=10.0, kernel="linear")
 C: float = estimator.C

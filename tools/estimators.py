@@ -98,20 +98,24 @@ def stub() -> str:
     return text.rstrip() + "\n"
 
 
-def public_stub() -> str:
-    """Return the stub of the package."""
-    head = '"""Public names of `ordinal`; written by tools/estimators.py."""'
-    lines = [f"from . import {name} as {name}" for name in MODULES]
-    for module, names in NAMES.items():
+def public_stub(within: str) -> str:
+    """Return the stub of the package, or of one of its modules."""
+    head = f'"""Public names of `{f"ordinal.{within}".rstrip(".")}`'
+    lines = [f'{head}; written by tools/estimators.py."""', ""]
+    if not within:
+        lines += [f"from . import {name} as {name}" for name in MODULES]
+    for module, names in NAMES[within].items():
         lines += [f"from .{module} import {name} as {name}" for name in names]
-    return "\n".join([head, "", *lines, "", "__version__: str", ""])
+    return "\n".join([*lines, *([] if within else ["", "__version__: str"]), ""])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
     write, status = parser.parse_args().write, 0
-    for name, text in (("_estimators", stub()), ("__init__", public_stub())):
+    stubs = {"_estimators": stub()}
+    stubs |= {within or "__init__": public_stub(within) for within in NAMES}
+    for name, text in stubs.items():
         path = PACKAGE / f"{name}.pyi"
         if write:
             path.write_text(text)

@@ -19,7 +19,7 @@ methods = {
     "SVORIM": ordinal.fit_svorim,
     "SVOREX": ordinal.fit_svorex,
     "NPSVOR": ordinal.fit_npsvor,
-    "KDLOR": ordinal.fit_kdlor,
+    "KDLOR": ordinal.companions.fit_kdlor,
     "POM": lambda X, y: ordinal.fit_pom(X, y, l2=1e-3),
 }
 

@@ -22,7 +22,7 @@ from .._numerics.rows import cancellable_slices, strips
 from .._rows.columns import block, product, rmatvec
 from .._rows.moments import sparse_means
 from .._rows.sums import Parts
-from .._watch.convergence import CollinearColumnsWarning
+from ..exceptions import CollinearColumnsWarning
 from .design import HESSIAN_COLUMNS, Design
 from .matrices import columns_of
 

@@ -221,7 +221,7 @@ class Fit(Protocol):
     Examples
     --------
     >>> import ordinal
-    >>> fits: dict[str, ordinal.Fit] = {
+    >>> fits: dict[str, ordinal.models.Fit] = {
     ...     "linear": ordinal.fit_pom, "kernel": ordinal.fit_svorim
     ... }
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
@@ -252,8 +252,8 @@ def load(
         Path of the file. A file object, such as a pipe or an `io.BytesIO`, is read to
         its end and not closed.
     kind : type, optional
-        Class that the file must hold, such as `ordinal.Selection`; type checkers then
-        know the type of the result. Default: any class.
+        Class that the file must hold, such as `ordinal.model_selection.Selection`; type
+        checkers then know the type of the result. Default: any class.
 
     Returns
     -------

@@ -36,9 +36,9 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading, read_problem
 from .._rows.source import CHUNK
 from .._rows.sums import Moments
-from .._watch.convergence import UnscaledFeaturesWarning
 from .._watch.monitor import Monitor, State
 from .._watch.progress import Line
+from ..exceptions import UnscaledFeaturesWarning
 from ..kernels.functions import (
     Custom,
     KernelFunction,

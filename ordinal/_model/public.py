@@ -2,7 +2,7 @@
 
 `import ordinal` imports only this table: a module is imported when one of its names is
 used, and all modules when all methods are asked for. Type checkers find the same names
-in `ordinal/__init__.pyi`, which `tools/estimators.py` writes.
+in the stubs that `tools/estimators.py` writes.
 """
 
 import os
@@ -10,114 +10,104 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-# Names of a module with an empty tuple are reached through the module, as in
-# `ordinal.metrics.mae`.
-NAMES: dict[str, tuple[str, ...]] = {
-    "_watch.convergence": (
-        "ApproximationWarning",
-        "CollinearColumnsWarning",
-        "Convergence",
-        "ConvergenceWarning",
-        "DisorderedThresholdsWarning",
-        "EmptyColumnsWarning",
-        "Status",
-        "UnknownLevelsWarning",
-        "UnnamedColumnsWarning",
-        "UnscaledFeaturesWarning",
-    ),
-    "_model.explanation": ("Explanation",),
-    "_model.model": ("Fit", "Model", "load"),
-    "_watch.monitor": ("State",),
-    "_numerics.threads": ("show_config",),
-    "boosting": ("BoostingModel", "fit_boosting"),
-    "comparison": ("Comparison", "compare"),
-    "data": (),
-    "datasets": (),
-    "gpor": ("GporModel", "fit_gpor"),
-    "inference": (),
-    "kdlor": ("KdlorModel", "fit_kdlor"),
-    "kernels": (),
-    "linear": (
-        "PomModel",
-        "PomPath",
-        "RatioModel",
-        "fit_pom",
-        "fit_pom_path",
-        "fit_ratio",
-    ),
-    "logistic": ("LinearThresholdModel", "fit_lat", "fit_lit"),
-    "metrics": (),
-    "mixed": ("ClmmModel", "fit_clmm"),
-    "model_selection": ("Selection", "select"),
-    "networks": (
-        "CnnorModel",
-        "ElmorModel",
-        "NnorModel",
-        "NnpomModel",
-        "fit_cnnor",
-        "fit_elmor",
-        "fit_nnor",
-        "fit_nnpom",
-    ),
-    "npsvor": ("NpsvorModel", "fit_npsvor", "fit_npsvor_path"),
-    "ofmhs": ("OfmhsModel", "fit_ofmhs"),
-    "opbe": ("OpbeModel", "fit_opbe"),
-    "plot": (),
-    "prediction_sets": ("ConformalModel", "conformal", "cross_conformal"),
-    "preprocessing": (),
-    "svm": ("SvmModel", "SvrModel", "fit_cssvc", "fit_svc", "fit_svmop", "fit_svr"),
-    "svor": (
-        "SvorModel",
-        "fit_redsvm",
-        "fit_shashua_levin",
-        "fit_svorex",
-        "fit_svorim",
-    ),
-    "tlssvor": ("TlsSvorModel", "fit_tlssvor"),
-    "xofm": ("XofmModel", "fit_xofm"),
+# Names by the public module that has them and the module that defines them. The public
+# modules "companions" and "models" import the latter when a name is first used, as
+# `ordinal` itself does ("").
+NAMES: dict[str, dict[str, tuple[str, ...]]] = {
+    "": {
+        "_model.model": ("Model", "load"),
+        "_numerics.threads": ("show_config",),
+        "boosting": ("fit_boosting",),
+        "comparison": ("compare",),
+        "gpor": ("fit_gpor",),
+        "linear": ("fit_pom", "fit_pom_path", "fit_ratio"),
+        "mixed": ("fit_clmm",),
+        "model_selection": ("select",),
+        "npsvor": ("fit_npsvor", "fit_npsvor_path"),
+        "prediction_sets": ("conformal", "cross_conformal"),
+        "svor": ("fit_svorex", "fit_svorim"),
+        "tlssvor": ("fit_tlssvor",),
+        "xofm": ("fit_xofm",),
+    },
+    "companions": {
+        "kdlor": ("fit_kdlor",),
+        "logistic": ("fit_lat", "fit_lit"),
+        "networks": ("fit_cnnor", "fit_elmor", "fit_nnor", "fit_nnpom"),
+        "ofmhs": ("fit_ofmhs",),
+        "opbe": ("fit_opbe",),
+        "svm": ("fit_cssvc", "fit_svc", "fit_svmop", "fit_svr"),
+        "svor": ("fit_redsvm", "fit_shashua_levin"),
+    },
+    "models": {
+        "_model.explanation": ("Explanation",),
+        "_model.model": ("Fit",),
+        "_watch.convergence": ("Convergence", "Status"),
+        "_watch.monitor": ("State",),
+        "boosting": ("BoostingModel",),
+        "gpor": ("GporModel",),
+        "kdlor": ("KdlorModel",),
+        "linear": ("PomModel", "RatioModel"),
+        "logistic": ("LinearThresholdModel",),
+        "mixed": ("ClmmModel",),
+        "networks": ("CnnorModel", "ElmorModel", "NnorModel", "NnpomModel"),
+        "npsvor": ("NpsvorModel",),
+        "ofmhs": ("OfmhsModel",),
+        "opbe": ("OpbeModel",),
+        "prediction_sets": ("ConformalModel",),
+        "svm": ("SvmModel", "SvrModel"),
+        "svor": ("SvorModel",),
+        "tlssvor": ("TlsSvorModel",),
+        "xofm": ("XofmModel",),
+    },
 }
 
 # Modules that users know by their names; families of methods are known by their fits.
 MODULES = (
+    "companions",
     "comparison",
     "data",
     "datasets",
+    "exceptions",
     "inference",
     "kernels",
     "metrics",
     "model_selection",
+    "models",
     "plot",
     "prediction_sets",
     "preprocessing",
 )
 
-_HOMES = {name: module for module, names in NAMES.items() for name in names}
 _PACKAGE = __name__.partition(".")[0]
+_DEFINING = {*MODULES, *(module for homes in NAMES.values() for module in homes)}
 
 
-def public_names() -> list[str]:
-    """Return all public names, of modules as well, in order."""
-    return sorted([*_HOMES, *MODULES])
+def public_names(within: str = "") -> list[str]:
+    """Return the public names of `ordinal` or of one of its modules, in order."""
+    names = [name for homes in NAMES[within].values() for name in homes]
+    return sorted([*names, *(() if within else MODULES)])
 
 
-def find_public(name: str) -> Any:
-    """Return a public module or the object of a public name, imported where it is not.
+def find_public(name: str, within: str = "") -> Any:
+    """Return the object of a public name, or a public module, imported if it is not.
 
     Raises
     ------
     AttributeError
         There is no such name.
     """
-    if name in _HOMES:
-        return getattr(import_module(f"{_PACKAGE}.{_HOMES[name]}"), name)
-    if name in NAMES:
+    for module, names in NAMES[within].items():
+        if name in names:
+            return getattr(import_module(f"{_PACKAGE}.{module}"), name)
+    if not within and name in _DEFINING and "." not in name:
         return import_module(f"{_PACKAGE}.{name}")
-    raise AttributeError(f"module '{_PACKAGE}' has no attribute '{name}'")
+    owner = f"{_PACKAGE}.{within}".rstrip(".")
+    raise AttributeError(f"module '{owner}' has no attribute '{name}'")
 
 
 def import_all() -> None:
     """Import every module of the table, so that what they register is known."""
-    for module in NAMES:
+    for module in sorted(_DEFINING):
         import_module(f"{_PACKAGE}.{module}")
 
 

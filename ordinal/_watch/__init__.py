@@ -1,6 +1,6 @@
 """Monitoring of a running fit, and the record of its end.
 
-convergence   record of a finished fit, and the warnings
+convergence   record of a finished fit, and warnings of it
 monitor       whether a fit goes on: callback and time limit
 clock         clock of a fit, and a forecast of its duration
 cancellation  end of the computations of a thread

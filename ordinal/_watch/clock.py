@@ -3,7 +3,7 @@
 import time
 
 from .._input.warning import warn
-from .convergence import ConvergenceWarning
+from ..exceptions import ConvergenceWarning
 
 
 class Clock:

@@ -16,45 +16,16 @@ from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.immutable import Immutable
 from .._input.sparse import NamedCSR
 from .._input.warning import warn
-
-
-class ConvergenceWarning(UserWarning):
-    """The returned model is usable, but is not the optimum within the tolerance."""
-
-
-class DisorderedThresholdsWarning(UserWarning):
-    """Thresholds of the returned model do not increase, or cross at training rows.
-
-    Its `disorder` lists them.
-    """
-
-
-class CollinearColumnsWarning(UserWarning):
-    """Columns that depend linearly on others have no coefficient in the model."""
-
-
-class UnscaledFeaturesWarning(UserWarning):
-    """Some features vary much more than the others, which therefore have no effect."""
-
-
-class EmptyColumnsWarning(UserWarning):
-    """Columns of a table have no value in any training row."""
-
-
-class UnknownLevelsWarning(UserWarning):
-    """Categories of new rows are not those of the training rows, and count as missing.
-
-    Single new categories do without a warning, unless they are a known one as a number.
-    """
-
-
-class ApproximationWarning(UserWarning):
-    """The integrals of a mixed model are less accurate than its estimates."""
-
-
-class UnnamedColumnsWarning(UserWarning):
-    """An array is passed to a model fitted on named columns, which uses positions."""
-
+from ..exceptions import (
+    ApproximationWarning,
+    CollinearColumnsWarning,
+    ConvergenceWarning,
+    DisorderedThresholdsWarning,
+    EmptyColumnsWarning,
+    UnknownLevelsWarning,
+    UnnamedColumnsWarning,
+    UnscaledFeaturesWarning,
+)
 
 _NAMED = 10  # most thresholds in a warning
 

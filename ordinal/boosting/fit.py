@@ -184,10 +184,10 @@ def fit_boosting(
         Time budget in seconds, checked after every tree. When it is exhausted, the fit
         returns the model with the best number of rounds so far, with a warning.
     callback : callable, optional
-        Function that is called with an `ordinal.State` after every round. If it returns
-        a true value, the fit stops. Ctrl-C also takes effect between two rounds: it
-        waits for one tree per score and fold, or for LightGBM to bin the columns, which
-        takes about a second for a million rows of 20 columns.
+        Function that is called with an `ordinal.models.State` after every round. If it
+        returns a true value, the fit stops. Ctrl-C also takes effect between two
+        rounds: it waits for one tree per score and fold, or for LightGBM to bin the
+        columns, which takes about a second for a million rows of 20 columns.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line

@@ -72,8 +72,8 @@ class Comparison(Immutable):
         Time of the fit on the training rows, including a search and, if a metric needs
         probabilities, their calibration.
     status : (m, k) array of str
-        Status of each fit: a value of `ordinal.Status`, "failed", or "fitted" for a
-        model without the attribute `convergence`.
+        Status of each fit: a value of `ordinal.models.Status`, "failed", or "fitted"
+        for a model without the attribute `convergence`.
     params : tuple of m tuples of k dicts
         Hyperparameters chosen by the search in each fold; empty without a search.
     disordered : (m,) int array

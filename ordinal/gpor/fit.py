@@ -455,8 +455,8 @@ def fit_gpor(
         Source of the random numbers that draw the starting points of `n_restarts` and
         the rows of `basis`.
     callback : callable, optional
-        Function that is called with an `ordinal.State` after every step. If it returns
-        a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` after every step. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line

@@ -14,7 +14,7 @@ from .._input.warning import warn
 from .._model.printing import Table, html_record
 from .._numerics.rows import dense, take
 from .._numerics.tails import chi2_tail
-from .._watch.convergence import ConvergenceWarning
+from ..exceptions import ConvergenceWarning
 from ..linear.estimates import check_likelihood
 from ..linear.inference import Wald
 

@@ -524,9 +524,9 @@ def fit_kdlor(
         exhausted before the matrix is factorised, the scores of the model are 0, with a
         warning.
     callback : callable, optional
-        Function that is called with an `ordinal.State` before the factorisation and
-        between the steps of the active-set method. If it returns a true value, the fit
-        stops.
+        Function that is called with an `ordinal.models.State` before the factorisation
+        and between the steps of the active-set method. If it returns a true value, the
+        fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -553,20 +553,22 @@ def fit_kdlor(
 
     See Also
     --------
-    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
-    fit_tlssvor : Fit TLS-SVOR: truncated squared losses, robust against wrong labels.
-    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+    ordinal.fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    ordinal.fit_tlssvor : Fit TLS-SVOR: truncated squared losses, robust against wrong
+        labels.
+    ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
+        it.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_kdlor(X, y)
+    >>> model = ordinal.companions.fit_kdlor(X, y)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.threshold_names
     ('1|2', '2|3')
-    >>> ordinal.fit_kdlor(X, y, basis=10).support.shape
+    >>> ordinal.companions.fit_kdlor(X, y, basis=10).support.shape
     (10, 2)
     """
     given = shared_arguments(KernelCommon, locals())

@@ -49,13 +49,13 @@ from .._model.threshold_model import Thresholds, names_between
 from .._numerics.rows import matvec
 from .._watch.convergence import (
     Convergence,
-    ConvergenceWarning,
     Status,
     warn_of_disorder,
     warn_of_divergence,
     warn_of_separation,
 )
 from .._watch.monitor import Monitor
+from ..exceptions import ConvergenceWarning
 from .sandwich import CovarianceType
 
 TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood

@@ -198,7 +198,7 @@ def fit_pom(
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Called with an `ordinal.models.State` after every step; a true value stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -385,7 +385,7 @@ def fit_pom_path(
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Called with an `ordinal.models.State` after every step; a true value stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -415,7 +415,8 @@ def fit_pom_path(
         odds.
     fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
         likelihood.
-    fit_ofmhs : Fit OFMHS: sparse main effects and interactions with strong hierarchy.
+    ordinal.companions.fit_ofmhs : Fit OFMHS: sparse main effects and interactions with
+        strong hierarchy.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples

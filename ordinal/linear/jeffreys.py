@@ -36,8 +36,8 @@ from .._cumulative.likelihood import (
 from .._input.warning import warn
 from .._numerics.lbfgs import minimize
 from .._watch.cancellation import check_cancelled
-from .._watch.convergence import ConvergenceWarning
 from .._watch.monitor import Monitor
+from ..exceptions import ConvergenceWarning
 from .refits import profile_end
 
 _TOL = 1e-7  # largest derivative of (1) at its maximum, in standard errors

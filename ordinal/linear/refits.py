@@ -42,7 +42,7 @@ from .._cumulative.likelihood import Likelihood, Point, cumulative
 from .._cumulative.recession import Limit
 from .._cumulative.separation import separated_columns
 from .._input.warning import warn
-from .._watch.convergence import ConvergenceWarning
+from ..exceptions import ConvergenceWarning
 from .estimates import FitMemory, refit, refit_design, warn_unless_optimal
 
 _CLOSE = 1e-7  # relative tolerance of sqrt(D) = z

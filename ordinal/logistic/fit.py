@@ -110,7 +110,7 @@ def fit_lit(
         Time budget in seconds, checked before and during every step. When it is
         exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Called with an `ordinal.models.State` after every step; a true value stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -136,16 +136,16 @@ def fit_lit(
     See Also
     --------
     fit_lat : Fit LAT: a linear model with a logistic loss at every threshold.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
-    fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are kept in
-        order.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
+    ordinal.fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are
+        kept in order.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_lit(X, y)
+    >>> model = ordinal.companions.fit_lit(X, y)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.coef.shape, model.thresholds.shape
@@ -247,7 +247,7 @@ def fit_lat(
         Time budget in seconds, checked before and during every step. When it is
         exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Called with an `ordinal.models.State` after every step; a true value stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -271,15 +271,15 @@ def fit_lat(
     --------
     fit_lit : Fit LIT: a linear model with a logistic loss at the two nearest
         thresholds.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
-    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
+    ordinal.fit_svorim : Fit SVORIM: every row has a margin at every threshold.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_lat(X, y, probability=True)
+    >>> model = ordinal.companions.fit_lat(X, y, probability=True)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)

@@ -221,7 +221,7 @@ def fit_clmm(
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Called with an `ordinal.models.State` after every step; a true value stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line

@@ -20,8 +20,9 @@ import numpy as np
 from .._input.checks import check_count, shown
 from .._input.warning import warn
 from .._watch.cancellation import OutOfTime
-from .._watch.convergence import ApproximationWarning, Status
+from .._watch.convergence import Status
 from .._watch.monitor import Monitor
+from ..exceptions import ApproximationWarning
 from .likelihood import MixedLikelihood, RandomTerm
 from .search import VarianceSearch, with_effect_first
 

@@ -19,8 +19,9 @@ import numpy as np
 from .._input.warning import warn
 from .._numerics import lbfgs
 from .._watch.cancellation import OutOfTime
-from .._watch.convergence import ConvergenceWarning, Status
+from .._watch.convergence import Status
 from .._watch.monitor import Monitor
+from ..exceptions import ConvergenceWarning
 from ..linear.refits import profile_end
 from .likelihood import MixedLikelihood
 

@@ -77,8 +77,8 @@ class Selection(Storable):
     others : dict of str to (p, k) array
         Scores of the other metrics, if `scoring` named several.
     status : (p, k) array of str
-        Status of each fit: a value of `ordinal.Status`, "failed", or "fitted" for a
-        model without the attribute `convergence`.
+        Status of each fit: a value of `ordinal.models.Status`, "failed", or "fitted"
+        for a model without the attribute `convergence`.
     seconds : (p, k) array
         Time of fitting and scoring; for points that are fitted together, the mean.
     reasons : (p, k) array of str

@@ -116,8 +116,8 @@ def fit_nnor(
         Time budget in seconds, checked before every evaluation of (P). When it is
         exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Function that is called with an `ordinal.State` after every step. If it returns
-        a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` after every step. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -150,7 +150,7 @@ def fit_nnor(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_nnor(X, y)
+    >>> model = ordinal.companions.fit_nnor(X, y)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
@@ -248,8 +248,8 @@ def fit_nnpom(
         Time budget in seconds, checked before every evaluation of (P). When it is
         exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Function that is called with an `ordinal.State` after every step. If it returns
-        a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` after every step. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -272,14 +272,14 @@ def fit_nnpom(
     See Also
     --------
     fit_nnor : Fit NNOR: a neural network with one output per threshold.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_nnpom(X, y)
+    >>> model = ordinal.companions.fit_nnpom(X, y)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.threshold_names
@@ -390,8 +390,8 @@ def fit_elmor(
         Time budget in seconds, checked before every pass. When it is exhausted, the fit
         returns its best result so far, with a warning.
     callback : callable, optional
-        Function that is called with an `ordinal.State` before every pass. If it returns
-        a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` before every pass. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -429,7 +429,7 @@ def fit_elmor(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_elmor(X, y, probability=True)
+    >>> model = ordinal.companions.fit_elmor(X, y, probability=True)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
@@ -563,8 +563,8 @@ def fit_cnnor(
         Time budget in seconds, checked before every evaluation of (P). When it is
         exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Function that is called with an `ordinal.State` after every step. If it returns
-        a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` after every step. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -589,7 +589,7 @@ def fit_cnnor(
     See Also
     --------
     fit_nnor : Fit NNOR: a neural network with one output per threshold.
-    fit_gpor : Fit GPOR: a Gaussian process with an ordinal likelihood.
+    ordinal.fit_gpor : Fit GPOR: a Gaussian process with an ordinal likelihood.
 
     References
     ----------
@@ -600,7 +600,7 @@ def fit_cnnor(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_cnnor(X, y)
+    >>> model = ordinal.companions.fit_cnnor(X, y)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)

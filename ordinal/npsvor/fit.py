@@ -201,8 +201,8 @@ def fit_npsvor(
         the fit returns its best point so far, with a warning. A fit by SMO to the whole
         kernel matrix warns early if the budget will not suffice, as in `fit_svorim`.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -231,7 +231,8 @@ def fit_npsvor(
     --------
     fit_npsvor_path : Fit NPSVOR at several values of C, C2 and epsilon.
     fit_svorim : Fit SVORIM: every row has a margin at every threshold.
-    fit_opbe : Fit OPBE: an ensemble of three-class SVORIM models, one per rank.
+    ordinal.companions.fit_opbe : Fit OPBE: an ensemble of three-class SVORIM models,
+        one per rank.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples
@@ -383,8 +384,8 @@ def fit_npsvor_path(
         the fit returns its best point so far, with a warning. A fit by SMO to the whole
         kernel matrix warns early if the budget will not suffice, as in `fit_svorim`.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line

@@ -152,7 +152,7 @@ class OfmhsModel(Scored):
         --------
         >>> import ordinal
         >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> ordinal.fit_ofmhs(X, y, l1=0.1).effects()
+        >>> ordinal.companions.fit_ofmhs(X, y, l1=0.1).effects()
         name  effect
         x1   2.32234
         """
@@ -280,7 +280,7 @@ def fit_ofmhs(
         Time budget in seconds, checked before and during every step. When it is
         exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Called with an `ordinal.State` after every step; a true value stops.
+        Called with an `ordinal.models.State` after every step; a true value stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -306,17 +306,18 @@ def fit_ofmhs(
 
     See Also
     --------
-    fit_xofm : Fit XOFM: an additive model of piecewise linear curves and surfaces.
-    fit_pom_path : Fit cumulative link models for a path of penalties: the lasso and
-        elastic net.
-    fit_pom : Fit a cumulative link model by maximum likelihood, such as proportional
-        odds.
+    ordinal.fit_xofm : Fit XOFM: an additive model of piecewise linear curves and
+        surfaces.
+    ordinal.fit_pom_path : Fit cumulative link models for a path of penalties: the lasso
+        and elastic net.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_ofmhs(X, y)
+    >>> model = ordinal.companions.fit_ofmhs(X, y)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.main.shape, model.pairs.shape

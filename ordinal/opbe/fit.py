@@ -227,8 +227,8 @@ def fit_opbe(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -251,14 +251,14 @@ def fit_opbe(
 
     See Also
     --------
-    fit_npsvor : Fit NPSVOR: one hyperplane per rank.
-    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    ordinal.fit_npsvor : Fit NPSVOR: one hyperplane per rank.
+    ordinal.fit_svorim : Fit SVORIM: every row has a margin at every threshold.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_opbe(X, y, C=10.0)
+    >>> model = ordinal.companions.fit_opbe(X, y, C=10.0)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)

@@ -43,7 +43,8 @@ from .._numerics.rows import inner, matmul, strips
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import CHUNK
 from .._rows.sums import Moments
-from .._watch.convergence import ConvergenceWarning, warn_of_unnamed
+from .._watch.convergence import warn_of_unnamed
+from ..exceptions import ConvergenceWarning
 from .base import ColumnPreprocessor
 
 _TINY = np.finfo(np.float64).tiny

@@ -27,9 +27,7 @@ from .._input.warning import warn
 from .._input.weights import sample_weights
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import comes_in_blocks
-from .._watch.convergence import (
-    EmptyColumnsWarning,
-)
+from ..exceptions import EmptyColumnsWarning
 from .base import Preprocess, Preprocessor, PreprocessorOptions
 from .scaling import Standardizer
 

@@ -147,8 +147,8 @@ def fit_svc(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -174,13 +174,13 @@ def fit_svc(
     --------
     fit_cssvc : Fit CSSVC: one cost-sensitive support vector classifier per rank.
     fit_svmop : Fit SVMOP: one weighted support vector classifier per threshold.
-    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    ordinal.fit_svorim : Fit SVORIM: every row has a margin at every threshold.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_svc(X, y, C=10.0)
+    >>> model = ordinal.companions.fit_svc(X, y, C=10.0)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.decision_function(X[:2]).shape  # the pairs (1, 2), (1, 3), (2, 3)
@@ -317,8 +317,8 @@ def fit_svr(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -342,14 +342,14 @@ def fit_svr(
 
     See Also
     --------
-    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    ordinal.fit_svorim : Fit SVORIM: every row has a margin at every threshold.
     fit_svc : Fit a support vector classifier, which ignores the order of the ranks.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_svr(X, y, C=10.0)
+    >>> model = ordinal.companions.fit_svr(X, y, C=10.0)
     >>> model.predict([[10.0, 10.0], [20.0, 10.0]])
     array([1, 3])
     >>> model.thresholds
@@ -479,8 +479,8 @@ def fit_cssvc(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -509,7 +509,7 @@ def fit_cssvc(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_cssvc(X, y, C=10.0)
+    >>> model = ordinal.companions.fit_cssvc(X, y, C=10.0)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
@@ -629,8 +629,8 @@ def fit_svmop(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -660,7 +660,7 @@ def fit_svmop(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_svmop(X, y, C=10.0, probability=True)
+    >>> model = ordinal.companions.fit_svmop(X, y, C=10.0, probability=True)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
@@ -716,7 +716,6 @@ for _method, (_function, _estimator) in _ESTIMATORS.items():
             grid={"C": COSTS, "gamma": GAMMAS},
             varying=_VARYING if _method == "svr" else ("C",),
             fit_path=path_function(partial(_family, _method), _parameters),
-            # samples of fewer rows chose other points of a grid, measured on covtype
-            rows_per_basis_row=5,
+            rows_per_basis_row=5,  # tools/bench/large_search.py --only samples
         )
     )

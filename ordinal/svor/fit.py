@@ -163,8 +163,8 @@ def fit_svorim(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -350,8 +350,8 @@ def fit_svorex(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -374,8 +374,8 @@ def fit_svorex(
     See Also
     --------
     fit_svorim : Fit SVORIM: every row has a margin at every threshold.
-    fit_redsvm : Fit REDSVM: SVORIM with the thresholds regularised as well.
-    fit_shashua_levin : Fit the fixed-margin method of Shashua and Levin.
+    ordinal.companions.fit_shashua_levin : Fit the fixed-margin method of Shashua and
+        Levin.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples
@@ -525,8 +525,8 @@ def fit_shashua_levin(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -548,15 +548,15 @@ def fit_shashua_levin(
 
     See Also
     --------
-    fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are kept in
-        order.
-    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    ordinal.fit_svorex : Fit SVOREX: margins at the two nearest thresholds, which are
+        kept in order.
+    ordinal.fit_svorim : Fit SVORIM: every row has a margin at every threshold.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
+    >>> ordinal.companions.fit_shashua_levin(X, y, C=10.0).disorder
     ()
     """
     given = shared_arguments(Arguments, locals())
@@ -696,8 +696,8 @@ def fit_redsvm(
         `basis`, a fit that is interrupted early returns the model of a sample of the
         rows, whose `convergence` has no duality gap.
     callback : callable, optional
-        Function that is called with an `ordinal.State` several times per second. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` several times per second.
+        If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -719,15 +719,16 @@ def fit_redsvm(
 
     See Also
     --------
-    fit_svorim : Fit SVORIM: every row has a margin at every threshold.
+    ordinal.fit_svorim : Fit SVORIM: every row has a margin at every threshold.
     fit_svmop : Fit SVMOP: one weighted support vector classifier per threshold.
-    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+    ordinal.select : Tune the hyperparameters of a method by cross-validation, and refit
+        it.
 
     Examples
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
+    >>> ordinal.companions.fit_redsvm(X, y, C=10.0).convergence.converged
     True
     """
     given = shared_arguments(Arguments, locals())
@@ -758,7 +759,6 @@ for _method, _function in _FITS.items():
             grid={"C": COSTS, "gamma": GAMMAS},
             varying=("C",),
             fit_path=path_function(partial(Svor, _method), checked_cost),
-            # samples of fewer rows chose other points of a grid, measured on covtype
-            rows_per_basis_row=5,
+            rows_per_basis_row=5,  # tools/bench/large_search.py --only samples
         )
     )

@@ -226,8 +226,8 @@ def fit_tlssvor(
         exhausted, the fit returns its best point so far, with a warning. If that
         happens before the fit has seen all rows once, its scores are 0.
     callback : callable, optional
-        Function that is called with an `ordinal.State` after every step. If it returns
-        a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` after every step. If it
+        returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line

@@ -387,8 +387,8 @@ def fit_xofm(
         Time budget in seconds, checked before every evaluation of the objective. When
         it is exhausted, the fit returns its best point so far, with a warning.
     callback : callable, optional
-        Function that is called with an `ordinal.State` once per step or several times
-        per second. If it returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` once per step or several
+        times per second. If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -413,7 +413,6 @@ def fit_xofm(
 
     See Also
     --------
-    fit_ofmhs : Fit OFMHS: sparse main effects and interactions with strong hierarchy.
     fit_boosting : Fit a cumulative link model whose score is a sum of boosted trees.
     ordinal.plot.score_functions : Plot the main effect of every feature, on one scale,
         the most important first.

@@ -33,7 +33,7 @@ class BrokenPromise(Exception):
 def _fitted(method: str, X: Any, y: Any = None, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = getattr(ordinal, f"fit_{method}")
+        fit = function_of(method)
         return fit(X, ranks() if y is None else y, n_threads=1, **options)
 
 
@@ -257,10 +257,10 @@ def _finite(model: Any, key: str, values: np.ndarray) -> bool:
     known = np.isfinite(values)
     if key == "decision_function{}[0]" and values.ndim == 2:
         inner = getattr(model, "model", None) or model
-        if isinstance(inner, ordinal.NnorModel | ordinal.CnnorModel):
+        if isinstance(inner, ordinal.models.NnorModel | ordinal.models.CnnorModel):
             below = np.cumsum(inner.observed)[:-1]
             known |= (below == 0) | (below == inner.observed.sum())
-        elif isinstance(inner, ordinal.NpsvorModel):
+        elif isinstance(inner, ordinal.models.NpsvorModel):
             known |= (values == np.inf) & np.isinf(inner.intercept)
     return bool(known.all())
 

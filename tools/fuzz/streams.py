@@ -48,9 +48,7 @@ def refit(name: str, later: Later, since: int, ends: Sequence[int], n: int) -> A
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = getattr(ordinal, f"fit_{name}")(
-                source, None, n_threads=1, **OPTIONS[name]
-            )
+            model = function_of(name)(source, None, n_threads=1, **OPTIONS[name])
     except ValueError as error:
         if same:
             raise BrokenPromise("the same rows are refused") from error

@@ -86,12 +86,18 @@ def cost(r: int = 3) -> np.ndarray:
     return np.abs(i[:, None] - i).astype(float)
 
 
+def function_of(name: str) -> Any:
+    """`ordinal.fit_<name>`, or that of `ordinal.companions`."""
+    found = getattr(ordinal, f"fit_{name}", None)
+    return found or getattr(ordinal.companions, f"fit_{name}")
+
+
 @functools.cache
 def fit(name: str, **options: Any) -> Any:
     """The model of `ordinal.fit_<name>` for the plain rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return getattr(ordinal, f"fit_{name}")(rows(), ranks(), **options)
+        return function_of(name)(rows(), ranks(), **options)
 
 
 @functools.cache

@@ -35,7 +35,7 @@ def framed(name: str, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         X = mixed() if "categorical" in options else frame()
-        return getattr(ordinal, f"fit_{name}")(X, ranks(), **options)
+        return function_of(name)(X, ranks(), **options)
 
 
 def grades(kind: str = "pandas", ordered: bool = True) -> Any:

@@ -71,8 +71,8 @@ CASES: Mapping[str, Callable[[], object]] = {
     "svorim, 100 ranks": case(ordinal.fit_svorim, rows(200, r=100), max_iter=100),
     "svorim, basis": case(ordinal.fit_svorim, rows(2000), basis=20, max_iter=6),
     "svorex": case(ordinal.fit_svorex, rows(300), C=10.0, max_iter=1500),
-    "redsvm": case(ordinal.fit_redsvm, rows(300), C=10.0, max_iter=1500),
-    "svc": case(ordinal.fit_svc, rows(300), C=10.0, max_iter=800),
+    "redsvm": case(ordinal.companions.fit_redsvm, rows(300), C=10.0, max_iter=1500),
+    "svc": case(ordinal.companions.fit_svc, rows(300), C=10.0, max_iter=800),
     "tlssvor": case(ordinal.fit_tlssvor, rows(300), C=10.0, u=1.5, max_iter=8),
     "gpor, EP": case(ordinal.fit_gpor, rows(200), optimize=False),
     "gpor, Laplace": case(
@@ -86,12 +86,12 @@ CASES: Mapping[str, Callable[[], object]] = {
     "pom path, sparse": case(
         ordinal.fit_pom_path, thinned(60, 100), n_lambdas=2, max_iter=3
     ),
-    "ofmhs": case(ordinal.fit_ofmhs, rows(300, 8), l1=0.02, max_iter=20),
+    "ofmhs": case(ordinal.companions.fit_ofmhs, rows(300, 8), l1=0.02, max_iter=20),
     "boosting": boosting,
-    "lat": case(ordinal.fit_lat, rows(1000), max_iter=5),
-    "lit": case(ordinal.fit_lit, rows(1000), max_iter=5),
-    "nnor": case(ordinal.fit_nnor, rows(1000), max_iter=10, rng=0),
-    "nnpom": case(ordinal.fit_nnpom, rows(1000), max_iter=10, rng=0),
+    "lat": case(ordinal.companions.fit_lat, rows(1000), max_iter=5),
+    "lit": case(ordinal.companions.fit_lit, rows(1000), max_iter=5),
+    "nnor": case(ordinal.companions.fit_nnor, rows(1000), max_iter=10, rng=0),
+    "nnpom": case(ordinal.companions.fit_nnpom, rows(1000), max_iter=10, rng=0),
     "kernel matrix": lambda: RBF(0.3)(*[rows(400)[0]] * 2),
     "predictions": predictions,
 }

@@ -64,7 +64,7 @@ def errors(args, name, bins, method, split):
     X, y, X_test, y_test = parts
     options = {"prior": None} if args.prior == "none" else {}
     with warnings.catch_warnings():  # counted
-        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
         model = ordinal.fit_gpor(
             X, y, inference=INFERENCE[method], kernel=args.kernel,
             n_restarts=args.restarts, classes=range(1, bins + 1), n_threads=1, **options

@@ -54,8 +54,8 @@ from _common import add_data, header, table
 FIT = {
     "svorex": ordinal.fit_svorex,  # EXC
     "svorim": ordinal.fit_svorim,  # IMC
-    "shashua_levin": ordinal.fit_shashua_levin,  # SLA, in Table 2 only
-    "svr": partial(ordinal.fit_svr, epsilon=0.1),
+    "shashua_levin": ordinal.companions.fit_shashua_levin,  # SLA, in Table 2 only
+    "svr": partial(ordinal.companions.fit_svr, epsilon=0.1),
 }
 PAPER = {  # MZE, its deviation, MAE, its deviation
     ("pyrimidines", 5, "svorex"): (0.525, 0.095, 0.623, 0.120),

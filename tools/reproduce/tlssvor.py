@@ -66,7 +66,9 @@ def errors(u, learn, validate, test):
     out = []
     for measure in (metrics.mae, metrics.mze):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+            warnings.simplefilter(
+                "ignore", ordinal.exceptions.DisorderedThresholdsWarning
+            )
             found = select(
                 fit, X, y, search=UniformDesign(), cv=[split], refit=False,
                 scoring=measure.__name__, standardize=False, n_threads=1,

@@ -40,12 +40,12 @@ RIDGES = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
 METHODS = {
     "tlssvor": (ordinal.fit_tlssvor, UniformDesign(others={"u": (1.5, 6.0)})),
     "kdlor": (
-        ordinal.fit_kdlor,
+        ordinal.companions.fit_kdlor,
         Grid(u=RIDGES, gamma=[0.001, 0.01, 0.03, 0.1, 0.3]),
     ),
     "svorex": (ordinal.fit_svorex, UniformDesign()),
     "svorim": (ordinal.fit_svorim, UniformDesign()),
-    "svm-ebc": (ordinal.fit_redsvm, UniformDesign()),
+    "svm-ebc": (ordinal.companions.fit_redsvm, UniformDesign()),
 }
 PAPER = {  # MZE and MAE of the first three sets, in thousandths; a mean, a deviation
     "tlssvor": "671 88 954 234, 580 41 742 87, 439 10 529 12",

@@ -77,16 +77,16 @@ class NamesInMarkdown(SphinxPostTransform):
 
 def _as_code(app, env, link: addnodes.pending_xref, content: nodes.Node):
     """Return what a name that is none of `ordinal` itself becomes: code, but `Grid` and
-    other classes are known without their module."""
+    other classes, the companions
+    and functions of inference are known without their module."""
     if not link.get("perhaps"):
         return None
     name = link["reftarget"]
-    known = env.domains["py"].objects if name[0].isupper() else {}
-    full = [
-        key
-        for key, place in known.items()
-        if key.endswith(f".{name}") and not place.aliased
-    ]
+    known = env.domains["py"].objects
+    full = [f"ordinal.{module}.{name}" for module in ("companions", "inference")]
+    if name[0].isupper():
+        full = [key for key in known if key.endswith(f".{name}")]
+    full = [key for key in full if key in known and not known[key].aliased]
     if len(full) != 1:
         return content
     place = known[full[0]]

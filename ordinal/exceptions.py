@@ -1,0 +1,59 @@
+"""Classes of the warnings of fits and of predictions.
+
+Errors are Python's own: ValueError, TypeError, OSError and MemoryError. Each class can
+be filtered alone, such as by
+`warnings.simplefilter("error", ordinal.exceptions.ConvergenceWarning)`.
+"""
+
+__all__ = [
+    "ApproximationWarning",
+    "CollinearColumnsWarning",
+    "ConvergenceWarning",
+    "DisorderedThresholdsWarning",
+    "EmptyColumnsWarning",
+    "UnknownLevelsWarning",
+    "UnnamedColumnsWarning",
+    "UnscaledFeaturesWarning",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class ConvergenceWarning(UserWarning):
+    """The returned model is usable, but is not the optimum within the tolerance."""
+
+
+class DisorderedThresholdsWarning(UserWarning):
+    """Thresholds of the returned model do not increase, or cross at training rows.
+
+    Its `disorder` lists them.
+    """
+
+
+class CollinearColumnsWarning(UserWarning):
+    """Columns that depend linearly on others have no coefficient in the model."""
+
+
+class UnscaledFeaturesWarning(UserWarning):
+    """Some features vary much more than the others, which therefore have no effect."""
+
+
+class EmptyColumnsWarning(UserWarning):
+    """Columns of a table have no value in any training row."""
+
+
+class UnknownLevelsWarning(UserWarning):
+    """Categories of new rows are not those of the training rows, and count as missing.
+
+    Single new categories do without a warning, unless they are a known one as a number.
+    """
+
+
+class ApproximationWarning(UserWarning):
+    """The integrals of a mixed model are less accurate than its estimates."""
+
+
+class UnnamedColumnsWarning(UserWarning):
+    """An array is passed to a model fitted on named columns, which uses positions."""
