@@ -42,7 +42,13 @@ from ordinal._rows.source import CHUNK, Arrays
 from ordinal._rows.sums import Moments, pairwise
 from ordinal._solvers import _parts
 from ordinal._solvers._cumulative import LINKS
-from ordinal._watch.cancellation import OutOfTime, check_cancelled, ended_by
+from ordinal._watch.cancellation import (
+    OutOfTime,
+    Stopped,
+    check_cancelled,
+    ended_by,
+    stopped_by,
+)
 from ordinal._watch.clock import Clock
 from ordinal._watch.monitor import Monitor
 from ordinal._watch.progress import Line

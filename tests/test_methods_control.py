@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 from files import solution
 from hypothesis import settings
-from internals import Monitor, OutOfTime, Points, at_work, check_cancelled, driver
+from internals import (
+    Monitor,
+    OutOfTime,
+    Points,
+    Stopped,
+    at_work,
+    check_cancelled,
+    driver,
+    stopped_by,
+)
 from numpy.testing import assert_allclose
 from registry import Method, all_methods, every_method, which
 from strategies import sample, slow
@@ -376,6 +385,17 @@ def test_ctrl_c_ends_a_fit(method, n_threads):
     assert threading.active_count() <= threads
     X, y = sample(50, 3)
     method.cut_short(X, y, n_threads=n_threads)  # nothing is left broken
+
+
+@which(fast=LOOPS)
+def test_a_fit_for_which_nobody_waits_ends_at_its_next_check(method):
+    """As those of a search that has ended, whatever limits and callback they have."""
+    X, y = method.endless_rows()
+    seen = []
+    with stopped_by(lambda: len(seen) >= 2), pytest.raises(Stopped):
+        method.cut_short(X, y, **method.endless, callback=seen.append, max_time=600.0)
+    assert len(seen) == 2
+    method.cut_short(*sample(50, 3))  # nothing is left broken
 
 
 def test_a_factor_for_which_there_is_no_time_gives_a_model_that_says_nothing():

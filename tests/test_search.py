@@ -20,6 +20,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, 
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Line, path_of
 from numpy.testing import assert_allclose, assert_array_equal
-from processes import Terminal, printed
+from processes import Terminal
 from strategies import at_most, sample, slow
 
 import ordinal
@@ -786,28 +787,32 @@ def test_workers_end_the_fits_of_a_search_that_was_left(monkeypatch, tmp_path, k
         )
 
 
-TRACED = """
-import sys
-from ordinal.model_selection.workers import Ended, Stopped
-
-ended = Ended(".", -1)  # as in a worker
-try:
-    with ended.stoppable():
-        if sys.argv[1] == "ended":
-            ended.set()
-except Stopped:
-    print("stopped", end=" ")
-sys.settrace(lambda *_: None)  # as a debugger does
-(lambda: None)()
-print("went on")
-"""
+BEGUN, LEFT, FITTED = Event(), Event(), Event()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "says"), [("left", ""), ("ended", "stopped ")])
-def test_a_thread_can_be_traced_after_a_search(case, says):
-    """In Python 3.11 no traced call ends while an exception is still to be raised."""
-    assert printed(TRACED, case) == says + "went on\n"
+def fit_that_waits(X, y, *, C):
+    BEGUN.set()
+    assert LEFT.wait(600.0)
+    ordinal.fit_pom(X, y)
+    FITTED.set()
+
+
+class LeavingAtOnce(Leaving):
+    def submit(self, call, *arguments):
+        self.futures.append(self._pool.submit(call, *arguments))
+        assert BEGUN.wait(600.0)
+        raise Killed
+
+
+def test_a_function_of_ones_own_ends_by_itself_after_its_search():
+    """Or at a fit of this package, as here; nothing else is raised in it."""
+    with ThreadPoolExecutor(1) as pool:
+        leaving = LeavingAtOnce(pool)
+        with pytest.raises(Killed):
+            select(fit_that_waits, X, y, search=Grid(C=[1.0]), cv=2, executor=leaving)
+        LEFT.set()
+        assert leaving.futures[0].result(timeout=600) is None
+    assert not FITTED.is_set()
 
 
 class Careless:

@@ -11,6 +11,10 @@ class OutOfTime(Exception):
     """Raised when time is up in a part of a fit that is useless unless finished."""
 
 
+class Stopped(BaseException):
+    """Raised in the fits of a task when nobody waits for it any more."""
+
+
 def never() -> bool:
     """Return False: there is no time limit."""
     return False
@@ -26,7 +30,7 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
 
     `check_cancelled` then raises OutOfTime.
     """
-    before = current()
+    before = getattr(_thread, "over", never)
     _thread.over = over
     try:
         yield
@@ -45,17 +49,37 @@ def reported_by(report: Callable[[], None]) -> Iterator[None]:
         _thread.report = before
 
 
+@contextmanager
+def stopped_by(stop: Callable[[], bool]) -> Iterator[None]:
+    """End all fits of this thread once stop() is true, whatever limits they have.
+
+    `check_cancelled` and the monitors of fits then raise Stopped.
+    """
+    _thread.stop = stop
+    try:
+        yield
+    finally:
+        _thread.stop = never
+
+
 def current() -> Callable[[], bool]:
-    """Return the test of `check_cancelled` in this thread, to pass it to others."""
-    over: Callable[[], bool] = getattr(_thread, "over", never)
-    return over
+    """Return the tests of `check_cancelled` in this thread, to pass them to others."""
+    over, stop = getattr(_thread, "over", never), getattr(_thread, "stop", never)
+    return over if stop is never else lambda: over() or stop()
+
+
+def check_stopped() -> None:
+    """Raise Stopped if nobody waits for the task of this thread any more."""
+    if getattr(_thread, "stop", never)():
+        raise Stopped
 
 
 def check_cancelled() -> None:
-    """Raise an exception if the fit was interrupted or is out of time.
+    """Raise an exception if the fit was stopped or is out of time.
 
     Computations that may take seconds call it between their blocks.
     """
     getattr(_thread, "report", _nothing)()
-    if current()():
+    check_stopped()
+    if getattr(_thread, "over", never)():
         raise OutOfTime

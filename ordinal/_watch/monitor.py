@@ -12,7 +12,7 @@ import numpy as np
 from .._input.checks import check_positive, shown
 from .._input.immutable import Immutable
 from .blas import OneThread
-from .cancellation import ended_by, reported_by
+from .cancellation import check_stopped, ended_by, reported_by
 from .clock import Clock, Forecast
 from .convergence import Convergence, Status
 from .progress import FitLine, Line
@@ -112,9 +112,12 @@ class Monitor:
     def stop(self, n_iter: int, violation: float) -> Status | None:
         """Report progress; return the status to end with, or None to continue.
 
+        Raises Stopped if nobody waits for the task that the fit belongs to.
+
         Once it has returned a status, it does so in all later parts of the fit, such as
         the other points of a path, or the polish after ADMM.
         """
+        check_stopped()
         n_iter += self._before
         line = self._fit.line
         if line.due():

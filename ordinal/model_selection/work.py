@@ -15,7 +15,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -64,12 +64,6 @@ class Outcome:
         return replace(self, failure=f"{SCORED}{self.scores[0]}")
 
 
-class Stop(Protocol):
-    """Flag that fits check, such as `threading.Event`."""
-
-    def is_set(self) -> bool: ...
-
-
 @dataclass(eq=False)
 class Work:
     """Data and options that all tasks of a search share.
@@ -81,15 +75,12 @@ class Work:
         Arguments of every fit beside those of the points.
     data : SearchData
     scorers : tuple of Scorer
-    stop : Stop or None
-        Flag that ends the fits in this process.
     """
 
     fit: Callable[..., Any]
     options: dict[str, Any]
     data: SearchData
     scorers: tuple[Scorer, ...]
-    stop: Stop | None = None
     _cached: dict[bytes, TrainingRows] = field(default_factory=dict)
 
     @classmethod
@@ -218,8 +209,8 @@ class Work:
 
     def pickled(self) -> bytes:
         """Pickle the work for another process; TypeError if that is impossible."""
-        # Locks cannot be pickled, and cached rows would double what travels.
-        work, chunked = replace(self, stop=None, _cached={}), self.data.chunked
+        # Cached rows would double what travels.
+        work, chunked = replace(self, _cached={}), self.data.chunked
         if chunked is not None:
             if not chunked.X.is_near:
                 raise TypeError(
@@ -346,10 +337,6 @@ class Work:
             options["groups"] = rows.group
         if "n_threads" in known and n_threads is not None:
             options["n_threads"] = n_threads
-        stop = self.stop
-        if "callback" in known and stop is not None:
-            # A search that was cancelled ends the fits that run, without a kill.
-            options.setdefault("callback", lambda _: stop.is_set())
         return options
 
     def _has_folds(self, point: Point) -> bool:

@@ -4,34 +4,35 @@ The work is published under a key. Workers in this process look it up; those in 
 processes read it from a file once and cache it. A worker that cannot see the file
 answers None, and is sent the task again together with the work.
 
-When a search ends, also by an error or by Ctrl-C, the tasks that still run are stopped.
-Other processes notice because the file is removed, which they check for.
+When a search ends, also by an error or by Ctrl-C, the tasks that still run are stopped:
+fits of this package check a flag between their steps and blocks, and a function of the
+caller ends when it returns. Other processes notice because the file is removed.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
 import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from .._input.checks import shown
 from .._input.types import Executor
 from .._numerics.threads import resolve_n_threads
+from .._watch.cancellation import Stopped, stopped_by
 from .._watch.convergence import filter_held
 from ..kernels.functions import KernelFunction
 from .spaces import Space
 from .work import Outcome, Task, Work
 
-_published: dict[str, Work] = {}  # the works of searches by their keys
+# The works of searches by their keys, with flags that the searches have ended. A worker
+# that was sent the work has no flag, because it does not see the file.
+_published: dict[str, tuple[Work, Ended | None]] = {}
 
 
 class InTurn:
@@ -41,10 +42,6 @@ class InTurn:
         future: Future[Any] = Future()
         future.set_result(call(*arguments))
         return future
-
-
-class Stopped(BaseException):
-    """Raised in a thread that runs a task of a search that has ended."""
 
 
 class Ended:
@@ -60,93 +57,22 @@ class Ended:
         self._path, self._process = path, process
         self._next_look = 0.0
         self._set = False
-        self._lock = threading.Lock()
-        self._running: set[int] = set()  # threads in `stoppable`
 
     def set(self) -> None:
-        with self._lock:
-            if not self._set:
-                self._set = True
-                # Fits of a caller's own function check no flag, so that only an
-                # exception ends them.
-                for thread in self._running:
-                    _raise_in(thread, Stopped)
+        self._set = True
 
     def is_set(self) -> bool:
         now = time.monotonic()
         # A check costs microseconds, too much for every step of a fit.
         if not self._set and not self.is_here and now >= self._next_look:
             self._next_look = now + self.EVERY
-            if not os.path.exists(self._path):
-                self.set()
+            self._set = not os.path.exists(self._path)
         return self._set
 
     @property
     def is_here(self) -> bool:
         """Return whether this is the process of the search."""
         return os.getpid() == self._process
-
-    @contextmanager
-    def stoppable(self) -> Iterator[None]:
-        """Raise Stopped in the body when the search ends.
-
-        It is raised between two instructions of the interpreter, whereas a callback is
-        called only between two steps of a fit.
-        """
-        with self._watched():
-            me = threading.get_ident()
-            with self._lock:
-                if self._set:
-                    raise Stopped
-                self._running.add(me)
-            try:
-                yield
-            finally:
-                with self._lock:
-                    self._running.discard(me)
-                    raised = self._set
-                # A pending exception would otherwise be raised after this block.
-                if raised:
-                    _await_in(me)
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Check for the file in a thread, unless this is the process of the search."""
-        if self.is_here:
-            yield
-            return
-        done = threading.Event()
-
-        def watch() -> None:
-            while not done.wait(self.EVERY) and not self.is_set():
-                pass
-
-        threading.Thread(target=watch, daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
-
-
-def _raise_in(thread: int, error: type[BaseException]) -> None:
-    """Raise an exception in a thread; it replaces one that is pending there."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread), ctypes.py_object(error)
-    )
-
-
-def _await_in(me: int) -> None:
-    """Wait until Stopped, which may be pending, has been raised in this thread.
-
-    CPython could also withdraw it, but would then check for it for ever: every call
-    becomes slower, and in Python 3.11 a traced one (a debugger, coverage) never ends.
-    """
-    try:
-        _raise_in(me, Stopped)
-        while True:
-            pass
-    except Stopped:
-        pass
 
 
 class Workers:
@@ -196,8 +122,8 @@ class Workers:
             # worker.
             self._path = str(Path(self._folder.name, "work"))
             Path(self._path).write_bytes(self._pickled)
-        self._work.stop = self._ended = Ended(self._path, os.getpid())
-        _published[self._key] = self._work
+        self._ended = Ended(self._path, os.getpid())
+        _published[self._key] = self._work, self._ended
         return self
 
     def submit(self, task: Task, with_work: bool = False) -> Future[Any]:
@@ -229,53 +155,49 @@ def run_task(
     key: str, path: str, task: Task, n_threads: int | None, pickled: bytes | None = None
 ) -> list[Outcome] | None:
     """Run a task in a worker; None is a request for the work itself."""
-    work = _published.get(key)
+    found = _published.get(key)
     # A worker on another machine does not see the file.
-    if work is None or pickled is not None:
-        work = _received(path, pickled)
-        if work is None:
+    if found is None or pickled is not None:
+        found = _received(path, pickled)
+        if found is None:
             return None
         for old in list(_published)[:-1]:  # a worker serves one search after the other
             _published.pop(old, None)
-        _published[key] = work
-    stop = work.stop
-    if not isinstance(stop, Ended):
+        _published[key] = found
+    work, ended = found
+    if ended is None:
         return _outcomes(work, task, n_threads)
     try:
-        # Outside of the main thread, a function of the caller may hold a lock, which an
-        # exception from another thread would not release.
-        with stop.stoppable() if work.ours or _in_main_thread() else nullcontext():
-            outcomes = _outcomes(work, task, n_threads)
+        # No exception from another thread: it would also end a function of the caller,
+        # but between any two instructions, where no lock or file of theirs is safe.
+        with stopped_by(ended.is_set):
+            outcomes = _outcomes(work, task, n_threads, ended.is_here)
     except Stopped:
         return None
-    # Fits that were stopped have no outcomes. If the search goes on because somebody
-    # else has removed the file, it sends the task again with the work.
-    return None if stop.is_set() else outcomes
+    # A function of the caller may have ended only now. If the search goes on because
+    # somebody else has removed the file, it sends the task again with the work.
+    return None if ended.is_set() else outcomes
 
 
-def _received(path: str, pickled: bytes | None) -> Work | None:
+def _received(path: str, pickled: bytes | None) -> tuple[Work, Ended | None] | None:
     """Return the work that was sent, or that of the file; None if there is no file."""
-    work: Work
     if pickled is not None:
-        work = pickle.loads(pickled)
-        return work
+        return pickle.loads(pickled), None
     try:
-        work = pickle.loads(Path(path).read_bytes())
+        return pickle.loads(Path(path).read_bytes()), Ended(path)
     except OSError:
         return None
-    work.stop = Ended(path)
-    return work
 
 
-def _outcomes(work: Work, task: Task, n_threads: int | None) -> list[Outcome]:
-    """Run a task; warnings that its outcomes record are not shown."""
-    here = isinstance(work.stop, Ended) and work.stop.is_here
-    if here or not _in_main_thread():  # filters are set by the main thread alone
+def _outcomes(
+    work: Work, task: Task, n_threads: int | None, here: bool = False
+) -> list[Outcome]:
+    """Run a task; warnings that its outcomes record are not shown.
+
+    `here` is whether this is the process of the search, which has set the filters.
+    """
+    if here or threading.current_thread() is not threading.main_thread():
         return work.run(task, n_threads)
     with warnings.catch_warnings():
         filter_held("ignore")
         return work.run(task, n_threads)
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
