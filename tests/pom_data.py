@@ -1,6 +1,6 @@
 """Small sets on which cumulative models are held against R: typed, or made by a rule.
 
-`REFERENCE` holds the fits that tools/reference/pom.R has printed.
+`REFERENCE` holds the fits that tests/reference/pom.R has printed.
 """
 
 import json

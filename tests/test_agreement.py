@@ -1,4 +1,4 @@
-"""Agreement and concordance: R's figures (tools/reference/agreement.R), and pairs."""
+"""Agreement and concordance: R's figures (tests/reference/agreement.R), and pairs."""
 
 import math
 

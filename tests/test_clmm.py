@@ -189,7 +189,7 @@ def test_quadrature_is_the_integral(link, q, nodes):
     assert_allclose(-value, exact, rtol=1e-9)
 
 
-# Fits, beside R's clmm and clmm2: tools/reference/clmm.R
+# Fits, beside R's clmm and clmm2: tests/reference/clmm.R
 
 
 FITS = {

@@ -80,7 +80,7 @@ def test_the_unit_of_weights_does_not_matter(name, unit):
     assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
 
 
-# Fits of mord 0.7, by tools/reference/logistic_thresholds.py.
+# Fits of mord 0.7, by tests/reference/logistic_thresholds.py.
 MORD = json.loads((Path(__file__).parent / "data" / "mord_reference.json").read_text())
 
 

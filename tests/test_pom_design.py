@@ -368,7 +368,7 @@ def test_powers_of_numbers_overflow_and_do_not_hang():
         evaluate("x * 9 ** 9 ** 9 ** 9", {"x": np.ones(1)})
 
 
-# Formulas: coefficients of clm by tools/reference/pom_formulas.R
+# Formulas: coefficients of clm by tests/reference/pom_formulas.R
 
 
 def fitted(text, **options):

@@ -1,6 +1,6 @@
 """Residuals, goodness of fit and influence of cumulative models.
 
-Figures of R are those that tools/reference/diagnostics.R prints.
+Figures of R are those that tests/reference/diagnostics.R prints.
 """
 
 import pickle

@@ -1,6 +1,6 @@
 """Errors, intervals, tests and effects of cumulative models.
 
-Figures of R are those that tools/reference/pom_inference.R prints.
+Figures of R are those that tests/reference/pom_inference.R prints.
 """
 
 import copy

@@ -45,7 +45,7 @@ def test_exponentiated_estimates_are_odds_ratios(model):
 
 
 def test_glance_has_the_figures_of_clm():
-    # tools/reference/pom_inference.R
+    # tests/reference/pom_inference.R
     model = ordinal.fit_pom(WINE.X, WINE.y)
     glance = model.glance().to_pandas()
     assert len(glance) == 1

@@ -1,6 +1,6 @@
 """Tests of terms, choices of terms and contrasts of cumulative models.
 
-Figures of R are those that tools/reference/steps.R prints.
+Figures of R are those that tests/reference/steps.R prints.
 """
 
 from itertools import combinations

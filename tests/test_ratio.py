@@ -1,6 +1,6 @@
 """Stopping ratio and adjacent categories models, against VGAM and definitions.
 
-`REFERENCE` holds what tools/reference/ratio.R prints.
+`REFERENCE` holds what tests/reference/ratio.R prints.
 """
 
 import json
@@ -394,7 +394,7 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
     ],
 )  # fmt: skip
 def test_offsets_by_threshold_agree_with_vglm(family, loglik, coef):
-    """The figures are those that tools/reference/offsets.R prints."""
+    """The figures are those that tests/reference/offsets.R prints."""
     options = {"offset": np.outer(MADE.offset, [1, -0.5, 0.25]), "tol": 1e-9}
     fit, how = (fit_ratio, {"family": family})
     if family == "cumulative":

@@ -1,6 +1,6 @@
 """Smooth, fused and monotone terms of formulas, and formulas without terms.
 
-`REFERENCE` holds what tools/reference/splines.R prints: columns at the values `AT`.
+`REFERENCE` holds what tests/reference/splines.R prints: columns at the values `AT`.
 """
 
 import io

@@ -5,8 +5,8 @@
 and what it takes on this machine, and single constants where they can be measured
 alone.
 What decides is the ratio of the kinds to each other, which differs little between
-machines that do nothing else. Change a constant only if tools/bench/svor.py and
-npsvor.py say that fits become faster.
+machines that do nothing else. Change a constant only if tools/bench/compare.py
+says that fits become faster.
 
     python tools/measure_costs.py
 """

@@ -9,7 +9,7 @@ rows there may be several minima; the lowest one reached from a few starting poi
 taken. Of 750 fits with one to three scale effects to 30 to 200 rows, 14 missed the
 lowest known minimum from the fit without these effects, and 4 from the starting points
 below. Of 300 fits with cauchit to 15 to 60 rows of heavy tails it was 13 from a start
-without effects, and 8 from those below (`tools/measure_minima.py`).
+without effects, and 8 from those below.
 
 `OrderedThresholds` keeps thresholds with nominal effects in order at given rows.
 Thresholds with slopes may cross at a row, where a rank then has a negative probability.

@@ -1,7 +1,6 @@
 """Choice of basis rows, and of their number.
 
-There are three ways to choose m rows. `tools/bench/basis_ways.py` compares them, and
-docs/decisions.md has the results.
+There are three ways to choose m rows; docs/decisions.md compares them.
 
 * "random": at random, stratified by rank. This is the default, because no other way has
   lower errors.

@@ -1,18 +1,16 @@
 """Helpers of the benchmarks: data from a folder, clean timing, tables of rows.
 
 Every script of this folder prints tables. With --json it prints one JSON object for
-each row in their place, {"row": what it is, "seconds": ours}, and with --quick it runs
-without peers, at sizes that take a minute: so `compare.py` runs two builds in turn.
+each row in their place, {"row": what it is, "seconds": ours}, as `compare.py` reads it.
 """
 
 import argparse
 import gzip
-import inspect
+import importlib
 import json
 import multiprocessing
 import os
 import platform
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,10 +20,6 @@ import numpy as np
 import ordinal
 
 sys.path.append(str(Path(__file__).parents[1]))  # for pictures.py
-
-# an older build, which compare.py runs, has these names at the top
-companions = getattr(ordinal, "companions", ordinal)
-exceptions = getattr(ordinal, "exceptions", ordinal)
 
 
 def parser(doc: str, parts) -> argparse.ArgumentParser:
@@ -39,20 +33,15 @@ def parser(doc: str, parts) -> argparse.ArgumentParser:
         "--only", nargs="+", choices=list(parts), metavar="PART",
         help=f"some of {', '.join(parts)}; all by default",
     )  # fmt: skip
-    out.add_argument(
-        "--quick", action="store_true", help="our own times at small sizes, no peers"
-    )
     out.add_argument("--json", action="store_true", help="a JSON object for each row")
-    out.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)  # of the memory part
     return out
 
 
-def run(args, parts, quick, *versions) -> None:
-    """Print the header and run the parts that are asked for, all of them by default;
-    with --quick those named by `quick`."""
+def run(args, parts, *versions) -> None:
+    """Print the header and run the parts that are asked for, all of them by default."""
     if not args.json:
         print(header(*versions))
-    for name in args.only or (quick if args.quick else parts):
+    for name in args.only or parts:
         args.part = name
         parts[name](args)
         sys.stdout.flush()
@@ -100,11 +89,12 @@ class Table:
             print(text, flush=True)
 
 
-def with_basis(fit, m: int | None) -> dict:
-    """The options of a low-rank fit. Builds before `basis=` called it by other names,
-    and `compare.py` runs them as well."""
-    names = inspect.signature(fit).parameters
-    return {next(name for name in ("basis", "rank", "inducing") if name in names): m}
+def fit_of(name: str):
+    """The fit of a method, which older builds that `compare.py` runs have elsewhere."""
+    fit = f"fit_{name}"
+    if hasattr(ordinal, fit):
+        return getattr(ordinal, fit)
+    return getattr(importlib.import_module("ordinal.companions"), fit)
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -168,26 +158,6 @@ def limited(limit: float, call, *args):
             return pool.apply_async(call, args).get(limit)
         except multiprocessing.TimeoutError:
             return limit, None
-
-
-def in_a_process_of_its_own(script: str, args, *of_peak: str) -> None:
-    """Run the script for its peak memory, which no fit before it may have raised."""
-    command = [sys.executable, script, "--peak", *of_peak, "--data", args.data]
-    subprocess.run(command, check=True)
-
-
-def peak(fit, args, gamma: float, C: float) -> None:
-    """Print this process's peak memory over a fit, less what it held before."""
-    n, cache_mb = int(args.peak[0]), float(args.peak[1])
-    X, y, *_ = california(args.data, n)
-    fit(X[:200], y[:200], gamma, C)
-    before = resident("VmRSS")
-    c = fit(X, y, gamma, C, cache_mb=cache_mb).convergence
-    print(
-        f"n {n}, cache_mb {cache_mb:g}: {resident('VmHWM'):.0f} MB in all, "
-        f"{before:.0f} MB of them before the fit; {c.status.value}, "
-        f"violation {np.max(c.violation):.1e}, {c.seconds:.2f} s"
-    )
 
 
 def resident(field: str) -> float:

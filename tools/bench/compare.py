@@ -1,10 +1,10 @@
 """Two builds of the package side by side: which rows of the benchmarks became slower?
 
     OPENBLAS_NUM_THREADS=1 python tools/bench/compare.py --old PYTHON --new PYTHON \\
-        --data FOLDER [--pairs 5] [--scripts npsvor svor ...]
+        --data FOLDER [--pairs 5] [--parts programs linear ...]
 
 PYTHON is the interpreter of an environment in which a build is installed. Both run the
-scripts of this folder with --quick --json, in turn, so that what else the machine does
+parts of `own.py` with --json, in turn, so that what else the machine does
 meets both; which of the two is first changes from pair to pair. For every row the ratio
 new / old of each pair of runs is taken, and printed are the mean of the ratios (of
 their logarithms) with its 95 % interval by Student's t. A row whose whole interval lies
@@ -25,14 +25,14 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("npsvor", "svor", "selection", "gpor", "xofm", "tlssvor", "linear", "svm")
+PARTS = ("programs", "searches", "processes", "xofm", "linear")
 # the 0.975 quantile of Student's t with 1, 2, ... degrees of freedom
 T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
-def measure(python: str, script: str, args) -> dict[str, float]:
-    """Seconds by row, of one run of a script."""
-    command = [python, str(FOLDER / f"{script}.py"), "--quick", "--json"]
+def measure(python: str, part: str, args) -> dict[str, float]:
+    """Seconds by row, of one run of a part."""
+    command = [python, str(FOLDER / "own.py"), "--json", "--only", part]
     command += ["--repeat", str(args.repeat), "--data", args.data]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     rows = map(json.loads, run.stdout.splitlines())
@@ -60,20 +60,20 @@ def main() -> None:
         help="folder of the data tables",
     )
     parser.add_argument("--pairs", type=int, default=5, choices=range(2, 11))
-    parser.add_argument("--scripts", nargs="+", choices=SCRIPTS, default=SCRIPTS)
-    parser.add_argument("--repeat", type=int, default=2, help="in one run of a script")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--repeat", type=int, default=2, help="in one run of a part")
     parser.add_argument("--limit", type=float, default=1.05)
     args = parser.parse_args()
 
     seconds: dict[str, dict[str, list[float]]] = {}
     began = time.perf_counter()
-    for pair, script in ((p, s) for p in range(args.pairs) for s in args.scripts):
+    for pair, part in ((p, s) for p in range(args.pairs) for s in args.parts):
         sides = ("old", "new") if pair % 2 == 0 else ("new", "old")
         for side in sides:
-            for row, value in measure(getattr(args, side), script, args).items():
+            for row, value in measure(getattr(args, side), part, args).items():
                 seconds.setdefault(row, {}).setdefault(side, []).append(value)
         elapsed = time.perf_counter() - began
-        print(f"# pair {pair + 1} {script}: {elapsed:.0f} s", file=sys.stderr)
+        print(f"# pair {pair + 1} {part}: {elapsed:.0f} s", file=sys.stderr)
 
     slower = 0
     print(f"{'old':>8} {'new':>8}  {'new/old':>7}  {'95 % interval':14}  row")

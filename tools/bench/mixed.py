@@ -16,6 +16,7 @@ log likelihood is less than ours by `below`.
     OPENBLAS_NUM_THREADS=1 python tools/bench/mixed.py
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -86,7 +87,7 @@ def by_r(X, y, groups, args):
 
 
 def peers(args):
-    n = 1000 if args.quick else args.rows
+    n = args.rows
     table = Table(
         args, f"{n} rows, 3 features, 5 ranks", "factors:14", "ours:8.3f", "clmm:8.2f",
         "ratio:6.1f", "below:9.1e",
@@ -94,7 +95,7 @@ def peers(args):
     for levels in ({"g": n // 20}, {"a": n // 50, "b": n // 100}):
         X, y, groups = problem(n, levels)
         seconds, _, (model, _) = best_time(args.repeat, fitted, X, y, groups)
-        theirs, loglik = (None, None) if args.quick else by_r(X, y, groups, args)
+        theirs, loglik = by_r(X, y, groups, args)
         below = None if loglik is None else model.loglik - loglik
         ratio = None if theirs is None else theirs / seconds
         name = " x ".join(map(str, levels.values()))
@@ -125,7 +126,7 @@ def growth(args):
         "steps:5.0f",
         "MB above X:10.0f",
     )
-    for n in (1000, 4000) if args.quick else (10_000, 100_000, 1_000_000):
+    for n in (10_000, 100_000, 1_000_000):
         # in a process of its own, whose peak no fit before it has raised
         command = [sys.executable, __file__, "--peak", str(n), "100"]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -146,7 +147,7 @@ def print_peak(n, per_group):
 def coverage(args):
     """Wald's intervals of the coefficients, profiles of the deviation; standard errors
     of a share of 200 near 0.95 are 0.015."""
-    truth, sets = np.array([1.0, -0.5, 0.0, 1.0]), 10 if args.quick else args.sets
+    truth, sets = np.array([1.0, -0.5, 0.0, 1.0]), args.sets
     table = Table(
         args, f"{sets} data sets, true deviation 1", "nodes:5d", "x0:5.3f", "x1:5.3f",
         "x2:5.3f", "deviation:9.3f", "mean sd:7.3f", "variance:8.3f", "left out:8d",
@@ -176,6 +177,7 @@ PARTS = {"peers": peers, "nodes": nodes, "growth": growth, "coverage": coverage}
 
 if __name__ == "__main__":
     options = parser(__doc__, PARTS)
+    options.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options.add_argument("--limit", type=float, default=900, help="seconds of clmm")
     options.add_argument("--rows", type=int, default=10_000, help="of the part peers")
     options.add_argument("--sets", type=int, default=200, help="of the part coverage")
@@ -183,4 +185,4 @@ if __name__ == "__main__":
     if args.peak:
         print_peak(*map(int, args.peak))
     else:
-        run(args, PARTS, ("peers", "nodes", "growth"))
+        run(args, PARTS)

@@ -6,15 +6,8 @@
               two costs, with a small cache, on two threads, and NPSVOR
   peers       the same rows by scikit-learn: Nystroem(300) with LogisticRegression and
               with LinearSVC, and HistGradientBoostingClassifier
-  california  16 000 rows of California housing: Newton steps and gaps over C and gamma
   linear      the linear kernel at two sizes and costs, LinearSVC beside it
   rows        the cost by the number of rows; the most of them are in a file
-  bases       160 000 rows on 250 to 5000 basis rows, two threads, with the default
-              cache, and, where that is short, one that holds all features; errors and
-              seconds are drawn into --png
-  stopped     fits with `max_time`: how far they come, and their error with its
-              standard error, beside the largest sample of the rows that is fitted
-              exactly in that time, and the largest basis, of sizes that grow by half
   workers     one and two workers of dask in processes on this machine
 
 Every fit of made rows runs in a process of its own. `ours` and `CPU s` are seconds of
@@ -24,6 +17,7 @@ system can take back. Errors are those on 50 000 other rows. A peer that takes l
 than --limit seconds is stopped.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -36,20 +30,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from _common import Table, california, exceptions, parser, resident, run
+from _common import Table, fit_of, parser, resident, run
 
 import ordinal
-from ordinal._model.registry import resolve_fit
 
 D, TEST, GAMMA = 20, 50_000, 0.025
-LIMITS = (
-    (10.0, 20_000),
-    (10.0, 50_000),
-    (60.0, 50_000),
-    (10.0, 200_000),
-    (60.0, 200_000),
-)
-SIZES = (250, 500, 1000, 2000, 5000)  # of bases
 _TOUCHED = 1_500_000_000  # bytes: as much as a fit holds
 PEERS = ("LogisticRegression", "LinearSVC", "HistGradientBoosting")
 
@@ -100,7 +85,7 @@ class Peak:
 
 def ours(X, y, method="svorim", **options):
     """Our fit; `facts` are how it ended."""
-    fit = resolve_fit(method)
+    fit = fit_of(method)
     model = fit(X, y, tol=1e-3, **{"n_threads": 1, **options})
     return model.predict, facts(model.convergence)
 
@@ -144,7 +129,9 @@ def job(name: str, n: int, on_disk: bool = False, **options) -> dict:
     """Run one of JOBS here, on made rows; what the tables print of it."""
     with tempfile.TemporaryDirectory() as folder:
         X, y = rows_on_disk(Path(folder), n) if on_disk else made(n, 0)
-        warnings.simplefilter("ignore", exceptions.ConvergenceWarning)  # tables say it
+        warnings.simplefilter(
+            "ignore", ordinal.exceptions.ConvergenceWarning
+        )  # tables say it
         JOBS[name](*made(2000, 2), **options)  # what is begun once is not timed
         np.ones(_TOUCHED // 8)  # nor what a virtual machine takes to fetch its memory
         with Peak() as peak:
@@ -185,7 +172,7 @@ def measured(args, name: str, n: int, **options) -> dict | None:
 
 
 def made_rows(args) -> None:
-    n = 100_000 if args.quick else 1_000_000
+    n = 1_000_000
     table = Table(
         args, f"{n} made rows x {D}, 5 ranks, 300 basis rows, gamma {GAMMA}", "fit:24",
         "C:4g", "ours:6.2f", "clock:6.2f", "MB:5.0f", "gap:8.1e", "steps:5d",
@@ -212,7 +199,7 @@ def print_row(table: Table, found: dict | None, *labels, with_steps: bool) -> No
 
 
 def peers(args) -> None:
-    n = 100_000 if args.quick else 1_000_000
+    n = 1_000_000
     table = Table(
         args, f"{n} made rows by scikit-learn, after ours", "fit:24", "to ours:7.2f",
         "CPU s:7.2f", "clock:7.2f", "MB:5.0f", "MAE:6.4f", "wrong:6.4f",
@@ -227,61 +214,16 @@ def peers(args) -> None:
         print_row(table, found, name, ratio, with_steps=False)
 
 
-class Levels:
-    """A callback that finds the step at which the last level began: multipliers are
-    zeros there, so that the gap is large again."""
-
-    def __init__(self):
-        self.begun, self._gap = 0, 1.0
-
-    def __call__(self, state) -> None:
-        if state.violation > max(0.5, 2 * self._gap):
-            self.begun = state.n_iter
-        self._gap = state.violation
-
-
-def grid(args) -> None:
-    """All rows of the table in one process: none takes long, and steps are counted."""
-    n = 4000 if args.quick else 16_000
-    X, y, rest, truth = california(args.data, n)
-    by_label = np.argsort(y, kind="stable")
-    gammas = 10.0 ** np.arange(-3, 2)
-    cells = list(product(gammas, 10.0 ** np.arange(-3, 4)))
-    cells += [(0.125, 1000.0), (2.0, 100.0)]
-    for m in (300,) if args.quick else (300, 1000):
-        table = Table(
-            args, f"California housing, {n} rows, basis of {m}; `last`: steps on all "
-            "rows alone; `sorted`: by label",
-            "m:4d", "gamma:6g", "C:6g", "ours:6.2f", "gap:8.1e", "steps:5d",
-            "last:4d", "MAE:6.4f", "sorted:6.4f", "status:10",
-        )  # fmt: skip
-        for gamma, C in cells:
-            began = time.process_time()
-            levels = Levels()
-            predict, found = ours(X, y, basis=m, gamma=gamma, C=C, callback=levels)
-            seconds = time.process_time() - began
-            last = found["steps"] - levels.begun
-            again, _ = ours(X[by_label], y[by_label], basis=m, gamma=gamma, C=C)
-            errors = [ordinal.metrics.mae(truth, f(rest)) for f in (predict, again)]
-            table.row(
-                m, gamma, C, seconds, found["gap"], found["steps"], last, *errors,
-                found["status"],
-            )  # fmt: skip
-
-
 def linear(args) -> None:
     table = Table(
         args, f"Linear kernel, made rows x {D}", "n:7d", "fit:10", "C:4g", "ours:6.2f",
         "clock:6.2f", "MB:5.0f", "gap:8.1e", "steps:5d", "MAE:6.4f", "wrong:6.4f",
     )  # fmt: skip
-    for n, C in product(
-        (200_000,) if args.quick else (200_000, 1_000_000), (1.0, 100.0)
-    ):
+    for n, C in product((200_000, 1_000_000), (1.0, 100.0)):
         found = measured(args, "ours", n, kernel="linear", C=C)
         print_row(table, found, n, "svorim", C, with_steps=True)
-        if not args.quick:
-            found = measured(args, "linear_svc", n, C=C)
-            print_row(table, found, n, "LinearSVC", C, with_steps=True)
+        found = measured(args, "linear_svc", n, C=C)
+        print_row(table, found, n, "LinearSVC", C, with_steps=True)
 
 
 def rows(args) -> None:
@@ -290,7 +232,7 @@ def rows(args) -> None:
         "ours:7.2f", "clock:7.2f", "MB:5.0f", "gap:8.1e", "steps:5d", "MAE:6.4f",
         "wrong:6.4f",
     )  # fmt: skip
-    sizes = (30_000, 100_000) if args.quick else (100_000, 1_000_000, 10_000_000)
+    sizes = (100_000, 1_000_000, 10_000_000)
     for n in sizes:
         disk = n == sizes[-1]
         cache = {"cache_mb": 200} if disk else {}
@@ -300,82 +242,8 @@ def rows(args) -> None:
         print_row(table, found, n, "file" if disk else "memory", with_steps=True)
 
 
-def bases(args) -> None:
-    n, sizes = (20_000, (500,)) if args.quick else (160_000, SIZES)
-    table = Table(
-        args, f"{n} made rows x {D} by the number of basis rows, SVORIM, C 1", "m:5d",
-        "cache_mb:8g", "ours:7.2f", "clock:7.2f", "MB:5.0f", "gap:8.1e", "steps:5d",
-        "MAE:6.4f", "wrong:6.4f",
-    )  # fmt: skip
-    drawn = []
-    for m, cache in product(sizes, (1000.0, 8000.0)):
-        if cache > 1000 and 4e-6 * n * m <= 1000:
-            continue  # the default holds all features
-        found = measured(
-            args, "ours", n, basis=m, gamma=GAMMA, C=1.0, cache_mb=cache, n_threads=2
-        )
-        print_row(table, found, m, cache, with_steps=True)
-        if found is not None and cache == 1000:
-            drawn.append([found[name] for name in ("MAE", "error", "clock")])
-    if args.png and len(drawn) == len(sizes):
-        draw_bases(Path(args.png) / "bases.png", sizes, np.transpose(drawn))
-
-
-def draw_bases(file: Path, sizes, drawn: np.ndarray) -> None:
-    import matplotlib.pyplot as plt
-    from pictures import save, use_style
-
-    use_style()
-    mae, error, clock = drawn
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-    left.errorbar(sizes, mae, 2 * error, marker="o", markersize=4, capsize=3)
-    left.set_ylabel("mean absolute error")
-    right.plot(sizes, clock, marker="o", markersize=4)
-    right.set_yscale("log")
-    right.set_ylabel("seconds by the clock")
-    for axes in (left, right):
-        axes.set_xscale("log")
-        axes.set_xticks(sizes, map(str, sizes))
-        axes.minorticks_off()
-        axes.set_xlabel("basis rows")
-    save(figure, file)
-
-
-def stopped(args) -> None:
-    table = Table(
-        args, "Exact SVORIM with max_time, C 1; what else there is time for", "n:6d",
-        "max_time:8g", "fit:8", "model of:14", "ours:6.2f", "clock:6.2f", "MB:5.0f",
-        "MAE:6.4f", "error:6.4f",
-    )  # fmt: skip
-    for limit, n in LIMITS[:1] if args.quick else LIMITS:
-        found = measured(args, "ours", n, gamma=GAMMA, C=1.0, max_time=limit)
-        print_stopped(table, n, limit, "max_time", (found or {}) | {"what": "all"})
-        if args.quick:
-            continue
-        for name, least in (("sample", 5000), ("basis", 200)):
-            print_stopped(table, n, limit, name, most(args, n, limit, name, least))
-
-
-def most(args, n: int, limit: float, name: str, size: int) -> dict | None:
-    """The fit of the largest sample, or basis, that ends within the limit; sizes grow
-    by half."""
-    found = None
-    while name == "basis" or size < n:
-        of, options = (n, {"basis": size}) if name == "basis" else (size, {})
-        here = measured(args, "ours", of, gamma=GAMMA, C=1.0, **options)
-        if here is None or here["clock"] > limit:
-            break
-        found, size = here | {"what": f"{name} of {size}"}, size * 3 // 2
-    return found
-
-
-def print_stopped(table: Table, n: int, limit: float, name: str, found) -> None:
-    names = "what", "seconds", "clock", "MB", "MAE", "error"
-    table.row(n, limit, name, *((found or {}).get(key) for key in names))
-
-
 def workers(args) -> None:
-    n = 100_000 if args.quick else 1_000_000
+    n = 1_000_000
     table = Table(
         args, f"Workers of dask in processes, {n} made rows, 300 basis rows, C 1",
         "workers:7d", "ours:6.2f", "gap:8.1e", "steps:5d", "same bytes:10",
@@ -418,23 +286,19 @@ def on_dask(n: int, count: int) -> dict:
 PARTS = {
     "made": made_rows,
     "peers": peers,
-    "california": grid,
     "linear": linear,
     "rows": rows,
-    "bases": bases,
-    "stopped": stopped,
     "workers": workers,
 }
-QUICK = ("made", "california", "linear", "rows", "workers")
 
 
 def main() -> None:
     options = parser(__doc__, PARTS)
+    options.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options.add_argument("--limit", type=float, default=600, help="seconds of a fit")
-    options.add_argument("--png", help="folder for the picture of `bases`")
     args = options.parse_args()
     if not args.peak:
-        return run(args, PARTS, QUICK, ordinal)
+        return run(args, PARTS, ordinal)
     name, given = args.peak[0], json.loads(args.peak[1])
     call = on_dask if name == "on_dask" else job
     names = () if name == "on_dask" else (name,)

@@ -30,10 +30,7 @@ there.
 
 --png draws `critical_difference_mze.png` and `critical_difference.png` (MAE), Figure 5,
 and `search_seconds.png`, Figure 6: the seconds of the sets with more than 500 training
-rows. --growing draws `boxplots_by_size.png` beside, in the manner of Figure 8, of four
-of the methods on Car in place of the film ratings: 100, 150 ... 400 rows train and the
-others test, --trials times, with the same search in each. Figure 7 is
-`npsvor_scaling.py`.
+rows.
 
 With --store what was fitted is kept in that folder, and the same command goes on where
 it was killed.
@@ -86,11 +83,9 @@ FIT = {
     "opbe": ordinal.companions.fit_opbe,
     "npsvor": ordinal.fit_npsvor,
 }
-FEW = ["npsvor", "svorim", "svorex", "svc1v1"]  # of the box plots
 LOGS = 10.0 ** np.arange(-3, 4)
 GRID = Grid(C=LOGS, gamma=LOGS)
 LARGE = ["ERA", "LEV", "car"]  # more than 500 training rows
-GROWING, SIZES = "car", range(100, 401, 50)
 
 
 def run(args, X, y, method, store, **holdouts):
@@ -151,23 +146,6 @@ def compare(measure, methods, tables):
     return test
 
 
-def by_size(args, methods, store):
-    """MAE of --trials hold-outs a training size: a (n, k) table a size."""
-    X, y = table(args.data, GROWING)
-    print(f"\n## MAE on {GROWING}\n  rows" + "".join(f"  {m:11}" for m in methods))
-    tables = []
-    for size in SIZES:
-        drawn = {"outer": args.trials, "test_size": len(y) - size}
-        errors = [
-            run(args, X, y, method, store, **drawn)["mae"].scores["mae"]
-            for method in methods
-        ]
-        tables.append(np.transpose(errors))
-        means = "".join(f"  {e.mean():.3f}±{e.std():.3f}" for e in errors)
-        print(f"{size:6}{means}", flush=True)
-    return tables
-
-
 def matrix(title, sets, methods, cell):
     """Print what cell(set, method) says, a row a set."""
     print(f"\n## {title}\n{'':14}" + "".join(f"{m:>8}" for m in methods))
@@ -222,8 +200,6 @@ def main():
     parser.add_argument("--solver", choices=("admm", "smo"), default="admm")
     add_protocol(parser, 30)
     parser.add_argument("--png", metavar="FOLDER", help="draw Figures 5 and 6")
-    parser.add_argument("--growing", action="store_true", help="draw box plots, too")
-    parser.add_argument("--trials", type=int, default=20, help="of each training size")
     args = parser.parse_args()
 
     methods = args.methods
@@ -268,12 +244,6 @@ def main():
             if large:
                 axes = draw_seconds(seconds, large, methods)
                 save(axes, args.png, "search_seconds")
-            if args.growing:
-                few = [method for method in FEW if method in methods]
-                names = [method.upper() for method in few]
-                tables = by_size(args, few, store)
-                axes = plot.boxplots_by_size(tables, SIZES, names)
-                save(axes, args.png, "boxplots_by_size")
 
 
 if __name__ == "__main__":

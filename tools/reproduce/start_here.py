@@ -1,7 +1,7 @@
 """Errors, seconds and memory: "All methods on ten sets" in docs/results.md.
 
     OPENBLAS_NUM_THREADS=1 python tools/reproduce/start_here.py --data FOLDER \\
-        {--errors | --times | --defaults} [--page docs/results.md]
+        {--errors | --times} [--page docs/results.md]
 
 The sets are the ten of the NPSVOR paper's Tables II and III, with their official
 hold-outs, a quarter of whose rows are tested. Features are standardised.
@@ -21,12 +21,6 @@ the first hold-out, by one thread, the least of three or more, and its memory: t
 of a process of its own less what it held before, when it had fitted a few rows. Linux.
 Takes three minutes.
 
---defaults: MAE of the default arguments, beside that of the best constant, on the first
---splits hold-outs of the ten sets and on two tables of ranks of unequal size: one of
-265 rows, and one of 5000 customers, simulated, with categories and missing values.
-Models are fitted to at most 1000 rows. --only and --set try other methods or arguments,
-as in `--only nnpom --set l2=0.1`.
-
 With --page the tables below the headings "MAE of all methods", "MZE of all methods",
 "Seconds of one fit" and "Memory of one fit" of that page are replaced by what was
 measured, and the figures in its summary follow from them:
@@ -40,14 +34,13 @@ import re
 import sys
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
 import ordinal
 from ordinal._command.methods import METHODS
 from ordinal.model_selection import Grid, select
-from ordinal.preprocessing import Standardizer, TablePreprocessor
+from ordinal.preprocessing import Standardizer
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from _common import add_data, best_time, header, resident, standardized, table
@@ -63,8 +56,6 @@ REPORTED = {  # rows here, and columns in the tables of docs/results.md
 FEWER = {"gpor-laplace": 3, "gpor-ep": 3, "tlssvor": 3, "ofmhs": 3, "cnnor": 3,
          "boosting": 3}  # fmt: skip
 DEFAULTS = {"cnnor": SETS, "tlssvor": LARGE}  # not searched without --long
-SKEWED = ("customers", "g_affairs")
-CHANNELS = (0.4, 0.2, 0.15, 0.25)
 LASSO = "pom-path"
 L1 = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 NAMES = [*METHODS, LASSO]
@@ -125,80 +116,6 @@ def errors(args, name, set_name):
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(json.dumps(out[-1]))
     return np.mean(out, axis=0)
-
-
-def customers():
-    """Simulate a table of 5000 customers, whose satisfaction is noisy."""
-    rng, n = np.random.default_rng(1), 5000
-    columns = {
-        "age": rng.integers(18, 90, n).astype(float),
-        "income": np.exp(rng.normal(10.3, 0.6, n)),
-        "tenure": rng.gamma(2, 18, n),
-        "channel": rng.choice(["web", "phone", "shop", "app"], n, p=CHANNELS),
-        "region": rng.choice([f"R{k:02d}" for k in range(14)], n),
-        "wait": rng.gamma(1.3, 7, n),
-        "calls": rng.poisson(1.4, n).astype(float),
-        "resolved": rng.random(n) < 0.75,
-        "plan": rng.choice([0.0, 1.0, 2.0], n, p=[0.5, 0.35, 0.15]),
-    }
-    score = 1.6 * columns["resolved"] - 0.05 * columns["wait"] - 0.3 * columns["calls"]
-    score += 0.3 * np.log(columns["income"]) + 0.4 * columns["plan"]
-    score += 0.02 * np.abs(columns["age"] - 45) * (columns["channel"] == "phone")
-    score += 0.5 * (columns["channel"] == "app") + rng.logistic(0, 0.7, n)
-    for name, share in {"income": 0.12, "tenure": 0.05, "wait": 0.02}.items():
-        columns[name][rng.random(n) < share] = np.nan
-    y = 1 + np.digitize(score, np.quantile(score, [0.06, 0.18, 0.42, 0.80]))
-    X = np.empty((n, len(columns)), object)
-    for j, column in enumerate(columns.values()):
-        X[:, j] = column
-    return X, y
-
-
-def of_defaults(args, set_name):
-    """Yield standardised training rows and test rows, with their labels."""
-    if set_name in SETS:
-        X, y, splits = holdouts(args.data, set_name)
-    else:
-        X, y = customers() if set_name == SKEWED[0] else table(args.data, set_name)
-        splits = [
-            np.split(np.random.default_rng(k).permutation(len(y)), [3 * len(y) // 4])
-            for k in range(args.splits)
-        ]
-    for k, (train, test) in enumerate(splits[: args.splits]):
-        train = np.random.default_rng(k).permutation(train)[:1000]
-        if set_name == SKEWED[0]:
-            coding = TablePreprocessor().fit(X[train])
-        else:
-            coding = Standardizer.fit(X[train])
-        Z = [np.asarray(coding.transform(X[rows])) for rows in (train, test)]
-        yield Z[0], y[train], Z[1], y[test]
-
-
-def of_constant(X, y, **options):
-    """Predict the median rank, the best constant for the MAE."""
-    median = np.sort(y)[(len(y) - 1) // 2]
-    return SimpleNamespace(predict=lambda Z: np.full(len(Z), median))
-
-
-def defaults(args):
-    """The table of MAE with the default arguments."""
-    sets = (*SETS, *SKEWED)
-    rows = {s: list(of_defaults(args, s)) for s in sets}
-    found = {}
-    names = args.only or [name for name in METHODS if "gpor" not in name]
-    for name in ["constant", *names]:
-        fit, fixed = of_constant, {}
-        if name in METHODS:
-            known, fixed = METHODS[name]
-            fit, fixed = known.fit, {**fixed, **args.set}
-        for s in sets:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found[name, s] = np.mean([
-                    np.abs(fit(X, y, n_threads=1, **fixed).predict(Z) - z).mean()
-                    for X, y, Z, z in rows[s]
-                ])  # fmt: skip
-    return {"MAE of the defaults": markdown(found, ".3f", columns=sets)}
 
 
 def reported():
@@ -346,10 +263,6 @@ def main():
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--errors", action="store_true", help="MAE and MZE, an hour")
     what.add_argument("--times", action="store_true", help="seconds and memory")
-    what.add_argument("--defaults", action="store_true", help="MAE of the defaults")
-    parser.add_argument("--only", nargs="+", choices=list(METHODS), metavar="METHOD")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=NUMBER")
-    parser.add_argument("--splits", type=int, default=5, help="of --defaults")
     parser.add_argument("--long", action="store_true", help="search all 30 hold-outs")
     parser.add_argument("--seed", type=int, default=0, help="of the folds")
     parser.add_argument(
@@ -358,13 +271,12 @@ def main():
     parser.add_argument("--page", type=Path, help="put the tables there")
     args = parser.parse_args()
 
-    args.set = {name: float(v) for name, v in (s.split("=") for s in args.set)}
     print(header(ordinal))
-    measure = all_errors if args.errors else all_times if args.times else defaults
+    measure = all_errors if args.errors else all_times
     tables = measure(args)
     for heading, rows in tables.items():
         print(f"\n## {heading}\n\n{rows}")
-    if args.page is not None and not args.defaults:
+    if args.page is not None:
         text = args.page.read_text()
         for heading, rows in tables.items():
             text = with_table(text, heading, rows)

@@ -1,7 +1,7 @@
 """Fits of mord's LogisticIT and LogisticAT, as JSON on the standard output:
 
     pip install mord
-    python tools/reference/logistic_thresholds.py > tests/data/mord_reference.json
+    python tests/reference/logistic_thresholds.py > tests/data/mord_reference.json
 
 mord's alpha is the penalty of a sum of losses, `l2` here that of their mean. The
 numbers are the coefficients and then the thresholds.

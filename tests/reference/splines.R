@@ -1,5 +1,5 @@
 # Prints the columns of smooth terms that tests/test_splines.py holds formulas against:
-#   Rscript tools/reference/splines.R > tests/data/spline_reference.json
+#   Rscript tests/reference/splines.R > tests/data/spline_reference.json
 suppressMessages({
   library(splines)
   library(mgcv)

@@ -1,6 +1,6 @@
 # Figures of R for the inference of cumulative models, printed for tests/test_pom_inference.py:
 #
-#     Rscript tools/reference/pom_inference.R
+#     Rscript tests/reference/pom_inference.R
 #
 # It needs the packages ordinal, MASS and numDeriv. Profile intervals are roots of the
 # profile log likelihood by uniroot: those of confint(clm) are interpolated, and good for

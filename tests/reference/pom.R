@@ -1,6 +1,6 @@
 # Fits of cumulative models by R's clm, polr and vglm, as JSON on the standard output:
 #
-#     Rscript tools/reference/pom.R > tests/data/pom_reference.json
+#     Rscript tests/reference/pom.R > tests/data/pom_reference.json
 #
 # It needs the packages ordinal, MASS and VGAM. Three sets are fitted by clm over the
 # links, the structures of the thresholds, and nominal and scale effects. Each record holds

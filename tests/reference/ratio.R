@@ -1,7 +1,7 @@
 # Figures of R for stopping ratio and adjacent categories models, written to
 # tests/data/ratio_reference.json for tests/test_ratio.py:
 #
-#     Rscript tools/reference/ratio.R > tests/data/ratio_reference.json
+#     Rscript tests/reference/ratio.R > tests/data/ratio_reference.json
 #
 # It needs the packages ordinal, MASS and VGAM.
 suppressMessages({

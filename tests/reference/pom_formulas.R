@@ -1,5 +1,5 @@
 # Prints the fits of ordinal::clm that tests/test_pom_design.py holds formulas against:
-#   Rscript tools/reference/pom_formulas.R
+#   Rscript tests/reference/pom_formulas.R
 suppressMessages(library(ordinal))
 library(MASS)
 options(digits = 10)

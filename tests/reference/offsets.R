@@ -1,7 +1,7 @@
 # Figures of R for offsets that differ by threshold, typed into tests/test_pom.py and
 # tests/test_ratio.py. From the top of the source tree, with VGAM:
 #
-#     Rscript tools/reference/offsets.R
+#     Rscript tests/reference/offsets.R
 suppressMessages(library(VGAM))
 source_lines <- readLines(file.path("tools", "reference", "pom.R"))
 first <- grep("^made <- local", source_lines)

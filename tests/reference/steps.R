@@ -1,6 +1,6 @@
 # Figures of R for tests of terms and choices of terms, printed for tests/test_pom_steps.py:
 #
-#     Rscript tools/reference/steps.R
+#     Rscript tests/reference/steps.R
 #
 # It needs the packages ordinal, MASS, emmeans and multcomp.
 suppressMessages({

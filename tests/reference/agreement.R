@@ -1,6 +1,6 @@
 # Figures of R for measures of agreement, printed for tests/test_agreement.py:
 #
-#     Rscript tools/reference/agreement.R
+#     Rscript tests/reference/agreement.R
 #
 # It needs the packages ordinal, Hmisc, vcd and MASS. Gamma and its standard error are
 # written out after Goodman and Kruskal (1972), by a loop over all pairs of cells.

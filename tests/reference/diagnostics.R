@@ -1,7 +1,7 @@
 # Figures of R for residuals, goodness of fit and influence, printed for
 # tests/test_pom_diagnostics.py:
 #
-#     Rscript tools/reference/diagnostics.R
+#     Rscript tests/reference/diagnostics.R
 #
 # It needs the packages ordinal, rms and MASS. The ordinal Hosmer-Lemeshow test is written
 # out after Fagerland and Hosmer (2013), with groups as generalhoslem::logitgof cuts them.

@@ -1,6 +1,6 @@
 # Cumulative link mixed models by R's clmm and clmm2, as JSON on the standard output:
 #
-#     Rscript tools/reference/clmm.R > tests/data/clmm_reference.json
+#     Rscript tests/reference/clmm.R > tests/data/clmm_reference.json
 #
 # or of the models that are named behind the script, some of which take minutes.
 # It needs the package ordinal. clmm and clmm2 stop at gradients of 1e-3 or so and take
