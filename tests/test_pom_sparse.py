@@ -139,7 +139,7 @@ def test_a_sparse_fit_is_the_dense_one(options):
 def test_many_features_are_fitted_without_a_hessian(kind, monkeypatch):
     X, y = rows(300, 40)
     few = ordinal.fit_pom(kind(X), y, l2=0.1, tol=1e-9)
-    monkeypatch.setattr("ordinal._cumulative.rowwise.HESSIAN_COLUMNS", 39)
+    monkeypatch.setattr("ordinal._cumulative.design.HESSIAN_COLUMNS", 39)
     many = ordinal.fit_pom(kind(X), y, l2=0.1, tol=1e-9)
     assert many.convergence.converged
     assert many.convergence.violation <= 1e-9

@@ -142,20 +142,21 @@ class Factor:
     """
 
     def __init__(self, H: Bordered):
-        self.H, self._rest = H, H.rest
-        self._A = _BlockTridiagonal(H.diag, H.off)
-        shape = H.first.size, len(H.core)
-        self._border = H.border.reshape(shape)
-        # Thresholds are eliminated first, in O(T); a dense H would cost O(T^3).
-        self._AB = self._A.solve(H.border).reshape(shape)  # A^-1 B
-        self._schur = H.core
+        self.H, self._schur = H, H.core
         if H.first.size:
+            self._A, self._rest = _BlockTridiagonal(H.diag, H.off), H.rest
+            shape = H.first.size, len(H.core)
+            self._border = H.border.reshape(shape)
+            # Thresholds are eliminated first, in O(T); a dense H would cost O(T^3).
+            self._AB = self._A.solve(H.border).reshape(shape)  # A^-1 B
             self._schur = H.core - self._border.T @ self._AB
         self._L = np.linalg.cholesky(self._schur)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """Return the solution x of H x = v, (p,)."""
         H, x = self.H, np.empty(v.size)
+        if not H.first.size:
+            return np.linalg.solve(self._L.T, np.linalg.solve(self._L, v))
         first = self._A.solve(v[H.first].reshape(*H.diag.shape[:2], 1)).ravel()
         right = v[self._rest] - self._border.T @ first
         rest = np.linalg.solve(self._L.T, np.linalg.solve(self._L, right))
@@ -165,10 +166,11 @@ class Factor:
 
     def inverse(self) -> np.ndarray:
         """Return the dense inverse of H, (p, p)."""
-        H, first, rest = self.H, self.H.first, self._rest
+        H, first = self.H, self.H.first
         core = np.linalg.inv(self._schur)
         if not first.size:
             return core
+        rest = self._rest
         out = np.empty((H.size, H.size))
         unit = np.eye(first.size).reshape(*H.diag.shape[:2], first.size)
         A_inverse = self._A.solve(unit).reshape(first.size, first.size)

@@ -58,7 +58,8 @@ Result = TypeVar("Result")
 
 def check_columns(name: str, d: int) -> None:
     """Raise MemoryError if a fit of d columns needs more memory than there is."""
-    check_memory(name, _BYTES * d, f"{d} features")
+    if d > HESSIAN_COLUMNS:  # others need less than a megabyte
+        check_memory(name, _BYTES * d, f"{d} features")
 
 
 def read_offset(offset: ArrayLike, n: int) -> np.ndarray:
@@ -390,6 +391,16 @@ class Design:
     def is_flexible(self) -> bool:
         """Return whether J is I; two equidistant thresholds have another square J."""
         return self.J.shape[1] == self.T and not self.J[1:, 0].any()
+
+    @property
+    def has_many(self) -> bool:
+        """Return whether there are too many features for a Hessian."""
+        return sum(self.sizes[1:]) > HESSIAN_COLUMNS
+
+    @property
+    def is_rowwise(self) -> bool:
+        """Return whether the derivatives of the loss are computed row by row."""
+        return self.is_sparse or self.has_many or self.is_shifted
 
     @property
     def is_shifted(self) -> bool:

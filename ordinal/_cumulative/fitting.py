@@ -52,8 +52,6 @@ from .rowwise import (
     ChunkedLikelihood,
     RowwiseLikelihood,
     factor,
-    has_many,
-    likelihood_in_memory,
 )
 from .separation import Row, project
 
@@ -72,7 +70,8 @@ def likelihood_of(design: Design, link: Link, l2: float, n_threads: int) -> Like
     """Make the loss of a design."""
     if design.is_chunked:
         return ChunkedLikelihood(design, link, l2, n_threads)
-    return likelihood_in_memory(design, link, l2, n_threads)
+    form = RowwiseLikelihood if design.is_rowwise else Likelihood
+    return form(design, link, l2, n_threads)
 
 
 def minimize(loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
@@ -114,7 +113,7 @@ def _starts(
         light = _descent(_variant(loss, "logit"), loss.start(), _COARSE, monitor, 0)
         steep = design.enlarged(light.point.x, _STEEPER)
         return [loss.start(), light.point.x, steep], light.n_iter
-    if design.is_sparse or has_many(design):
+    if design.is_sparse or design.has_many:
         return [loss.start()], 0
     return [_start_from_some_rows(loss)], 0
 
@@ -155,7 +154,7 @@ def _descent(
     With many features the method is L-BFGS, and `violation` is the largest slope.
     """
     rowwise = RowwiseLikelihood | ChunkedLikelihood
-    if not (has_many(loss.design) and isinstance(loss, rowwise)):
+    if not (loss.design.has_many and isinstance(loss, rowwise)):
         return newton(loss, x, max_iter, monitor, done)
     found = lbfgs.minimize(
         loss.value_and_gradient, x, tol=monitor.tol, max_iter=max_iter, monitor=monitor

@@ -27,7 +27,7 @@ from .._numerics.lbfgs import shortened
 from .._rows.sums import Parts
 from .._solvers import _cumulative
 from .bordered import NONE, Bordered, tridiagonal
-from .design import HESSIAN_COLUMNS, Design
+from .design import Design
 from .likelihood import Likelihood, Link, Point, Terms
 from .matrices import Columns, DenseColumns, columns_of
 
@@ -396,7 +396,8 @@ class ChunkedLikelihood(Likelihood):
 
 def _at(link: Link, x: np.ndarray, part: Design) -> Parts:
     """Return the value of a chunk, its gradient and the blocks of its Hessian."""
-    loss = likelihood_in_memory(part, link, 0.0, 1)
+    form = RowwiseLikelihood if part.is_rowwise else Likelihood
+    loss = form(part, link, 0.0, 1)
     there = loss.at(x)
     H = there.hessian
     if not math.isfinite(there.value):
@@ -412,23 +413,7 @@ def _at(link: Link, x: np.ndarray, part: Design) -> Parts:
 
 def _value_and_gradient(link: Link, x: np.ndarray, part: Design) -> Parts:
     """Return the value and the gradient of a chunk."""
-    loss = likelihood_in_memory(part, link, 0.0, 1)
-    assert isinstance(loss, RowwiseLikelihood)
-    value, gradient = loss.value_and_gradient(x)
+    value, gradient = RowwiseLikelihood(part, link, 0.0, 1).value_and_gradient(x)
     if not math.isfinite(value):
         gradient = np.zeros(x.size)
     return np.array(value), gradient
-
-
-def has_many(design: Design) -> bool:
-    """Return whether there are too many features for a Hessian."""
-    return sum(design.sizes[1:]) > HESSIAN_COLUMNS
-
-
-def likelihood_in_memory(
-    design: Design, link: Link, l2: float, n_threads: int
-) -> Likelihood:
-    """Return the loss of rows in memory."""
-    if design.is_sparse or has_many(design) or design.is_shifted:
-        return RowwiseLikelihood(design, link, l2, n_threads)
-    return Likelihood(design, link, l2, n_threads)

@@ -176,8 +176,11 @@ def _is_surely_maximum(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -
 def _bound(D: Design, x: np.ndarray) -> float:
     """Return a bound on |J alpha - x_i'beta| over all rows."""
     alpha, _, beta, _ = D.split(x)
-    largest = float(D.of_chunks(partial(_largest_score, beta)).max())
-    return largest + float(np.abs(D.J @ alpha).max())
+    if D.is_chunked:
+        scores = D.of_chunks(partial(_largest_score, beta))
+    else:
+        scores = np.abs(D.score(beta))
+    return float(scores.max()) + float(np.abs(D.J @ alpha).max())
 
 
 def _largest_score(beta: np.ndarray, D: Design) -> np.ndarray:

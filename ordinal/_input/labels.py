@@ -16,7 +16,10 @@ DROP_ARGUMENT = f"{_DROP}, or pass missing_labels='drop'"  # of training rows
 
 def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> Any:
     """Return the rank order of a pandas Categorical or a polars Enum, or None."""
-    dtype, known = getattr(y, "dtype", None), categories_of(y)
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return None
+    known = categories_of(y)
     if _is_polars_categorical(dtype):
         known = np.unique([v for v in as_array(y, name).tolist() if not is_missing(v)])
     if known is None:

@@ -176,7 +176,10 @@ def prepare(
     line = Line() if check_flag("verbose", common.get("verbose", False)) else None
     monitor = watch(name, tol, common.get("callback"), common.get("max_time"), line)
     labels = {k: common.get(k) for k in ("classes", "sample_weight", "class_weight")}
-    problem = read_problem(name, X, y, reading, **labels)
+    if isinstance(X, Problem) and not isinstance(X, ChunkedProblem):
+        problem = X  # of a fit that reads labels and weights together with its table
+    else:
+        problem = read_problem(name, X, y, reading, **labels)
     problem.check_spans()
     if by_scale:
         warn_of_scales(name, problem)

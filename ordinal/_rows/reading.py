@@ -28,7 +28,10 @@ def comes_in_blocks(X: Any) -> bool:
 
 def is_chunked(X: Any) -> bool:
     """Return whether fits that can do so read X in chunks, whatever its size."""
-    return isinstance(X, np.memmap) or comes_in_blocks(X)
+    # Most rows are plain arrays, about which nothing else needs to be asked.
+    return type(X) is not np.ndarray and (
+        isinstance(X, np.memmap) or comes_in_blocks(X)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
     reading : Reading
     X, y, labels
         As for `Problem.from_arrays` or `ChunkedProblem.from_source`. A ChunkedProblem
-        is returned as it is, with class weights; any other Problem has them already.
+        is returned as it is, with class weights.
 
     Raises
     ------
@@ -82,8 +85,6 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
     chunks, missing = reading.chunks, reading.missing
     if chunks and isinstance(X, ChunkedProblem):
         return X.with_class_weights(labels.get("class_weight"))
-    if type(X) is Problem:  # by a fit that reads more of its table than the features
-        return X
     if chunks is None:
         check_in_memory(name, X)
     if is_remote(X):

@@ -535,7 +535,8 @@ def warn_of_shortfalls(
             warn_of_separation(names, fit, remedy)
     else:
         model.convergence.warn_unless_converged(fit, easier)
-    warn_of_disorder(model.disorder, fit)
+    if model.crossings.any():
+        warn_of_disorder(model.disorder, fit)
 
 
 _FARTHEST = 700.0  # log spread up to which exp of it and of its negative are finite

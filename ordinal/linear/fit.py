@@ -19,8 +19,6 @@ from .._cumulative.newton import Minimum
 from .._cumulative.rowwise import (
     ChunkedLikelihood,
     RowwiseLikelihood,
-    has_many,
-    likelihood_in_memory,
 )
 from .._cumulative.separation import check_separation
 from .._input.checks import (
@@ -564,10 +562,11 @@ def _prepared(
         shifted=l1 == 0 and in_order is False,
         **given,
     )
-    n_threads = prepared.n_threads
-    prepared = constrained(
-        prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
-    )
+    if prepared.monotone:
+        n_threads = prepared.n_threads
+        prepared = constrained(
+            prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
+        )
     order = None if in_order is False else _order(prepared, in_order)
     choice = _covariance_choice(robust, prepared.training.cluster, prepared.design, l1)
     return _PomFit(prepared, max_iter, choice, order)
@@ -576,12 +575,12 @@ def _prepared(
 def _order(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
     """Return the constraint of `in_order`, or None if thresholds cannot cross."""
     design, coding = prepared.design, prepared.training.coding
-    if coding is not None and coding.monotone:
+    if prepared.monotone:
         raise ValueError(
             "in_order must be False with monotone effects: use fused(x) instead of "
             "mo(x), which has no constraint"
         )
-    if has_many(design):
+    if design.has_many:
         raise ValueError(
             f"in_order must be False for more than {HESSIAN_COLUMNS} features"
         )
@@ -665,7 +664,7 @@ def _covariance_choice(
 ) -> CovarianceChoice:
     """Return the type of the covariance; ValueError for fits without one."""
     choice = CovarianceChoice.from_arguments(robust, cluster, design.n_samples)
-    if choice.kind != "observed" and (l1 > 0 or has_many(design)):
+    if choice.kind != "observed" and (l1 > 0 or design.has_many):
         which = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
         raise ValueError(
             f"robust and cluster need a covariance, which fits {which} do not "
@@ -725,7 +724,7 @@ def _model(
         inner = np.flatnonzero(prepared.problem.present)[1:-1]
         touching[inner - 1] = order.meetings(point.x)
     if null is None:
-        form = ChunkedLikelihood if design.is_chunked else likelihood_in_memory
+        form = ChunkedLikelihood if design.is_chunked else likelihood_of
         plain = partial(form, link=loss.link, l2=0.0, n_threads=loss.n_threads)
         null = null_loglik(design, plain)
     penalty = 0.5 * float(loss.penalties @ point.x**2)

@@ -15,7 +15,6 @@ from .._cumulative.design import Design, by_threshold
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood
 from .._cumulative.recession import Limit, limit_of, recession_of
-from .._cumulative.rowwise import has_many
 from .._cumulative.separation import has_diverging_scales
 from .._input.immutable import read_only
 from .._watch.monitor import Monitor
@@ -55,7 +54,7 @@ def find_limit(
     diverge have none.
     """
     D = loss.design
-    if D.is_chunked or has_many(D) or D.n_samples * max(D.T, D.n_parameters) > _MOST:
+    if D.is_chunked or D.has_many or D.n_samples * max(D.T, D.n_parameters) > _MOST:
         return None
     plain = replace(D, scale=D.scale[:0])
     p = plain.n_parameters

@@ -43,10 +43,7 @@ def constrained(prepared: PreparedPom, asked: str, loss_of: LossOf) -> PreparedP
 
     `loss_of` makes the loss of a design, and messages name the fit `asked`.
     """
-    coding = prepared.training.coding
-    terms = [] if coding is None else list(coding.monotone.values())
-    if not terms:
-        return prepared
+    terms = list(prepared.monotone.values())
     if len(terms) > _MOST_TERMS:
         raise ValueError(f"a formula may have {_MOST_TERMS} terms mo(x) at most")
     found = []

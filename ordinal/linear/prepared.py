@@ -24,7 +24,7 @@ from .._cumulative.design import (
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Link
 from .._cumulative.rowwise import RowwiseLikelihood
-from .._formula.coding import Coding
+from .._formula.coding import Coding, Variable
 from .._formula.formulas import ParsedFormula, read_formula
 from .._input.checks import (
     as_array,
@@ -115,6 +115,12 @@ class PreparedPom:
     threshold: Threshold
     n_threads: int
     monitor: Monitor
+
+    @property
+    def monotone(self) -> dict[str, tuple[Variable, range]]:
+        """Variables and columns of the monotone terms, by name."""
+        coding = self.training.coding
+        return {} if coding is None else coding.monotone
 
     @property
     def rowwise(self) -> RowwiseLikelihood:
@@ -278,7 +284,8 @@ def _read_training(
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
     names, weight = feature_names(table), by_row.pop("sample_weight")
     # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
-    if (is_coded and table.shape[1]) or is_sparse(table):
+    is_read = isinstance(table, np.ndarray | Frame)
+    if not is_read or (is_coded and table.shape[1]):
         values = read_features(table)
     else:
         dense = getattr(table, "values", table)
@@ -322,12 +329,11 @@ def _read_table(
     """Return X as a Frame or a matrix with missing values, or a sparse X as it is."""
     if isinstance(preprocess, TablePreprocessor):
         return read_frame_of(X, preprocess.declared)
-    if is_sparse(X):
-        return X
     # Long lists are converted to look at their types, but arrays are not.
-    if is_frame(X) or (
-        (X if isinstance(X, np.ndarray) else as_objects(X)).dtype.kind == "O"
-    ):
+    is_array = isinstance(X, np.ndarray)
+    if not is_array and is_sparse(X):
+        return X
+    if is_frame(X) or (X if is_array else as_objects(X)).dtype.kind == "O":
         columns = None if formula is None else formula.columns
         return read_frame(X, columns, kept=tuple(reference or ()))
     return read_features(X, missing=True)

@@ -314,9 +314,10 @@ def fit_ratio(
     prepared = prepare_pom(
         "fit_ratio", X, y, l1 > 0 or l2 > 0, monotone=l1 == 0, shifted=True, **given
     )
-    prepared = constrained(
-        prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link, l2)
-    )
+    if prepared.monotone:
+        prepared = constrained(
+            prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link, l2)
+        )
     # the path solver has the penalties itself
     loss = RatioLikelihood(prepared.design, family, link, 0.0 if l1 > 0 else l2)
     groups, n = prepared.training.cluster, prepared.design.n_samples
