@@ -1,4 +1,4 @@
-"""What a fit of each family costs, one thread: the rows that `compare.py` compares.
+"""Cost of a fit of each family, on one thread: the rows that `compare.py` compares.
 
     OPENBLAS_NUM_THREADS=1 python tools/bench/own.py --data FOLDER [--only PART ...]
 
