@@ -35,7 +35,10 @@ OTHER_FITS = {
     ordinal.fit_ratio,
 }  # fmt: skip
 # arguments that a fit replaces before it passes them on, or takes fewer values of
-OWN = {"fit_xofm": {"tol"}, "fit_clmm": {"cluster"}, "fit_pom_path": {"link"}}
+OWN = {
+    "fit_xofm": {"tol"}, "fit_clmm": {"cluster"}, "fit_pom_path": {"link"},
+    "fit_kdlor": {"max_iter"}, "fit_tlssvor": {"max_iter"},
+}  # fmt: skip
 
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -216,7 +216,7 @@ def test_a_polish_for_which_there_is_no_time_leaves_the_model_of_admm(monkeypatc
     def no_time(*args, **options):
         raise OutOfTime
 
-    monkeypatch.setattr("ordinal._quadratic.driver.solve", no_time)
+    monkeypatch.setattr("ordinal._quadratic.family.solve", no_time)
     model = ordinal.fit_npsvor(X, y, solver="admm", polish=True, max_time=60.0)
     assert_allclose(model.coef, admm.coef, rtol=0)
     assert model.convergence.primal == admm.convergence.primal

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._input.types import Matrix
-from .._quadratic.family import KernelOptions
+from .._model.kernel_fit import KernelOptions
 from .._quadratic.losses import Losses
 from .._quadratic.on_basis import (
     BasisRows,

@@ -30,12 +30,15 @@ class BasisChoice:
     left : float or None
         For "cholesky": the share of the trace of the kernel matrix that may remain.
     rows : (m,) row numbers, (m, d) matrix or None
+    seed : int
+        Draws rows, and samples of the rows of a fit.
     """
 
     way: str
     m: int = 0
     left: float | None = None
     rows: Any = None
+    seed: int = 0
 
 
 def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> BasisChoice:

@@ -1,6 +1,7 @@
 """Models that fits return, and the preparation of a fit.
 
-preparation         arguments that all fits check and read, and the kernel they mean
+preparation         arguments that all fits check and read; their kernel, their end
+kernel_fit          driver of all methods with a kernel, each a family and a solver
 basis               basis of a fit, from its argument and its rows
 public              modules that define the public names
 registry            methods as they declare themselves, and in docstrings

@@ -8,7 +8,6 @@ share (`features_among`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +24,6 @@ from ..kernels.features import ColumnFeatures, Features, row_features
 from ..kernels.functions import KernelFunction
 from .column_names import named
 from .folds import hold_out, sample_problem, split_problem
-from .preparation import PreparedWithKernel
 
 # Columns of a linear kernel are the basis from _MANY rows on, up to _WIDEST columns and
 # with _LEAST_PER_FEATURE rows per column: as measured by tools/bench/scale.py.
@@ -56,17 +54,14 @@ def read(
     return BasisChoice("columns") if by_columns else None
 
 
-def in_memory(
-    choice: BasisChoice | None, prepared: PreparedWithKernel
-) -> PreparedWithKernel:
-    """Read the rows of a prepared fit into memory if it has no basis.
+def in_memory(problem: Problem, choice: BasisChoice | None) -> Problem:
+    """Return a problem with its rows in memory if it has no basis.
 
     Raises ValueError for rows in chunks if they are so many that their kernel matrix
     would not be small.
     """
-    problem = prepared.problem
     if choice is not None or not isinstance(problem, ChunkedProblem):
-        return prepared
+        return problem
     n, d = problem.n_samples, problem.n_features
     if n >= _MANY:
         raise ValueError(
@@ -74,28 +69,7 @@ def in_memory(
             "hold all of them in memory: pass the number of rows of a basis, such as "
             "basis=300"
         )
-    return replace(prepared, problem=problem.part(np.arange(n)))
-
-
-def chosen(
-    choice: BasisChoice,
-    kernel: KernelFunction,
-    problem: Problem,
-    seed: int,
-    n_threads: int,
-) -> Features:
-    """Return the features of the rows of a problem on the chosen basis."""
-    if choice.way == "columns":
-        return ColumnFeatures(kernel, problem.n_features)
-    return choose(
-        choice,
-        kernel,
-        partial(take, problem.X),
-        problem.rank,
-        problem.weight,
-        np.random.default_rng(seed),
-        n_threads,
-    )
+    return problem.part(np.arange(n))
 
 
 def enough_rows(
@@ -133,6 +107,40 @@ def enough_rows(
     # below the latter, apart from constant factors.
     most = min(train.size, _MOST_BASIS, max(n // _FOR_EACH, _FEW))
     return BasisChoice("random", sufficient_size(losses_at, _LEAST_BASIS, most))
+
+
+def chosen(
+    choice: BasisChoice,
+    kernel: KernelFunction,
+    problem: Problem,
+    n_threads: int,
+    trial: Callable[[Problem, Features], Any],
+) -> Features:
+    """Return the features of the rows of a problem on the chosen basis.
+
+    If the number of basis rows is not given, models that `trial` fits to parts of the
+    problem determine it.
+    """
+    seed = choice.seed
+
+    def drawn(part: Problem, tried: BasisChoice) -> Features:
+        return choose(
+            tried,
+            kernel,
+            partial(take, part.X),
+            part.rank,
+            part.weight,
+            np.random.default_rng(seed),
+            n_threads,
+        )
+
+    if choice.way == "columns":
+        return ColumnFeatures(kernel, problem.n_features)
+    if choice.way == "auto":
+        choice = enough_rows(
+            problem, kernel, lambda part, tried: trial(part, drawn(part, tried)), seed
+        )
+    return drawn(problem, choice)
 
 
 def features_among(

@@ -3,8 +3,9 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Required, TypedDict, TypeVar, Unpack, cast
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Required, Self, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -47,7 +48,6 @@ from ..kernels.functions import (
     kernel_class,
     kernel_names,
 )
-from .folds import Shares, draw_few_folds, fold_shares
 
 Callback = Callable[[State], object]
 READING = Reading()  # all rows in memory
@@ -100,7 +100,10 @@ def shared_arguments(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """Checked arguments of all methods, at the beginning of a fit.
+    """Checked arguments of all methods, and the beginning and end of a fit.
+
+    A fit runs `with` them: the monitor reports meanwhile. At its end the rows are
+    released, and warnings tell what the models that it concluded with fall short of.
 
     Attributes
     ----------
@@ -115,6 +118,34 @@ class Prepared:
     n_threads: int
     rng: np.random.Generator
     monitor: Monitor
+    _warnings: list[Callable[[], None]] = field(default_factory=list, init=False)
+
+    def __enter__(self) -> Self:
+        self.monitor.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        try:
+            self.problem.close()
+        finally:
+            self.monitor.__exit__(kind, *error)
+        if kind is None:
+            for warning in self._warnings:
+                warning()
+
+    def conclude(self, *models: Any, warn: Callable[[Any], None] | None = None) -> None:
+        """Note the models of a fit, the last of which ends its progress line.
+
+        `warn` is called with each of them after the fit. By default it warns of models
+        that have not converged.
+        """
+        self.monitor.conclude(models[-1].convergence)
+        warn = warn or partial(_warn_unless_converged, self.monitor.method)
+        self._warnings.extend(partial(warn, model) for model in models)
+
+
+def _warn_unless_converged(name: str, model: Any) -> None:
+    model.convergence.warn_unless_converged(name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,17 +154,6 @@ class PreparedWithKernel(Prepared):
 
     kernel: KernelFunction
     probability: bool
-
-    def folds(self, few: bool = False) -> Shares | None:
-        """Draw the folds of `fold_shares` or, if `few`, of `draw_few_folds`.
-
-        Return None without `probability`. The place of the call determines the random
-        numbers that a method draws from `rng` afterwards.
-        """
-        if not self.probability:
-            return None
-        deal = draw_few_folds if few else fold_shares
-        return deal(self.problem, self.rng, self.kernel)
 
 
 def prepare(

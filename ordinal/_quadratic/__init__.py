@@ -1,10 +1,10 @@
-"""Quadratic programs over the training rows: one driver, and their solvers.
+"""Quadratic programs over the training rows, and their solvers.
 
-A method is a small frozen value, a `Family`: it states its programs, their losses by
-rank, and its model. Everything else is the same for SVOR, NPSVOR, the SVMs and OPBE.
+A method is a small frozen value, a `QuadraticFamily`: it states its programs, their
+losses by rank, and its model. Everything else is the same for SVOR, NPSVOR, the SVMs
+and OPBE.
 
-family       statement of a method, and the options of a fit that all of them share
-fit          arguments, solutions by the whole kernel matrix or a basis, calibration
+family       statement of a method; its solvers with the whole kernel matrix, on a basis
 
 Programs over one kernel matrix:
 

@@ -19,15 +19,12 @@ and pivots are counted with the pair steps, which `max_iter` limits. Between jud
 SMO thus takes at most `max_iter` steps; and a problem runs again only if its violation
 has fallen by a fifth within the last _ROUNDS judgements, which it can do only so often
 before it is below tol.
-
-A `Follower` solves each program from the solution of the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -39,7 +36,7 @@ from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from . import many_groups
 from .newton import newton_step
-from .program import Gram, Points, Program, extrapolated, nearest_feasible
+from .program import Gram, Points, Program
 
 INNER_TOL = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 _PIVOTS = 500  # pivots of an active set between two calls of the monitor
@@ -468,45 +465,6 @@ class _Fit:
             return stopped
         limit = any(task.phase == Phase.LIMIT for task in self.tasks)
         return Status.MAX_ITER if limit else Status.STALLED
-
-
-class Follower:
-    """Solver of successive programs over one Gram, each begun at the last solution."""
-
-    def __init__(self, gram: Gram, tol: float, max_iter: int, n_threads: int):
-        self._gram = gram
-        self._solve = partial(
-            solve, gram, tol=tol, max_iter=max_iter, n_threads=n_threads
-        )
-        self._pivoting: list[Pivoting] = []
-        self._last: tuple[Program, Solution] | None = None
-
-    def solve(
-        self,
-        program: Program,
-        monitor: Monitor,
-        begin: np.ndarray | None = None,
-        from_start: bool = False,
-    ) -> Solution:
-        """Return the solution of a program, begun at `begin` if it is given.
-
-        `from_start` is the argument of the function `solve`.
-        """
-        if not self._pivoting:
-            curvature, P = program.curvature, len(program.lo)
-            self._pivoting = [Pivoting(self._gram, curvature, P) for _ in range(P)]
-        if begin is None and self._last is not None:
-            last, s = self._last
-            begin = nearest_feasible(extrapolated(s.g, s.f, last, program), program)
-        found = self._solve(
-            program,
-            np.zeros_like(program.lo) if begin is None else begin,
-            monitor=monitor,
-            pivoting=self._pivoting,
-            from_start=from_start,
-        )
-        self._last = program, found
-        return found
 
 
 def values(

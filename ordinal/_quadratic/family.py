@@ -1,56 +1,37 @@
-"""Statement of a method of quadratic programs, and the options common to all."""
+"""Statement of a method of quadratic programs, and its two solvers.
 
-from __future__ import annotations
+`WholeKernel` solves the programs with the kernel matrix of all rows, and `OnBasis` with
+the features of a basis. Both end in a `Solved`, of which the method makes its model.
+"""
+
+from __future__ import annotations  # numpy.random is slow to import
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._input.types import AnyBasis
-from .._model.basis import read
-from .._model.folds import Shares
+from .._model.basis import TRIAL_GAP, chosen, features_among, in_memory, read
+from .._model.folds import split_problem
+from .._model.kernel_fit import Family, KernelOptions, M, P, Solver
+from .._model.support import read_only_matrix, support_rows
+from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
-from .._watch.monitor import Monitor
 from ..kernels.features import Features
 from ..kernels.functions import KernelFunction
-from ..kernels.tiles import Products
+from ..kernels.tiles import Evaluator, Products
+from .driver import Pivoting, Solution, least_rows, records, solve, values
 from .losses import Losses
-from .program import Program
-from .proximal import Start, cold
-
-P = TypeVar("P")  # a point of a path: the parameters that may differ between its fits
-M = TypeVar("M", bound=Any)  # the model
-
-
-@dataclass(frozen=True, slots=True)
-class KernelOptions:
-    """Checked options of a fit, the same for all points of a path and for the folds.
-
-    Attributes
-    ----------
-    kernel : callable
-    n_threads : int
-    cache_mb : float
-        Memory for rows of the kernel matrix, or for features, in 10^6 bytes.
-    max_iter : int or None
-        Steps of the solver; its own default if None.
-    seed : int
-        Draws basis rows and samples of the rows.
-    monitor : Monitor
-    """
-
-    kernel: KernelFunction
-    n_threads: int
-    cache_mb: float
-    max_iter: int | None
-    seed: int
-    monitor: Monitor
+from .on_basis import BasisFit, record
+from .program import Gram, Program, extrapolated, gram_in_time, nearest_feasible
+from .proximal import ProximalSolution, Start, cold
 
 
 class Solved(ABC):
@@ -85,79 +66,115 @@ class Solved(ABC):
         """Return <w, phi(x)> - b of the training rows, (n,), for the only problem."""
 
 
-class Fits(ABC, Generic[P, M]):
-    """Fits to one problem, each begun at the solution of the one before."""
+class BasisSolution(Solved):
+    """Solutions of the programs of one point on a basis."""
 
-    def __init__(self, monitor: Monitor):
-        self._monitor = monitor
+    def __init__(
+        self,
+        options: KernelOptions,
+        features: Features,
+        solutions: Sequence[ProximalSolution],
+    ):
+        self.options, self.solutions = options, solutions
+        self.support = read_only_matrix(features.support)
+        self._w = np.stack([s.w for s in solutions], axis=1)
+        self.coef = features.coefficients(self._w)
+        self.b = [s.b for s in solutions]
 
-    @abstractmethod
-    def fit(self, point: P) -> tuple[M, np.ndarray | None]:
-        """Return the model of a point, and the numbers of its support rows; None if
-        these are the basis rows.
-        """
+    def squared_norms(self) -> np.ndarray:
+        """Return |w|^2 of every problem, (P,)."""
+        return np.asarray((self._w * self._w).sum(axis=0))
 
-    def path(self, points: Sequence[P]) -> list[tuple[M, np.ndarray | None]]:
-        """Return the model and support rows of every point, as `fit` does."""
-        found = []
-        for i, point in enumerate(points):
-            with self._monitor.numbered("point", i, len(points)):
-                found.append(self.fit(point))
+    def records(self) -> list[Convergence]:
+        """Return the record of every problem."""
+        return [record(self.options.monitor, s) for s in self.solutions]
+
+    def scores(self, problem: Problem) -> np.ndarray:
+        """Return the scores of the only problem at the training rows, (n,)."""
+        kernel, n_threads = self.options.kernel, self.options.n_threads
+        call = partial(_scores, kernel, n_threads, self.support, self.coef)
+        return np.asarray(map_rows(call, problem.X) - self.b[0][0])
+
+
+def _scores(
+    kernel: KernelFunction, n_threads: int, support: Any, coef: np.ndarray, rows: Any
+) -> np.ndarray:
+    """Return the scores of some rows, before a threshold is subtracted, (n,).
+
+    It is a module function so that it can be sent to a worker.
+    """
+    values = Evaluator(kernel, rows, support, n_threads)
+    return np.asarray(values.product(coef)[:, 0])
+
+
+class WholeSolution(Solved):
+    """Solutions with the whole kernel matrix.
+
+    Attributes
+    ----------
+    programs, solutions : sequences of Program and Solution
+        One per number of thresholds.
+    rows : (m,) array
+        The support rows among the training rows.
+    """
+
+    def __init__(
+        self,
+        options: KernelOptions,
+        problem: Problem,
+        solved: Sequence[tuple[Program, Solution]],
+        keeps_duals: bool,
+        order: np.ndarray | None,
+    ):
+        self.options = options
+        self.programs, self.solutions = zip(*solved, strict=True)
+        solutions = self.solutions
+        self._beta = [s.g.sum(axis=1) for s in solutions]
+        used = (
+            [s.g.any(axis=(0, 1)) for s in solutions]
+            if keeps_duals
+            else [beta.any(axis=0) for beta in self._beta]
+        )
+        rows = np.flatnonzero(np.any(used, axis=0))
+        self.coef = np.concatenate([beta[:, rows] for beta in self._beta]).T
+        self.rows = rows if order is None else order[rows]
+        self.support = support_rows(options.kernel, problem.X, self.rows)
+        self.b = [b for s in solutions for b in s.b]
+
+    def squared_norms(self) -> np.ndarray:
+        """Return |w|^2 of every problem, (P,)."""
+        pairs = zip(self._beta, self.solutions, strict=True)
+        return np.concatenate([np.einsum("pn,pn->p", beta, s.f) for beta, s in pairs])
+
+    def records(self) -> list[Convergence]:
+        """Return the record of every problem."""
+        found: list[Convergence] = []
+        for program, s in zip(self.programs, self.solutions, strict=True):
+            found += records(
+                self.options.monitor,
+                s.status,
+                s.reached,
+                s.n_iter,
+                s.violation,
+                *values(program, s.g, s.f, s.b),
+            )
         return found
 
-    @abstractmethod
-    def close(self) -> None:
-        """Release the memory and processes that the fits share."""
+    def scores(self, problem: Problem) -> np.ndarray:
+        """Return the scores of the only problem at the training rows, (n,)."""
+        (s,) = self.solutions
+        return np.asarray(s.f[0] - s.b[0, 0])
 
 
-class Solver(ABC, Generic[P, M]):
-    """Way to fit the models of a family: with the whole kernel matrix or on a basis."""
-
-    @abstractmethod
-    def begin(
-        self, problem: Problem, start: Any = None, products: Products | None = None
-    ) -> Fits[P, M]:
-        """Return the fits to a problem, the first of which begins at the model `start`.
-
-        `products` are the inner products of the rows, if they are known.
-        """
-
-    def restricted_to(self, problem: Problem, rows: np.ndarray) -> Solver[P, M]:
-        """Return the solver for a problem of these training rows, as in a fold."""
-        return self
-
-    def fit(self, problem: Problem, point: P, start: Any = None) -> M:
-        """Return the model of one point."""
-        with closing(self.begin(problem, start)) as fits:
-            return fits.fit(point)[0]
-
-    def fit_path(self, problem: Problem, points: Sequence[P]) -> list[M]:
-        """Return the models of several points."""
-        with closing(self.begin(problem)) as fits:
-            return [model for model, _ in fits.path(points)]
-
-
-class Family(ABC, Generic[P, M]):
+class QuadraticFamily(Family[P, M]):
     """A method whose models are solutions of quadratic programs.
 
-    Subclasses are frozen dataclasses of the method's own options. The P problems of a
-    point have scores of their own over the same rows, and T thresholds each; problems
-    with equally many thresholds form one `Program`.
+    The P problems of a point have scores of their own over the same rows, and T
+    thresholds each; problems with equally many thresholds form one `Program`.
     """
 
     __slots__ = ()
-    reads_chunks = True  # a fit on a basis reads the rows of a source in chunks
-    folds_start = False  # folds for probabilities begin at the model of all rows
     keeps_duals = False  # rows whose multipliers sum to 0 are support rows, too
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name of the `fit_*` function, for messages."""
-
-    def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
-        """Check the options against the rows; raise ValueError or TypeError."""
-        return self
 
     @abstractmethod
     def programs(self, point: P, problem: Problem) -> list[Program]:
@@ -200,21 +217,182 @@ class Family(ABC, Generic[P, M]):
         problem: Problem,
         start: Any,
     ) -> BasisChoice | None:
-        """Return how the basis is chosen; None for the whole kernel matrix."""
+        """Return how the basis is chosen; none by default for a start with duals."""
         return read(basis, kernel, problem, getattr(start, "dual", None) is not None)
 
-    def check_start(
-        self, start: Any, problem: Problem, kernel: KernelFunction, on_basis: bool
-    ) -> None:
-        """Raise TypeError or ValueError unless a fit can begin at this model."""
+    def readable(self, problem: Problem, choice: BasisChoice | None) -> Problem:
+        """Return the problem with its rows in memory if it has no basis."""
+        return in_memory(problem, choice)
 
-    def check_folds(self, shares: Shares | None) -> None:
-        """Raise ValueError if a fold for probabilities cannot be fitted."""
+    def solver(
+        self,
+        options: KernelOptions,
+        choice: BasisChoice | None,
+        problem: Problem,
+        point: P,
+        start: Any,
+        products: Products | None,
+    ) -> Solver[P, M]:
+        """Return the solver with the whole kernel matrix or on a basis."""
+        if choice is None:
+            return WholeKernel(self, options, problem, start, products)
+        options, monitor = replace(options, seed=choice.seed), options.monitor
+        tol = max(TRIAL_GAP, monitor.tol)
+        coarse = replace(options, monitor=monitor.to_tol(tol))
 
-    def own_solver(self, options: KernelOptions) -> Solver[P, M] | None:
-        """Return a solver that takes the place of SMO on the whole kernel matrix."""
-        return None
+        def trial(part: Problem, features: Features) -> M:
+            with closing(OnBasis(self, coarse, features, part)) as solver:
+                return solver.fit(point)[0]
 
-    def warn(self, model: M) -> None:
-        """Warn if a returned model has not converged."""
-        model.convergence.warn_unless_converged(self.name)
+        kernel, n_threads = options.kernel, options.n_threads
+        features = chosen(choice, kernel, problem, n_threads, trial)
+        return OnBasis(self, options, features, problem, start)
+
+
+class OnBasis(Solver[P, M]):
+    """Solver on the features of a basis, which are computed once for all fits."""
+
+    def __init__(
+        self,
+        family: QuadraticFamily[P, M],
+        options: KernelOptions,
+        features: Features,
+        problem: Problem,
+        start: Any = None,
+    ):
+        super().__init__(options.monitor)
+        self._family, self._options = family, options
+        self._features, self._problem, self._start = features, problem, start
+        rank = family.rank(problem)
+        self._fits = BasisFit(features, problem.X, rank, problem.weight, options)
+
+    def restricted_to(
+        self, problem: Problem, rows: np.ndarray, start: M | None = None
+    ) -> OnBasis[P, M]:
+        """Return the solver of a problem of these training rows."""
+        options, features = self._options, self._features
+        kernel, n_threads = options.kernel, options.n_threads
+        features = features_among(features, kernel, problem.X, rows, n_threads)
+        return OnBasis(self._family, options, features, problem, start)
+
+    def fit(self, point: P) -> tuple[M, None]:
+        """Return the model of a point."""
+        family, options, features = self._family, self._options, self._features
+        problem, start = self._problem, self._start
+        losses = family.losses(point, problem)
+        starts = self._fits.following(losses)
+        # The rows of a precomputed kernel may have other numbers in a fold, so that
+        # only the thresholds of a start are of use.
+        warm = start is not None and not options.kernel.by_number
+        found = self._fits.fit(
+            losses,
+            starts or family.begin_on_basis(start, losses, problem, features),
+            warm=warm or starts is not None,
+        )
+        solved = BasisSolution(options, features, found)
+        return family.model(point, problem, solved), None
+
+    def path(self, points: Sequence[P]) -> list[tuple[M, np.ndarray | None]]:
+        """Return the model and support rows of every point, all checked first."""
+        for point in points:
+            self._fits.check(self._family.losses(point, self._problem))
+        return super().path(points)
+
+    def close(self) -> None:
+        """Release the features that the workers or this process hold for the fits."""
+        self._fits.close()
+
+
+MAX_ITER = 10_000_000  # pair steps: some 100 per row at 100 000 rows
+
+
+class WholeKernel(Solver[P, M]):
+    """Solver with the whole kernel matrix, which is computed once for all fits."""
+
+    def __init__(
+        self,
+        family: QuadraticFamily[P, M],
+        options: KernelOptions,
+        problem: Problem,
+        start: Any = None,
+        products: Products | None = None,
+    ):
+        super().__init__(options.monitor)
+        self._family, self._options, self._start = family, options, start
+        self._problem = self._inner = problem
+        self._order = order = family.order(problem)
+        if order is not None:
+            self._inner, _ = split_problem(problem, options.kernel, order, order[:0])
+            products = None if products is None else products.in_order(order)
+        self._products = products
+        self._gram: Gram | None = None
+        self._pivoting: list[list[Pivoting]] = []  # per program of a point
+        self._last: list[tuple[Program, Solution]] = []  # of the last point
+
+    def restricted_to(
+        self, problem: Problem, rows: np.ndarray, start: M | None = None
+    ) -> WholeKernel[P, M]:
+        """Return the solver of a problem of these training rows."""
+        return WholeKernel(self._family, self._options, problem, start)
+
+    def fit(
+        self, point: P, multipliers: np.ndarray | None = None
+    ) -> tuple[M, np.ndarray]:
+        """Return the model of a point, and the numbers of its support rows.
+
+        The first program begins at `multipliers`, (P, T, n), if they are given.
+        """
+        family, inner, begin = self._family, self._inner, multipliers
+        programs = family.programs(point, inner)
+        if self._gram is None:
+            if begin is None and self._start is not None:
+                begin = family.begin(self._start, programs[0], point, inner)
+            self._gram = self._gram_of(programs)
+            self._pivoting = [
+                [Pivoting(self._gram, q.curvature, len(q.lo)) for _ in q.lo]
+                for q in programs
+            ]
+        begins = [begin] * len(programs)
+        if begin is None and self._last:
+            # each from the solution of the last point
+            begins = [
+                nearest_feasible(extrapolated(s.g, s.f, last, q), q)
+                for q, (last, s) in zip(programs, self._last, strict=True)
+            ]
+        solutions = []
+        for program, g, pivoting in zip(programs, begins, self._pivoting, strict=True):
+            found = solve(
+                self._gram,
+                program,
+                np.zeros_like(program.lo) if g is None else g,
+                tol=self._monitor.tol,
+                max_iter=self._options.max_iter or MAX_ITER,
+                n_threads=self._options.n_threads,
+                monitor=self._monitor,
+                pivoting=pivoting,
+                from_start=multipliers is not None,
+            )
+            self._monitor = self._monitor.after(int(found.n_iter.sum()))
+            solutions.append(found)
+        self._last = list(zip(programs, solutions, strict=True))
+        solved = WholeSolution(
+            self._options, self._problem, self._last, family.keeps_duals, self._order
+        )
+        return family.model(point, self._problem, solved), solved.rows
+
+    def close(self) -> None:
+        """Release the kernel matrix."""
+        self._gram = None
+        self._pivoting, self._last = [], []
+
+    def _gram_of(self, programs: Sequence[Program]) -> Gram:
+        options = self._options
+        return gram_in_time(
+            self._monitor,
+            options.kernel,
+            self._inner.X,
+            options.cache_mb,
+            options.n_threads,
+            least_rows(max(program.lo.shape[1] for program in programs)),
+            self._products,
+        )

@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from .._input.types import Index, Matrix
+from .._model.kernel_fit import KernelOptions
 from .._numerics.memory import Scratch
 from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
@@ -32,7 +33,6 @@ from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from ..kernels.basis_rows import sample_sizes, stratified
 from ..kernels.features import Features
-from .family import KernelOptions
 from .losses import Losses
 from .proximal import (
     KernelValues,

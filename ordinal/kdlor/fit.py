@@ -6,15 +6,15 @@ the thresholds follow from the mean scores of the ranks.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, cast
 
 import numpy as np
 
 from .._input.basis import BasisChoice
-from .._input.checks import check_count, check_factor
+from .._input.checks import check_factor
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array
 from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
@@ -30,24 +30,25 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.basis import chosen, enough_rows, features_among, read
-from .._model.folds import calibrate
-from .._model.labelled import MissingLabels
-from .._model.preparation import (
-    Callback,
-    KernelCommon,
-    prepare_with_kernel,
-    shared_arguments,
+from .._model.basis import chosen, features_among
+from .._model.kernel_fit import (
+    Arguments,
+    Family,
+    KernelOptions,
+    Solver,
+    fit,
+    path_function,
 )
+from .._model.labelled import MissingLabels
+from .._model.preparation import Callback, shared_arguments
 from .._model.registry import GAMMAS, Method, register
-from .._model.support import decision, decisions
+from .._model.support import decision
 from .._model.threshold_model import Scored, ScoreModel
-from .._rows.reading import Reading
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from ..kernels.features import Features
-from ..kernels.functions import KernelFunction, KernelName, on_basis
+from ..kernels.functions import KernelName
 from ..kernels.tiles import Products
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -235,120 +236,123 @@ _ONE_POINT = 1e-14  # trace of the scatter of equal rows, relative to k, by roun
 
 
 @dataclass(frozen=True, slots=True)
-class KdlorFit:
-    """Checked options, which the fits of all rows and of the folds share."""
+class Kdlor(Family[float, KdlorModel]):
+    """KDLOR with its option C; a point is its ridge."""
 
-    kernel: KernelFunction
     C: float
-    max_iter: int
-    n_threads: int
-    monitor: Monitor
+    name = "fit_kdlor"
+    remote = False
 
-    def features(
-        self, choice: BasisChoice, problem: Problem, ridge: float, seed: int
-    ) -> Features:
-        """Return the features of a basis, whose rows are drawn with the seed.
-
-        If the choice is "auto", models with this ridge determine the number of rows.
-        """
-        if choice.way == "auto":
-
-            def fit(part: Problem, tried: BasisChoice) -> KdlorModel:
-                features = self.features(tried, part, ridge, seed)
-                return self.fit(part, ridge, features)
-
-            choice = enough_rows(problem, self.kernel, fit, seed)
-        return chosen(choice, self.kernel, problem, seed, self.n_threads)
-
-    def features_in_time(
-        self, choice: BasisChoice, problem: Problem, ridge: float, seed: int
-    ) -> Features:
-        """Return `features`, or those of a single row if the time is up before."""
-        try:
-            with self.monitor.stage("basis"), self.monitor.limited(Monitor.GRACE):
-                return self.features(choice, problem, ridge, seed)
-        except OutOfTime:
-            return self.features(BasisChoice("random", 1), problem, ridge, seed)
-
-    def features_among(
-        self, features: Features | None, part: Problem, rows: np.ndarray
-    ) -> Features | None:
-        """Return the features for a part of the problem, given by row numbers."""
-        if features is None:
-            return None
-        return features_among(features, self.kernel, part.X, rows, self.n_threads)
-
-    def fit(
-        self, problem: Problem, ridge: float, features: Features | None
-    ) -> KdlorModel:
-        """Return the model of one ridge, on a basis or by the kernel matrix."""
-        return self._fit(problem, ridge, features, self.scatter(problem, features))
-
-    def fit_path(
+    def solver(
         self,
+        options: KernelOptions,
+        choice: BasisChoice | None,
         problem: Problem,
-        ridges: Sequence[float],
+        point: float,
+        start: object,
+        products: Products | None,
+    ) -> KdlorSolver:
+        """Return the solver by the kernel matrix or on a basis.
+
+        The basis is a single row if the time is up before it is chosen.
+        """
+        features, kernel, monitor = None, options.kernel, options.monitor
+        if choice is not None:
+            n_threads = options.n_threads
+
+            def trial(part: Problem, features: Features) -> KdlorModel:
+                return KdlorSolver(self.C, options, part, features).fit(point)[0]
+
+            def on(choice: BasisChoice) -> Features:
+                return chosen(choice, kernel, problem, n_threads, trial)
+
+            try:
+                with monitor.stage("basis"), monitor.limited(Monitor.GRACE):
+                    features = on(choice)
+            except OutOfTime:
+                features = on(BasisChoice("random", 1, seed=choice.seed))
+        return KdlorSolver(self.C, options, problem, features, products)
+
+    def warn(self, model: KdlorModel) -> None:
+        """Warn if a model has not converged."""
+        model.convergence.warn_unless_converged(self.name, "take a basis")
+
+
+class KdlorSolver(Solver[float, KdlorModel]):
+    """Solver of KDLOR on a basis or, without features, by the kernel matrix."""
+
+    def __init__(
+        self,
+        C: float,
+        options: KernelOptions,
+        problem: Problem,
         features: Features | None,
         products: Products | None = None,
-    ) -> list[KdlorModel]:
-        """Return one model per ridge; all have the same scatter."""
-        models, n = list[KdlorModel](), len(ridges)
-        scatter = self.scatter(problem, features, products, n)
-        for i, u in enumerate(ridges):
-            with self.monitor.numbered("point", i, n):
-                last = i + 1 == n
-                models.append(self._fit(problem, u, features, scatter, last))
-        return models
+    ):
+        super().__init__(options.monitor)
+        self.C, self.options, self.kernel = C, options, options.kernel
+        self.problem, self.features, self.products = problem, features, products
 
-    def _fit(
-        self,
-        problem: Problem,
-        u: float,
-        features: Features | None,
-        scatter: Scatter | None,
-        last: bool = True,
-    ) -> KdlorModel:
+    def restricted_to(
+        self, problem: Problem, rows: np.ndarray, start: KdlorModel | None = None
+    ) -> KdlorSolver:
+        """Return the solver of a problem of these training rows."""
+        features, n_threads = self.features, self.options.n_threads
+        if features is not None:
+            features = features_among(features, self.kernel, problem.X, rows, n_threads)
+        return KdlorSolver(self.C, self.options, problem, features)
+
+    def fit(self, point: float) -> tuple[KdlorModel, np.ndarray | None]:
+        """Return the model of one ridge, and the numbers of its support rows."""
+        return self.path([point])[0]
+
+    def path(
+        self, points: Sequence[float]
+    ) -> list[tuple[KdlorModel, np.ndarray | None]]:
+        """Return the results of `fit` for all ridges, which have the same scatter."""
+        used = rows_with_weight(self.problem) if self.features is None else None
+        found, n = [], len(points)
+        scatter = self.scatter(n)
+        for i, u in enumerate(points):
+            with self._monitor.numbered("point", i, n):
+                found.append((self._fit(u, scatter, i + 1 == n), used))
+        return found
+
+    def scatter(self, n_ridges: int) -> Scatter | None:
+        """Return the scatter for a number of ridges, or None if the time is up."""
+        problem, monitor = self.problem, self._monitor
+        shares, n_threads = Shares.from_problem(problem), self.options.n_threads
+        with suppress(OutOfTime), monitor.stage("scatter"), monitor.limited():
+            if self.features is not None:
+                return BasisScatter(self.features, problem, shares, n_threads)
+            return KernelScatter(
+                self.kernel, problem, shares, n_threads, self.products, n_ridges
+            )
+        return None
+
+    def _fit(self, u: float, scatter: Scatter | None, last: bool) -> KdlorModel:
         """Return the model of one ridge, with scores of 0 if the time is up.
 
         The scatter is None if the time was up before.
         """
         if scatter is not None:
             with suppress(OutOfTime):
-                return self._solve(problem, scatter, u, last)
-        support = support_of(self.kernel, problem, features)
-        return self._zero_score(problem, support, u, Status.MAX_TIME)
+                return self._solve(scatter, u, last)
+        support = support_of(self.kernel, self.problem, self.features)
+        return self._zero_score(support, u, Status.MAX_TIME)
 
-    def scatter(
-        self,
-        problem: Problem,
-        features: Features | None,
-        products: Products | None = None,
-        n_ridges: int = 1,
-    ) -> Scatter | None:
-        """Return the scatter for a number of ridges, or None if the time is up."""
-        shares, n_threads = Shares.from_problem(problem), self.n_threads
-        with suppress(OutOfTime), self.monitor.stage("scatter"), self.monitor.limited():
-            if features is not None:
-                return BasisScatter(features, problem, shares, n_threads)
-            return KernelScatter(
-                self.kernel, problem, shares, n_threads, products, n_ridges
-            )
-        return None
-
-    def _solve(
-        self, problem: Problem, scatter: Scatter, u: float, last: bool
-    ) -> KdlorModel:
+    def _solve(self, scatter: Scatter, u: float, last: bool) -> KdlorModel:
         """Return the model of one u; `last` if the scatter is not needed after it."""
         # All rows are one point, so that no direction is better than 0.
         if abs(scatter.t) <= _ONE_POINT * abs(scatter.size):
-            return self._zero_score(problem, scatter.support, u, Status.CONVERGED)
-        if (stopped := self.monitor.stop(0, np.inf)) is not None:
-            return self._zero_score(problem, scatter.support, u, stopped)
+            return self._zero_score(scatter.support, u, Status.CONVERGED)
+        if (stopped := self._monitor.stop(0, np.inf)) is not None:
+            return self._zero_score(scatter.support, u, stopped)
         ridge = u * scatter.t
         try:
             if not scatter.t > 0:
                 raise np.linalg.LinAlgError
-            with self.monitor.stage("factorisation"), self.monitor.limited():
+            with self._monitor.stage("factorisation"), self._monitor.limited():
                 solved = scatter.with_ridge(ridge, last)
         except np.linalg.LinAlgError:
             raise ValueError(
@@ -356,9 +360,8 @@ class KdlorFit:
                 f"the scatter with ridge={u:g} is not"
             ) from None
         least = _NO_ANSWER * self.C**2 * scatter.size / (4 * ridge)
-        a, n_iter, status = solve_dual(
-            solved.Q, self.C, least, self.max_iter, self.monitor
-        )
+        max_iter = cast(int, self.options.max_iter)  # the fit has a default for it
+        a, n_iter, status = solve_dual(solved.Q, self.C, least, max_iter, self._monitor)
         found = solved.direction(a)
         steps = np.diff(found.means)
         rho = float(steps.min())
@@ -366,32 +369,27 @@ class KdlorFit:
         dual = found.norm - float(steps @ a) - found.lost
         violation = relative_gap(primal, dual, least)
         # The gap is that of raw data: Q of a poor factor may have been solved exactly.
-        if status is Status.CONVERGED and not violation <= self.monitor.tol:
+        if status is Status.CONVERGED and not violation <= self._monitor.tol:
             status = Status.STALLED
-        record = self.monitor.record(status, n_iter, violation, primal, dual)
+        record = self._monitor.record(status, n_iter, violation, primal, dual)
         between = thresholds(found.means, found.norm, scatter.shares.of_rank)
-        return self._model(
-            problem, scatter.support, u, found.coef, between, a, rho, record
-        )
+        return self._model(scatter.support, u, found.coef, between, a, rho, record)
 
-    def _zero_score(
-        self, problem: Problem, support: Matrix, u: float, status: Status
-    ) -> KdlorModel:
+    def _zero_score(self, support: Matrix, u: float, status: Status) -> KdlorModel:
         """Return a model whose score is 0.
 
         All rows are one point (CONVERGED), or the fit has ended early.
         """
-        pairs = np.count_nonzero(problem.present) - 1
+        pairs = np.count_nonzero(self.problem.present) - 1
         if status is Status.CONVERGED:
-            record = self.monitor.record(status, 1, 0.0, 0.0, 0.0)
+            record = self._monitor.record(status, 1, 0.0, 0.0, 0.0)
         else:
-            record = self.monitor.record(status, 0, np.inf, 0.0)
+            record = self._monitor.record(status, 0, np.inf, 0.0)
         zero, a = np.zeros(len(support)), np.full(pairs, self.C / pairs)
-        return self._model(problem, support, u, zero, np.zeros(pairs), a, 0.0, record)
+        return self._model(support, u, zero, np.zeros(pairs), a, 0.0, record)
 
     def _model(
         self,
-        problem: Problem,
         support: Matrix,
         u: float,
         coef: np.ndarray,
@@ -401,6 +399,7 @@ class KdlorFit:
         convergence: Convergence,
     ) -> KdlorModel:
         """Return the model, with entries for ranks without rows."""
+        problem = self.problem
         present, r = np.flatnonzero(problem.present), problem.n_classes
         dual = np.zeros(r - 1)
         dual[present[:-1]] = a
@@ -571,69 +570,16 @@ def fit_kdlor(
     >>> ordinal.companions.fit_kdlor(X, y, basis=10).support.shape
     (10, 2)
     """
-    given = shared_arguments(KernelCommon, locals())
-    (model,), _ = _fit_path(
-        X,
-        y,
-        [{"ridge": ridge}],
-        None,
-        None,
-        C=C,
-        basis=basis,
-        max_iter=max_iter,
-        **given,
-    )
-    return model
+    given = shared_arguments(Arguments, locals())
+    return fit(_family(C), X, y, _checked_ridge(ridge), **given)
 
 
-_ADVICE = "take a basis"
+def _family(C: float) -> Kdlor:
+    return Kdlor(check_factor("C", C))
 
 
-def _fit_path(
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    points: Sequence[Mapping[str, float]],
-    products: Products | None,
-    X_test: Matrix | None,
-    *,
-    C: float,
-    basis: AnyBasis | None,
-    max_iter: int,
-    **common: Unpack[KernelCommon],
-) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """Return a model per point, and its decision function for `X_test`, or None.
-
-    The points differ in `ridge`; all models have the same kernel matrix or basis.
-    """
-    ridges = [check_factor("ridge", point["ridge"]) for point in points]
-    C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
-    chunks = on_basis(basis, common.get("kernel"))
-    reading = Reading(chunks, False, basis is not None)
-    prepared = prepare_with_kernel("fit_kdlor", X, y, reading, **common)
-    problem, kernel, monitor = prepared.problem, prepared.kernel, prepared.monitor
-    choice = read(basis, kernel, problem)
-    # Drawn before the folds, so that these do not change the model.
-    seed = 0 if choice is None else int(prepared.rng.integers(2**31))
-    shares = prepared.folds(few=choice is not None)
-    job = KdlorFit(kernel, C, max_iter, prepared.n_threads, monitor)
-    with monitor, closing(problem):
-        features = used = None
-        if choice is None:
-            used = rows_with_weight(problem)
-        else:
-            features = job.features_in_time(choice, problem, ridges[-1], seed)
-        models = job.fit_path(problem, ridges, features, products)
-        scores = decisions(models, [used] * len(models), problem.X, X_test)
-
-        def fit_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
-            here = job.features_among(features, part, rows)
-            return job.fit_path(part, ridges, here)
-
-        models = calibrate(models, problem, shares, fit_fold, monitor)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        model.convergence.warn_unless_converged("fit_kdlor", _ADVICE)
-    return models, scores
+def _checked_ridge(ridge: float) -> float:
+    return check_factor("ridge", ridge)
 
 
 register(
@@ -644,6 +590,6 @@ register(
         accepts={"sparse"},
         grid={"ridge": _RIDGES, "gamma": GAMMAS},
         varying=("ridge",),
-        fit_path=_fit_path,
+        fit_path=path_function(_family, _checked_ridge),
     )
 )

@@ -32,12 +32,12 @@ from .._input.problem import Problem
 from .._input.types import AnyBasis, Matrix
 from .._input.weights import optional_cost
 from .._model.folds import Shares
+from .._model.kernel_fit import KernelOptions, Solver
 from .._model.support import support_rows
 from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
 from .._quadratic.driver import records, values
-from .._quadratic.family import Family, Fits, KernelOptions, Solved, Solver
-from .._quadratic.fit import WholeKernel
+from .._quadratic.family import QuadraticFamily, Solved, WholeKernel
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program, project
 from .._solvers import _admm_updates
@@ -379,7 +379,7 @@ class Parameters(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Npsvor(Family[Parameters, NpsvorModel]):
+class Npsvor(QuadraticFamily[Parameters, NpsvorModel]):
     """NPSVOR for the fit named `function`, solved by SMO or on a basis."""
 
     function: str
@@ -480,63 +480,55 @@ class NpsvorAdmm(Npsvor):
             raise ValueError("basis as a part of the trace must be in (0, 1), got 1.0")
         return replace(checked, low_rank=low_rank)
 
-    def check_folds(self, shares: Shares | None) -> None:
+    def check_folds(self, shares: Shares) -> None:
         """Raise ValueError if a fold of a link has none of the basis rows."""
         basis = self.low_rank
-        if not isinstance(shares, np.ndarray) or not isinstance(basis, np.ndarray):
-            return
-        if (shares[basis] == 1).all(axis=0).any():
+        if (
+            isinstance(shares, np.ndarray)
+            and isinstance(basis, np.ndarray)
+            and (shares[basis] == 1).all(axis=0).any()
+        ):
             raise ValueError(
                 "basis must have rows in two folds of probability=True, but all "
                 "rows of it are left out together: name more rows"
             )
 
-    def own_solver(self, options: KernelOptions) -> Admm:
-        """Return the solver by ADMM."""
-        return Admm(self, options)
-
-
-@dataclass(frozen=True, slots=True)
-class Admm(Solver[Parameters, NpsvorModel]):
-    """Solver of all ranks at once, with one factorisation."""
-
-    family: NpsvorAdmm
-    options: KernelOptions
-
-    def restricted_to(self, problem: Problem, rows: np.ndarray) -> Admm:
-        """Return the solver for these training rows, with the basis rows among them."""
-        basis = self.family.low_rank
-        if not isinstance(basis, np.ndarray):
-            return self
-        here = np.flatnonzero(np.isin(rows, basis))
-        return replace(self, family=replace(self.family, low_rank=here))
-
-    def begin(
+    def solver(
         self,
+        options: KernelOptions,
+        choice: BasisChoice | None,
         problem: Problem,
-        start: Any = None,  # noqa: ANN401  (no start is taken)
-        products: Products | None = None,
-    ) -> _FitsByAdmm:
-        """Return the fits to a problem."""
-        return _FitsByAdmm(self.family, self.options, problem, products)
+        point: Parameters,
+        start: Any,  # noqa: ANN401  (no start is taken)
+        products: Products | None,
+    ) -> Admm:
+        """Return the solver by ADMM."""
+        return Admm(self, options, problem, products)
 
 
-class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
-    """Fits by ADMM, which iterates the problems of all points at once."""
+class Admm(Solver[Parameters, NpsvorModel]):
+    """ADMM, which iterates the problems of all ranks and points at once."""
 
     def __init__(
         self,
         family: NpsvorAdmm,
         options: KernelOptions,
         problem: Problem,
-        products: Products | None,
+        products: Products | None = None,
     ):
         super().__init__(options.monitor)
         self.family, self.options = family, options
         self._problem, self._products = problem, products
 
-    def close(self) -> None:
-        """Do nothing: the factor is that of one call."""
+    def restricted_to(
+        self, problem: Problem, rows: np.ndarray, start: NpsvorModel | None = None
+    ) -> Admm:
+        """Return the solver for these training rows, with the basis rows among them."""
+        family, basis = self.family, self.family.low_rank
+        if isinstance(basis, np.ndarray):
+            here = np.flatnonzero(np.isin(rows, basis))
+            family = replace(family, low_rank=here)
+        return Admm(family, self.options, problem)
 
     def fit(self, point: Parameters) -> tuple[NpsvorModel, np.ndarray | None]:
         """Return the model of a point, and the numbers of its support rows."""
@@ -638,10 +630,11 @@ class _FitsByAdmm(Fits[Parameters, NpsvorModel]):
         self, points: Sequence[Parameters], inside: list[np.ndarray]
     ) -> list[tuple[NpsvorModel, np.ndarray | None]]:
         """Return the models of SMO begun at the solutions of ADMM."""
-        smo = WholeKernel(self.family, replace(self.options, max_iter=None))
+        options = replace(self.options, max_iter=None)
         found: list[tuple[NpsvorModel, np.ndarray | None]] = []
-        with closing(smo.begin(self._problem, products=self._products)) as fits:
+        smo = WholeKernel(self.family, options, self._problem, None, self._products)
+        with closing(smo):
             for i, (point, g) in enumerate(zip(points, inside, strict=True)):
                 with self._monitor.numbered("point", i, len(points)):
-                    found.append(fits.fit(point, g))
+                    found.append(smo.fit(point, g))
         return found

@@ -29,10 +29,10 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.kernel_fit import Arguments, fit, fit_path, path_function
 from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._quadratic.fit import Arguments, fit, fit_path, path_function
 from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed

@@ -23,11 +23,11 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
+from .._model.kernel_fit import Arguments, checked_cost, fit, path_function
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._quadratic.family import Family, Solved
-from .._quadratic.fit import Arguments, checked_cost, fit, path_function
+from .._quadratic.family import QuadraticFamily, Solved
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program
 from ..kernels.functions import KernelName
@@ -82,7 +82,7 @@ def problems_of(q: int) -> list[RankProblems]:
 
 
 @dataclass(frozen=True, slots=True)
-class Opbe(Family[float, OpbeModel]):
+class Opbe(QuadraticFamily[float, OpbeModel]):
     """OPBE; a point is its C."""
 
     @property

@@ -16,7 +16,7 @@ from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
 from .._input.types import AnyBasis
 from .._input.weights import absolute_cost, optional_cost
-from .._quadratic.family import Family, Solved
+from .._quadratic.family import QuadraticFamily, Solved
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program
 from .._watch.convergence import Convergence
@@ -87,7 +87,7 @@ class Parameters(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Svm(Family[Parameters, Any]):
+class Svm(QuadraticFamily[Parameters, Any]):
     """A method with its options; `decomposition` is None for a regression."""
 
     method: SvmMethod

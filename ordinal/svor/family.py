@@ -15,10 +15,10 @@ from .._input.sparse import CSR
 from .._input.types import AnyBasis, Matrix
 from .._input.weights import absolute_cost, optional_cost
 from .._model.column_names import named
+from .._model.kernel_fit import KernelOptions
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._quadratic.driver import Solution
-from .._quadratic.family import Family, KernelOptions, Solved
-from .._quadratic.fit import WholeSolution
+from .._quadratic.family import QuadraticFamily, Solved, WholeSolution
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program, nearest_feasible
 from .._quadratic.proximal import Start, cold
@@ -85,7 +85,7 @@ def _keys(X: Matrix, support: np.ndarray | CSR) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Svor(Family[float, SvorModel]):
+class Svor(QuadraticFamily[float, SvorModel]):
     """A method of the family with the caller's cost; a point is its C."""
 
     method: SvorMethod

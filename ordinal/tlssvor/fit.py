@@ -3,21 +3,14 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
 from .._input.basis import BasisChoice, read_choice
-from .._input.checks import (
-    check_count,
-    check_factor,
-    check_positive,
-    check_real,
-    check_share,
-)
+from .._input.checks import check_factor, check_real, check_share
 from .._input.fields import FINITE, POSITIVE
 from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
@@ -33,25 +26,19 @@ from .._input.types import (
     Rng,
 )
 from .._model.basis import enough_rows, read
-from .._model.folds import calibrate
+from .._model.kernel_fit import Arguments, Family, KernelOptions, Solver, fit
 from .._model.labelled import MissingLabels
-from .._model.preparation import (
-    Callback,
-    KernelCommon,
-    prepare_with_kernel,
-    shared_arguments,
-)
+from .._model.preparation import Callback, shared_arguments
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._numerics.rows import dense, take
 from .._rows.columns import with_state
-from .._rows.reading import Reading
 from .._watch.cancellation import OutOfTime
-from .._watch.monitor import Monitor
 from ..kernels.basis_rows import chosen_rows
 from ..kernels.features import ColumnFeatures
-from ..kernels.functions import KernelFunction, KernelName, on_basis
+from ..kernels.functions import KernelFunction, KernelName
+from ..kernels.tiles import Products
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
 from .newton import minimize
@@ -274,63 +261,8 @@ def fit_tlssvor(
     C, eta = check_factor("C", C), check_factor("eta", check_share("eta", eta))
     rule = f"a number above 2 eta = {2 * eta:g}"
     u = check_real("u", u, lambda v: v > 2 * eta, rule)
-    max_iter = check_count("max_iter", max_iter)
-    cache_mb = check_positive("cache_mb", cache_mb)
-    reading = Reading(on_basis(basis, kernel), in_place=basis is not None)
-    prepared = prepare_with_kernel(
-        "fit_tlssvor", X, y, reading, **shared_arguments(KernelCommon, locals())
-    )
-    problem = prepared.problem
-    choice = _read(basis, problem, prepared.kernel)
-    job = _TlsSvorFit(
-        prepared.kernel,
-        C,
-        u,
-        eta,
-        basis is None,
-        prepared.n_threads,
-        cache_mb,
-        max_iter,
-        prepared.monitor,
-    )
-    model: TlsSvorModel
-    with prepared.monitor as monitor, closing(problem):
-        chosen = job.chosen(choice, problem, prepared.rng)
-        share = prepared.folds(few=basis is not None or chosen.way == "columns")
-
-        def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:
-            return [job.fit(part, _restricted_to(chosen, train))]
-
-        (model,) = calibrate([job.fit(problem, chosen)], problem, share, fit, monitor)
-        monitor.conclude(model.convergence)
-    warn_of_shortfalls(model, prepared.monitor.method)
-    return model
-
-
-def _read(
-    basis: AnyBasis | None, problem: Problem, kernel: KernelFunction
-) -> BasisChoice:
-    """Return the choice of the basis: by default every row of positive weight."""
-    if basis is None:
-        # The penalty of a row of weight v is w_h^2 / v, so that 0 is not possible.
-        every = np.flatnonzero(problem.weight > 0)
-        return read(None, kernel, problem) or BasisChoice("numbers", rows=every)
-    n = int(np.count_nonzero(problem.weight > 0))
-    choice = read_choice(basis, problem.n_samples, problem.n_features, share_of=n)
-    if choice.way == "own" and kernel.by_number:
-        raise ValueError("basis must be a count or row numbers with precomputed")
-    if choice.m > n:
-        raise ValueError(
-            f"basis must be at most {n}, the rows of positive weight, got {choice.m}"
-        )
-    return choice
-
-
-def _restricted_to(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
-    """Return the choice in the problem of some rows, given by their numbers."""
-    if choice.way != "numbers":
-        return choice
-    return BasisChoice("numbers", rows=np.flatnonzero(np.isin(train, choice.rows)))
+    given = shared_arguments(Arguments, locals())
+    return fit(TlsSvor(u, eta), X, y, C, **given)
 
 
 class _Columns(NamedTuple):
@@ -355,119 +287,190 @@ class _Columns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _TlsSvorFit:
-    """Checked options, which the fits of all rows and of the folds share."""
+class TlsSvor(Family[float, TlsSvorModel]):
+    """TLS-SVOR with its options; a point is its C."""
 
-    kernel: KernelFunction
-    C: float
     u: float
     eta: float
-    every_row: bool  # whether the basis has every row
-    n_threads: int
-    cache_mb: float
-    max_iter: int
-    monitor: Monitor
+    name = "fit_tlssvor"
 
-    def chosen(
-        self, choice: BasisChoice, problem: Problem, rng: np.random.Generator
+    def basis(
+        self,
+        basis: AnyBasis | None,
+        kernel: KernelFunction,
+        problem: Problem,
+        start: object,
+    ) -> BasisChoice | None:
+        """Return how the basis is chosen; None for every row of positive weight."""
+        if basis is None:
+            return read(None, kernel, problem)
+        n = int(np.count_nonzero(problem.weight > 0))
+        choice = read_choice(basis, problem.n_samples, problem.n_features, share_of=n)
+        if choice.way == "own" and kernel.by_number:
+            raise ValueError("basis must be a count or row numbers with precomputed")
+        if choice.m > n:
+            raise ValueError(
+                f"basis must be at most {n}, the rows of positive weight, got "
+                f"{choice.m}"
+            )
+        return choice
+
+    def drawn(
+        self,
+        choice: BasisChoice,
+        options: KernelOptions,
+        problem: Problem,
+        point: float,
+        rng: np.random.Generator,
     ) -> BasisChoice:
         """Return the choice with its rows drawn: numbers, if they are rows of X."""
         if choice.way == "auto":
             seed = int(rng.integers(2**31))
 
-            def fit(part: Problem, tried: BasisChoice) -> TlsSvorModel:
-                drawn = self.chosen(tried, part, np.random.default_rng(seed))
-                return self.fit(part, drawn)
+            def trial(part: Problem, tried: BasisChoice) -> TlsSvorModel:
+                own = np.random.default_rng(seed)
+                drawn = self.drawn(tried, options, part, point, own)
+                return TlsSvorSolver(self, options, drawn, part).fit(point)[0]
 
-            choice = enough_rows(problem, self.kernel, fit, seed)
+            choice = enough_rows(problem, options.kernel, trial, seed)
         if choice.way in ("numbers", "own", "columns"):
             return choice
         rows, _ = chosen_rows(
             choice,
-            self.kernel,
+            options.kernel,
             partial(take, problem.X),
             problem.rank,
             problem.weight,
             rng,
-            self.n_threads,
+            options.n_threads,
         )
         return BasisChoice("numbers", rows=rows)
 
-    def fit(self, problem: Problem, choice: BasisChoice) -> TlsSvorModel:
-        """Return the model on a basis whose rows are drawn already."""
-        present = np.flatnonzero(problem.present)
-        try:
-            with self.monitor.stage("kernel matrix"), self.monitor.limited():
-                columns, psi, begin = self._prepared(problem, choice)
-        except OutOfTime:  # without columns the score is 0, and thresholds take no time
-            none = BasisChoice("numbers", rows=np.empty(0, np.intp))
-            columns, psi, begin = self._prepared(problem, none)
-        point, status, n_iter = minimize(
-            psi, begin, self.u, self.max_iter, self.monitor
-        )
-        T = present.size - 1
-        return TlsSvorModel(
-            support=columns.support,
-            coef=read_only(columns.coef(point.x[T:])),
-            thresholds=read_only(around_ranks(point.x[:T], present, problem.n_classes)),
-            C=self.C,
-            u=self.u,
-            eta=self.eta,
-            kernel=self.kernel,
-            **problem.model_fields(),
-            link=None,
-            convergence=self.monitor.record(
-                status, n_iter, point.violation, point.value
-            ),
+    def solver(
+        self,
+        options: KernelOptions,
+        choice: BasisChoice | None,
+        problem: Problem,
+        point: float,
+        start: object,
+        products: Products | None,
+    ) -> TlsSvorSolver:
+        """Return the solver on a basis whose rows are drawn already."""
+        if choice is not None:
+            return TlsSvorSolver(self, options, choice, problem)
+        # The penalty of a row of weight v is w_h^2 / v, so that 0 is not possible.
+        every = BasisChoice("numbers", rows=np.flatnonzero(problem.weight > 0))
+        # A fit to the whole kernel matrix keeps all of it.
+        options = replace(options, cache_mb=np.inf)
+        return TlsSvorSolver(self, options, every, problem, every_row=True)
+
+    def warn(self, model: TlsSvorModel) -> None:
+        """Warn if the fit has not converged or thresholds are out of order."""
+        warn_of_shortfalls(model, self.name)
+
+
+class TlsSvorSolver(Solver[float, TlsSvorModel]):
+    """Solver of TLS-SVOR on a basis whose rows are drawn already.
+
+    `every_row` is whether these are all rows of positive weight.
+    """
+
+    def __init__(
+        self,
+        family: TlsSvor,
+        options: KernelOptions,
+        choice: BasisChoice,
+        problem: Problem,
+        *,
+        every_row: bool = False,
+    ):
+        super().__init__(options.monitor)
+        self.family, self.options = family, options
+        self.choice, self.problem, self.every_row = choice, problem, every_row
+
+    def restricted_to(
+        self, problem: Problem, rows: np.ndarray, start: TlsSvorModel | None = None
+    ) -> TlsSvorSolver:
+        """Return the solver of a problem of these training rows."""
+        choice = self.choice
+        if choice.way == "numbers":
+            here = np.flatnonzero(np.isin(rows, choice.rows))
+            choice = BasisChoice("numbers", rows=here)
+        return TlsSvorSolver(
+            self.family, self.options, choice, problem, every_row=self.every_row
         )
 
+    def fit(self, point: float) -> tuple[TlsSvorModel, np.ndarray | None]:
+        """Return the model of one C, and the numbers of its support rows."""
+        problem, family, monitor = self.problem, self.family, self._monitor
+        present, choice = np.flatnonzero(problem.present), self.choice
+        try:
+            with monitor.stage("kernel matrix"), monitor.limited():
+                columns, psi, begin = self._prepared(point, choice)
+        except OutOfTime:  # without columns the score is 0, and thresholds take no time
+            choice = BasisChoice("numbers", rows=np.empty(0, np.intp))
+            columns, psi, begin = self._prepared(point, choice)
+        max_iter = cast(int, self.options.max_iter)  # the fit has a default for it
+        end, status, n_iter = minimize(psi, begin, family.u, max_iter, monitor)
+        T = present.size - 1
+        model = TlsSvorModel(
+            support=columns.support,
+            coef=read_only(columns.coef(end.x[T:])),
+            thresholds=read_only(around_ranks(end.x[:T], present, problem.n_classes)),
+            C=point,
+            u=family.u,
+            eta=family.eta,
+            kernel=self.options.kernel,
+            **problem.model_fields(),
+            link=None,
+            convergence=monitor.record(status, n_iter, end.violation, end.value),
+        )
+        return model, choice.rows if self.every_row else None
+
     def _prepared(
-        self, problem: Problem, choice: BasisChoice
+        self, C: float, choice: BasisChoice
     ) -> tuple[_Columns, TruncatedObjective, TlsPoint]:
         """Return the columns, psi, and its point x = 0 for u = inf."""
-        columns = self._columns(problem, choice)
-        terms, m = SharedTerms.from_problem(problem, self.eta), columns.penalties.size
-        # A fit to the whole kernel matrix keeps all of it.
-        cache_mb = np.inf if self.every_row else self.cache_mb
+        problem, n_threads = self.problem, self.options.n_threads
+        columns = self._columns(choice)
+        m = columns.penalties.size
+        terms = SharedTerms.from_problem(problem, self.family.eta)
         rows = with_state(
             problem.X,
             problem.rank,
             problem.weight,
             partial(_loss_sums, m, columns.fill, terms),
-            self.n_threads,
-            cache_mb * 1e6 / (8 * max(1, m)),  # columns are doubles
+            n_threads,
+            self.options.cache_mb * 1e6 / (8 * max(1, m)),  # columns are doubles
         )
         total = float(problem.weight.sum())
-        psi = TruncatedObjective(
-            rows, terms, total, self.C, columns.penalties, self.n_threads
-        )
+        psi = TruncatedObjective(rows, terms, total, C, columns.penalties, n_threads)
         return columns, psi, psi.at(np.zeros(psi.penalties.size), np.inf)
 
-    def _columns(self, problem: Problem, choice: BasisChoice) -> _Columns:
+    def _columns(self, choice: BasisChoice) -> _Columns:
         """Return the kernel values with the basis rows, as columns."""
-        kernel, X, rows = self.kernel, problem.X, choice.rows
+        kernel, rows = self.options.kernel, choice.rows
         if choice.way == "columns":
-            return self._feature_columns(problem)
+            return self._feature_columns()
         penalties = np.ones(len(rows))
         if choice.way == "own":
             basis, support = rows, read_only_matrix(rows)
         elif kernel.by_number:
             basis, support = rows, read_only(dense(rows).astype(np.int64))
         else:
-            basis = take(X, rows)
+            basis = take(self.problem.X, rows)
             support = read_only_matrix(basis)
         if self.every_row:
             # The penalty of a row written twice: two coefficients of half the size.
-            penalties = 1 / problem.weight[rows]
+            penalties = 1 / self.problem.weight[rows]
         return _Columns(kernel_values(kernel, basis), penalties, support, np.asarray)
 
-    def _feature_columns(self, problem: Problem) -> _Columns:
+    def _feature_columns(self) -> _Columns:
         """Return d columns for a linear kernel with every row in the basis."""
-        features = ColumnFeatures(self.kernel, problem.n_features)
+        problem, n_threads = self.problem, self.options.n_threads
+        features = ColumnFeatures(self.options.kernel, problem.n_features)
         squares = partial(Squares, features.double)
-        rows = with_state(
-            problem.X, problem.rank, problem.weight, squares, self.n_threads
-        )
+        rows = with_state(problem.X, problem.rank, problem.weight, squares, n_threads)
         (S,) = rows.sum("squares")
         R = root_of(S)
         return _Columns(
