@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import re
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -179,7 +180,7 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
     target = first.names[-1] if args.target is None else args.target
     source = replace(source, target=target, levels=levels_of(target, args.classes))
     source.features_of(first)  # for its errors
-    words = first.is_of_words(target)
+    words = replace(first, levels=source.levels).is_of_words(target)
     if args.classes is None:
         return Streamed(source, {})
     return Streamed(source, {"classes": _listed(args.classes, words, target)})
@@ -200,14 +201,21 @@ def cells_of(text: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
+_ORDER = re.compile(r'(?:"((?:[^"]|"")+)"|([^=]*))=(.*)', re.DOTALL)
+
+
 def orders_of(given: Sequence[str]) -> dict[str, list[str]]:
-    """Return the ordered categories of columns by --order NAME=LOW,...,HIGH."""
+    """Return the ordered categories of columns by --order NAME=LOW,...,HIGH.
+
+    Quotes enclose a name with "=".
+    """
     orders: dict[str, list[str]] = {}
     for text in given:
-        name, equals, labels = text.partition("=")
-        if not equals:
+        found = _ORDER.fullmatch(text)
+        if found is None:
             raise ValueError(f"--order {shortened(text)}: expected NAME=LOW,...,HIGH")
-        orders[name] = cells_of(labels)
+        quoted, name, labels = found.groups()
+        orders[name if quoted is None else quoted.replace('""', '"')] = cells_of(labels)
     return orders
 
 

@@ -158,7 +158,8 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=LOW,...,HIGH",
-        help="the categories of a column in their order",
+        help="the categories of a column in their order, with quotes around a name "
+        "that has = and around labels with commas",
     )
     command.add_argument(
         "--dates",

@@ -6,7 +6,7 @@ import gzip
 import re
 import sys
 import zlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -67,7 +67,7 @@ class Table:
     columns: tuple[Column, ...]
     layout: Layout
     source: "Source"
-    levels: Mapping[str, Container[str]] = field(default_factory=dict)
+    levels: Mapping[str, Collection[str]] = field(default_factory=dict)
     skipped: int = 0  # nameless columns on the left, which are left out
 
     def __len__(self) -> int:
@@ -82,8 +82,14 @@ class Table:
         return self.layout.is_missing(cell) and cell not in self.levels.get(name, ())
 
     def is_of_words(self, name: str) -> bool:
-        """Return whether a cell of the column is neither a number nor missing."""
-        return isinstance(self.column(name), list)
+        """Return whether a cell of the column is neither a number nor missing.
+
+        Levels that stand for a missing value elsewhere, such as NA, are such cells.
+        """
+        levels = self.levels.get(name, ())
+        return isinstance(self.column(name), list) or any(
+            map(self.layout.is_missing, levels)
+        )
 
     def words(self, name: str) -> list[str]:
         """Return the cells of a column as they stand in the file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -103,6 +103,16 @@ def linear_terms(
     # Means of terms, because the sum of a column may leave the range of double.
     terms = Z * coef
     return Named(tuple(names), terms - terms.mean(axis=0))
+
+
+def of_pair(name: str, known: Container[str]) -> tuple[str, str] | None:
+    """Return the two features of an interaction "a:b", or None for another name."""
+    if name in known:
+        return None
+    for place, mark in enumerate(name):
+        if mark == ":" and name[:place] in known and name[place + 1 :] in known:
+            return name[:place], name[place + 1 :]
+    return None
 
 
 def in_columns(terms: Named | None, columns: Sequence[str]) -> Named | None:

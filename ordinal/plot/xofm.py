@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import check_count, listed, shown
+from .._input.frame import default_names
+from .._model.explanation import of_pair
 from ..preprocessing import Standardizer
 from ..preprocessing.model import PreprocessedModel, within
 from ..xofm import ScoreFunction, XofmModel
@@ -299,18 +301,20 @@ def contributions(
     _additive(model)  # for the error of another model
     top = check_count("top", top)
     row = [x] if not hasattr(x, "columns") and np.ndim(x) == 1 else x
-    model, row = within(fitted(model), row)
-    parts = model.contributions(row)
+    found = fitted(model)
+    inner, features = within(found, row)
+    parts = inner.contributions(features)
     if len(parts.values) != 1:
         raise ValueError(f"x must be one row, got {len(parts.values)}")
-    values, names = parts.values[0], list(parts.names)
-    base, values, names = values[0], values[1:], names[1:]
+    base = parts.values[0, 0]
+    terms = found.explain(row)
+    assert terms.contributions is not None
+    values = terms.contributions[0]
+    known = found.feature_names or default_names(found.n_features)
     order = np.argsort(-np.abs(values), kind="stable")
     shown, others = order[:top], order[top:]
-    labels = [
-        "base",
-        *(names[j].replace(":", " \N{MULTIPLICATION SIGN} ") for j in shown),
-    ]
+    parts_of = [of_pair(terms.names[j], known) or (terms.names[j],) for j in shown]
+    labels = ["base", *map(" \N{MULTIPLICATION SIGN} ".join, parts_of)]
     lengths = [base, *values[shown]]
     if others.size:
         labels.append(f"{others.size} others")
@@ -323,7 +327,7 @@ def contributions(
     name_bars(ax, labels)
     ax.invert_yaxis()
     ax.margins(x=0.15)
-    label = literal(model.predict(row)[0])
+    label = literal(found.predict(row)[0])
     ax.set_title(f"score {values.sum() + base:.2f}, predicted {label}", loc="left")
     ax.set_xlabel("contribution to the score")
     return ax

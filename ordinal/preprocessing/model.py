@@ -26,7 +26,7 @@ from .._input.columns import read_once
 from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.column_names import named, with_names
-from .._model.explanation import Named, in_columns
+from .._model.explanation import Named, in_columns, of_pair
 from .._model.labelled import with_missing_labels
 from .._model.model import Model, labels_like_those_given, with_labels_like
 from .._model.registry import method_of, unwrapped
@@ -178,8 +178,11 @@ class PreprocessedModel(Model):
         if terms is None or made is None or columns is None or made == columns:
             return terms
         raw = dict(zip(made, columns, strict=True))
-        # Pairs keep their names.
-        return in_columns(terms, [raw.get(name, name) for name in terms.names])
+        names = []
+        for name in terms.names:
+            pair = [raw[part] for part in of_pair(name, raw) or (name,)]
+            names.append(":".join(dict.fromkeys(pair)))
+        return in_columns(terms, names)
 
     def _summary(self) -> dict[str, str]:
         lines = {"model": type(self.model).__name__}
