@@ -10,20 +10,31 @@ from the registry, the door by which the table reaches it, and the change.
     names and levels              nothing changes but the names
     types of columns              same predictions, or a warning that names the column
     types of labels               same predictions
+    missing values at prediction  same predictions as for what the preprocessor fills in
+    explanations, reports         names of columns of the table
+    figures                       names and values of columns of the table
     ranks that a fold lacks       no winner by an undefined score
     doors                         same predictions
     fits that ended early         no standard error or test without a warning
 
 Rows in another order are the subject of test_row_order.py, and arrays instead of named
-columns that of test_unnamed_columns.py: both go through the registry, too.
+columns that of test_unnamed_columns.py: both go through the registry, too. The fuzzer
+draws the relations of `RELATIONS` without an end (tools/fuzz/crossings.py).
 """
 
+import csv
+import html
 import inspect
 import io
+import re
+import tempfile
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -59,13 +70,25 @@ QUICK = {
 NAMES = ["None", "NA", "null", "?", "a b", "a,b", "$x$", "1", "x:y", "a=b", "é"]
 WHOLE = {"preprocess": TablePreprocessor()}
 
-every_method = st.sampled_from(methods())
-seeds = st.integers(0, 10**6)
+METHODS = {known.name: known for known in methods()}
+RELATIONS = {}  # by name: a test, and the values of each of its arguments but the seed
 
 
-def share(eighths):
-    """Return settings for so many eighths of the examples of the profile."""
-    return settings(max_examples=max(1, settings.default.max_examples * eighths // 8))
+def relation(eighths, **choices):
+    """Draw the arguments of a test, each from a list of its values, and a seed.
+
+    The test has so many eighths of the examples of the profile.
+    """
+    drawn = {name: st.sampled_from([*values]) for name, values in choices.items()}
+    size = max(1, settings.default.max_examples * eighths // 8)
+
+    def registered(test):
+        RELATIONS[test.__name__.removeprefix("test_")] = test, choices
+        return settings(max_examples=size)(
+            given(**drawn, seed=st.integers(0, 10**6))(test)
+        )
+
+    return registered
 
 
 def table(seed):
@@ -89,11 +112,10 @@ def table(seed):
     return frame, y
 
 
-def fit(known, frame, y, **options):
-    """Fit a method to a table, behind a standardising preprocessor."""
-    return known.fit(
-        frame, y, n_threads=1, **WHOLE, **QUICK.get(known.name, {}), **options
-    )
+def fit(method, frame, y, **options):
+    """Fit a method to a table, by default behind a standardising preprocessor."""
+    given = {"n_threads": 1, **WHOLE, **QUICK.get(method, {}), **options}
+    return METHODS[method].fit(frame, y, **given)
 
 
 def loaded(model):
@@ -112,40 +134,47 @@ def predicted(model, frame):
 # Units
 
 
-@given(every_method, st.sampled_from(["age", "size"]), seeds)
-@share(4)
-def test_predictions_do_not_depend_on_units(known, column, seed):
+@relation(4, method=METHODS, column=["age", "size"])
+def test_predictions_do_not_depend_on_units(method, column, seed):
     """Behind a standardising preprocessor, for every method.
 
     Networks round otherwise in each step, so that a row between two ranks may change.
     """
     frame, y = table(seed)
     # trees compare numbers, which a power of two leaves in the same order and bins
-    scale, shift = (1024, 0) if known.name == "boosting" else (1000, 5)
+    scale, shift = (1024, 0) if method == "boosting" else (1000, 5)
     other = frame.assign(**{column: scale * frame[column] + shift})
-    one, two = (predicted(fit(known, X, y), X) for X in (frame, other))
+    one, two = (predicted(fit(method, X, y), X) for X in (frame, other))
     assert np.mean(one == two) >= 0.95
 
 
+PENALTIES = {"none": {}, "l2": {"l2": 2.0}, "l1": {"l1": 0.01}}
 LINEAR = {
     "pom": ordinal.fit_pom, "ratio": ordinal.fit_ratio, "clmm": ordinal.fit_clmm,
 }  # fmt: skip
 BEHIND = {"nothing": {}, "Standardizer": {"preprocess": Standardizer}, "Table": WHOLE}
 
 
-@given(st.sampled_from([*LINEAR]), st.sampled_from([*BEHIND]), seeds)
-@share(2)
-def test_linear_estimates_are_in_the_units_of_the_table(name, behind, seed):
-    """Coefficients, effects and odds ratios of unpenalised models."""
+@relation(4, name=LINEAR, behind=BEHIND, penalty=PENALTIES)
+def test_linear_estimates_are_in_the_units_of_the_table(name, behind, penalty, seed):
+    """Coefficients, effects and odds ratios; of penalised models behind a scaling
+    preprocessor, which is what their penalty sees.
+    """
     frame, y = table(seed)
-    groups = {"groups": {"who": np.arange(N) % 10}} if name == "clmm" else {}
     frame = frame[["age", "size"]] if behind == "Standardizer" else frame
+    given = {**BEHIND[behind]}
+    if name == "clmm":
+        given["groups"] = {"who": np.arange(N) % 10}
+    elif behind != "nothing":
+        given |= PENALTIES[penalty if name == "pom" else penalty.replace("l1", "l2")]
     other = frame.assign(age=1000 * frame["age"] + 5)
-    one, two = (LINEAR[name](X, y, **groups, **BEHIND[behind]) for X in (frame, other))
+    one, two = (LINEAR[name](X, y, **given) for X in (frame, other))
     assert one.coef_names == two.coef_names
     unit = np.where(np.array(one.coef_names) == "age", 1000.0, 1.0)
     assert_allclose(two.coef * unit, one.coef, rtol=1e-4, atol=1e-5)
     assert_allclose(two.loglik, one.loglik, rtol=1e-6)
+    if {"l1", "l2"} & {*given}:  # no inference
+        return
     first, second = one.marginal_effects(frame), two.marginal_effects(other)
     unit = np.where(first["name"] == "age", 1000.0, 1.0)
     assert_allclose(second["effect"] * unit, first["effect"], atol=1e-5)
@@ -171,8 +200,7 @@ DOORS = {
 }
 
 
-@given(st.sampled_from([*DOORS]), seeds)
-@share(4)
+@relation(4, door=DOORS)
 def test_effects_are_differences_of_probabilities_of_raw_rows(door, seed):
     """Effects, average probabilities and log odds ratios, by differences."""
     frame, y = table(seed)
@@ -210,33 +238,44 @@ def test_effects_are_differences_of_probabilities_of_raw_rows(door, seed):
 # Names
 
 
-def renamed(frame, chosen):
-    """Return the table with other names of columns and of levels, in their order."""
-    levels = dict(zip(["low", "mid", "top"], sorted(chosen[:3]), strict=True))
-    columns = dict(zip(frame.columns, chosen[3:7], strict=True))
-    return frame.assign(g=frame["g"].map(levels)).rename(columns=columns)
+def renamed(frame, seed):
+    """Return the table with other names of columns and of levels, in their order.
+
+    Returned with it are names for three labels and a target, and a function of texts
+    that changes the names in them.
+    """
+    chosen = np.random.default_rng(seed).permutation(NAMES).tolist()
+    names = dict(zip(["low", "mid", "top"], sorted(chosen[:3]), strict=True))
+    other = frame.assign(g=frame["g"].map(names))
+    names |= dict(zip(frame.columns, chosen[3:7], strict=True))
+    words = re.compile(rf"\b({'|'.join(names)})\b")
+    return (
+        other.rename(columns=names),
+        np.array(chosen[7:10]),
+        chosen[10],
+        lambda text: words.sub(lambda found: names[found[1]], text),
+    )
 
 
-@given(every_method, st.permutations(NAMES), seeds)
-@share(4)
-def test_predictions_change_by_the_names_of_labels_alone(known, chosen, seed):
+@relation(4, method=METHODS)
+def test_predictions_change_by_the_names_of_labels_alone(method, seed):
     """Columns, levels and labels have other names; so they have in a file."""
     frame, y = table(seed)
-    other, labels = renamed(frame, chosen), np.array(chosen[7:10])
-    one = fit(known, frame, y)
-    two = fit(known, other, labels[y], classes=labels.tolist())
+    other, labels, *_ = renamed(frame, seed)
+    one = fit(method, frame, y)
+    two = fit(method, other, labels[y], classes=labels.tolist())
     assert two.feature_names == tuple(other.columns)
     for model in (two, loaded(two)):
         assert_array_equal(labels[predicted(one, frame)], predicted(model, other))
 
 
-@given(st.sampled_from(["nothing", "Table"]), st.permutations(NAMES), seeds)
-@share(2)
-def test_linear_tables_change_by_names_alone(behind, chosen, seed):
+@relation(2, behind=["nothing", "Table"])
+def test_linear_tables_change_by_names_alone(behind, seed):
     """Every number of the tables of tests and estimates stays."""
     frame, y = table(seed)
-    other = renamed(frame, chosen)
+    other, _, _, named = renamed(frame, seed)
     one, two = (ordinal.fit_pom(X, y, **BEHIND[behind]) for X in (frame, other))
+    assert two.coef_names == tuple(named(name) for name in one.coef_names)
     for name in ("table", "confint", "odds_ratios", "drop1", "marginal_effects"):
         first, second = (getattr(m, name)() for m in (one, two))
         for column in first:
@@ -246,6 +285,112 @@ def test_linear_tables_change_by_names_alone(behind, chosen, seed):
                     assert_allclose(second[column], values, rtol=1e-6, atol=1e-9)
     first, second = one.contrasts("g"), two.contrasts(other.columns[3])
     assert_allclose(second["z"], first["z"], rtol=1e-6)
+
+
+@relation(2, method=METHODS, way=["terms or shuffles", "errors"])
+def test_explanations_name_columns_of_the_table(method, way, seed):
+    """By terms of the score or by permutation; pairs are "a:b"."""
+    frame, y = table(seed)
+    other, _, _, named = renamed(frame, seed)
+    labels = {"y": y} if way == "errors" else {}
+    one, two = (
+        fit(method, X, y).explain(X, n_repeats=1, **labels) for X in (frame, other)
+    )
+    assert {part for name in one.names for part in name.split(":")} <= {*frame.columns}
+    assert len({*one.names}) == len(one.names)
+    assert two.names == tuple(named(name) for name in one.names)
+    assert_allclose(two.importance, one.importance, rtol=1e-6, atol=1e-9)
+    assert_allclose(two.standard_error, one.standard_error, rtol=1e-6, atol=1e-9)
+
+
+def cells_of_report(model, frame, y):
+    """Return the cells of the parts of a report that show features."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        model.report(path, frame, y)
+        page = path.read_text("utf-8")
+    found = re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", page, re.S)
+    return {
+        name: [
+            html.unescape(re.sub(r"<.*?>", "", cell))
+            for cell in re.findall(r"<t[dh].*?>(.*?)</t[dh]>", part, re.S)
+        ]
+        for name, part in found
+        if name != "Model"
+    }
+
+
+@relation(1, method=METHODS)
+def test_reports_name_columns_of_the_table(method, seed):
+    """Another unit changes the summary of a column; names change names alone."""
+    frame, y = table(seed)
+    other, _, _, named = renamed(frame, seed)
+    other[other.columns[0]] *= 1024
+    one, two = (cells_of_report(fit(method, X, y), X, y) for X in (frame, other))
+    for name, part in one.items():
+        expected = [named(cell) for cell in part]
+        if name == "Data":
+            at = part.index("age")
+            low, middle, high = frame["age"].quantile([0.0, 0.5, 1.0])
+            assert part[at + 2 : at + 5] == [f"{v:.4g}" for v in (low, middle, high)]
+            expected[at + 2 : at + 5] = [f"{1024 * v:.4g}" for v in (low, middle, high)]
+        if name == "Coefficients":
+            expected, two[name] = expected[:1], two[name][:1]
+        with case(name):
+            assert two[name] == expected
+    features = {cell.partition(":")[0] for cell in one["Importance of the features"]}
+    assert {*frame.columns} & features
+
+
+FIGURES = {
+    "coefficients": "pom", "contributions": "xofm", "interaction": "xofm",
+    "relevance": "gpor", "residuals": "pom", "score_functions": "xofm",
+}  # fmt: skip
+
+
+def figure(name, model, X):
+    """Return the axes of a figure about columns; None if it has no such model."""
+    age, size = X.columns[:2]
+    given = {"X": X, "feature": age, "along": age, "a": age, "b": size, "x": X[:1]}
+    draw = getattr(ordinal.plot, name)
+    asked = inspect.signature(draw).parameters
+    try:
+        drawn = draw(model, **{k: v for k, v in given.items() if k in asked})
+    except TypeError:  # neither probabilities nor a score
+        return None
+    finally:
+        plt.close("all")
+    return [*np.ravel(drawn)]
+
+
+def texts_and_limits(ax):
+    """Return the texts of axes, without numbers, and their limits."""
+    ticks = [t.get_text() for t in (*ax.get_xticklabels(), *ax.get_yticklabels())]
+    names = [text for text in ticks if not re.fullmatch(r"[\d.+\-\u2212]*", text)]
+    texts = [ax.get_xlabel(), ax.get_ylabel(), ax.get_title("left"), *names]
+    return texts, [*ax.get_xlim(), *ax.get_ylim()]
+
+
+@relation(2, name=["partial_dependence", *FIGURES], method=METHODS)
+def test_figures_show_names_and_values_of_the_table(name, method, seed):
+    """Texts change by names alone, and limits by the unit of the column."""
+    frame, y = table(seed)
+    other, _, _, named = renamed(frame, seed)
+    other[other.columns[0]] *= 1024
+    method = FIGURES.get(name, method)
+    given = {"kernel": "ard"} if name == "relevance" else {}
+    one, two = (figure(name, fit(method, X, y, **given), X) for X in (frame, other))
+    assert (one is None) is (two is None)
+    for first, second in zip(one or (), two or (), strict=True):
+        texts, limits = texts_and_limits(first)
+        unit = [1024.0 if text == "age" else 1.0 for text in texts[:2]]
+        found, moved = texts_and_limits(second)
+        expected = [named(text).replace("$", r"\$") for text in texts]
+        # a name that is a number is left out among the ticks
+        for shown in (expected, found):
+            shown[3:] = [text for text in shown[3:] if text != "1"]
+        assert found == expected
+        assert_allclose(moved, np.repeat(unit, 2) * limits, rtol=1e-6, atol=1e-9)
 
 
 # Types
@@ -262,27 +407,25 @@ KINDS = {
 }
 
 
-@given(every_method, st.sampled_from([*KINDS]), seeds, st.booleans())
-@share(4)
-def test_types_of_columns_do_not_matter(known, kind, seed, at_prediction):
+@relation(4, method=METHODS, kind=KINDS, at_prediction=[False, True])
+def test_types_of_columns_do_not_matter(method, kind, at_prediction, seed):
     """In training and prediction, or in prediction alone; nothing warns of them."""
     frame, y = table(seed)
     other = KINDS[kind](frame)
-    expected = predicted(fit(known, frame, y), frame)
-    model = fit(known, frame if at_prediction else other, y)
+    expected = predicted(fit(method, frame, y), frame)
+    model = fit(method, frame if at_prediction else other, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_array_equal(predicted(model, other), expected)
 
 
-@given(every_method, seeds)
-@share(2)
-def test_levels_that_are_numbers_match_their_text(known, seed):
+@relation(2, method=METHODS)
+def test_levels_that_are_numbers_match_their_text(method, seed):
     """2, 2.0 and "2" are one level; "02" is another one, which is named."""
     frame, y = table(seed)
     numbers = frame["g"].map({"low": 1, "mid": 2, "top": 3})
     frame = frame.assign(g=pd.Categorical(numbers))
-    model = fit(known, frame, y)
+    model = fit(method, frame, y)
     expected = predicted(model, frame)
     for alike in (pd.Categorical(numbers.astype(float)), numbers.astype(str)):
         assert_array_equal(predicted(model, frame.assign(g=alike)), expected)
@@ -294,12 +437,11 @@ def test_levels_that_are_numbers_match_their_text(known, seed):
             model.predict(frame.assign(g="0" + numbers.astype(str)))
 
 
-@given(every_method, seeds)
-@share(2)
-def test_types_of_labels_do_not_matter(known, seed):
+@relation(2, method=METHODS)
+def test_types_of_labels_do_not_matter(method, seed):
     """Words, half-star ratings, floats, intervals and one column of a frame."""
     frame, y = table(seed)
-    ranks = predicted(fit(known, frame, y), frame)
+    ranks = predicted(fit(method, frame, y), frame)
     words, halves = np.array(["bad", "fair", "good"]), np.array([0.5, 1.0, 1.5])
     cut = pd.cut(y, [-1, 0, 1, 2])
     for labels, expected, options in (
@@ -309,27 +451,64 @@ def test_types_of_labels_do_not_matter(known, seed):
         (y.astype(float), ranks, {}),
         (cut, np.array([str(v) for v in cut.categories])[ranks], {}),
     ):
-        found = predicted(fit(known, frame, labels, **options), frame)
+        found = predicted(fit(method, frame, labels, **options), frame)
         if expected.dtype.kind == "U":
             found = [str(label) for label in found]
         assert_array_equal(found, expected)
 
 
+# Missing values
+
+LACKING = {  # a numeric column and the categorical one of training rows
+    "no training rows": lambda column, rows: column,
+    "some training rows": lambda column, rows: column.where(rows),
+}
+
+
+@relation(2, method=METHODS, column=["age", "size", "ill", "g"], lacking=LACKING)
+def test_missing_values_count_as_what_replaces_them(method, column, lacking, seed):
+    """A number as the median of the training rows, a category as the most frequent.
+
+    A category that no training row has counts as missing.
+    """
+    frame, y = table(seed)
+    frame = frame.astype({"ill": float, "g": object})
+    here = np.random.default_rng(seed).random(N) < 0.7
+    training = frame.assign(**{column: LACKING[lacking](frame[column], here)})
+    how = TablePreprocessor(indicator=False)
+    model = fit(method, training, y, preprocess=how)
+    own = training[column]
+    value = own.mode().min() if column == "g" else own.median()
+    expected = predicted(
+        model, frame.assign(**{column: frame[column].where(here, value)})
+    )
+    gaps = [None, "neither"] if column == "g" else [np.nan]
+    for gap in gaps:
+        found = frame.assign(**{column: frame[column].where(here, gap)})
+        assert_array_equal(predicted(model, found), expected)
+
+
 # Ranks that a fold lacks
 
 
-@given(seeds, st.sampled_from(["log_loss", "rps", "mae", "kappa", "accuracy"]))
-@share(1)
-def test_an_undefined_score_names_no_winner(seed, scoring):
+@relation(1, scoring=["log_loss", "rps", "mae", "kappa", "accuracy"])
+def test_an_undefined_score_names_no_winner(scoring, seed):
     """Of a rank that one row holds, so that all training folds but some lack it."""
     frame, y = table(seed)
     y[0] = 3
     found = ordinal.compare(frame, y, methods=["pom", "lat"], scoring=scoring, cv=3)
-    means = next(iter(found.scores.values())).mean(axis=1)
-    if not np.isfinite(means).any():
-        assert "is best by" not in found.verdict
+    means = dict(zip(found.methods, found.mean(), strict=True))
+    if "is best by" in found.verdict:
+        winner = means[found.verdict.partition(" is best by")[0]]
+        assert np.isfinite(winner)
+        finite = [mean for mean in means.values() if np.isfinite(mean)]
+        assert winner == (max if found.greater_is_better else min)(finite)
     else:
-        assert np.isfinite(means[0])
+        assert not np.isfinite([*means.values()]).any()
+    search = {"search": {"l2": [0.1, 1.0]}, "scoring": scoring, "cv": 3}
+    with suppress(ValueError):  # where no point has a score
+        chosen = ordinal.select("pom", frame, y, **search)
+        assert np.isfinite(chosen.scores[chosen.best].mean())
     with warnings.catch_warnings():  # of scikit-learn, about a rank of one row
         warnings.simplefilter("ignore", UserWarning)
         numbers = frame[["age", "size"]]
@@ -341,30 +520,61 @@ def test_an_undefined_score_names_no_winner(seed, scoring):
 # Doors
 
 
-@given(known=every_method, form=st.sampled_from(["csv", "parquet"]), seed=seeds)
-@share(2)
-def test_the_command_predicts_what_the_function_does(
-    known, form, seed, tmp_path_factory
-):
-    """From a file of a filtered frame."""
-    folder = tmp_path_factory.mktemp("crossing")
+def by_command(method, form, whole, target, options=()):
+    """Return what the command predicts for a file, as text, and its model."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, model, out = (
+            str(Path(folder) / name) for name in (f"table.{form}", "m.npz", "out.csv")
+        )
+        getattr(whole, f"to_{form}")(data)
+        asked = ["fit", data, "--out", model, "--target", target, *options]
+        asked += ["--method", next(iter(METHODS[method].variants)), "--folds", "0"]
+        if given := QUICK.get(method):
+            asked += ["--set", *(f"{k}={v}" for k, v in given.items())]
+        assert main(asked) == 0
+        assert main(["predict", model, data, "--out", out]) == 0
+        found = pd.read_csv(out, dtype=str, keep_default_na=False).iloc[:, 0]
+        return found.to_numpy(str), ordinal.load(model)
+
+
+@relation(2, method=METHODS, form=["csv", "parquet"], index=["", "row"])
+def test_the_command_predicts_what_the_function_does(method, form, index, seed):
+    """From a file of a filtered frame; Parquet tells the name of its index."""
     frame, y = table(seed)
     whole = frame.assign(rank=y)[np.arange(N) % 3 > 0]
-    data, model, out = folder / f"table.{form}", folder / "m.npz", folder / "out.csv"
-    getattr(whole, f"to_{form}")(data)
-    name, variant = next(iter(known.variants.items()))
-    given = QUICK.get(known.name, {})
-    asked = ["fit", data, "--out", model, "--target", "rank", "--method", name]
-    if given:
-        asked += ["--set", *(f"{k}={v}" for k, v in given.items())]
-    assert main([str(part) for part in [*asked, "--folds", "0"]]) == 0
-    assert main(["predict", str(model), str(data), "--out", str(out)]) == 0
+    if form == "parquet":
+        whole = whole.rename_axis(index or None)
+    found, model = by_command(method, form, whole, "rank")
     features = whole.drop(columns="rank")
-    found = pd.read_csv(out).iloc[:, 0]
-    assert_array_equal(found, predicted(ordinal.load(model), features))
+    assert_array_equal(found, predicted(model, features).astype(str))
+    known = METHODS[method]
     how = {} if "categories" in known.accepts else WHOLE
-    function = known.fit(features, whole["rank"], **variant, **given, **how)
-    assert_array_equal(found, predicted(function, features))
+    given = {**next(iter(known.variants.values())), **QUICK.get(method, {}), **how}
+    function = known.fit(features, whole["rank"], **given)
+    assert_array_equal(found, predicted(function, features).astype(str))
+
+
+def line(words):
+    """Return words as a line of CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="").writerow(words)
+    return file.getvalue()
+
+
+@relation(2, method=METHODS, form=["csv", "parquet"])
+def test_the_command_takes_any_names(method, form, seed):
+    """Of columns, of levels by --order, of labels by --classes and of the target."""
+    frame, y = table(seed)
+    other, labels, target, _ = renamed(frame, seed)
+    order = f"g={line(['low', 'mid', 'top'])}"
+    one, _ = by_command(method, form, frame.assign(rank=y), "rank", ["--order", order])
+    order = f'"{other.columns[3]}"={line(sorted({*other.iloc[:, 3]}))}'
+    two, model = by_command(
+        method, form, other.assign(**{target: labels[y]}), target,
+        ["--order", order, "--classes", line(labels)],
+    )  # fmt: skip
+    assert model.feature_names == tuple(other.columns)
+    assert_array_equal(two, labels[one.astype(int)])
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -398,8 +608,7 @@ def statistics(model):
     return found
 
 
-@given(st.sampled_from([*LINEAR]), st.sampled_from(["nothing", "Table"]), seeds)
-@share(2)
+@relation(2, name=LINEAR, behind=["nothing", "Table"])
 def test_no_inference_of_a_fit_that_ended_early_without_a_warning(name, behind, seed):
     """Each call that returns finite errors, tests or limits warns, or raises."""
     frame, y = table(seed)
