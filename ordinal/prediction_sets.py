@@ -415,7 +415,8 @@ def conformal(
     weight = _counted(own, groups, rank, by_class)
     _check_enough(weight.sum(), coverage)
     fold = np.zeros(rank.size, np.int64)
-    return _calibrated(model, (), kind, by_class, coverage, scores, rank, fold, weight)
+    rows = scores, rank, fold, weight
+    return _calibrated(model, (), kind, by_class, coverage, rows)
 
 
 def cross_conformal(
@@ -521,9 +522,8 @@ def cross_conformal(
         judge = partial(_of_own_rows, part, kind)
         found = map_rows(judge, work.data.features(test))
         scores[test] = found[np.arange(test.size), rank[test]]
-    return _calibrated(
-        model, parts, kind, by_class, coverage, scores, rank, fold, weight
-    )
+    rows = scores, rank, fold, weight
+    return _calibrated(model, parts, kind, by_class, coverage, rows)
 
 
 def _calibrated(
@@ -532,23 +532,20 @@ def _calibrated(
     kind: _Nonconformity,
     by_class: bool,
     coverage: float,
-    scores: np.ndarray,
-    rank: np.ndarray,
-    fold: np.ndarray,
-    weight: np.ndarray,
+    rows: tuple[np.ndarray, ...],
 ) -> ConformalModel:
-    """Return the model; rows without weight are left out."""
-    used = weight > 0
+    """Return the model of scores, ranks, folds and weights of rows, if positive."""
+    scores, rank, fold, weight = (values[rows[-1] > 0] for values in rows)
     return ConformalModel(
         model=model,
         fold_models=fold_models,
         nonconformity=kind,
         by_class=by_class,
         coverage=coverage,
-        scores=read_only(scores[used]),
-        ranks=read_only(rank[used].astype(np.int64)),
-        folds=read_only(fold[used]),
-        weights=read_only(weight[used]),
+        scores=read_only(scores),
+        ranks=read_only(rank.astype(np.int64)),
+        folds=read_only(fold),
+        weights=read_only(weight),
     )
 
 

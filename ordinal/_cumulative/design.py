@@ -186,7 +186,8 @@ class Design:
             check_beside(X, "offset")
         return cls(
             ranked_among_present(problem), location, nominal, scale, offset,
-            problem.rank_among_present, problem.weight, total, J, centre, spread, unit,
+            problem.rank_among_present, problem.weight, total, J=J, centre=centre,
+            spread=spread, unit=unit,
         )  # fmt: skip
 
     def every(self, step: int) -> Design:

@@ -165,9 +165,9 @@ class RowwiseLikelihood(Likelihood):
             np.where(np.isinf(t.b), 0, t.b),
             -w * t.g1,
             w * (t.g1 - t.g),
-            -w * t.c1,
-            -w * t.c2,
-            w * t.h12,
+            bend_a=-w * t.c1,
+            bend_b=-w * t.c2,
+            cross=w * t.h12,
         )
 
     def _terms(

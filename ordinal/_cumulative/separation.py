@@ -299,7 +299,7 @@ def _by_thresholds(D: Design) -> np.ndarray:
         # The columns of nominal effects are those of the location of this design.
         pair = Design(
             take(D.X, rows), D.nominal, none, none, None, D.rank[rows] - np.int32(j),
-            weight, float(weight.sum()), np.eye(1), D.centre, D.spread,
+            weight, float(weight.sum()), J=np.eye(1), centre=D.centre, spread=D.spread,
         )  # fmt: skip
         found = certificate(pair, np.zeros(pair.n_parameters))
         if found is not None:

@@ -269,10 +269,10 @@ def _design(rank: np.ndarray, weight: np.ndarray) -> Design:
     none, T = np.zeros(0, np.int64), int(rank.max())
     X = np.empty((rank.size, 0))
     total = float(weight.sum())
-    no_columns = np.zeros(0), np.ones(0)
     return Design(
-        X, none, none, none, None, rank, weight, total, np.eye(T), *no_columns
-    )
+        X, none, none, none, None, rank, weight, total, J=np.eye(T), centre=np.zeros(0),
+        spread=np.ones(0),
+    )  # fmt: skip
 
 
 class Ensemble:

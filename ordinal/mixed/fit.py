@@ -668,7 +668,7 @@ def _optimum(
     loss, value = final_value(loss, x, monitor)
     return _Optimum(
         loss, x, covariance, status, search.n_iter, violation, value, is_singular,
-        remedy,
+        remedy=remedy,
     )  # fmt: skip
 
 
