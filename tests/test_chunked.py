@@ -146,10 +146,10 @@ def test_other_fits_say_so(rows, fit):
 
 
 @pytest.mark.parametrize(
-    "name", ["boosting", "clmm", "nnor", "nnpom", "cnnor", "ofmhs"]
+    "name", ["boosting", "clmm", "nnor", "nnpom", "elmor", "cnnor", "ofmhs"]
 )
 def test_fits_of_rows_in_memory_say_so(rows, name):
-    message = f"X comes in chunks, and fit_{name} accepts rows in memory only"
+    message = f"X comes in chunks, and fit_{name} accepts rows in memory only: pass an"
     with pytest.raises(TypeError, match=message):
         FITS[f"fit_{name}"](Cut([99], *rows), None)
 

@@ -213,15 +213,14 @@ def test_arguments_that_make_no_sense_are_refused(options, message):
         ordinal.companions.fit_elmor(X60, Y60, **options)
 
 
-def test_time_is_looked_at_within_a_chunk(up_after):
-    """One of 8192 rows takes seconds with 1000 units."""
-    X, y = sample(3000, 3)  # of one chunk
-    options = {"n_hidden": 4, "n_threads": 1, "max_time": 60.0}
-    blocks = -(-len(X) // extreme._BLOCK)
+def test_time_is_looked_at_before_every_pass(up_after):
+    """The ridge is then the best of the passes so far, at first the middle one."""
     asked = up_after(np.inf)
-    ordinal.companions.fit_elmor(X, y, **options, ridge=0.1)
-    assert len(asked) >= blocks
-    up_after(blocks // 2)
+    options = {"n_hidden": 4, "n_threads": 1, "max_time": 60.0}
+    whole = ordinal.companions.fit_elmor(X60, Y60, **options)
+    assert len(asked) >= whole.convergence.n_iter
+    up_after(0)
     with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
-        model = ordinal.companions.fit_elmor(X, y, **options)
-    assert not model.decision_function(X[:9]).std(axis=0).any()
+        model = ordinal.companions.fit_elmor(X60, Y60, **options)
+    again = ordinal.companions.fit_elmor(X60, Y60, n_hidden=4, ridge=model.ridge)
+    assert_array_equal(model.output_weights, again.output_weights)

@@ -28,13 +28,13 @@ METHODS = {  # the options of a quick fit
     "tlssvor": {"basis": 20, "C": 0.1, "gamma": 0.3, "u": 1.5, "tol": 1e-2},
     "kdlor": {"basis": 20, "gamma": 0.3},
     "gpor": {"basis": 8, "inference": "laplace", "max_iter": 3, "tol": 0.5},
-    "pom": {"robust": True}, "lit": {}, "lat": {}, "elmor": {"n_hidden": 20},
+    "pom": {"robust": True}, "lit": {}, "lat": {},
     "xofm": {"n_factors": 0, "solver": "lbfgs", "breakpoints": "quantile"},
 }  # fmt: skip
 ROUNDED = {"pom", "lit", "lat"}  # by the sums of chunks
 TYPICAL = {"svorim", "tlssvor", "pom", "xofm"}  # the others are slow
 PROBABLE = set(METHODS) - {"gpor", "opbe", "xofm", *ROUNDED}
-UNCACHED = {"kdlor", "elmor", *ROUNDED}
+UNCACHED = {"kdlor", *ROUNDED}
 N = 2 * 8192 + 777  # three chunks
 ENDS = range(1000, N, 1777)
 

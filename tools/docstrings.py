@@ -56,7 +56,7 @@ INHERITED: dict[str, tuple[str, str]] = {
     "companions.fit_nnpom": ("companions.fit_nnor", "l2"),
     "companions.fit_elmor": (
         "companions.fit_nnor",
-        "X y n_hidden tol probability rng max_iter max_time callback",
+        "n_hidden tol probability rng max_iter max_time callback",
     ),
     "companions.fit_cnnor": (
         "companions.fit_nnor",

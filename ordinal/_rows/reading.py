@@ -170,7 +170,9 @@ def check_in_memory(name: str, X: Any) -> None:
     """Raise TypeError if X is a source or a dask collection."""
     if comes_in_blocks(X):
         raise TypeError(
-            f"X comes in chunks, and {name} accepts rows in memory only: pass an array"
+            f"X comes in chunks, and {name} accepts rows in memory only: pass an "
+            "array, or fit a method that reads chunks, such as fit_pom, or fit_svorim "
+            "on a basis"
         )
 
 

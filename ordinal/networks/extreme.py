@@ -30,11 +30,9 @@ from .._model.links import SoftmaxLink
 from .._model.preparation import Prepared
 from .._numerics.rows import TILE, dense, strips, take
 from .._rows.chunks import Chunk, chunks, is_sparse, summed
-from .._rows.first_pass import ChunkedProblem
-from .._rows.moments import chunked_moments
 from .._rows.source import CHUNK
 from .._rows.sums import Moments, Parts
-from .._watch.cancellation import OutOfTime, check_cancelled
+from .._watch.cancellation import check_cancelled
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from .layers import LayerRows, hidden_units
@@ -61,8 +59,6 @@ class Layer:
     def from_problem(cls, problem: Problem, U: np.ndarray) -> Layer:
         """Make a layer that standardises by the weighted moments of the rows."""
         sparse = is_sparse(problem.X)
-        if isinstance(problem, ChunkedProblem) and not sparse:
-            return cls(*chunked_moments(problem).mean_and_scale(), U)
         found: Moments | None = None
         for rows, part in chunks(problem.X):
             weight = problem.weight[rows]
@@ -116,15 +112,10 @@ class Regression:
     Parameters
     ----------
     problem : Problem
-        In memory or in chunks. It is read once here, and once per call of `loo`.
+        Its rows are read once here, and once per call of `loo`.
     layer : Layer
     n_threads : int
         The result does not depend on it: chunks of rows are added in a fixed tree.
-
-    Raises
-    ------
-    OutOfTime
-        The time of the caller is up (`check_cancelled`).
     """
 
     def __init__(self, problem: Problem, layer: Layer, n_threads: int):
@@ -133,10 +124,7 @@ class Regression:
         self.total = float(problem.weight.sum())
         self._units: dict[int, np.ndarray] = {}
         self._projected: dict[int, np.ndarray] = {}
-        self._keeps = (
-            not isinstance(problem, ChunkedProblem)
-            and problem.n_samples * layer.U.shape[1] <= _KEPT
-        )
+        self._keeps = problem.n_samples * layer.U.shape[1] <= _KEPT
         self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
         # The difference loses few digits, because units lie between -1 and 1.
         self.S = S - np.outer(self.mean, self.mean)
@@ -269,16 +257,11 @@ def fit_codes(
     """Fit the outputs on a hidden layer of weights U, (d + 1, h).
 
     Without a ridge, that of the least leave-one-out error is found. If the time is up,
-    the ridge is the best one so far; if it is up before the first pass has ended, the
-    outputs are the same for all rows.
+    the ridge is the best one so far.
     """
     problem, monitor = prepared.problem, prepared.monitor
     layer = Layer.from_problem(problem, U)
-    try:
-        with monitor.limited(Monitor.GRACE):
-            regression = Regression(problem, layer, prepared.n_threads)
-    except OutOfTime:
-        return _without_features(problem, layer, share, monitor)
+    regression = Regression(problem, layer, prepared.n_threads)
     if ridge is None:
         solution, convergence = _searched(regression, max_iter, monitor)
     else:
@@ -328,12 +311,7 @@ def _searched(
             status = _end(violation, n_iter, max_iter, monitor)
             if status is not None:
                 break
-            try:
-                with monitor.limited(Monitor.GRACE):
-                    errors = regression.loo([regression.unit * 10.0**p for p in new])
-            except OutOfTime:
-                status = Status.MAX_TIME
-                break
+            errors = regression.loo([regression.unit * 10.0**p for p in new])
             found |= dict(zip(new, errors.tolist(), strict=True))
             n_iter += 1
         least = min(near, key=lambda p: (found[p], -p))
@@ -367,8 +345,7 @@ def _link(
         return None
     problem = regression.problem
     rows, weight = share.rows, problem.weight[share.rows] * share.factor
-    X = problem.X.take(rows) if isinstance(problem, ChunkedProblem) else problem.X
-    X = take(X, rows) if X.shape[0] > rows.size else X
+    X = take(problem.X, rows) if problem.n_samples > rows.size else problem.X
     outputs = regression.left_out(X, rows, ridge)
     single, _ = never_scored(problem, share)
     at = np.searchsorted(rows, single)
@@ -384,26 +361,6 @@ def link_of(
     return SoftmaxLink.fit(
         code_distances(outputs, observed), rank, weight, observed.size
     )
-
-
-def _without_features(
-    problem: Problem, layer: Layer, share: FewFolds | None, monitor: Monitor
-) -> LinkedWeights:
-    """Return constant outputs, the mean codes, if there was no time for a pass."""
-    mass = np.bincount(problem.rank, problem.weight, problem.n_classes)
-    mass = mass[problem.present] / mass.sum()
-    codes = 2 * np.cumsum(mass[::-1])[::-1][1:] - 1
-    h = layer.U.shape[1]
-    error = float((1 - codes**2).sum())
-    solution = RidgeSolution(np.zeros((h, codes.size)), codes, 1.0, None, error)
-    link = None
-    if share is not None:
-        rows = share.rows
-        outputs = np.tile(codes, (rows.size, 1))
-        weight = problem.weight[rows] * share.factor
-        link = link_of(outputs, problem.rank[rows], weight, problem.present)
-    record = monitor.record(Status.MAX_TIME, 0, np.inf, error)
-    return LinkedWeights(layer, solution, link, record)
 
 
 def elmor_model(problem: Problem, fitted: LinkedWeights) -> ElmorModel:

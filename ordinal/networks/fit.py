@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import partial
 from typing import Any, Literal, Unpack, get_args
 
@@ -18,12 +17,11 @@ from .._input.checks import (
     check_flag,
 )
 from .._input.problem import Problem
-from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
+from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import draw_few_folds
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.registry import PENALTIES, Method, register
-from .._rows.reading import Reading
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
 from .convolution import CnnorModel, Sizes, cnnor_model, fit_relations
@@ -297,8 +295,8 @@ def fit_nnpom(
 
 @preprocessed
 def fit_elmor(
-    X: MatrixLike | Blocks,
-    y: Labels | None,
+    X: MatrixLike,
+    y: Labels,
     *,
     n_hidden: int = 200,
     ridge: float | Literal["loo"] = "loo",
@@ -333,11 +331,9 @@ def fit_elmor(
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Features, one row per observation; the model standardises them. `predict` finds
-        the columns of a data frame by their names. X may also be a source of chunks
-        (`ordinal.data`) or a numpy.memmap, whose rows are read in about seven passes
-        and need not fit in memory. Sparse matrices are converted to dense ones a part
-        of the rows at a time.
-    y : (n,) array-like, or None if X is a source of chunks
+        the columns of a data frame by their names. Sparse matrices are converted to
+        dense ones a part of the rows at a time.
+    y : (n,) array-like
         Labels: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_hidden : int, default 200
@@ -442,12 +438,11 @@ def fit_elmor(
         ridge = check_factor("ridge", ridge)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    reading = Reading(True, remote=False)
-    prepared = prepare("fit_elmor", X, y, reading, **shared_arguments(Common, locals()))
+    prepared = prepare("fit_elmor", X, y, **shared_arguments(Common, locals()))
     problem = prepared.problem
     U = random_layer(problem.n_features, n_hidden, prepared.rng)
     share = draw_few_folds(problem, prepared.rng) if probability else None
-    with prepared.monitor as monitor, closing(problem):
+    with prepared.monitor as monitor:
         given = None if ridge == "loo" else float(ridge)
         fitted = fit_codes(prepared, U, given, share, max_iter)
         monitor.conclude(fitted.convergence)
@@ -673,7 +668,6 @@ register(
         accepts={"sparse"},
         scale_free=True,
         grid={"n_hidden": (50, 100, 200, 400)},
-        reads_chunks=True,
     )
 )
 
