@@ -136,7 +136,7 @@ def test_a_continuous_outcome_is_fitted_with_errors():
     X, y = thousand_ranks()
     model = ordinal.fit_pom(X, y)
     assert model.convergence.converged
-    loss, x = model.remembered.loss, model.remembered.x
+    loss, x = model._remembered.loss, model._remembered.x
     at = loss.at(x)
     assert np.abs(at.gradient).max() < 1e-9
     exact = np.linalg.inv(at.hessian.dense()) / 2000

@@ -67,7 +67,7 @@ def test_pom_of_blocks_is_that_of_rows_in_memory(options, rows, tmp_path):
     first = ordinal.fit_pom(stored, y, **options)
     assert_near(first, whole)
     assert_allclose(first.loglik, whole.loglik, rtol=SAME)
-    assert_allclose(first.null_loglik, whole.null_loglik, rtol=SAME)
+    assert_allclose(first.statistics.null_loglik, whole.null_loglik, rtol=SAME)
     for source, n_threads in zip(cuts(X, y), (3, 1, 1), strict=True):
         model = ordinal.fit_pom(source, None, n_threads=n_threads, **options)
         assert bytes_of(model) == bytes_of(first)
@@ -90,7 +90,7 @@ def test_weights_and_offsets(rows):
     for source in cuts(X, y, w)[:2]:
         model = ordinal.fit_pom(source, None, **options)
         assert_near(model, whole)
-        assert_allclose(model.null_loglik, whole.null_loglik, rtol=SAME)
+        assert_allclose(model.statistics.null_loglik, whole.null_loglik, rtol=SAME)
     twice = ordinal.fit_pom(Cut([77], X, y, np.full(N, 2.0)), None)
     written = Cut([N], np.concatenate([X, X]), np.concatenate([y, y]))
     assert_allclose(
@@ -174,12 +174,12 @@ def test_columns_that_others_determine_are_left_out(rows):
         ordinal.exceptions.CollinearColumnsWarning, match="'x6' is constant"
     ):
         model = ordinal.fit_pom(Cut([99], X, y), None)
-    assert model.dropped == whole.dropped == ("x5", "x6")
+    assert model.predictor.dropped == whole.dropped == ("x5", "x6")
     assert_near(model, whole)
     sparse = scipy.sparse.csr_array(X)
     with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
         model = ordinal.fit_pom(Cut([99], sparse, y), None)
-    assert model.dropped == ("x5", "x6")
+    assert model.predictor.dropped == ("x5", "x6")
     with pytest.raises(ValueError, match="nominal must name columns whose effects"):
         ordinal.fit_pom(Cut([99], X, y), None, nominal=[5])
 
@@ -201,8 +201,9 @@ def test_separated_ranks_are_certified(complete, nominal, rows):
     ):
         model = ordinal.fit_pom(source, None, nominal=nominal)
     assert model.convergence.status is ordinal.models.Status.SEPARATED
-    assert model.separated.tolist() == whole.separated.tolist()
-    assert 3 in model.separated
+    separated = model.statistics.separated.tolist()
+    assert separated == whole.statistics.separated.tolist()
+    assert 3 in separated
     assert source.open == 0
 
 
@@ -294,7 +295,7 @@ def test_separated_ranks_are_seen_by_lit_and_lat(name, rows):
         ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
     ):
         model = THRESHOLDED[name](Cut([99], X, y), None, l2=0.0)
-    assert 2 in model.separated
+    assert 2 in model.statistics.separated
 
 
 @pytest.mark.slow
@@ -319,7 +320,7 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
     for args in ((stored, y), (Cut([77], X, y), None)):
         model = PreprocessedModel.fit(ordinal.fit_pom, *args, l2=0.1, **how)
         assert_near(model, whole)
-        assert not hasattr(model, "remembered")
+        assert not hasattr(model, "_remembered")
 
 
 def test_products_of_rows_in_chunks_are_those_of_their_matrix():

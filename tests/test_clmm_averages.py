@@ -59,7 +59,9 @@ def below(model, psi, X, shift):
     """P(y <= j) of rows whose offset is moved by `shift`, (n,) or (G, n): its shape
     with (r - 1,) behind."""
     p, t = model.coef.size, model.alpha.size
-    s = np.exp(X[:, model.scale] @ psi[t + p : t + p + model.scale.size])
+    s = np.exp(
+        X[:, model.predictor.scale] @ psi[t + p : t + p + model.predictor.scale.size]
+    )
     eta = psi[:t] - (X @ psi[t : t + p] + shift)[..., None]
     return cumulative(model.link, eta / s[:, None])
 
@@ -152,7 +154,7 @@ def covariance_of_modes(fit, x):
 @pytest.mark.parametrize("kind", ["slope", "crossed", "scale"])
 def test_errors_of_known_groups_have_those_of_the_modes(kind):
     model, X, groups = fitted(kind)
-    fit, p = model.remembered, model.parameters.size
+    fit, p = model._remembered, model.parameters.size
     rows = slice(0, 5)
     Z = np.column_stack([np.ones(len(X)), X])[rows]
     at = [np.searchsorted(own.levels.astype(int), groups[own.name][rows])

@@ -89,10 +89,10 @@ def test_the_covariance_is_the_sandwich_of_the_clusters():
     school = group % 30
     plain = ordinal.fit_clmm(X, y, groups={"g": group})
     robust = ordinal.fit_clmm(X, y, groups={"g": group}, cluster=school)
-    assert robust.covariance_type == "cluster"
+    assert robust.statistics.covariance_type == "cluster"
     assert "cluster (sandwich)" in robust.summary()
     assert np.array_equal(plain.parameters, robust.parameters)
-    fit = plain.remembered
+    fit = plain._remembered
     s = fit.loss.scores(fit.x, school, 30) @ fit.covariance
     V = fit.raw @ (s.T @ s) @ fit.raw.T * 30 / 29
     assert_allclose(robust.joint_covariance, V, rtol=1e-9)
@@ -145,7 +145,7 @@ def test_rows_without_a_cluster_are_refused_or_left_out(lacking):
     expected = ordinal.fit_clmm(
         X[rest], y[rest], groups={"g": group[rest]}, cluster=group[rest] % 10
     )
-    assert found.n_missing == 2
+    assert found.statistics.n_missing == 2
     assert_allclose(found.covariance, expected.covariance, rtol=1e-6)
 
 

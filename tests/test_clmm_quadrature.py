@@ -18,7 +18,7 @@ from ordinal._cumulative.design import Design, structure_of
 from ordinal._solvers import _cumulative
 from ordinal._watch.monitor import Monitor
 from ordinal.exceptions import ApproximationWarning, ConvergenceWarning
-from ordinal.linear.estimates import remember
+from ordinal.inference.fitted import remember
 from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
 from ordinal.mixed.ratio import RatioRows
 from ordinal.models import Status
@@ -271,7 +271,7 @@ def test_inference_of_an_automatic_fit_uses_its_integrals():
         assert_allclose(found, fine.confint_deviations()[name], rtol=0.01)
     own = ordinal.fit_clmm(x, y, groups={"g": group}, cluster=group)
     assert_allclose(own.loglik, model.loglik, rtol=1e-10)
-    assert_allclose(model.remembered.loglik_by(25), fine.loglik, atol=0.01)
+    assert_allclose(model._remembered.loglik_by(25), fine.loglik, atol=0.01)
 
 
 def test_group_weights_repeat_groups_of_one_rank():
@@ -325,9 +325,9 @@ def test_tests_of_automatic_fits_have_a_common_number_of_nodes():
         ordinal.inference.lr_test(few, larger)
     assert larger.n_quadrature == smaller.n_quadrature
     expected = ordinal.inference.lr_test(smaller, larger).chi2
-    assert_allclose(smaller.remembered.loglik_by(smaller.n_quadrature), smaller.loglik)
+    assert_allclose(smaller._remembered.loglik_by(smaller.n_quadrature), smaller.loglik)
     assert_allclose(expected, 2 * (larger.loglik - smaller.loglik))
-    remember(few, smaller.remembered)
+    remember(few, smaller._remembered)
     assert_allclose(ordinal.inference.lr_test(few, larger).chi2, expected, rtol=1e-6)
     laplace = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=1)
     with pytest.raises(ValueError, match=r"nodes, got 1 and .* by n_quadrature='auto'"):
@@ -403,8 +403,8 @@ def test_two_effects_have_laplace_with_a_check():
     silent = ordinal.fit_clmm(x, y, **fit, n_quadrature=1)
     assert_allclose(silent.loglik, model.loglik, rtol=1e-12)
     said = float(str(caught[0].message).split("moves by ")[1].split()[0])
-    exact = model.remembered.loss.replaced(n_quadrature=9)
-    found = -exact.value_and_gradient(model.remembered.x)[0] - model.loglik
+    exact = model._remembered.loss.replaced(n_quadrature=9)
+    found = -exact.value_and_gradient(model._remembered.x)[0] - model.loglik
     assert_allclose(said, found, rtol=0.05)
 
 

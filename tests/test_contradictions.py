@@ -47,22 +47,26 @@ def made(name):
 
 
 def variables(model, k=0, **changes):
-    changed = [*model.coding.variables]
+    changed = [*model.predictor.coding.variables]
     changed[k] = replace(changed[k], **changes)
-    return {"coding": replace(model.coding, variables=tuple(changed))}
+    return coding(variables=tuple(changed))(model)
 
 
 def coding(**changes):
-    return lambda m: {"coding": replace(m.coding, **changes)}
+    return lambda m: predictor(coding=replace(m.predictor.coding, **changes))(m)
+
+
+def predictor(**changes):
+    return lambda m: {"predictor": replace(m.predictor, **changes)}
 
 
 # name of the model: the changes of fields, and what the refusal says
 CONTRADICTIONS = {
     "pom": [
-        (lambda m: {"column_names": ("a",)}, "column_names must name the 3 col"),
-        (lambda m: {"location": m.location + 1}, "location must number columns, 0"),
-        (lambda m: {"location": 0 * m.location}, "location must number a column on"),
-        (lambda m: {"observed": m.classes == 0},
+        (predictor(column_names=("a",)), "column_names must name the 3 col"),
+        (predictor(location=np.arange(1, 4)), "location must number columns, 0"),
+        (predictor(location=np.zeros(3, int)), "location must number a column on"),
+        (predictor(observed=np.arange(3) == 0),
          "alpha must have a parameter for each"),
         (lambda m: {"thresholds": -m.thresholds},
          "thresholds must not fall without nominal effects"),

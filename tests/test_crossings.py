@@ -49,6 +49,7 @@ from strategies import case
 
 import ordinal
 import ordinal.sklearn
+from ordinal import inference
 from ordinal.__main__ import main
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 
@@ -277,13 +278,16 @@ def test_linear_tables_change_by_names_alone(behind, seed):
     one, two = (ordinal.fit_pom(X, y, **BEHIND[behind]) for X in (frame, other))
     assert two.coef_names == tuple(named(name) for name in one.coef_names)
     for name in ("table", "confint", "odds_ratios", "drop1", "marginal_effects"):
-        first, second = (getattr(m, name)() for m in (one, two))
+        first, second = (getattr(inference, name)(m) for m in (one, two))
         for column in first:
             values = np.asarray(first[column])
             if values.dtype.kind == "f":
                 with case(f"{column} of {name}"):
                     assert_allclose(second[column], values, rtol=1e-6, atol=1e-9)
-    first, second = one.contrasts("g"), two.contrasts(other.columns[3])
+    first, second = (
+        inference.contrasts(one, "g"),
+        inference.contrasts(two, other.columns[3]),
+    )
     assert_allclose(second["z"], first["z"], rtol=1e-6)
 
 
@@ -595,17 +599,15 @@ OWN_FIT = {"jeffreys"}  # estimates of a search of its own
 UNCERTAIN = {"standard_error", "z", "chi2", "p_value", "lower", "upper"}
 
 
-def statistics(model):
-    """Return the public methods of a model that need no argument, by name."""
-    found = []
-    for name in sorted(dir(type(model))):
-        method = getattr(type(model), name)
-        if name[0] == "_" or name in OWN_FIT or not inspect.isfunction(method):
+def statistics():
+    """Return the functions of inference that need a model alone, by name."""
+    for name in inference.__all__:
+        function = getattr(inference, name)
+        if name in OWN_FIT or not inspect.isfunction(function):
             continue
-        parameters = [*inspect.signature(method).parameters.values()][1:]
-        if all(p.default is not p.empty for p in parameters if p.kind < p.VAR_KEYWORD):
-            found.append(name)
-    return found
+        first, *others = inspect.signature(function).parameters.values()
+        if first.name == "model" and all(p.default is not p.empty for p in others):
+            yield name, function
 
 
 @relation(2, name=LINEAR, behind=["nothing", "Table"])
@@ -617,12 +619,12 @@ def test_no_inference_of_a_fit_that_ended_early_without_a_warning(name, behind, 
     model = LINEAR[name](frame, y, max_iter=2, **groups, **BEHIND[behind])
     assert model.convergence.status.value == "max_iter"
     asked = []
-    for method in statistics(model):
+    for method, function in statistics():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                found = getattr(model, method)()
-            except ValueError:
+                found = function(model)
+            except (TypeError, ValueError):
                 continue
         tested = {*found} & UNCERTAIN if isinstance(found, Mapping) else {}
         if any(np.isfinite(found[column]).any() for column in tested):

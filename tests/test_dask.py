@@ -367,8 +367,11 @@ def test_pom_has_the_bytes_of_one_process(options):
     same_bytes(
         here, there, ["coef", "alpha", "nominal_coef", "scale_coef", "covariance"]
     )
-    assert (here.loglik, here.null_loglik) == (there.loglik, there.null_loglik)
-    assert here.crossings.tolist() == there.crossings.tolist()
+    assert (here.loglik, here.statistics.null_loglik) == (
+        there.loglik,
+        there.statistics.null_loglik,
+    )
+    assert here.statistics.crossings.tolist() == there.statistics.crossings.tolist()
     other = ordinal.fit_pom(da.from_array(X, chunks=(1000, 3)), y, sample_weight=w,
                             **options)  # fmt: skip
     np.testing.assert_allclose(other.coef, here.coef, rtol=1e-7, atol=1e-10)

@@ -204,10 +204,12 @@ def test_terms_of_one_raw_column_are_added_up(fit):
     model = fit(table, y, preprocess=TablePreprocessor(), l2=0.1)
     found = model.explain(table)
     assert set(found.names) == {"a", "word"}
-    Z = model.coding.transform(table)
+    Z = getattr(model, "predictor", model).coding.transform(table)
     terms = (Z - Z.mean(axis=0)) * model.coef
     made = dict.fromkeys(["a", "word"], 0.0)
-    for name, values in zip(model.column_names, terms.T, strict=True):
+    for name, values in zip(
+        getattr(model, "predictor", model).column_names, terms.T, strict=True
+    ):
         made["word" if name.startswith("word") else "a"] += values
     for name, values in zip(found.names, found.contributions.T, strict=True):
         assert_allclose(values, made[name], atol=1e-12)

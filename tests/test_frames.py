@@ -99,7 +99,7 @@ def test_categories_of_polars_are_in_no_order():
     met = pl.Series(["c", "b"], dtype=pl.Categorical)
     column = pl.Series(["b", "a", "b", "c", "a", "c"], dtype=pl.Categorical)
     frame = pl.DataFrame({"kind": column})
-    (known,) = ordinal.fit_pom(frame, [0, 1, 2, 1, 0, 2]).coding.categories
+    (known,) = ordinal.fit_pom(frame, [0, 1, 2, 1, 0, 2]).predictor.coding.categories
     assert known.tolist() == ["a", "b", "c"]
     with pytest.raises(TypeError, match=r"unordered .* labels \['b', 'c'\] in rank"):
         ordinal.fit_pom([[1.0], [2.0]], met)

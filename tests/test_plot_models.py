@@ -17,6 +17,7 @@ from scipy.stats import multivariate_normal, norm
 
 import ordinal
 from ordinal import datasets, metrics, plot, sklearn
+from ordinal.inference.fitted import has_errors
 from ordinal.model_selection import Grid, learning_splits, select
 from ordinal.plot import dependence, predictions, style
 from ordinal.preprocessing import PreprocessedModel, Standardizer
@@ -578,12 +579,12 @@ def test_numbers_that_a_formula_makes_categories_have_bars():
 
 def test_there_are_no_bands_where_a_model_has_no_errors():
     penalised = ordinal.fit_pom(X, Y, l2=0.1)
-    assert not penalised.has_errors
+    assert not has_errors(penalised)
     ax = plot.partial_dependence(penalised, X, 0, at=3)
     assert len(ax.collections) == 3
     assert ax.get_ylabel() == "probability"
     model = ordinal.fit_pom(X, Y)
-    assert model.has_errors
+    assert has_errors(model)
     ax = plot.partial_dependence(model, X, 0, at=3, of="score")
     assert not ax.collections
     assert ax.get_ylabel() == "score"

@@ -20,7 +20,7 @@ from scipy import optimize, sparse, special, stats
 from strategies import at_most, datasets
 
 import ordinal
-from ordinal import fit_pom
+from ordinal import fit_pom, inference
 from ordinal._cumulative import newton
 from ordinal.exceptions import DisorderedThresholdsWarning
 
@@ -66,8 +66,15 @@ def errors(model):
 
 def loglik_of(model, X, y, weight, offset):
     """The log likelihood by the oracle, a function of all parameters."""
-    columns = (X[:, of] for of in (model.location, model.nominal, model.scale))
-    structure = model.classes.size - 1, model.threshold, *columns, offset
+    columns = (
+        X[:, of]
+        for of in (
+            model.predictor.location,
+            model.predictor.nominal,
+            model.predictor.scale,
+        )
+    )
+    structure = model.classes.size - 1, model.predictor.threshold, *columns, offset
     return lambda x: cumulative_loglik(x, y, weight, model.link, *structure)
 
 
@@ -99,7 +106,7 @@ def test_maximum_of_the_penalised_likelihood(seed, link, threshold, l2):
     x = parameters(model)
     assert_allclose(loglik(x), model.loglik, rtol=1e-12)
     assert_allclose(model.convergence.primal, -objective(x) / W, rtol=1e-12)
-    assert model.n_obs == pytest.approx(W, rel=1e-14)
+    assert model.statistics.n_obs == pytest.approx(W, rel=1e-14)
     # steps by which the objective falls by 5e-7, and what its third derivative adds
     step = 1e-3 / np.sqrt(np.diag(np.linalg.inv(model.covariance)))
     slope = [(objective(x + e) - objective(x - e)) / 2e-3 for e in np.diag(step)]
@@ -396,11 +403,11 @@ def test_thresholds_that_cross_at_training_rows_are_told():
     cuts = model.thresholds - X[weight > 0, :1] @ model.nominal_coef.T
     crossed = (np.diff(cuts, axis=1) < 0).sum(axis=0)
     assert crossed.min() > 0
-    assert_array_equal(model.crossings, [*crossed, 0])
+    assert_array_equal(model.statistics.crossings, [*crossed, 0])
     everywhere = model.thresholds - X[:, :1] @ model.nominal_coef.T
     rows = np.flatnonzero((np.diff(everywhere, axis=1) < 0).any(axis=1))
-    assert_array_equal(model.negative_rows(), rows)
-    assert_array_equal(model.negative_rows(X[::-1]), 149 - rows[::-1])
+    assert_array_equal(inference.negative_rows(model), rows)
+    assert_array_equal(inference.negative_rows(model, X[::-1]), 149 - rows[::-1])
     assert ((np.diff(everywhere, axis=1) < 0).sum(axis=0) > crossed).any()
     told = [f"at {n} training row" + "s" * (n > 1) for n in crossed.tolist()]
     assert model.disorder == (
@@ -411,7 +418,7 @@ def test_thresholds_that_cross_at_training_rows_are_told():
     gaps = {"classes": [0, 1, 5, 2, 3], **options}
     with pytest.warns(DisorderedThresholdsWarning, match=r"; 5\|2 is above 2\|3 at "):
         model = fit_pom(X, y, **gaps)
-    assert_array_equal(model.crossings, [crossed[0], 0, crossed[1], 0])
+    assert_array_equal(model.statistics.crossings, [crossed[0], 0, crossed[1], 0])
 
 
 def test_crossings_of_sparse_rows_are_those_of_dense_ones():
@@ -460,8 +467,10 @@ def test_offsets_that_differ_by_a_constant_shift_the_thresholds(seed, link):
     assert_allclose(model.alpha, plain.alpha + shift, rtol=1e-6, atol=1e-7)
     assert_allclose(model.coef, plain.coef, rtol=1e-6, atol=1e-8)
     assert_allclose(model.covariance, plain.covariance, rtol=1e-4, atol=1e-8)
-    assert_allclose(model.null_loglik, plain.null_loglik, rtol=1e-9)
-    assert_array_equal(model.crossings, plain.crossings)
+    assert_allclose(
+        model.statistics.null_loglik, plain.statistics.null_loglik, rtol=1e-9
+    )
+    assert_array_equal(model.statistics.crossings, plain.statistics.crossings)
     P = plain.predict_proba(X, offset=offset)
     assert_allclose(
         model.predict_proba(X, offset=offset[:, None] + shift), P, atol=1e-7
@@ -493,15 +502,15 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(link, threshold
             one, other = one["probability"], other["probability"]
         assert_allclose(one, other, rtol=1e-6, atol=1e-8)
     robust = fit_pom(X[:, 1:], y, offset=known, tol=TIGHT, robust=True, **options)
-    loglik_at = robust.remembered.loss
-    s = np.vstack([part for _, part in loglik_at.scores(robust.remembered.x)])
+    loglik_at = robust._remembered.loss
+    s = np.vstack([part for _, part in loglik_at.scores(robust._remembered.x)])
     step = 1e-5
-    for k in range(robust.remembered.x.size):
-        e = step * (np.arange(robust.remembered.x.size) == k)
-        up, down = (loglik_at.at(robust.remembered.x + d).value for d in (e, -e))
+    for k in range(robust._remembered.x.size):
+        e = step * (np.arange(robust._remembered.x.size) == k)
+        up, down = (loglik_at.at(robust._remembered.x + d).value for d in (e, -e))
         slope = (up - down) / 2 / step * -weight.sum()
         assert weight @ s[:, k] == pytest.approx(slope, abs=1e-3)
-    leverage = model.influence().leverage
+    leverage = inference.influence(model).leverage
     assert leverage.sum() == pytest.approx(model.parameters.size)
 
 
@@ -527,11 +536,12 @@ def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
     cuts = model.thresholds - known
     crossed = np.diff(cuts, axis=1) < 0
     assert_array_equal(
-        model.crossings, [*crossed.sum(axis=0), 0][: model.crossings.size]
+        model.statistics.crossings,
+        [*crossed.sum(axis=0), 0][: model.statistics.crossings.size],
     )
     rows = np.flatnonzero(crossed.any(axis=1))
-    assert_array_equal(model.negative_rows(), rows)
-    assert_array_equal(model.negative_rows(X[:, :1], offset=known), rows)
+    assert_array_equal(inference.negative_rows(model), rows)
+    assert_array_equal(inference.negative_rows(model, X[:, :1], offset=known), rows)
     named = fit_pom("y ~ a + offset(p)", data, offset=["p", "q", "s"])
     twice = fit_pom(X[:, :1], y, offset=known + known[:, :1])
     assert_allclose(named.parameters, twice.parameters)
@@ -564,8 +574,8 @@ def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
 def gaps_of(model, X, rows):
     """The matrix A of A x >= 0, distances of neighbouring thresholds at rows."""
     T = model.classes.size - 1
-    J = np.diff(structure_of(model.threshold, T), axis=0)
-    N = rows[:, model.nominal]
+    J = np.diff(structure_of(model.predictor.threshold, T), axis=0)
+    N = rows[:, model.predictor.nominal]
     by_nu = -J[:, None, :, None] * N[None, :, None, :]
     by_nu = by_nu.reshape(len(J) * len(N), J.shape[1] * N.shape[1])
     A = np.hstack([np.repeat(J, len(N), axis=0), by_nu])
@@ -591,13 +601,13 @@ def test_thresholds_in_order_satisfy_kkt(seed, link, threshold, nominal, elsewhe
     }  # fmt: skip
     model = fit_pom(X, y, in_order=rows if elsewhere else True, **options)
     assert model.convergence.converged
-    assert model.negative_rows(rows).size == 0
+    assert inference.negative_rows(model, rows).size == 0
     if not elsewhere:
         assert model.disorder == ()
-        assert model.negative_rows().size == 0
+        assert inference.negative_rows(model).size == 0
     x, A = parameters(model), gaps_of(model, X, rows)
     held = A[A @ x <= 1e-9 * np.abs(A) @ np.abs(x)]
-    assert bool(model.touching.any()) == bool(len(held))
+    assert bool(model.statistics.touching.any()) == bool(len(held))
     loglik = loglik_of(model, X, y, weight, offset)
     assert_allclose(loglik(x), model.loglik, rtol=1e-12)
     unit = 1e-4 / np.sqrt(np.diag(np.linalg.inv(model.covariance)))
@@ -609,8 +619,8 @@ def test_thresholds_in_order_satisfy_kkt(seed, link, threshold, nominal, elsewhe
         left = np.linalg.norm(slope)
     assert left < 1e-4
     free = fit_pom(X, y, **options)
-    if not len(free.negative_rows(rows)):
-        assert not model.touching.any()
+    if not len(inference.negative_rows(free, rows)):
+        assert not model.statistics.touching.any()
         assert_same(model, free)
     else:
         assert model.loglik < free.loglik
@@ -642,13 +652,15 @@ def test_thresholds_in_order_of_a_table_and_of_sparse_rows(tmp_path):
     options = {"nominal": ["a"], "tol": TIGHT}
     coded = fit_pom("y ~ a + b", data, in_order=data, **options)
     assert_same(coded, model)
-    assert_array_equal(coded.touching, model.touching)
+    assert_array_equal(coded.statistics.touching, model.statistics.touching)
     # weight 0 is the row left out
     far, weight = np.vstack([X, [[40.0, 0.0]]]), np.append(np.ones(150), 0.0)
     options = {"nominal": [0], "tol": TIGHT, "in_order": True}
     assert_same(fit_pom(far, [*y, 0], sample_weight=weight, **options), model)
     model.save(tmp_path / "model")
-    assert_array_equal(ordinal.load(tmp_path / "model").touching, model.touching)
+    assert_array_equal(
+        ordinal.load(tmp_path / "model").statistics.touching, model.statistics.touching
+    )
 
 
 @pytest.mark.parametrize(
@@ -686,8 +698,8 @@ def highest(model, X, y, weight, n_starts):
     """The highest log likelihood that scipy finds from the model and around it."""
     loglik = loglik_of(model, X, y, weight, 0.0)
     unit = np.concatenate([
-        np.ones(model.alpha.size), 1 / X[:, model.location].std(axis=0),
-        1 / X[:, model.scale].std(axis=0),
+        np.ones(model.alpha.size), 1 / X[:, model.predictor.location].std(axis=0),
+        1 / X[:, model.predictor.scale].std(axis=0),
     ])  # fmt: skip
     d = model.coef.size
     rng = np.random.default_rng(0)
@@ -703,7 +715,10 @@ def highest(model, X, y, weight, n_starts):
             score = X @ beta + rng.standard_cauchy(size=y.size)
             shares = np.cumsum(np.bincount(y, weight))[:-1] / weight.sum()
             alpha = np.quantile(score, shares)
-            x = np.concatenate([alpha, beta, np.zeros(model.scale.size)]) / unit
+            x = (
+                np.concatenate([alpha, beta, np.zeros(model.predictor.scale.size)])
+                / unit
+            )
             best = max(best, -optimize.minimize(loss, x, method="BFGS").fun)
     return best
 

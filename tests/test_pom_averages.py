@@ -22,10 +22,10 @@ LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 
 def moved(model, x):
     """The model with other parameters, in the order of its covariance."""
-    q, m, d = model.alpha.size, model.nominal.size, model.coef.size
+    q, m, d = model.alpha.size, model.predictor.nominal.size, model.coef.size
     alpha, nu, beta, zeta = np.split(x, np.cumsum([q, q * m, d]))
-    present = np.flatnonzero(model.observed)
-    inner = structure_of(model.threshold, present.size - 1) @ alpha
+    present = np.flatnonzero(model.predictor.observed)
+    inner = structure_of(model.predictor.threshold, present.size - 1) @ alpha
     thresholds = model.thresholds.copy()
     for t, theta in enumerate(inner):
         thresholds[present[t] : present[t + 1]] = theta
@@ -71,7 +71,7 @@ def test_marginal_effects_are_of_the_probabilities_of_predictions():
     """Thresholds cross here as well."""
     model = ordinal.fit_pom(X, Y, nominal=[1, 0], scale=[0])
     rows = 4 * X
-    cuts = model.thresholds - rows[:, model.nominal] @ model.nominal_coef.T
+    cuts = model.thresholds - rows[:, model.predictor.nominal] @ model.nominal_coef.T
     assert (np.diff(cuts, axis=1) < 0).any()
     effects = model.marginal_effects(rows)
     shifted = slopes(

@@ -207,10 +207,12 @@ def test_nominal_and_scale_effects_name_terms_or_their_columns():
     one = ordinal.fit_pom(
         X, y, sample_weight=w, nominal=["Infl[Medium]", "Infl[High]"], scale=[2]
     )
-    assert_array_equal(whole.nominal, [0, 1])
-    assert_array_equal(whole.scale, [2])
+    assert_array_equal(whole.predictor.nominal, [0, 1])
+    assert_array_equal(whole.predictor.scale, [2])
     assert whole.loglik == one.loglik
-    assert ordinal.fit_pom(X, y, sample_weight=w, nominal=["Infl[High]"]).nominal == [1]
+    assert ordinal.fit_pom(
+        X, y, sample_weight=w, nominal=["Infl[High]"]
+    ).predictor.nominal == [1]
     with pytest.raises(ValueError, match="nominal must name a column once"):
         ordinal.fit_pom(X, y, nominal=["Infl", "Infl[High]"])
 
@@ -263,15 +265,15 @@ def test_dropped_rows_are_rows_left_out(kind):
     model = ordinal.fit_pom(
         kind(frame), y, sample_weight=w, offset=offset, missing="drop"
     )
-    assert model.n_missing == 7
+    assert model.statistics.n_missing == 7
     kept = ordinal.fit_pom(
         frame.iloc[complete], y.iloc[complete].astype(int), sample_weight=w[complete],
         offset=offset[complete],
     )  # fmt: skip
-    assert kept.n_missing == 0
+    assert kept.statistics.n_missing == 0
     assert_array_equal(model.coef, kept.coef)
     assert_array_equal(model.covariance, kept.covariance)
-    assert model.n_obs == w[complete].sum()
+    assert model.statistics.n_obs == w[complete].sum()
 
 
 def test_rows_of_matrices_are_dropped_alike():
@@ -282,7 +284,7 @@ def test_rows_of_matrices_are_dropped_alike():
     keep = np.setdiff1d(np.arange(60), [3, 7, 20])
     model = ordinal.fit_pom(X, labels, classes=words, missing="drop")
     kept = ordinal.fit_pom(X[keep], words[y.iloc[keep].astype(int)], classes=words)
-    assert model.n_missing == 3
+    assert model.statistics.n_missing == 3
     assert_array_equal(model.coef, kept.coef)
     with pytest.raises(ValueError, match=r"2 of 60 rows lack values \('x1' 2\)"):
         ordinal.fit_pom(X, np.arange(60) % 3)
@@ -420,14 +422,14 @@ def test_formulas_are_those_of_clm(text):
 def test_files_and_pickles_keep_formulas(tmp_path):
     text = "Sat ~ C(t, Treatment(2)) + Infl * np.log(Freq) + offset(t / 2)"
     model, data = fitted(text), houses()
-    assert model.coding.formula == text
+    assert model.predictor.coding.formula == text
     model.save(tmp_path / "model.npz")
     for copy in (
         ordinal.load(tmp_path / "model.npz"),
         pickle.loads(pickle.dumps(model)),
     ):
         assert_array_equal(copy.predict_proba(data), model.predict_proba(data))
-        assert copy.coding.formula == text
+        assert copy.predictor.coding.formula == text
     # a table without the labels will do
     assert_array_equal(model.predict(data.drop(columns="Sat")), model.predict(data))
 
@@ -538,7 +540,7 @@ def test_products_of_terms_are_formed_up_to_a_limit():
 
 def test_a_file_may_hold_no_arithmetic_without_columns():
     """Offsets whose number of rows is unknown are refused."""
-    coding = ordinal.fit_pom(houses()[["Infl", "t"]], houses()["Sat"]).coding
+    coding = ordinal.fit_pom(houses()[["Infl", "t"]], houses()["Sat"]).predictor.coding
     forged = replace(coding.variables[1], source="1 + 1")
     with pytest.raises(ValueError, match="must be a column"):
         replace(coding, variables=(coding.variables[0], forged))._check()
@@ -593,7 +595,7 @@ def test_a_column_with_the_name_of_an_argument_is_not_taken_for_it():
     frame = frame.rename(columns={"x": "offset"})
     model = ordinal.fit_pom(frame, y, offset=offset, missing="drop")
     lacking = frame.isna().any(axis=1) | np.isnan(y) | np.isnan(offset)
-    assert model.n_missing == lacking.sum() == 6
+    assert model.statistics.n_missing == lacking.sum() == 6
 
 
 def test_formulas_read_only_their_columns():
@@ -603,8 +605,8 @@ def test_formulas_read_only_their_columns():
     with pytest.raises(ValueError, match=r"1 of 72 rows lack values \('Infl' 1\)"):
         ordinal.fit_pom("Sat ~ Infl", data)
     model = ordinal.fit_pom("Sat ~ Infl", data, missing="drop")
-    assert model.n_missing == 1
-    assert ordinal.fit_pom("Sat ~ Cont", data).n_missing == 0
+    assert model.statistics.n_missing == 1
+    assert ordinal.fit_pom("Sat ~ Cont", data).statistics.n_missing == 0
 
 
 # Columns that others determine
@@ -635,9 +637,9 @@ def test_the_later_of_collinear_columns_is_left_out(units):
         "columns stay"
     )
     assert model.coef_names == ("x1", "x2", "x4")
-    assert model.dropped == ("x3",)
+    assert model.predictor.dropped == ("x3",)
     without = ordinal.fit_pom(np.delete(Z, 2, axis=1), y)
-    assert without.dropped == ()
+    assert without.predictor.dropped == ()
     assert_allclose(model.coef, without.coef, rtol=1e-9)
     assert_allclose(model.covariance, without.covariance, rtol=1e-6)
     assert_allclose(model.predict_proba(Z[:, [0, 1, 1, 3]]), model.predict_proba(Z))
@@ -674,7 +676,7 @@ def test_columns_collinear_to_rounding_are_found_far_from_0(mean):
     X, y = clean(200)
     X = X + mean
     Z = np.column_stack([X, 0.3 * X[:, 0] + 0.1 * X[:, 1]])
-    assert left_out(Z, y)[0].dropped == ("x4",)
+    assert left_out(Z, y)[0].predictor.dropped == ("x4",)
 
 
 def test_a_combination_of_nearly_collinear_columns_is_found():
@@ -752,7 +754,7 @@ def test_of_more_columns_than_rows_the_last_ones_are_left_out(copies):
         pytest.warns(ConvergenceWarning, match="separate ranks without error, so no"),
     ):
         model = ordinal.fit_pom(X, y)
-    assert model.dropped == ("x10", "x11", "x12")
+    assert model.predictor.dropped == ("x10", "x11", "x12")
     assert_array_equal(model.predict(X), y)
     assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
 
@@ -862,7 +864,7 @@ def test_a_thousand_ranks_are_told_apart_or_not():
     assert found is not None
     assert_array_equal(np.abs(found[999:]) > 1e-9 * found[-1], np.arange(6) == 5)
     model, _ = separated(X, y)
-    assert_array_equal(model.separated, [5])
+    assert_array_equal(model.statistics.separated, [5])
 
 
 @given(designs)
@@ -892,7 +894,7 @@ def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = ordinal.fit_pom(X, y, nominal=[0])
-    assert_array_equal(model.separated, [0])
+    assert_array_equal(model.statistics.separated, [0])
     said = sorted(str(w.message) for w in caught)
     assert len(said) == 2
     assert "'x1' separate ranks without error" in said[0]
@@ -939,7 +941,7 @@ def with_a_rare_level(seed=0):
 def test_quasi_complete_separation_names_its_columns(seed, link):
     X, y, rare, Z = with_a_rare_level(seed)
     model, message = separated(Z, y, link=link)
-    assert_array_equal(model.separated, [3])
+    assert_array_equal(model.statistics.separated, [3])
     assert message.startswith(
         "fit_pom: separated: 'x4' separate ranks without error, so no finite"
     )
@@ -955,8 +957,8 @@ def test_quasi_complete_separation_names_its_columns(seed, link):
 def test_separation_with_scale_effects_and_offsets_is_found():
     """Also where offsets leave nothing to gain."""
     _, y, rare, Z = with_a_rare_level()
-    assert 3 in separated(Z, y, scale=[0])[0].separated
-    assert_array_equal(separated(Z, y, offset=60.0 * rare)[0].separated, [3])
+    assert 3 in separated(Z, y, scale=[0])[0].statistics.separated
+    assert_array_equal(separated(Z, y, offset=60.0 * rare)[0].statistics.separated, [3])
 
 
 @pytest.mark.parametrize(
@@ -972,7 +974,7 @@ def test_scale_effects_that_diverge_are_named(link, ranks):
     y[group] = np.resize(ranks, 30)
     Z = np.column_stack([X[:, 0], X[:, 1], group])
     model, message = separated(Z, y, scale=[1, 2], link=link, max_iter=2000)
-    assert_array_equal(model.separated, [2])
+    assert_array_equal(model.statistics.separated, [2])
     assert message.startswith(
         "fit_pom: separated: the likelihood grows for ever with effects of 'x3', so no"
     )
@@ -988,13 +990,13 @@ def test_scale_effects_converge_at_a_loose_tolerance():
     for tol in (0.1, 0.01):
         model = ordinal.fit_pom(X, y, scale=[1], tol=tol)
         assert model.convergence.converged
-        assert not model.separated.size
+        assert not model.statistics.separated.size
 
 
 def test_separation_by_a_column_of_the_scale_has_a_remedy_for_both():
     x = np.arange(12.0)[:, None]
     model, message = separated(x, np.arange(12) // 4, scale=[0])
-    assert_array_equal(model.separated, [0])
+    assert_array_equal(model.statistics.separated, [0])
     assert message.endswith("of the model if they separate ranks without error")
 
 
@@ -1020,16 +1022,16 @@ def test_a_fit_is_separated_where_there_is_a_certificate(design):
         warnings.simplefilter("ignore")
         model = ordinal.fit_pom(design.X, design.rank)
     flexible = design_of(design.X, design.rank)
-    assert bool(model.separated.size) == is_separated(flexible)
+    assert bool(model.statistics.separated.size) == is_separated(flexible)
     ends = Status.CONVERGED, Status.SEPARATED
-    assert model.convergence.status is ends[model.separated.size > 0]
+    assert model.convergence.status is ends[model.statistics.separated.size > 0]
 
 
 def test_a_penalty_does_not_reach_nominal_effects():
     X, _ = clean(60)
     y = np.digitize(X[:, 0], [-1, 1])
     model, message = separated(X, y, nominal=[0], l2=0.1)
-    assert_array_equal(model.separated, [0])
+    assert_array_equal(model.statistics.separated, [0])
     assert message.endswith("leave them out of nominal=")
 
 

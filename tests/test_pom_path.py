@@ -121,7 +121,7 @@ def test_points_obey_the_optimality_conditions(
         smallest=0.05, tol=tol, sample_weight=weight if weighted else None,
         offset=data.get("offset"),
     )  # fmt: skip
-    null = -path.null_loglik / path.models[0].n_obs
+    null = -path.null_loglik / path.models[0].statistics.n_obs
     assert path.n_nonzero[0] == 0
     assert_allclose(path.dev_ratio[0], 0, atol=1e-12)
     # at the largest penalty the first feature is about to enter
@@ -129,7 +129,9 @@ def test_points_obey_the_optimality_conditions(
         link, X, y, path.thresholds[0], path.coefs[0], **data
     )
     assert value == pytest.approx(null, rel=1e-10)
-    assert np.abs(by_beta).max() == pytest.approx(path.models[0].l1, rel=1e-6)
+    assert np.abs(by_beta).max() == pytest.approx(
+        path.models[0].statistics.l1, rel=1e-6
+    )
     for model in path.models:
         c = model.convergence
         assert c.converged
@@ -141,16 +143,21 @@ def test_points_obey_the_optimality_conditions(
         value, by_beta, by_theta = mean_loss(
             link, X, y, model.thresholds, model.coef, **data
         )
-        assert -model.n_obs * value == pytest.approx(model.loglik, rel=1e-9)
+        assert -model.statistics.n_obs * value == pytest.approx(model.loglik, rel=1e-9)
         beta = model.coef
-        penalty = model.l1 * np.abs(beta).sum() + 0.5 * model.l2 * beta @ beta
+        penalty = (
+            model.statistics.l1 * np.abs(beta).sum()
+            + 0.5 * model.statistics.l2 * beta @ beta
+        )
         assert c.primal == pytest.approx(value + penalty, rel=1e-9)
         assert_allclose(by_theta, 0, atol=1e-7)
         # a step of coordinate j alone gains s^2 / (2 h), and no more than the gap
-        slope, on = by_beta + model.l2 * beta, beta != 0
-        excess = np.maximum(np.abs(slope) - model.l1, 0)
-        excess[on] = np.abs(slope + model.l1 * np.sign(beta))[on]
-        room = np.sqrt(4 * np.maximum(c.gap, 1e-14) * ((X**2).max(axis=0) + model.l2))
+        slope, on = by_beta + model.statistics.l2 * beta, beta != 0
+        excess = np.maximum(np.abs(slope) - model.statistics.l1, 0)
+        excess[on] = np.abs(slope + model.statistics.l1 * np.sign(beta))[on]
+        room = np.sqrt(
+            4 * np.maximum(c.gap, 1e-14) * ((X**2).max(axis=0) + model.statistics.l2)
+        )
         assert (excess <= room + 1e-9).all()
 
 
@@ -186,14 +193,21 @@ def test_one_penalty_is_the_point_of_a_path():
         for k in (0, 2, 4):
             expected = path.model(k)
             model = ordinal.fit_pom(
-                kind(X), y, l1=expected.l1, l2=expected.l2, tol=1e-9
+                kind(X),
+                y,
+                l1=expected.statistics.l1,
+                l2=expected.statistics.l2,
+                tol=1e-9,
             )
             assert_allclose(
                 model.convergence.primal, expected.convergence.primal, rtol=3e-9
             )
             assert_allclose(model.coef, expected.coef, atol=1e-3)
             assert model.covariance is None
-            assert model.convergence.gap <= 1e-9 * -path.null_loglik / model.n_obs
+            assert (
+                model.convergence.gap
+                <= 1e-9 * -path.null_loglik / model.statistics.n_obs
+            )
 
 
 def test_a_ridge_path_holds_the_fits_of_newtons_method():
@@ -337,9 +351,9 @@ def test_a_path_of_a_search_is_a_row_of_fits():
     with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
         alone = [ordinal.fit_pom(Z, y, **point, tol=1e-9) for point in points]
     assert values == [None] * len(grid)
-    assert [(model.l1, model.l2) for model in models] == grid
+    assert [(model.statistics.l1, model.statistics.l2) for model in models] == grid
     for a, b in zip(models, alone, strict=True):
-        assert a.dropped == b.dropped
+        assert a.predictor.dropped == b.predictor.dropped
         assert a.convergence.primal == pytest.approx(b.convergence.primal, abs=1e-8)
         assert_allclose(a.cumulative_proba(Z), b.cumulative_proba(Z), atol=1e-4)
 
@@ -349,7 +363,7 @@ def test_points_with_absolute_values_are_begun_at_one_another():
     X, y = rows(200, 20)
     points = [{"l1": l1} for l1 in np.geomspace(1e-3, 0.1, 20)]
     models, _ = path_of(ordinal.fit_pom).fit(X, y, points, None, None, l2=1e-3)
-    assert {model.l2 for model in models} == {1e-3}
+    assert {model.statistics.l2 for model in models} == {1e-3}
     steps, first = (
         sum(model.convergence.n_iter for model in of) for of in (models, models[-1:])
     )
@@ -413,4 +427,6 @@ def test_no_pass_over_the_rows_is_made_once_time_is_up(up_after, monkeypatch):
     assert len(passes) == 1
     assert model.convergence.dual <= model.convergence.primal
     # by the definition of the dual value, for a smaller penalty than the largest one
-    assert_allclose(model.convergence.primal, -model.null_loglik / len(y), rtol=1e-12)
+    assert_allclose(
+        model.convergence.primal, -model.statistics.null_loglik / len(y), rtol=1e-12
+    )

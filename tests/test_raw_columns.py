@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import ordinal
+from ordinal import inference
 from ordinal.preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 
 N = 240
@@ -74,14 +75,18 @@ def test_odds_ratios_and_effects_are_per_unit_of_the_table():
     plain = ordinal.fit_pom(D[own], Y)
     for name in ("odds_ratios", "marginal_effects", "tidy", "glance", "drop1",
                  "average_proba", "proportional_odds_test", "confint"):  # fmt: skip
-        ours, theirs = getattr(model, name)(), getattr(plain, name)()
+        ours, theirs = (getattr(inference, name)(m) for m in (model, plain))
         assert list(ours) == list(theirs)
         for column, values in theirs.items():
             if values.dtype.kind == "f":
                 assert_allclose(ours[column], values, rtol=1e-6, atol=1e-9)
             else:
                 assert ours[column].tolist() == values.tolist()
-    assert_allclose(model.contrasts("g")["z"], plain.contrasts("g")["z"], rtol=1e-6)
+    assert_allclose(
+        inference.contrasts(model, "g")["z"],
+        inference.contrasts(plain, "g")["z"],
+        rtol=1e-6,
+    )
     assert str(model.summary()) == str(plain.summary())
 
 
@@ -142,7 +147,7 @@ def test_predictions_are_those_of_a_fit_to_scaled_columns(name, d):
     first = name not in ("lat", "lit")  # which have a column per category
     coding = TablePreprocessor(drop_first=first).fit(d)
     Z = pd.DataFrame(coding.transform(d), columns=coding.feature_names_out)
-    assert model.column_names == coding.feature_names_out
+    assert getattr(model, "predictor", model).column_names == coding.feature_names_out
     other = {}
     if name == "nominal":
         g = [c for c in Z.columns if c.startswith("g")]
@@ -150,7 +155,9 @@ def test_predictions_are_those_of_a_fit_to_scaled_columns(name, d):
     scaled = fit(Z, Y, **other)
     if hasattr(model, "cumulative_proba"):
         assert_allclose(model.predict_proba(d), scaled.predict_proba(Z), atol=1e-6)
-    scale = coding.standardizer.scale[getattr(model, "location", slice(None))]
+    scale = coding.standardizer.scale[
+        model.predictor.location if first else slice(None)
+    ]
     if name != "scale":  # centring multiplies the parameters beside those of the scale
         assert_allclose(model.coef * scale, scaled.coef, atol=1e-6)
         f, g = model.decision_function(d), scaled.decision_function(Z)
@@ -175,9 +182,12 @@ def test_paths_are_those_of_scaled_columns():
     assert_allclose(path.lambdas, scaled.lambdas, rtol=1e-9)
     for ours, theirs in zip(path.models, scaled.models, strict=True):
         assert_allclose(ours.coef * s.scale, theirs.coef, atol=1e-5)
-        assert_allclose((ours.l1, ours.l2), (theirs.l1, theirs.l2))
+        assert_allclose(
+            (ours.statistics.l1, ours.statistics.l2),
+            (theirs.statistics.l1, theirs.statistics.l2),
+        )
     table = ordinal.fit_pom_path(GAPS, Y, preprocess=HOW, n_lambdas=3)
-    assert table.models[0].column_names[:2] == ("age", "age is missing")
+    assert table.models[0].predictor.column_names[:2] == ("age", "age is missing")
 
 
 def test_mixed_models_are_stated_in_columns_too():
@@ -228,13 +238,24 @@ def test_references_and_terms_have_the_names_of_the_table():
     model = ordinal.fit_pom(GAPS, Y, preprocess=HOW, reference={"g": "c"})
     assert "g[a]" in model.coef_names
     assert "g[c]" not in model.coef_names
-    assert model.drop1()["name"].tolist() == ["none", "age", "ill", "g", "size"]
-    assert model.drop1()["dof"].tolist()[1:4] == [2, 1, 3]  # with the marks of gaps
+    assert inference.drop1(model)["name"].tolist() == [
+        "none",
+        "age",
+        "ill",
+        "g",
+        "size",
+    ]
+    assert inference.drop1(model)["dof"].tolist()[1:4] == [
+        2,
+        1,
+        3,
+    ]  # with the marks of gaps
     with pytest.raises(ValueError, match="names 'age', which is not a categorical"):
         ordinal.fit_pom(GAPS, Y, preprocess=HOW, reference={"age": "c"})
-    assert len(model.augment()["age"]) == N
+    assert len(inference.augment(model)["age"]) == N
     assert (
-        np.isnan(model.augment()["age"].astype(float)).sum() == GAPS["age"].isna().sum()
+        np.isnan(inference.augment(model)["age"].astype(float)).sum()
+        == GAPS["age"].isna().sum()
     )
 
 
@@ -245,7 +266,7 @@ def test_labels_and_weights_that_are_missing_are_no_gaps_of_features():
     model = ordinal.fit_pom(GAPS, y, preprocess=HOW, missing="drop")
     keep = ~np.isnan(y)
     alone = ordinal.fit_pom(GAPS[keep], y[keep], preprocess=HOW)
-    assert model.n_missing == N // 10
+    assert model.statistics.n_missing == N // 10
     assert_allclose(model.coef, alone.coef)
 
 
@@ -288,7 +309,9 @@ def test_searches_take_terms_of_the_table():
         search={"l2": [0.01, 0.1]}, cv=2,
     )  # fmt: skip
     assert not found.failures
-    assert found.model.nominal.size == 3  # two categories and the mark of gaps
+    assert (
+        found.model.predictor.nominal.size == 3
+    )  # two categories and the mark of gaps
 
 
 def test_a_linear_model_of_other_columns_says_so():

@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import ordinal
+from ordinal import inference
 from ordinal._formula.coding import Coding
 from ordinal._formula.formulas import parse_formula
 from ordinal._input.columns import read_frame
@@ -101,7 +102,7 @@ def test_effects_average_over_splines():
     )
     assert_allclose(effects["effect"][of_x], change / (2 * h), rtol=1e-4, atol=1e-8)
     other = ordinal.fit_pom("y ~ cr(x, df=3) * z", data)
-    test = other.wald_test()
+    test = inference.wald_test(other)
     assert list(test["dof"]) == [3, 1, 3]
 
 
@@ -180,7 +181,7 @@ def test_monotone_effects_are_the_best_of_one_sign(sign):
         )
         least = min(least, found.fun)
     assert_allclose(-model.loglik, least, rtol=1e-8)
-    effects = model.monotone_effects()
+    effects = inference.monotone_effects(model)
     d = effects["increment"]
     assert (d * sign >= 0).all()
     assert (d == 0).any()
@@ -200,7 +201,7 @@ def test_monotone_effects_are_the_best_of_one_sign(sign):
     free = np.concatenate([[True] * 4, d != 0])
     assert_allclose(slope[free], 0, atol=1e-4)
     assert (slope[~free] * sign > 0).all()
-    assert len(model.at_bound) == np.count_nonzero(d == 0)
+    assert len(model.predictor.at_bound) == np.count_nonzero(d == 0)
 
 
 def test_increments_return_to_their_bound_where_correlated_effects_join():
@@ -233,13 +234,13 @@ def test_bounds_have_no_standard_errors_and_free_increments_have_those_of_fused(
     data = levels(effects=(0, 0.8, 1.6, 2.4, 3.2, 4.0))
     monotone = ordinal.fit_pom("y ~ z + mo(k)", data)
     free = ordinal.fit_pom("y ~ z + fused(k)", data)
-    assert not monotone.at_bound
+    assert not monotone.predictor.at_bound
     assert_allclose(monotone.coef, free.coef, atol=1e-7)
     assert_allclose(monotone.standard_errors, free.standard_errors, rtol=1e-5)
     plain = ordinal.fit_pom("y ~ z + C(k)", data)
     assert_allclose(np.cumsum(free.coef[1:]), plain.coef[1:], atol=1e-7)
     with pytest.raises(ValueError, match="without constraints"):
-        monotone.drop1()
+        inference.drop1(monotone)
 
 
 def test_monotone_effects_serve_ratio_models_and_ordered_categories_only():
@@ -247,7 +248,7 @@ def test_monotone_effects_serve_ratio_models_and_ordered_categories_only():
     data["k"] = pd.Categorical.from_codes(data["k"], list("fedcba"), ordered=True)
     model = ordinal.linear.fit_ratio("y ~ z + mo(k)", data, family="adjacent")
     free = ordinal.linear.fit_ratio("y ~ z + fused(k)", data, family="adjacent")
-    assert (model.monotone_effects()["increment"] <= 0).all()
+    assert (inference.monotone_effects(model)["increment"] <= 0).all()
     assert model.loglik <= free.loglik
     with pytest.raises(ValueError, match=r"use fused\(x\)"):
         ordinal.fit_pom_path("y ~ mo(k)", data)
@@ -282,7 +283,7 @@ def test_a_formula_without_terms_gives_the_shares_of_the_ranks():
     model = ordinal.fit_pom("y ~ 1", data)
     share = np.bincount(data["y"]) / len(data)
     assert_allclose(model.predict_proba(data[["z"]].head(3)), [share] * 3, rtol=1e-9)
-    assert_allclose(model.loglik, model.null_loglik)
+    assert_allclose(model.loglik, model.statistics.null_loglik)
     assert "-0.0000" not in str(model.summary())
     assert model.predict(data.head(0)).size == 0
     file = io.BytesIO()
@@ -301,7 +302,7 @@ def test_scale_and_nominal_effects_may_be_of_columns_that_the_formula_does_not_n
     model = ordinal.fit_pom("y ~ z", data, scale=["k"])
     assert model.coef_names == ("z",)
     assert model.parameter_names[-1] == "scale.k"
-    assert model.dropped == ()
+    assert model.predictor.dropped == ()
     z, k, y = (data[c].to_numpy(float) for c in ("z", "k", "y"))
 
     def loss(v):
@@ -363,7 +364,7 @@ def test_terms_are_matched_as_expressions(given, written, argument):
     if argument == "nominal":  # which has no location effect in both
         assert_allclose(beside.loglik, within.loglik, rtol=1e-9)
     else:
-        assert beside.dof == within.dof - one.scale.size
+        assert beside.dof == within.dof - one.predictor.scale.size
 
 
 @pytest.mark.parametrize("text", ["", "z|k", "z + k", "((", "1", "k ~ z", "lambda: z"])

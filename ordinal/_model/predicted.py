@@ -144,7 +144,9 @@ def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, N
 
 def _categories(model: Any) -> Any:
     """Return the levels of each column, which a model has learned, or None."""
-    return getattr(getattr(model, "preprocessor", model), "categories", None)
+    # the record in which a linear model describes its columns
+    columns = getattr(model, "predictor", model)
+    return getattr(getattr(model, "preprocessor", columns), "categories", None)
 
 
 def levels_of(model: Any) -> dict[str, list[str]]:

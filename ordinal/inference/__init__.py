@@ -1,13 +1,90 @@
-"""Inference about linear models that have been fitted: tests of nested models.
+"""Tests, intervals and diagnostics of fitted linear models.
 
-The modules of this package:
+The functions take a model of `fit_pom`, `fit_ratio` or `fit_clmm`, also behind
+preprocessing or as the result of a search, as R's generics do; those for which the
+mathematics of a family is not defined raise TypeError and say what to use. Some need
+the training rows, to which a model refers until it is saved or copied.
 
-    nested  likelihood ratio tests of nested models
+    fitted                protocol of fitted models, and their training rows
+    sandwich, limits      covariances; limits of fits whose ranks are separated
+    tables, profiles      estimates and statistics; profile likelihood intervals
+    margins, averages     average probabilities and marginal effects
+    comparisons           Wald tests, contrasts of levels, simultaneous intervals
+    nested, steps         likelihood ratio tests; fits of some of the terms
+    assumptions           tests of proportional odds and of one scale
+    diagnostics           residuals, goodness of fit, influence of rows
+    jeffreys_penalty      finite estimates by the penalty of Jeffreys
+
+>>> import ordinal
+>>> X, y = ordinal.datasets.make_gaussians(rng=0)
+>>> ordinal.inference.drop1(ordinal.fit_pom(X, y))["name"]
+array(['none', 'x1', 'x2'], dtype='<U4')
 """
 
+from .assumptions import proportional_odds_test, scale_test
+from .averages import average_proba, marginal_effects
+from .comparisons import (
+    contrasts,
+    equality_test,
+    simultaneous_band,
+    simultaneous_intervals,
+    wald_test,
+)
+from .diagnostics import (
+    GoodnessOfFit,
+    Influence,
+    augment,
+    hosmer_lemeshow,
+    influence,
+    negative_rows,
+    residuals,
+)
+from .jeffreys_penalty import jeffreys
 from .nested import LikelihoodRatio, anova, lr_test
+from .steps import Steps, add1, drop1, step
+from .tables import (
+    confint,
+    glance,
+    monotone_effects,
+    odds_ratios,
+    summary,
+    table,
+    tidy,
+)
 
-__all__ = ["LikelihoodRatio", "anova", "lr_test"]
+__all__ = [
+    "GoodnessOfFit",
+    "Influence",
+    "LikelihoodRatio",
+    "Steps",
+    "add1",
+    "anova",
+    "augment",
+    "average_proba",
+    "confint",
+    "contrasts",
+    "drop1",
+    "equality_test",
+    "glance",
+    "hosmer_lemeshow",
+    "influence",
+    "jeffreys",
+    "lr_test",
+    "marginal_effects",
+    "monotone_effects",
+    "negative_rows",
+    "odds_ratios",
+    "proportional_odds_test",
+    "residuals",
+    "scale_test",
+    "simultaneous_band",
+    "simultaneous_intervals",
+    "step",
+    "summary",
+    "table",
+    "tidy",
+    "wald_test",
+]
 
 
 def __dir__() -> list[str]:

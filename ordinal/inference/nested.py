@@ -15,8 +15,7 @@ from .._model.printing import Table, html_record
 from .._numerics.rows import dense, take
 from .._numerics.tails import chi2_tail
 from ..exceptions import ConvergenceWarning
-from ..linear.estimates import check_likelihood
-from ..linear.inference import Wald
+from .fitted import Fitted, check_likelihood, fitted_model
 
 _ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
 _ROWS = 100_000  # most rows by which the columns of two models are compared
@@ -106,8 +105,7 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
     (1, 1.7269, 0.1888)
     """
-    _check_model(smaller, "smaller must be a model", "lr_test")
-    _check_model(larger, "larger must be a model", "lr_test")
+    smaller, larger = (_maximal(model, "lr_test") for model in (smaller, larger))
     _check_nested(smaller, larger)
     dof = larger.dof - smaller.dof
     logliks = _common_logliks(smaller, larger)
@@ -182,8 +180,7 @@ def anova(*models: Any) -> Table:
     """
     if len(models) < 2:
         raise ValueError(f"anova needs two models or more, got {len(models)}")
-    for k, model in enumerate(models, 1):
-        _check_model(model, f"model {k} must be a model", "anova")
+    models = tuple(_maximal(model, "anova") for model in models)
     order = sorted(range(len(models)), key=lambda k: models[k].dof)
     known = [models[k] for k in order]
     tests = [lr_test(a, b) for a, b in pairwise(known)]
@@ -199,26 +196,31 @@ def anova(*models: Any) -> Table:
 
 def n_deviations(model: Any) -> int:
     """Return the number of standard deviations of random effects of a model."""
-    return sum(len(own.effects) for own in getattr(model, "random", ()))
+    return sum(len(own.effects) for own in _random_of(model))
 
 
-def _check_model(model: Any, rule: str, function: str) -> None:
-    """Raise TypeError or ValueError unless a model has a maximal likelihood."""
-    if not isinstance(model, Wald):
-        raise TypeError(f"{rule} of fit_pom or fit_clmm, got {shown(model)}")
+def _random_of(model: Any) -> tuple[Any, ...]:
+    """Return the grouping factors of a model, with their random effects."""
+    return model.random if model.predictor.is_mixed else ()
+
+
+def _maximal(model: Any, function: str) -> Any:
+    """Return a linear model; TypeError or ValueError without a maximal likelihood."""
+    model = fitted_model(model, function)
     check_likelihood(model, function)
-    if model.covariance_type != "observed":
+    if model.statistics.covariance_type != "observed":
         raise ValueError(
             f"{function} needs the likelihood of independent rows, and a model has "
-            f"{model.covariance_type} standard errors, which doubt it: fit without "
-            "robust= and cluster=, or use wald_test"
+            f"{model.statistics.covariance_type} standard errors, which doubt it: fit "
+            "without robust= and cluster=, or use wald_test"
         )
+    return model
 
 
-def _check_nested(smaller: Wald, larger: Wald) -> None:
+def _check_nested(smaller: Any, larger: Any) -> None:
     """Raise ValueError if the models show that they are not nested."""
     _check_same_data(smaller, larger)
-    families = [getattr(m, "family", "cumulative") for m in (smaller, larger)]
+    families = [m.predictor.family for m in (smaller, larger)]
     links: list[str] = [smaller.link, larger.link]
     for what, pair in (("family", families), ("link", links)):
         if pair[0] != pair[1]:
@@ -227,7 +229,7 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
                 f"and {shown(pair[1])}"
             )
     restricted_first = "equidistant", "symmetric", "flexible"
-    freedom = [restricted_first.index(m.threshold) for m in (smaller, larger)]
+    freedom = [restricted_first.index(m.predictor.threshold) for m in (smaller, larger)]
     if smaller.dof > larger.dof and freedom[0] >= freedom[1]:
         raise ValueError(
             f"smaller has {smaller.dof} parameters and larger {larger.dof}: swap them, "
@@ -235,8 +237,9 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
         )
     if freedom[0] > freedom[1]:
         raise ValueError(
-            f"smaller must be nested in larger, but it has {smaller.threshold} "
-            f"thresholds and larger {larger.threshold} ones"
+            "smaller must be nested in larger, but it has "
+            f"{smaller.predictor.threshold} thresholds and larger "
+            f"{larger.predictor.threshold} ones"
         )
     if not smaller.dof < larger.dof:
         raise ValueError(
@@ -247,18 +250,21 @@ def _check_nested(smaller: Wald, larger: Wald) -> None:
     _check_columns(smaller, larger)
 
 
-def _check_same_data(smaller: Wald, larger: Wald) -> None:
+def _check_same_data(smaller: Any, larger: Any) -> None:
     """Raise ValueError unless the models have the same ranks, rows and offset."""
-    ranks = [m.classes[m.observed] for m in (smaller, larger)]
+    ranks = [m.classes[m.predictor.observed] for m in (smaller, larger)]
     if not np.array_equal(*ranks):
         raise ValueError(
             f"smaller and larger must have the same ranks, got {listed(ranks[0])} and "
             f"{listed(ranks[1])}"
         )
-    if not math.isclose(smaller.n_obs, larger.n_obs, rel_tol=1e-9):
+    if not math.isclose(
+        smaller.statistics.n_obs, larger.statistics.n_obs, rel_tol=1e-9
+    ):
         raise ValueError(
             "smaller and larger must be fitted to the same rows, got "
-            f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
+            f"{smaller.statistics.n_obs:.10g} and {larger.statistics.n_obs:.10g} "
+            "observations"
         )
     first, second = _design_of(smaller), _design_of(larger)
     if first is None or second is None:
@@ -267,7 +273,7 @@ def _check_same_data(smaller: Wald, larger: Wald) -> None:
     masses = [design.mass() for design in designs]
     # The design of a mixed model does not contain the weights of groups.
     counted = [
-        math.isclose(mass.sum(), m.n_obs, rel_tol=1e-9)
+        math.isclose(mass.sum(), m.statistics.n_obs, rel_tol=1e-9)
         for mass, m in zip(masses, (smaller, larger), strict=True)
     ]
     if all(counted) and not np.allclose(masses[0], masses[1], rtol=1e-9, atol=0.0):
@@ -295,21 +301,23 @@ def _check_same_data(smaller: Wald, larger: Wald) -> None:
 
 
 def _check_shared_columns(
-    smaller: Wald, first: Design, larger: Wald, second: Design
+    smaller: Fitted, first: Design, larger: Fitted, second: Design
 ) -> None:
     """Raise ValueError unless numeric terms of both models have the same sums per rank.
 
     These sums do not depend on the order of the rows.
     """
     known = (
-        smaller.coding or smaller.feature_names,
-        larger.coding or larger.feature_names,
+        smaller.predictor.coding or smaller.feature_names,
+        larger.predictor.coding or larger.feature_names,
     )
     if not all(known) or max(first.n_samples, second.n_samples) > _ROWS:
         return
-    for name in sorted({*smaller.column_names} & {*larger.column_names}):
+    for name in sorted(
+        {*smaller.predictor.column_names} & {*larger.predictor.column_names}
+    ):
         models = (smaller, first), (larger, second)
-        at = [list(model.column_names).index(name) for model, _ in models]
+        at = [list(model.predictor.column_names).index(name) for model, _ in models]
         if not all(
             name in _terms_of(model, np.array([j]))
             for (model, _), j in zip(models, at, strict=True)
@@ -337,7 +345,7 @@ def _sums_by_rank(design: Design, j: int) -> np.ndarray:
 
 def _design_of(model: Any) -> Design | None:
     """Return the design with the training rows, or None for a model without them."""
-    fit = getattr(model, "remembered", None)
+    fit = getattr(model, "_remembered", None)
     return None if fit is None else fit.loss.design
 
 
@@ -365,7 +373,7 @@ def _common_logliks(smaller: Any, larger: Any) -> list[float]:
         if getattr(model, "n_quadrature", most) == most:
             logliks.append(model.loglik)
             continue
-        fit = getattr(model, "remembered", None)
+        fit = getattr(model, "_remembered", None)
         if fit is None:
             raise ValueError(
                 f"a model with {model.n_quadrature} quadrature nodes must be fitted "
@@ -381,8 +389,8 @@ def _check_random(smaller: Any, larger: Any) -> None:
 
     Both integrals must have one number of nodes; without random effects there is none.
     """
-    effects = [getattr(model, "random", ()) for model in (smaller, larger)]
-    mixed = [m for m in (smaller, larger) if hasattr(m, "random")]
+    effects = [_random_of(model) for model in (smaller, larger)]
+    mixed = [m for m in (smaller, larger) if m.predictor.is_mixed]
     nodes = [m.n_quadrature for m in mixed]
     rules = {m.by_panels for m in mixed}
     if len(rules) > 1 or (len({*nodes}) > 1 and rules != {True}):
@@ -411,17 +419,17 @@ def _check_random(smaller: Any, larger: Any) -> None:
             )
 
 
-def _check_columns(smaller: Wald, larger: Wald) -> None:
+def _check_columns(smaller: Any, larger: Any) -> None:
     """Raise ValueError unless effects of columns are among those of the larger model.
 
     A column with a slope per threshold may be one with a single slope in the smaller
     model.
     """
-    every = [*larger.location, *larger.nominal]
+    every = [*larger.predictor.location, *larger.predictor.nominal]
     parts = {
-        "": (smaller.location, np.array(every, dtype=np.int64)),
-        "nominal ": (smaller.nominal, larger.nominal),
-        "scale ": (smaller.scale, larger.scale),
+        "": (smaller.predictor.location, np.array(every, dtype=np.int64)),
+        "nominal ": (smaller.predictor.nominal, larger.predictor.nominal),
+        "scale ": (smaller.predictor.scale, larger.predictor.scale),
     }
     first, second = _design_of(smaller), _design_of(larger)
     comparable = first is not None and second is not None and same_rows(first, second)
@@ -431,7 +439,7 @@ def _check_columns(smaller: Wald, larger: Wald) -> None:
         else:
             missing = _unnamed(smaller, own, larger, others)
         if missing:
-            names = [smaller.column_names[j] for j in missing]
+            names = [smaller.predictor.column_names[j] for j in missing]
             reason = (
                 "are no combination of those" if comparable else "are none of those"
             )
@@ -462,22 +470,22 @@ def _outside(
 
 
 def _unnamed(
-    first: Wald, own: np.ndarray, second: Wald, others: np.ndarray
+    first: Fitted, own: np.ndarray, second: Fitted, others: np.ndarray
 ) -> list[int]:
     """Return the columns of a model whose names, and those of whose terms, are not
     those of another one; none if the columns have no names.
     """
-    if first.coding is None and first.feature_names is None:
+    if first.predictor.coding is None and first.feature_names is None:
         return []
-    known = {second.column_names[j] for j in others}
+    known = {second.predictor.column_names[j] for j in others}
     terms = _terms_of(second, others)
-    missing = [j for j in own.tolist() if first.column_names[j] not in known]
+    missing = [j for j in own.tolist() if first.predictor.column_names[j] not in known]
     return [j for j in missing if not _terms_of(first, np.array([j])) <= terms]
 
 
-def _terms_of(model: Wald, columns: np.ndarray) -> set[str]:
+def _terms_of(model: Fitted, columns: np.ndarray) -> set[str]:
     """Return the terms of columns; the columns themselves have the names of terms."""
-    if model.coding is None:
-        return {model.column_names[j] for j in columns}
-    terms = model.coding.columns_of_terms.items()
+    if model.predictor.coding is None:
+        return {model.predictor.column_names[j] for j in columns}
+    terms = model.predictor.coding.columns_of_terms.items()
     return {name for name, at in terms if np.isin(columns, at).any()}

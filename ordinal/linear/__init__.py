@@ -21,37 +21,26 @@ P. McCullagh, "Regression models for ordinal data", JRSS B 42:109-142, 1980, (2.
 response variables", Applied Statistics 39:205-217, 1990. J. W. Pratt, "Concavity of the
 log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R package.
 
-The modules of this package:
+`ordinal.inference` has the tests, intervals and diagnostics of the models. The modules
+of this package:
 
     fit                     the functions `fit_pom` and `fit_pom_path`
     prepared                checked arguments, training rows and the design of a fit
     monotone                monotone effects
-    estimates               fields of the models, their predictors and training rows
+    estimates               base class of the models: fields, predictions and tables
     model                   the models of `fit_pom` and `fit_pom_path`
-    inference, sandwich     standard errors, tests and tables; covariances
-    limits                  limits of fits whose ranks are separated
-    jeffreys                finite estimates by the penalty of Jeffreys
-    refits                  profile likelihoods; tests of proportional odds
-    margins                 average probabilities and marginal effects
-    residuals               residuals, goodness of fit, influence of rows
     ratio_loss, ratio       stopping ratio and adjacent categories models
-    steps, comparisons      fits of some of the terms; tests of terms, contrasts
 """
 
-from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
 from .model import PomModel, PomPath
 from .ratio import RatioModel, Stages, fit_ratio, stages
-from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
-    "GoodnessOfFit",
-    "Influence",
     "PomModel",
     "PomPath",
     "RatioModel",
     "Stages",
-    "Steps",
     "fit_pom",
     "fit_pom_path",
     "fit_ratio",

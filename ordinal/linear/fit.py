@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal, get_args
@@ -39,10 +39,17 @@ from .._model.preparation import Callback, shared_arguments
 from .._model.registry import PENALTIES, Method, register
 from .._rows.columns import block
 from .._watch.convergence import Convergence, Status, warn_of_disorder
+from ..inference.fitted import (
+    FitMemory,
+    null_loglik,
+    remember,
+    warn_of_shortfalls,
+    with_records,
+)
+from ..inference.limits import find_limit, limit_fields
+from ..inference.sandwich import CovarianceChoice, covariance_of
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
-from .estimates import FitMemory, null_loglik, remember, warn_of_shortfalls
-from .limits import find_limit, limit_fields
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
 from .prepared import (
@@ -54,7 +61,6 @@ from .prepared import (
 )
 from .ratio import RatioModel, ratio_model
 from .ratio_loss import Family, RatioLikelihood
-from .sandwich import CovarianceChoice, covariance_of
 
 _EASIER = "raise the penalties"  # remedy for a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"  # remedy for separated ranks
@@ -512,9 +518,9 @@ class _PomFit:
     def returned(self, model: PomModel) -> PomModel:
         """Warn of problems of the fit, and return the model with labels as in y."""
         # Nominal effects are not penalised.
-        are_nominal = np.isin(model.separated, model.nominal).all()
+        are_nominal = np.isin(model.statistics.separated, model.predictor.nominal).all()
         remedy = "leave them out of nominal=" if are_nominal else _PENALISE
-        if not (model.nominal.size or model.scale.size):
+        if not (model.predictor.nominal.size or model.predictor.scale.size):
             remedy += ", and so does jeffreys() of the model"
         warn_of_shortfalls(model, "fit_pom", remedy, _EASIER)
         return with_labels_like(model, self.prepared.training.y)
@@ -648,7 +654,7 @@ def _path(
         with prepared.monitor.numbered("penalty", i, lambdas.size):
             found = solver.solve(*penalties)
         models.append(_model_of_net(make, prepared, solver, found, penalties, null))
-        null = models[0].null_loglik
+        null = models[0].statistics.null_loglik
         if found.status in (Status.MAX_TIME, Status.STOPPED):
             break
     return PomPath(
@@ -718,32 +724,33 @@ def _model(
     if limit is not None:
         point = loss.at(limit.x)
         primal = point.value
-    touching = np.zeros(prepared.problem.present.size - 1, dtype=np.int64)
+    fields = prepared.fields(design, point.x)
     if order is not None:
         # Two thresholds that meet enclose an inner rank.
         inner = np.flatnonzero(prepared.problem.present)[1:-1]
+        touching = np.zeros(fields["touching"].size, dtype=np.int64)
         touching[inner - 1] = order.meetings(point.x)
+        fields["touching"] = read_only(touching)
     if null is None:
         form = ChunkedLikelihood if design.is_chunked else likelihood_of
         plain = partial(form, link=loss.link, l2=0.0, n_threads=loss.n_threads)
         null = null_loglik(design, plain)
     penalty = 0.5 * float(loss.penalties @ point.x**2)
-    model = PomModel(
-        **prepared.fields(design, point.x),
-        covariance=covariance_of(loss, point, choice),
-        covariance_type=choice.kind,
-        l1=l1,
-        l2=l2,
-        loglik=-design.total * (point.value - penalty),
-        null_loglik=null,
-        separated=read_only(separated),
-        convergence=prepared.monitor.record(
+    fields |= {
+        "covariance": covariance_of(loss, point, choice),
+        "covariance_type": choice.kind,
+        "l1": l1,
+        "l2": l2,
+        "loglik": -design.total * (point.value - penalty),
+        "null_loglik": null,
+        "separated": read_only(separated),
+        "convergence": prepared.monitor.record(
             status, found.n_iter, found.violation, primal, dual
         ),
-        touching=read_only(touching),
-    )
+    }
     if limit is not None:
-        model = replace(model, **limit_fields(design, limit.limit, choice))
+        fields |= limit_fields(design, limit.limit, choice)
+    model = PomModel(**with_records(fields))
     if not design.is_chunked:
         frame, of_limit = prepared.training.frame, limit and limit.limit
         remember(model, FitMemory(loss, point.x, frame, of_limit))

@@ -1,189 +1,21 @@
-"""Model that `fit_pom` returns, with the tables of R's broom, and paths of models."""
+"""Model that `fit_pom` returns, and paths of models."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._cumulative.design import mean_offset
-from .._cumulative.likelihood import cumulative, exceeding
-from .._input.checks import as_real_array, check_entries, check_flag, shown
+from .._input.checks import as_real_array, check_entries, shown
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array, Length
-from .._input.types import ArrayLike, MatrixLike
-from .._model.explanation import Named, in_columns, linear_terms
 from .._model.printing import Table, html_notes
 from .._model.storage import Storable
-from .._model.threshold_model import decide
 from .._watch.convergence import Convergence
-from .comparisons import Comparisons
-from .estimates import predictors, remembered, thresholds_at
-from .margins import TableRows
+from .estimates import LinearModel
 from .ratio import RatioModel
-from .residuals import read_rows, residuals_of
-
-
-class Reports(Comparisons):
-    """Tables of the estimates, of the fit as a whole, and of the rows."""
-
-    __slots__ = ()
-
-    def tidy(
-        self,
-        level: float = 0.95,
-        *,
-        method: Literal["wald", "profile"] = "wald",
-        exponentiate: bool = False,
-    ) -> Table:
-        """Return one entry per parameter: estimate, error, test and interval.
-
-        Parameters
-        ----------
-        level, method
-            As for `confint`. With method="profile", the intervals of thresholds and
-            nominal effects are nan, because they are not computed.
-        exponentiate : bool, default False
-            Whether to transform estimates and intervals by exp, for example to odds
-            ratios. Standard errors and tests remain those of the estimates.
-
-        Returns
-        -------
-        Table
-            The columns of `table`, with "lower" and "upper".
-
-        Raises
-        ------
-        ValueError
-            As for `confint`.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> list(ordinal.fit_pom(X, y).tidy())[-4:]
-        ['z', 'p_value', 'lower', 'upper']
-        """
-        table, ends = self.table(), self.confint(level, method=method)
-        lower, upper = np.full((2, table["name"].size), np.nan)
-        # Profiles are those of the last parameters, `coef` and `scale_coef`.
-        own = slice(table["name"].size - ends["name"].size, None)
-        lower[own], upper[own] = ends["lower"], ends["upper"]
-        columns = {**table, "lower": lower, "upper": upper}
-        if check_flag("exponentiate", exponentiate):
-            with np.errstate(over="ignore"):  # infinite then, which is right
-                for name in ("estimate", "lower", "upper"):
-                    columns[name] = np.exp(columns[name])
-        return Table(columns)
-
-    def glance(self) -> Table:
-        """Return statistics of the whole fit.
-
-        Returns
-        -------
-        Table
-            A dict of arrays of one entry: "link", "threshold", "n_obs", "n_missing",
-            "parameters", "loglik", "null_loglik", "deviance", "aic", "bic",
-            "mcfadden_r2", "converged".
-
-        Raises
-        ------
-        ValueError
-            As for `dof`.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> glance = ordinal.fit_pom(X, y).glance()
-        >>> glance["parameters"], glance["n_obs"]
-        (array([4]), array([300.]))
-        """
-        figures = {
-            "link": self.link,
-            "threshold": self.threshold,
-            "n_obs": self.n_obs,
-            "n_missing": self.n_missing,
-            "parameters": self.dof,
-            "loglik": self.loglik,
-            "null_loglik": self.null_loglik,
-            "deviance": self.deviance,
-            "aic": self.aic,
-            "bic": self.bic,
-            "mcfadden_r2": self.mcfadden_r2,
-            "converged": self.convergence.converged,
-        }
-        return Table({name: np.array([value]) for name, value in figures.items()})
-
-    def augment(
-        self,
-        X: MatrixLike | None = None,
-        y: ArrayLike | None = None,
-        *,
-        offset: ArrayLike | None = None,
-    ) -> Table:
-        """Return one entry per row: features, rank, predictions and residuals.
-
-        Parameters
-        ----------
-        X, y, offset : optional
-            As for `residuals`. Default: the training rows used by the fit.
-
-        Returns
-        -------
-        Table
-            A dict of (n,) arrays: the features by name; ".rank" and ".weight";
-            ".score", x'beta with the offset; ".fitted", the predicted median;
-            ".p[label]" for each rank with training rows; ".residual", the
-            probability-scale residual; and, for the training rows of a model with
-            standard errors, ".leverage" and ".cooks_distance".
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `residuals`.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> list(ordinal.fit_pom(X, y).augment())[:6]
-        ['x1', 'x2', '.rank', '.weight', '.score', '.fitted']
-        """
-        rows = read_rows(self, "augment", X, y, offset)
-        source, every = rows.source, slice(0, rows.rank.size)
-        Z, known, _ = source.at(every)
-        columns: dict[str, np.ndarray] = {}
-        if isinstance(source, TableRows):
-            for name, column in zip(
-                source.frame.shown_names, source.frame, strict=True
-            ):
-                columns[name] = np.asarray(column)
-                complete = not np.isnan(column.values).any()
-                if column.labels is not None and complete:  # instead of objects
-                    columns[name] = column.labels[column.values.astype(np.int64)]
-        else:
-            columns = dict(zip(source.names, Z.T, strict=True))
-        known_ranks = self.classes[self.observed]
-        P = self._probabilities(rows)
-        columns |= {
-            ".rank": known_ranks[rows.rank],
-            ".weight": rows.weight,
-            ".score": Z[:, self.location] @ self.coef + mean_offset(known),
-            ".fitted": known_ranks[decide(P, "median")],
-        }
-        columns |= {
-            f".p[{label}]": p
-            for label, p in zip(known_ranks.tolist(), P.T, strict=True)
-        }
-        columns[".residual"] = residuals_of(self, rows, "probability", None)
-        if X is None and self.has_errors:
-            found = self.influence()
-            columns[".leverage"] = found.leverage
-            columns[".cooks_distance"] = found.cooks_distance
-        return Table(columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PomModel(Reports):
+class PomModel(LinearModel):
     """P(y <= j | x) = F((theta_j - n'nu_j - x'beta) / exp(z'zeta)).
 
     Attributes
@@ -264,98 +96,6 @@ class PomModel(Reports):
     array([1, 2])
     """
 
-    touching: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
-
-    def cumulative_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Return P(y <= j), (n, r - 1), for all ranks but the last.
-
-        If nominal effects make thresholds cross at a row, its cumulative probabilities
-        are sorted. This does not increase their distance to those of any model without
-        crossings (V. Chernozhukov, I. Fernandez-Val, A. Galichon, "Quantile and
-        probability curves without crossing", Econometrica 78:1093-1125, 2010).
-
-        Parameters and errors are those of `decision_function`.
-        """
-        eta, _ = predictors(self, *self._read(X, offset))
-        return self._sides(eta)[0]
-
-    def negative_rows(
-        self, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Return the rows at which nominal effects make thresholds cross.
-
-        At these rows the formula (1) gives negative probabilities, which
-        `predict_proba` avoids by sorting. The option `in_order` of `fit_pom` keeps
-        thresholds in order, and `fit_ratio` fits models whose nominal effects cannot
-        have this problem.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or data frame, optional
-            Default: the training rows used by the fit, which are available only in the
-            process that fitted the model.
-        offset : (n,) array-like, default 0
-            With X only.
-
-        Returns
-        -------
-        (k,) int array, numbers of rows
-
-        Raises
-        ------
-        ValueError, TypeError
-            As in `decision_function`; without X as in `influence`, and if an offset is
-            passed.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> model = ordinal.fit_pom(X, y, nominal=[0])
-        >>> model.negative_rows([[-50.0, 10.0], [15.0, 15.0]])
-        array([0])
-        """
-        if X is not None:
-            Z, known = self._read(X, offset)
-            if getattr(self, "family", "cumulative") != "cumulative":
-                return np.zeros(0, dtype=np.int64)
-            theta = thresholds_at(self, Z)
-            if known is not None and known.ndim == 2:
-                theta = theta - known
-            return np.flatnonzero((np.diff(theta, axis=1) < 0).any(axis=1))
-        if offset is not None:
-            raise ValueError(
-                "offset must be None without X, because the training rows have their "
-                "own"
-            )
-        design, x = (fit := remembered(self, "negative_rows")).loss.design, fit.x
-        alpha, nu, _, _ = design.split(x)
-        slopes = np.diff(design.J @ nu, axis=0)
-        gaps = (
-            np.diff(design.J @ alpha)
-            - design.columns(slice(0, design.n_samples), design.nominal) @ slopes.T
-        )
-        if design.offset is not None and design.is_shifted:
-            gaps = gaps - np.diff(design.offset)
-        return np.flatnonzero((gaps < 0).any(axis=1))
-
-    def _score_terms(self, X: MatrixLike) -> Named | None:
-        if self.nominal.size or self.scale.size:  # effects that are not in the score
-            return None
-        Z, _ = self._read(X, None)
-        Z = Z[:, self.location] if isinstance(Z, np.ndarray) else Z
-        terms = linear_terms(Z, self.coef, self.coef_names)
-        if self.coding is None:
-            return terms
-        of = {j: t for t, at in self.coding.columns_of_terms.items() for j in at}
-        return in_columns(terms, [of[j] for j in self.location.tolist()])
-
-    def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        eta = self._at_all_thresholds(eta)
-        return cumulative(self.link, eta), exceeding(self.link, eta)
-
 
 ConcaveLink = Literal["logit", "probit", "cloglog", "loglog"]
 
@@ -428,7 +168,7 @@ class PomPath(Storable):
     @property
     def null_loglik(self) -> float:
         """Log-likelihood of the model without features."""
-        return self.models[0].null_loglik
+        return self.models[0].statistics.null_loglik
 
     @property
     def dev_ratio(self) -> np.ndarray:

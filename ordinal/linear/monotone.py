@@ -28,7 +28,7 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.newton import length_in_errors
-from .estimates import TOL, StartedLoss, refit
+from ..inference.fitted import TOL, StartedLoss, refit
 from .prepared import PreparedPom
 
 _MOST_TERMS = 6  # all 2^6 combinations of their signs are fitted

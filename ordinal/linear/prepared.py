@@ -54,10 +54,10 @@ from .._rows.reading import Reading, check_in_memory, comes_in_blocks, read_in_c
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
+from ..inference.fitted import fields_of_design
 from ..preprocessing import TablePreprocessor
 from ..preprocessing.base import Preprocess
 from ..preprocessing.tables import check_at_once, coding_behind, unit_of_chunks
-from .estimates import fields_of_design
 
 Missing = Literal["error", "drop"]
 Rules = Mapping[str, tuple[Any, bool]]  # as for `read_in_chunks`
@@ -144,6 +144,10 @@ class PreparedPom:
             "observed": read_only(problem.present),
             "n_obs": design.total,
             "n_missing": self.training.n_missing,
+            "family": "cumulative",
+            "is_mixed": False,
+            "limits": None,
+            "touching": read_only(np.zeros(problem.present.size - 1, np.int64)),
             **fields_of_design(design, problem.present, x, in_order=in_order),
         }
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -31,36 +31,36 @@ from .._input.labels import (
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._numerics.rows import strips
-from ..preprocessing.base import Preprocess
-from ..preprocessing.model import preprocessed_in_columns
-from .estimates import (
+from ..inference.fitted import (
     FitMemory,
     null_loglik,
     predictors,
     remember,
     warn_of_shortfalls,
+    with_records,
 )
-from .inference import Effects
+from ..inference.margins import DesignRows, Means
+from ..inference.sandwich import CovarianceChoice, covariance_of
+from ..preprocessing.base import Preprocess
+from ..preprocessing.model import preprocessed_in_columns
+from .estimates import LinearModel
 from .monotone import constrained
 from .prepared import Missing, PomArguments, PreparedPom, prepare_pom
 from .ratio_loss import (
-    BLOCK,
     Family,
     RatioLikelihood,
     RatioMeans,
     log_probabilities,
     residuals_at,
+    sides_of,
 )
-from .residuals import GoodnessAndInfluence, read_rows
-from .sandwich import CovarianceChoice, covariance_of
 
 _FLAT = 1e-12  # of F or 1 - F: few rows of a minimum are as far from a threshold
 _MOVES = 1e-3  # of a predictor by the last step, which is far shorter at a minimum
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RatioModel(GoodnessAndInfluence, Effects):
+class RatioModel(LinearModel):
     """Stopping ratio or adjacent categories model, which `fit_ratio` returns.
 
     Attributes
@@ -79,61 +79,28 @@ class RatioModel(GoodnessAndInfluence, Effects):
     array([1., 1.])
     """
 
-    family: Family
-
-    def _check_thresholds(self, inner: np.ndarray) -> None:
-        """Accept thresholds in any order."""
+    @property
+    def family(self) -> Family:
+        """Return the family of the model."""
+        return cast(Family, self.predictor.family)
 
     def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
         P = np.zeros((len(eta), self.classes.size))
-        P[:, self.observed] = np.exp(log_probabilities(self.family, self.link, eta))
+        log_p = log_probabilities(self.family, self.link, eta)
+        P[:, self.predictor.observed] = np.exp(log_p)
         return P
 
-    def _means(self) -> RatioMeans:
-        return RatioMeans(self, self.family)
+    def _sides(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return sides_of(self, eta)
 
-    def residuals(
-        self,
-        X: MatrixLike | None = None,
-        y: ArrayLike | None = None,
-        *,
-        kind: Literal["probability", "score", "deviance"] = "probability",
-        offset: ArrayLike | None = None,
+    def _means(self, n_more: int = 0) -> Means:
+        return RatioMeans(self, self.family, n_more)
+
+    def _residuals(
+        self, at: DesignRows, rank: np.ndarray, kind: Any, rng: Any
     ) -> np.ndarray:
-        """Return one residual per row, (n,), as in `PomModel`.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or data frame, optional
-            Default: the training rows used by the fit.
-        y : (n,) array-like, optional
-            Labels of the rows of `X`.
-        kind : {"probability", "score", "deviance"}, default "probability"
-            P(rank < y) - P(rank > y); the derivative of log P(y) by x'beta; or sqrt(-2
-            log P(y)) with the sign of the first. "surrogate" is not available, because
-            these families have no latent variable.
-        offset : (n,) array-like, default 0
-            Offset of the rows of `X`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `PomModel.residuals`.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-        >>> ordinal.fit_ratio(X, y).residuals()[:2].round(2).tolist()
-        [-0.12, -0.3]
-        """
-        check_choice("kind", kind, ("probability", "score", "deviance"))
-        rows = read_rows(self, "residuals", X, y, offset)
-        out = np.empty(rows.rank.size)
-        for part in strips(out.size, max(1, BLOCK // self.observed.size**2)):
-            eta, _ = predictors(self, *rows.source.at(part)[:2])
-            out[part] = residuals_at(self.family, self.link, eta, rows.rank[part], kind)
-        return out
+        eta, _ = predictors(self, *at[:2])
+        return residuals_at(self.family, self.link, eta, rank, kind)
 
 
 class Stages(NamedTuple):
@@ -334,7 +301,9 @@ def fit_ratio(
             found = minimize(loss, loss.start(), max_iter, monitor)
         model = ratio_model(prepared, loss, found, (l1, l2), choice, objectives)
         monitor.conclude(model.convergence)
-    by_nominal = np.isin(model.separated, model.nominal).any()  # without a penalty
+    by_nominal = np.isin(
+        model.statistics.separated, model.predictor.nominal
+    ).any()  # without a penalty
     remedy = "leave them out" if by_nominal else "l2 > 0 gives finite ones"
     warn_of_shortfalls(model, "fit_ratio", remedy)
     return model
@@ -401,19 +370,19 @@ def ratio_model(
     status, separated = check_separation_by(find, found.status, prepared.monitor)
     if null is None:
         null = null_loglik(D, loss.of_design)
-    model = RatioModel(
-        **prepared.fields(D, point.x, in_order=False),
-        covariance=covariance_of(loss, point, choice),
-        covariance_type=choice.kind,
-        l1=penalties[0],
-        l2=penalties[1],
-        loglik=-D.total * (point.value - 0.5 * float(loss.penalties @ point.x**2)),
-        null_loglik=null,
-        separated=read_only(separated),
-        convergence=prepared.monitor.record(
+    fields = prepared.fields(D, point.x, in_order=False) | {
+        "family": loss.family,
+        "covariance": covariance_of(loss, point, choice),
+        "covariance_type": choice.kind,
+        "l1": penalties[0],
+        "l2": penalties[1],
+        "loglik": -D.total * (point.value - 0.5 * float(loss.penalties @ point.x**2)),
+        "null_loglik": null,
+        "separated": read_only(separated),
+        "convergence": prepared.monitor.record(
             status, found.n_iter, found.violation, *(objectives or (point.value, None))
         ),
-        family=loss.family,
-    )
+    }
+    model = RatioModel(**with_records(fields))
     remember(model, FitMemory(cast(Any, loss), point.x, prepared.training.frame))
     return model

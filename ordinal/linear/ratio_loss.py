@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -36,13 +36,14 @@ from .._cumulative.likelihood import (
     Point,
     RowDerivatives,
     RowLoss,
+    for_all_ranks,
     quantile,
     terms_of,
 )
 from .._cumulative.matrices import DenseColumns, SparseColumns, columns_of
 from .._input.types import Index
-from .estimates import Estimates, predictors, refit
-from .margins import Derivative, DesignRows, Means, Summand
+from ..inference.fitted import Fitted, predictors, refit
+from ..inference.margins import Derivative, DesignRows, Means, Summand
 
 Family = Literal["stopping", "backward", "adjacent"]
 BLOCK = 1 << 18  # entries of the rows held at a time
@@ -385,12 +386,25 @@ def residuals_at(
     return np.asarray(np.copysign(np.sqrt(np.maximum(-2 * own, 0.0)), balance))
 
 
+def sides_of(model: Fitted, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(y <= j) and P(y > j), (n, r - 1) each, from predictors, (n, T)."""
+    family = cast(Family, model.predictor.family)
+    P = np.exp(log_probabilities(family, model.link, eta))
+    below = np.cumsum(P[:, :-1], axis=1)
+    above = np.cumsum(P[:, :0:-1], axis=1)[:, ::-1]
+    observed = model.predictor.observed
+    return (
+        for_all_ranks(observed, below, 0.0, 1.0),
+        for_all_ranks(observed, above, 1.0, 0.0),
+    )
+
+
 class RatioMeans(Means):
     """Mean probabilities and marginal effects, with P' = P l' and P'' = P (l'l' + l'')
     for the derivatives of l = log P by the predictors.
     """
 
-    def __init__(self, model: Estimates, family: Family, n_more: int = 0):
+    def __init__(self, model: Fitted, family: Family, n_more: int = 0):
         super().__init__(model, n_more)
         self.family = family
 
@@ -403,8 +417,8 @@ class RatioMeans(Means):
         eta, _ = predictors(m, here.Z, here.offset)
         if isinstance(part, Derivative):
             by = part.by
-            along = by.Z[:, m.location] @ m.coef + by.offset
-            along = -along[:, None] - by.Z[:, m.nominal] @ self.nu.T
+            along = by.Z[:, m.predictor.location] @ m.coef + by.offset
+            along = -along[:, None] - by.Z[:, m.predictor.nominal] @ self.nu.T
         values, gradients = [], []
         for k in range(eta.shape[1] + 1):
             rank = np.full(len(eta), k)
@@ -436,8 +450,8 @@ class RatioMeans(Means):
         return np.concatenate(
             [
                 theta * by_eta.sum(axis=0),
-                -(by_eta.T @ at.Z[:, m.nominal]).ravel(),
-                -by_eta.sum(axis=1) @ at.Z[:, m.location],
+                -(by_eta.T @ at.Z[:, m.predictor.nominal]).ravel(),
+                -by_eta.sum(axis=1) @ at.Z[:, m.predictor.location],
                 self._more(-by_eta.sum(axis=1)[None], at.offset_gradient)[0],
             ]
         )

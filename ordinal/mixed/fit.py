@@ -44,16 +44,16 @@ from .._numerics.memory import check_memory
 from .._rows.reading import check_in_memory
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
-from ..linear import ratio
-from ..linear.estimates import null_loglik, remember
-from ..linear.prepared import Missing, PomArguments, PreparedPom, prepare_pom
-from ..linear.ratio_loss import Family, RatioLikelihood
-from ..linear.sandwich import (
+from ..inference.fitted import null_loglik, remember, with_records
+from ..inference.sandwich import (
     CovarianceChoice,
     CovarianceType,
     is_held,
     sandwich_of_clusters,
 )
+from ..linear import ratio
+from ..linear.prepared import Missing, PomArguments, PreparedPom, prepare_pom
+from ..linear.ratio_loss import Family, RatioLikelihood
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
 from .likelihood import MixedLikelihood, Mode, RandomTerm
@@ -688,14 +688,20 @@ def _model(
             joint = read_only(raw @ covariance @ raw.T)
         joint = joint if is_held(joint[:p, :p], covariance[:p, :p]) else None
     model = ClmmModel(
-        **fields,
-        covariance=None if joint is None else read_only(joint[:p, :p].copy()),
-        l1=0.0,
-        l2=0.0,
-        loglik=-convergence.primal,
-        separated=read_only(np.zeros(0, dtype=np.int64)),
-        convergence=convergence,
-        touching=read_only(np.zeros(prepared.problem.present.size - 1, np.int64)),
+        **with_records(
+            {
+                **fields,
+                "is_mixed": True,
+                "covariance": None
+                if joint is None
+                else read_only(joint[:p, :p].copy()),
+                "l1": 0.0,
+                "l2": 0.0,
+                "loglik": -convergence.primal,
+                "separated": read_only(np.zeros(0, dtype=np.int64)),
+                "convergence": convergence,
+            }
+        ),
         random=_effects(factors, loss, x),
         joint_covariance=joint,
         n_variances=loss.n_theta,

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linear.margins import (
+from ..inference.margins import (
     Change,
     Derivative,
     DesignRows,

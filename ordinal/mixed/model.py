@@ -9,34 +9,35 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from .._cumulative.likelihood import for_all_ranks, rank_probabilities
-from .._input.checks import check_choice, check_flag, check_share, shown
+from .._cumulative.likelihood import rank_probabilities
+from .._input.checks import check_choice, check_share, shown
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.labels import label_text
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
-from .._model.printing import Table, Text, aligned
+from .._model.printing import Table, aligned
 from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from ..linear.estimates import (
+from ..inference.averages import averages
+from ..inference.fitted import (
     check_likelihood,
     covariance_for,
     predictors,
+    read_design,
     warn_unless_at_optimum,
 )
-from ..linear.margins import (
+from ..inference.margins import (
     Errors,
     MarginRows,
     Means,
-    averages_table,
-    effects_table,
     errors_of,
     rows_to_average,
 )
-from ..linear.model import PomModel
-from ..linear.ratio_loss import Family, RatioMeans, log_probabilities
+from ..inference.tables import spread_of_coef
+from ..linear.estimates import LinearModel
+from ..linear.ratio_loss import Family, RatioMeans, sides_of
 from .margins import GroupRows, GroupTerm, spread
 from .random_terms import (
     RandomEffects,
@@ -60,7 +61,7 @@ _VARIANCE = {  # of the latent noise; cauchit has none
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClmmModel(PomModel):
+class ClmmModel(LinearModel):
     """P(y <= j | x, b) = F((theta_j - n'nu_j - x'beta - z'b) / exp(t'zeta)), with
     b ~ N(0, Sigma) for the levels of each factor; with another `family`, the model of
     `fit_ratio` with the offset z'b.
@@ -111,18 +112,17 @@ class ClmmModel(PomModel):
     n_quadrature: Annotated[int, POSITIVE]
     is_singular: bool
     by_panels: bool = field(default=False, kw_only=True)
-    family: Literal["cumulative"] | Family = field(default="cumulative", kw_only=True)
+
+    @property
+    def family(self) -> Literal["cumulative"] | Family:
+        """Return the family of the model."""
+        return self.predictor.family
 
     def _check(self) -> None:
         super(ClmmModel, self)._check()
         t = self.parameters.size + sum(_triangle(own).size for own in self.random)
         if self.joint_covariance is not None and len(self.joint_covariance) != t:
             raise ValueError(f"joint_covariance must have {t} rows, one per parameter")
-
-    def _check_thresholds(self, inner: np.ndarray) -> None:
-        """Accept thresholds in any order, unless the family is cumulative."""
-        if self.family == "cumulative":
-            super(ClmmModel, self)._check_thresholds(inner)
 
     def _summary(self) -> dict[str, str]:
         found = self.deviations
@@ -223,7 +223,7 @@ class ClmmModel(PomModel):
         if (
             self.link not in _VARIANCE
             or self.family != "cumulative"
-            or self.scale.size
+            or self.predictor.scale.size
             or any(
                 len(own.effects) > 1 or own.effects[0] != "(Intercept)"
                 for own in self.random
@@ -318,7 +318,7 @@ class ClmmModel(PomModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return P(y <= j) and P(y > j), (n, r - 1) each."""
         _check_asked(effects, groups, offset)
-        Z, known = self._read(X, offset)
+        Z, known = read_design(self, X, offset)
         n = len(Z)
         shift, sd = np.zeros(n) if known is None else known, None
         if effects != "average":
@@ -352,13 +352,7 @@ class ClmmModel(PomModel):
         """Return P(y <= j) and P(y > j), (n, r - 1) each, from predictors, (n, T)."""
         if self.family == "cumulative":
             return super(ClmmModel, self)._sides(eta)
-        P = np.exp(log_probabilities(self.family, self.link, eta))
-        below = np.cumsum(P[:, :-1], axis=1)
-        above = np.cumsum(P[:, :0:-1], axis=1)[:, ::-1]
-        return (
-            for_all_ranks(self.observed, below, 0.0, 1.0),
-            for_all_ranks(self.observed, above, 1.0, 0.0),
-        )
+        return sides_of(self, eta)
 
     def _means(self, n_more: int = 0) -> Means:
         if self.family == "cumulative":
@@ -404,18 +398,7 @@ class ClmmModel(PomModel):
 
     # Inference
 
-    def summary(self) -> Text:
-        """Return the tables that R's `clmm` prints.
-
-        They are those of `PomModel.summary` and the random effects.
-
-        Raises
-        ------
-        ValueError
-            As for `standard_errors`.
-        """
-        lines = super(ClmmModel, self).summary().splitlines()
-        at = lines.index("")
+    def _random_lines(self) -> list[str]:
         found = self.deviations
         r = [f"{v:.3f}" if math.isfinite(v) else "" for v in found["correlation"]]
         columns = [
@@ -438,7 +421,7 @@ class ClmmModel(PomModel):
         block = ["", f"Random effects ({how}):", *table, f"Number of groups: {counts}"]
         if self.is_singular:
             block.append("Singular: a variance is 0, or a correlation 1 or -1")
-        return Text("\n".join([*lines[:at], *block, *lines[at:]]))
+        return block
 
     def confint_deviations(self, level: float = 0.95) -> Table:
         """Return profile likelihood intervals of the standard deviations of the
@@ -500,7 +483,7 @@ class ClmmModel(PomModel):
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         fit = self._inside('confint(method="profile")')
-        unit = self._spread_of_coef(fit.loss.design)
+        unit = spread_of_coef(self, fit.loss.design)
         ends = [fit.coefficient_ends(int(j), z) for j in which]
         return np.asarray(np.array(ends).reshape(-1, 2) / unit[:, None])
 
@@ -510,7 +493,7 @@ class ClmmModel(PomModel):
         Variances at the boundary 0 and sandwich covariances have none.
         """
         check_likelihood(self, asked)
-        if self.covariance_type != "observed":
+        if self.statistics.covariance_type != "observed":
             raise ValueError(
                 f"{asked} needs the likelihood, which the covariance of clusters "
                 'does not rely on: pass confint(method="wald"), or fit again '
@@ -521,11 +504,11 @@ class ClmmModel(PomModel):
                 f"{asked} is not available for a singular model, whose estimates lie "
                 "on the boundary: leave out the effect with a variance of 0"
             )
-        return self._remembered(asked)
+        return self._rows(asked)
 
-    def _remembered(self, asked: str) -> RememberedMixed:
+    def _rows(self, asked: str) -> RememberedMixed:
         """Return the training rows; ValueError after load, pickle or copy."""
-        found: RememberedMixed | None = getattr(self, "remembered", None)
+        found: RememberedMixed | None = getattr(self, "_remembered", None)
         if found is None:
             raise ValueError(
                 f"{asked} needs the training rows, which a converged model has "
@@ -534,134 +517,15 @@ class ClmmModel(PomModel):
             )
         return found
 
-    def proportional_odds_test(self, method: Literal["brant", "lr"] = "brant") -> Table:
-        """Raise ValueError; use `lr_test` with a fit with `nominal=` instead."""
-        raise ValueError(
-            "proportional_odds_test is for models of fit_pom: fit again with the "
-            "column in nominal= and compare both by lr_test"
-        )
-
-    def average_proba(
-        self,
-        X: MatrixLike | None = None,
-        *,
-        effects: Effects = "new",
-        groups: Mapping[str, ArrayLike] | None = None,
-        cumulative: bool = False,
-        level: float = 0.95,
-        offset: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Table:
-        """Return the mean of `predict_proba` over rows, with standard errors and
-        intervals.
-
-        One row gives its probabilities with their intervals. The errors account for
-        those of all parameters, the variances of the effects among them (delta method).
-        For known groups they account for the errors of the conditional modes as well
-        (Kristensen et al., "TMB", Journal of Statistical Software 70(5), 2016), which
-        have the same meaning as those of `ranef`.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or data frame
-            Rows to average over. They must be given, although other models have their
-            training rows as the default.
-        effects, groups : optional
-            As for `predict_proba`.
-        cumulative, level, offset, sample_weight : optional
-            As for `PomModel.average_proba`.
-
-        Returns
-        -------
-        Table
-            That of `PomModel.average_proba`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As in `predict_proba` and `standard_errors`. Also without `X`, and for known
-            groups of a model without its training rows (from a file, pickle or copy).
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.load_wine()
-        >>> judges = [i // 8 for i in range(72)]
-        >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
-        >>> found = model.average_proba(X[:, :2])  # by a judge who is not known
-        >>> found["probability"].round(3)
-        array([0.071, 0.301, 0.363, 0.17 , 0.095])
-        >>> found["standard_error"].round(3)
-        array([0.034, 0.055, 0.054, 0.046, 0.039])
-        """
-        z = normal_margin(check_share("level", level))
-        check_flag("cumulative", cumulative)
-        averages = self._averages_of_groups(
-            "average_proba", X, effects, groups, offset, sample_weight
-        )
-        return averages_table(*averages, z, cumulative)
-
-    def marginal_effects(
-        self,
-        X: MatrixLike | None = None,
-        *,
-        effects: Effects = "new",
-        groups: Mapping[str, ArrayLike] | None = None,
-        level: float = 0.95,
-        offset: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Table:
-        """Average marginal effects of the features on the probabilities of
-        `predict_proba`.
-
-        They are defined as for `PomModel.marginal_effects`. A feature with a random
-        slope has its effect through the random effects as well. The standard errors are
-        those of `average_proba`.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or data frame
-            Rows to average over, which must be given.
-        effects, groups : optional
-            As for `predict_proba`.
-        level, offset, sample_weight : optional
-            As for `PomModel.marginal_effects`.
-
-        Returns
-        -------
-        Table
-            That of `PomModel.marginal_effects`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As in `average_proba`; also for a formula with a comparison.
-
-        Examples
-        --------
-        >>> import ordinal
-        >>> X, y = ordinal.datasets.load_wine()
-        >>> judges = [i // 8 for i in range(72)]
-        >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
-        >>> found = model.marginal_effects(X[:, :2])
-        >>> found["effect"][:5].round(3)
-        array([-0.122, -0.343,  0.083,  0.22 ,  0.162])
-        >>> found["standard_error"][:5].round(3)
-        array([0.056, 0.08 , 0.091, 0.064, 0.062])
-        """
-        z = normal_margin(check_share("level", level))
-        averages = self._averages_of_groups(
-            "marginal_effects", X, effects, groups, offset, sample_weight
-        )
-        return effects_table(*averages, z)
-
-    def _averages_of_groups(
-        self, asked: str, X: MatrixLike | None, effects: Effects, groups: object,
-        offset: ArrayLike | None, sample_weight: ArrayLike | None,
+    def _averages(
+        self, asked: str, X: Any, offset: Any, sample_weight: Any,
+        effects: Effects = "new", groups: object = None,
     ) -> tuple[Means, MarginRows, Errors]:  # fmt: skip
-        """Return the result of `_averages` with the random effects of the rows' groups.
+        """Return the sums with the random effects of the rows' groups.
 
-        They have the parameters of `joint_covariance`, and the modes of known groups.
+        The errors account for those of all parameters of `joint_covariance`, and for
+        known groups for those of the conditional modes as well (Kristensen et al.,
+        "TMB", Journal of Statistical Software 70(5), 2016), as in `ranef`.
         """
         if X is None:
             raise ValueError(
@@ -670,7 +534,7 @@ class ClmmModel(PomModel):
             )
         _check_asked(effects, groups, offset)
         if effects == "average":
-            return self._averages(asked, X, offset, sample_weight)
+            return averages(self, asked, X, offset, sample_weight)
         covariance_for(self, asked)
         joint = self.joint_covariance
         assert joint is not None
@@ -682,7 +546,7 @@ class ClmmModel(PomModel):
         n_more = len(joint) - self.parameters.size + sum(known)
         errors = partial(errors_of, joint)
         if any(known):
-            fit = self._remembered(f"{asked} of known groups")
+            fit = self._rows(f"{asked} of known groups")
             errors = partial(fit.errors_with_modes, known)
         return self._means(n_more), rows, errors
 

@@ -1,8 +1,8 @@
 """Search for the optimum of a cumulative link mixed model, its certificate, and profile
 likelihood intervals.
 
-As in `linear.refits`, each end of an interval is a root of sqrt(D(c)) = z, where D is
-twice the decrease of the log-likelihood if the parameter is fixed at c. If an effect
+As in `inference.profiles`, each end of an interval is a root of sqrt(D(c)) = z, where D
+is twice the decrease of the log-likelihood if the parameter is fixed at c. If an effect
 comes first in its factor, its standard deviation is the first diagonal entry of Lambda,
 so deviations are fixed like any other parameter. The likelihood is finite at a
 deviation of 0, which is the lower end if D does not reach z^2 there.
@@ -22,7 +22,7 @@ from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..exceptions import ConvergenceWarning
-from ..linear.refits import profile_end
+from ..inference.profiles import profile_end
 from .likelihood import MixedLikelihood
 
 _COARSE = 1e-4  # slope in standard errors at which Newton's method replaces L-BFGS

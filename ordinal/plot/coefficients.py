@@ -10,8 +10,8 @@ from .._input.checks import check_choice, check_count, check_flag, check_share, 
 from .._model.explanation import Explanation
 from .._model.model import innermost
 from .._numerics.tails import normal_margin
+from ..inference.diagnostics import Residual, feature_values, read_rows
 from ..linear import PomModel, RatioModel
-from ..linear.residuals import Residual, feature_values, read_rows
 from ..mixed import ClmmModel
 from ..model_selection.selection import model_in
 from .style import PALETTE, Axes, axes_of, literal, logarithmic_ticks, name_bars
@@ -334,7 +334,7 @@ def residuals(
     name, labels = "fitted value", None
     if along is None:
         Z, offset, _ = rows.source.at(slice(0, value.size))
-        x = Z[:, model.location] @ model.coef + offset
+        x = Z[:, model.predictor.location] @ model.coef + offset
     else:
         name = along
         x, labels = feature_values(rows, along)

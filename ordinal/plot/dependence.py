@@ -179,7 +179,8 @@ def values_along(
     """Return the values of a column to evaluate, and whether they are categories."""
     column, labels = rows.frame.values[:, j], rows.frame.labels[j]
     # XOFM may have been told that numbers are categories
-    known = getattr(model, "categories", None) if innermost(model) is model else None
+    columns = getattr(model, "predictor", model)  # the record of a linear model
+    known = getattr(columns, "categories", None) if innermost(model) is model else None
     codes = None if known is None or labels is not None else known[j]
     truths = rows.frame.kinds[j] == "truth"
     is_category = labels is not None or codes is not None or truths

@@ -12,6 +12,7 @@ from .._input.labels import ranks_of, read_labels
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._input.weights import check_spread, sample_weights
 from .._model.model import Model, innermost
+from ..inference.fitted import has_errors as has_standard_errors
 from ..linear import PomModel
 from ..model_selection import Selection
 from ..model_selection.selection import model_in
@@ -56,7 +57,7 @@ def is_process(model: Model) -> bool:
 def has_errors(model: Model) -> bool:
     """Return whether a model is a cumulative link model with standard errors."""
     of = innermost(model)
-    return isinstance(of, PomModel) and of.has_errors
+    return isinstance(of, PomModel) and has_standard_errors(of)
 
 
 def score_of(model: Any, X: Any) -> np.ndarray:

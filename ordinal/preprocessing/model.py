@@ -190,7 +190,7 @@ class PreprocessedModel(Model):
             # With slots, dataclass makes a second class, which super() does not know.
             own = super(PreprocessedModel, self)._summary()
             lines |= self.model._summary() | own
-            if hasattr(self.model, "column_names"):  # a linear model of mixed columns
+            if hasattr(self.model, "predictor"):  # a linear model of mixed columns
                 lines["model"] += " of the transformed columns"
         return lines
 

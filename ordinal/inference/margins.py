@@ -51,7 +51,7 @@ from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_two_sided
 from .._rows.moments import column_units
-from .estimates import Estimates, predictors, remembered
+from .fitted import Fitted, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
 _BLOCK = 1 << 20  # entries of the rows in memory at a time
@@ -308,9 +308,11 @@ class Means:
         `OffsetGradient`. They come last in the gradients.
     """
 
-    def __init__(self, model: Estimates, n_more: int = 0):
+    def __init__(self, model: Fitted, n_more: int = 0):
         self.model, self.n_more = model, n_more
-        self.J = structure_of(model.threshold, int(model.observed.sum()) - 1)
+        self.J = structure_of(
+            model.predictor.threshold, int(model.predictor.observed.sum()) - 1
+        )
         self.nu = self.J @ model.nominal_coef
 
     def evaluate(self, source: MarginRows) -> tuple[np.ndarray, np.ndarray]:
@@ -340,7 +342,7 @@ class Means:
         T, p = len(self.J), self.model.parameters.size + self.n_more
         value, gradient = np.zeros((2, T)), np.zeros((T, p))
         # The design of all rows of a table may not fit in memory.
-        step = max(1, _BLOCK // (T + self.model.location.size))
+        step = max(1, _BLOCK // (T + self.model.predictor.location.size))
         for rows in strips(len(source), step):
             share = source.shares(rows)[:, None]
             for sign, part in parts(rows):
@@ -357,7 +359,7 @@ class Means:
         share their formulas.
         """
         here = part.here if isinstance(part, Derivative) else part
-        if self.model.nominal.size or here.offset.ndim == 2:
+        if self.model.predictor.nominal.size or here.offset.ndim == 2:
             eta, _ = predictors(self.model, here.Z, here.offset)
             if not (eta[:, :-1] <= eta[:, 1:]).all():
                 each = np.argsort(eta, axis=1, kind="stable")
@@ -392,8 +394,11 @@ class Means:
         eta, unit = predictors(m, here.Z, here.offset)
         f, bend = v * density(m.link, eta), v * slope(m.link, eta)
         eta = _finite(eta)
-        dN, dL, dS = (by.Z[:, part] for part in (m.nominal, m.location, m.scale))
-        S = here.Z[:, m.scale]
+        dN, dL, dS = (
+            by.Z[:, part]
+            for part in (m.predictor.nominal, m.predictor.location, m.predictor.scale)
+        )
+        S = here.Z[:, m.predictor.scale]
         moved = dN @ self.nu.T + (dL @ m.coef + by.offset)[:, None]  # -d(s eta)/dx
         spread = (dS @ m.scale_coef)[:, None]
         e = -moved * unit - eta * spread
@@ -417,9 +422,9 @@ class Means:
         over = (by_eta * unit).T
         return self._place(
             over.sum(axis=1),
-            -over @ at.Z[:, m.nominal],
-            -over @ at.Z[:, m.location],
-            -(by_eta * eta).T @ at.Z[:, m.scale],
+            -over @ at.Z[:, m.predictor.nominal],
+            -over @ at.Z[:, m.predictor.location],
+            -(by_eta * eta).T @ at.Z[:, m.predictor.scale],
             self._more(-over, at.offset_gradient),
         )
 
@@ -485,7 +490,7 @@ def logit_interval(
 
 
 def rows_to_average(
-    model: Estimates,
+    model: Fitted,
     asked: str,
     X: MatrixLike | None,
     offset: ArrayLike | None,
@@ -495,7 +500,7 @@ def rows_to_average(
 
     Messages name the method `asked`.
     """
-    coding = model.coding
+    coding = model.predictor.coding
     held: Any  # a Frame if there is a coding, otherwise a matrix
     if X is None:
         for name, given in (("offset", offset), ("sample_weight", sample_weight)):
@@ -522,8 +527,12 @@ def rows_to_average(
     beside = np.zeros(share.size) if known is None else known
     if coding is not None:
         return TableRows(beside, share, held, coding)
-    used = np.unique(np.concatenate([model.location, model.nominal, model.scale]))
-    return MatrixRows(beside, share, held, model.column_names, used)
+    used = np.unique(
+        np.concatenate(
+            [model.predictor.location, model.predictor.nominal, model.predictor.scale]
+        )
+    )
+    return MatrixRows(beside, share, held, model.predictor.column_names, used)
 
 
 Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # (T, p) gradients to (T,)
@@ -537,9 +546,9 @@ def averages_table(
     The intervals have z standard errors to either side.
     """
     model, (both, gradient) = means.model, means.evaluate(rows)
-    G = for_all_ranks(model.observed, gradient.T, 0.0, 0.0).T
-    below = for_all_ranks(model.observed, both[0], 0.0, 1.0)
-    above = for_all_ranks(model.observed, both[1], 1.0, 0.0)
+    G = for_all_ranks(model.predictor.observed, gradient.T, 0.0, 0.0).T
+    below = for_all_ranks(model.predictor.observed, both[0], 0.0, 1.0)
+    above = for_all_ranks(model.predictor.observed, both[1], 1.0, 0.0)
     if cumulative:
         names, p = {"threshold": np.array(model.threshold_names)}, below
     else:
@@ -567,7 +576,7 @@ def effects_table(means: Means, rows: MarginRows, errors: Errors, z: float) -> T
     # Without an error there is no effect: the model does not use the feature, or the
     # effect has no limit.
     ratio = np.divide(effect, error, out=0 * effect, where=error > 0)
-    ranks = model.classes[model.observed]
+    ranks = model.classes[model.predictor.observed]
     return Table(
         {
             "name": np.repeat(np.array([f.name for f in features], str), ranks.size),

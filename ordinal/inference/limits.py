@@ -142,7 +142,7 @@ class LimitMeans(Means):
         more = np.zeros((design.scale.size, span.shape[1]))
         self._limit = limit
         self._span = design.raw(np.vstack([span, more]))
-        self._span[np.isfinite(model.limits)] = 0.0  # but for rounding
+        self._span[np.isfinite(model.statistics.limits)] = 0.0  # but for rounding
 
     def _terms(self, part: Summand, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, gradient = super()._terms(part, v)
@@ -178,16 +178,18 @@ class LimitMeans(Means):
         `theta` is the factor of the thresholds.
         """
         m, k = self.model, self._span.shape[1]
-        q, size = m.alpha.size, m.nominal.size
+        q, size = m.alpha.size, m.predictor.nominal.size
         alpha = self.J @ self._span[:q]
         nu = self._span[q : q + q * size].reshape(q, size, k)
         beta = self._span[q + q * size : q + q * size + m.coef.size]
         slopes = np.tensordot(self.J, nu, (1, 0))
-        moved = theta * alpha - (Z[:, m.location] @ beta)[:, None]
-        moved = moved - np.einsum("nm,tmk->ntk", Z[:, m.nominal], slopes)
+        moved = theta * alpha - (Z[:, m.predictor.location] @ beta)[:, None]
+        moved = moved - np.einsum("nm,tmk->ntk", Z[:, m.predictor.nominal], slopes)
         largest = theta * np.abs(alpha).max(initial=0.0)
-        largest += np.abs(Z[:, m.location]) @ np.abs(beta).max(axis=1, initial=0.0)
-        largest += np.abs(Z[:, m.nominal]) @ np.abs(slopes).max(
+        largest += np.abs(Z[:, m.predictor.location]) @ np.abs(beta).max(
+            axis=1, initial=0.0
+        )
+        largest += np.abs(Z[:, m.predictor.nominal]) @ np.abs(slopes).max(
             axis=(0, 2), initial=0.0
         )
         return moved, np.asarray(largest)[:, None, None]

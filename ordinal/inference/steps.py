@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from .._cumulative.fitting import likelihood_of
 from .._cumulative.newton import Minimum
 from .._cumulative.separation import check_separation
 from .._formula.coding import Coding
-from .._input.checks import listed, shown
+from .._input.checks import check_choice, listed, shown
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._input.sparse import CSR
@@ -32,20 +32,26 @@ from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .estimates import (
+from .fitted import (
     TOL,
-    Estimates,
     FitMemory,
+    Fitted,
     check_likelihood,
     fields_of_design,
+    fitted_model,
     refit,
     remember,
     remembered,
     warn_unless_optimal,
+    with_values,
 )
 from .limits import find_limit, limit_fields
 from .sandwich import CovarianceChoice, covariance_of
 
+_REMEDIES = {
+    "ratio": "fit with and without a term, and compare both by lr_test",
+    "mixed": "fit with and without a term, and compare both by lr_test",
+}
 Criterion = Literal["aic", "bic"]
 Direction = Literal["backward", "forward", "both"]
 
@@ -84,22 +90,25 @@ class TermFits:
 
     def __init__(self, model: Any, asked: str):
         check_likelihood(model, asked)
-        if model.coding is not None and model.coding.monotone:
+        if model.predictor.coding is not None and model.predictor.coding.monotone:
             raise ValueError(
                 f"{asked} compares fits without constraints: write fused(x) "
                 "instead of mo(x)"
             )
         self.model, self.asked = model, asked
         self.fit: FitMemory = remembered(model, asked)
-        self.columns: dict[str, np.ndarray] = model._features()
-        beside = np.union1d(model.nominal, model.scale)
+        self.columns: dict[str, np.ndarray] = model.predictor.features
+        beside = np.union1d(model.predictor.nominal, model.predictor.scale)
         names = list(self.columns)
-        if model.coding is None:
+        if model.predictor.coding is None:
             every: dict[str, Any] = self.columns
             variables = [(k,) for k in range(len(names))]
         else:
-            every = {t: np.array(of) for t, of in model.coding.columns_of_terms.items()}
-            variables = model.coding.terms
+            every = {
+                t: np.array(of)
+                for t, of in model.predictor.coding.columns_of_terms.items()
+            }
+            variables = model.predictor.coding.terms
         self.variables = dict(zip(every, map(frozenset, variables), strict=True))
         self.free = [t for t in names if not np.isin(every[t], beside).any()]
 
@@ -133,7 +142,7 @@ class TermFits:
         if not terms:
             return larger
         left = tuple(t for t in larger.terms if t not in terms)
-        if self.model.separated.size:  # (1) has no covariance
+        if self.model.statistics.separated.size:  # (1) has no covariance
             return self._fit(left, ())
         q, qm, _, _ = self.fit.loss.design.sizes
         dropped = np.isin(larger.columns, self._columns(terms))
@@ -179,7 +188,7 @@ class TermFits:
         if set(fitted.terms) == set(self.columns):
             return model
         # The smaller model finds its columns by name, for which it needs a coding.
-        frame, coding = self.fit.frame, model.coding
+        frame, coding = self.fit.frame, model.predictor.coding
         if coding is None:
             if isinstance(D.X, CSR):
                 raise ValueError(
@@ -195,7 +204,10 @@ class TermFits:
         )
         response = (coding.formula or "y ~").partition("~")[0].strip()
         offsets = [coding.variables[k].name for k in coding.offsets]
-        used = [*fitted.columns, *model.nominal]  # terms of the scale are no part of it
+        used = [
+            *fitted.columns,
+            *model.predictor.nominal,
+        ]  # terms of the scale are no part of it
         own = [t for t in kept if np.isin(places[t], used).any()]
         text = f"{response} ~ {' + '.join([*own, *offsets]) or '1'}"
         coding = replace(coding, terms=terms, formula=text if coding.formula else None)
@@ -251,12 +263,12 @@ def _model(
     if limit is not None:
         point = smaller.at(limit.x)
     record = monitor.record(status, found.n_iter, found.violation, point.value, None)
-    made = replace(
+    made = with_values(
         fits.model,
         feature_names=coding.feature_names,
         coding=coding,
         column_names=coding.column_names,
-        **fields_of_design(design, fits.model.observed, point.x),
+        **fields_of_design(design, fits.model.predictor.observed, point.x),
         covariance=covariance_of(smaller, smaller.at(point.x)),
         loglik=fitted.loglik,
         separated=read_only(separated),
@@ -264,18 +276,20 @@ def _model(
         convergence=record,
     )
     if limit is not None:
-        made = replace(made, **limit_fields(design, limit.limit, CovarianceChoice()))
+        made = with_values(
+            made, **limit_fields(design, limit.limit, CovarianceChoice())
+        )
     remember(made, FitMemory(smaller, point.x, frame, limit and limit.limit))
     return made
 
 
-def check_observed(model: Estimates, asked: str) -> None:
+def check_observed(model: Fitted, asked: str) -> None:
     """Raise ValueError for a sandwich covariance, which is not for likelihood tests."""
-    if model.covariance_type != "observed":
+    if model.statistics.covariance_type != "observed":
         raise ValueError(
             f"{asked} compares likelihoods, which the covariance of this model "
-            f"({model.covariance_type}) does not rely on: fit without robust and "
-            "cluster"
+            f"({model.statistics.covariance_type}) does not rely on: fit without "
+            "robust and cluster"
         )
 
 
@@ -289,7 +303,7 @@ def single_terms(
     fits: TermFits, base: TermFit, others: list[TermFit], criterion: Criterion
 ) -> Table:
     """Return the table of fits that differ from a base by one term."""
-    total = fits.model.n_obs
+    total = fits.model.statistics.n_obs
     first = information(base, criterion, total)
     rows = [("none", 0, base.loglik, first, np.nan, np.nan)]
     for other in others:
@@ -314,7 +328,7 @@ def search(
 
     Returns the last fit, and the table of the steps.
     """
-    total = fits.model.n_obs
+    total = fits.model.statistics.n_obs
     here, best = start, information(start, criterion, total)
     rows = [("start", start.dof, start.loglik, best)]
     while True:
@@ -332,3 +346,202 @@ def search(
         best = min(values)
         name, here = moves[values.index(best)]
         rows.append((name, here.dof, here.loglik, best))
+
+
+class Steps(NamedTuple):
+    """Result of `step`.
+
+    Attributes
+    ----------
+    model : PomModel
+        Model with the chosen terms.
+    table : Table
+        The steps: "step", such as "- x1", "dof", "loglik" and the criterion.
+    """
+
+    model: Any
+    table: Table
+
+    def __repr__(self) -> str:
+        return f"{self.table}\n{self.model}"
+
+
+def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
+    """Test every term by a fit without it.
+
+    Terms that another one contains, such as a in a + b + a:b, are kept, as are
+    terms with nominal or scale effects.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    criterion : {"aic", "bic"}, default "aic"
+
+    Returns
+    -------
+    Table
+        A dict of arrays, with the entry "none" followed by one per term: "name";
+        "dof", the number of parameters that are dropped; "loglik" and "aic" (or
+        "bic") of the fit without the term; "chi2" and "p_value" of the likelihood
+        ratio test, which are nan for "none".
+
+    Raises
+    ------
+    ValueError
+        If the fit is penalised or separated, if the covariance is robust, or if the
+        model no longer has its training rows.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a fit stopped before it reached its optimum.
+
+    See Also
+    --------
+    add1 : Test every term of this model by adding it to a smaller one.
+    step : Choose terms of this model by AIC or BIC, step by step.
+    anova : Compare nested models of the same rows by likelihood ratio tests.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> ordinal.inference.drop1(ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]))
+    name dof   loglik     aic    chi2   p_value
+    none   0 -3.97389 15.9478     nan       nan
+    x1     1 -4.83736 15.6747 1.72695  0.188801
+    x2     1 -7.13556 20.2711 6.32335 0.0119158
+    """
+    model = fitted_model(model, "drop1", _REMEDIES)
+    check_choice("criterion", criterion, get_args(Criterion))
+    check_observed(model, "drop1")
+    fits = TermFits(model, "drop1")
+    start = fits.start()
+    others = [fits.without(start, [t]) for t in fits.droppable(start.terms)]
+    return single_terms(fits, start, others, criterion)
+
+
+def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Table:
+    """Test every term of this model by adding it to a smaller one.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    base : sequence of str
+        Terms of the smaller model, which may be empty. Terms with nominal or scale
+        effects are always included.
+    criterion : {"aic", "bic"}, default "aic"
+
+    Returns
+    -------
+    Table
+        As for `drop1`, where "dof" is the number of parameters that are added;
+        tests are nan for "none".
+
+    Raises
+    ------
+    ValueError
+        As for `drop1`; also if a name is not a term.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a fit stopped before it reached its optimum.
+
+    See Also
+    --------
+    drop1 : Test every term by a fit without it.
+    step : Choose terms of this model by AIC or BIC, step by step.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> table = ordinal.inference.add1(ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]), [])
+    >>> table["name"], table["chi2"].round(3)
+    (array(['none', 'x1', 'x2'], dtype='<U4'), array([  nan, 3.044, 7.64 ]))
+    """
+    model = fitted_model(model, "add1", _REMEDIES)
+    check_choice("criterion", criterion, get_args(Criterion))
+    check_observed(model, "add1")
+    fits = TermFits(model, "add1")
+    start = fits.base(base, "base")
+    others = [fits.with_term(start, t) for t in fits.addable(start.terms)]
+    return single_terms(fits, start, others, criterion)
+
+
+def step(
+    model: Any,
+    *,
+    start: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    direction: Direction = "both",
+    criterion: Criterion = "aic",
+) -> Steps:
+    """Choose terms of this model by AIC or BIC, step by step.
+
+    Every step drops or adds the term that lowers the criterion most, until none
+    does. Standard errors and tests of the resulting model do not account for the
+    selection: they are too optimistic, and intervals are too short.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    start : sequence of str, optional
+        Terms of the first model. Default: all, or none for direction="forward".
+    keep : sequence of str, default none
+        Terms that are never dropped.
+    direction : {"both", "backward", "forward"}, default "both"
+    criterion : {"aic", "bic"}, default "aic"
+
+    Returns
+    -------
+    Steps
+        A named tuple (model, table). The model is the same as one that is fitted to
+        its terms alone, and finds its columns by name.
+
+    Raises
+    ------
+    ValueError
+        As for `drop1`; also if a name is not a term.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a fit stopped before it reached its optimum.
+
+    See Also
+    --------
+    drop1 : Test every term by a fit without it.
+    add1 : Test every term of this model by adding it to a smaller one.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> found = ordinal.inference.step(ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]))
+    >>> found.table
+    step  dof   loglik     aic
+    start   4 -3.97389 15.9478
+    - x1    3 -4.83736 15.6747
+    >>> found.model.coef_names
+    ('x2',)
+    """
+    model = fitted_model(model, "step", _REMEDIES)
+    check_choice("direction", direction, get_args(Direction))
+    check_choice("criterion", criterion, get_args(Criterion))
+    check_observed(model, "step")
+    fits = TermFits(model, "step")
+    smallest = fits.base(keep, "keep")
+    if start is not None:
+        first = fits.base([*start, *keep], "start")
+    else:
+        first = smallest if direction == "forward" else fits.start()
+    end, table = search(fits, first, {*smallest.terms}, direction, criterion)
+    return Steps(fits.model_of(end), table)

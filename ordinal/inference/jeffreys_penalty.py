@@ -33,17 +33,28 @@ from .._cumulative.likelihood import (
     rank_probabilities,
     slope,
 )
+from .._input.checks import check_share
 from .._input.warning import warn
+from .._model.printing import Table
 from .._numerics.lbfgs import minimize
+from .._numerics.tails import normal_margin
 from .._watch.cancellation import check_cancelled
 from .._watch.monitor import Monitor
 from ..exceptions import ConvergenceWarning
-from .refits import profile_end
+from .fitted import bias_of, fitted_model, remembered
+from .profiles import profile_end
+from .steps import check_observed
 
 _TOL = 1e-7  # largest derivative of (1) at its maximum, in standard errors
 _NEAR = 1e-3  # the same where rounding of (1) ends a search
 _MAX_ITER = 100
 _LEAST = 1e-150  # least probability of a rank that counts, as its square is not 0
+_MOST = 10_000_000  # most entries of the derivatives that `jeffreys` holds
+
+_REMEDIES = {
+    "ratio": "fit_ratio with l2 > 0 has finite estimates",
+    "mixed": "fit without random effects, by fit_pom",
+}
 
 
 class _Point(NamedTuple):
@@ -208,3 +219,99 @@ def _end(
         return root, -step * float(found[0].gradient[j]) / max(root, 1e-300)
 
     return float(best.x[j] + step * profile_end(fit_at, z, asked="jeffreys"))
+
+
+def jeffreys(model: Any, level: float = 0.95) -> Table:
+    """Return finite estimates by the penalty of Jeffreys, with intervals.
+
+    They maximise the likelihood times the root of the determinant of the expected
+    information, which reduces the bias of small samples, and gives estimates to
+    separated ranks. For two ranks and the logit link this is the logistic
+    regression of Firth.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    level : float in (0, 1), default 0.95
+
+    Returns
+    -------
+    Table
+        A dict of (p,) arrays: "name"; "estimate"; "standard_error", by the
+        expected information; "lower" and "upper", the ends of the profile intervals
+        of the penalised likelihood, which are those of Wald for thresholds.
+
+    Raises
+    ------
+    ValueError
+        If the fit has penalties, scale, nominal or monotone effects, offsets by
+        threshold or a sandwich covariance, if its table is too large,
+        or if the model no longer has its training rows.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a fit stopped before it reached its optimum.
+
+    See Also
+    --------
+    confint : Return confidence intervals of the parameters.
+    ordinal.fit_pom : Fit a cumulative link model by maximum likelihood, such as
+        proportional odds.
+
+    References
+    ----------
+    D. Firth, "Bias reduction of maximum likelihood estimates", Biometrika 80:27-38,
+    1993. I. Kosmidis, D. Firth, "Jeffreys-prior penalty, finiteness and shrinkage
+    in binomial-response generalized linear models", Biometrika 108:71-82, 2021.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> ordinal.inference.jeffreys(model)["estimate"].round(2)
+    array([2.94, 4.83, 1.31, 0.69])
+    """
+    model = fitted_model(model, "jeffreys", _REMEDIES)
+    z = normal_margin(check_share("level", level))
+    check_observed(model, "jeffreys")
+    if bias := bias_of(model):
+        raise ValueError(f"jeffreys has a penalty of its own, and {bias}")
+    monotone = model.predictor.coding is not None and model.predictor.coding.monotone
+    refused = {
+        "scale effects": model.predictor.scale.size > 0,
+        "monotone effects": bool(monotone),
+        # Where thresholds meet at a row, the penalty is infinite.
+        "nominal effects": model.predictor.nominal.size > 0,
+        "offsets by threshold": model.predictor.shifted,
+    }
+    if any(refused.values()):
+        what = " and ".join(name for name, has in refused.items() if has)
+        raise ValueError(
+            f"jeffreys is for models without {what}: fit again without them"
+        )
+    loss = remembered(model, "jeffreys").loss
+    D = loss.design
+    if D.n_samples * D.T * D.n_parameters > _MOST:
+        raise ValueError(
+            f"jeffreys needs a small table, rows x thresholds x parameters up to "
+            f"{_MOST:g}, got {D.n_samples} x {D.T} x {D.n_parameters}: its "
+            "penalty does not matter for so many rows"
+        )
+    found = jeffreys_fit(loss, z)
+    error = np.sqrt(np.diagonal(found.covariance))
+    lower, upper = found.estimate - z * error, found.estimate + z * error
+    if own := len(found.ends):  # those of the location come last
+        lower[-own:], upper[-own:] = found.ends.T
+    return Table(
+        {
+            "name": np.array(model.parameter_names, dtype=str),
+            "estimate": found.estimate,
+            "standard_error": error,
+            "lower": lower,
+            "upper": upper,
+        }
+    )

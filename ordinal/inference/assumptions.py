@@ -1,0 +1,336 @@
+"""Tests of the assumptions of proportional odds and of one scale.
+
+Proportional odds are equal slopes at all thresholds. For Brant's test, the logistic
+regression of y > j gives slopes b_j at every threshold j.
+Under proportional odds they estimate the same slopes, with covariances
+
+    cov(b_j, b_l) = I_j^-1 (sum_i w_i (P_l - P_j P_l) x_i x_i') I_l^-1,   j <= l     (1)
+    I_j = sum_i w_i P_j (1 - P_j) x_i x_i',   P_j = P(y_i > j)
+
+and the Wald statistic of b_0 = b_1 = ... is chi-square. The likelihood ratio tests
+refit the model with the features as nominal effects, starting at the fitted point.
+
+R. Brant, "Assessing proportionality in the proportional odds model for ordinal logistic
+regression", Biometrics 46:1171-1178, 1990. B. Peterson, F. E. Harrell, Applied
+Statistics 39:205-217, 1990.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .._cumulative.design import Design
+from .._cumulative.fitting import likelihood_of
+from .._cumulative.likelihood import cumulative
+from .._cumulative.separation import separated_columns
+from .._input.checks import check_choice, listed
+from .._model.printing import Table
+from .._model.threshold_model import names_between
+from .fitted import (
+    FitMemory,
+    check_likelihood,
+    covariance_for,
+    fitted_model,
+    refit,
+    refit_design,
+    remembered,
+    warn_unless_optimal,
+)
+from .tables import tests_table
+
+_REMEDY = "fit again with the column in {}= and compare both by lr_test"
+_NOMINAL = {"ratio": _REMEDY.format("nominal"), "mixed": _REMEDY.format("nominal")}
+_SCALE = {
+    "ratio": "fit_ratio has no scale effects",
+    "mixed": _REMEDY.format("scale"),
+}
+
+
+def proportional_odds_test(
+    model: Any, method: Literal["brant", "lr"] = "brant"
+) -> Table:
+    """Test the proportional odds assumption, for all features and for each.
+
+    A small p-value says that the coefficients of a feature differ between
+    thresholds, which `nominal=` of `fit_pom` allows.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    method : {"brant", "lr"}, default "brant"
+        Brant's test compares the coefficients of binary logistic regressions at all
+        thresholds (a Wald test). "lr" is the likelihood ratio test against the
+        model in which the features are nominal effects. It is available for every
+        link, takes one more fit per feature, and does not need binary fits, which
+        may not exist.
+
+    Returns
+    -------
+    Table
+        A dict of arrays "name", "chi2", "dof" and "p_value". The first entry
+        ("all") is for all features together, followed by one per feature of `coef`;
+        with a formula or categories, by one per term with all its levels.
+
+    Raises
+    ------
+    ValueError
+        If the method is unknown, if there are fewer than 3 ranks, or if the model
+        no longer has its training rows; as for `standard_errors`. For Brant's test
+        also if the link is not "logit", if there are scale effects, or if features
+        separate the two sides of a threshold.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a fit of the test stopped before it reached its optimum.
+
+    See Also
+    --------
+    scale_test : Test whether each term changes the spread of the latent variable.
+    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+
+    References
+    ----------
+    R. Brant, "Assessing proportionality in the proportional odds model for ordinal
+    logistic regression", Biometrics 46:1171-1178, 1990.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> ordinal.inference.proportional_odds_test(model, method="lr")
+    name     chi2 dof   p_value
+    all   3.78801   2  0.150468
+    x1    3.78801   1 0.0516211
+    x2   0.111966   1  0.737917
+    """
+    model = fitted_model(model, "proportional_odds_test", _NOMINAL)
+    check_choice("method", method, ("brant", "lr"))
+    check_likelihood(model, "proportional_odds_test")
+    if model.predictor.observed.sum() < 3:
+        raise ValueError(
+            "proportional_odds_test needs 3 ranks or more, got 2: there is one "
+            "threshold, and nothing to compare"
+        )
+    if not model.coef.size:
+        raise ValueError(
+            "proportional_odds_test needs features with one slope for all "
+            "thresholds, and this model has none"
+        )
+    fit = remembered(model, "proportional_odds_test")
+    features = model.predictor.features
+    groups = [model.predictor.location, *features.values()]
+    if method == "brant":
+        if model.link != "logit" or model.predictor.scale.size:
+            raise ValueError(
+                "Brant's test is defined for the logit link without scale "
+                'effects: pass method="lr"'
+            )
+        between = names_between(model.classes[model.predictor.observed])
+        chi2, dof = brant_test(fit, groups, between)
+    else:
+        chi2, dof = ratio_tests(fit, groups)
+    return tests_table(["all", *features], chi2, dof)
+
+
+def scale_test(model: Any) -> Table:
+    """Test whether each term changes the spread of the latent variable.
+
+    These are likelihood ratio tests against the models in which the term also has
+    scale effects. `proportional_odds_test(method="lr")` is the corresponding test
+    of nominal effects.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+
+    Returns
+    -------
+    Table
+        A dict of arrays with an entry per term without scale effects: "name",
+        "chi2", "dof", "p_value".
+
+    Raises
+    ------
+    ValueError
+        If the fit is penalised or separated, or if the model no longer has its
+        training rows.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a fit stopped before it reached its optimum.
+
+    See Also
+    --------
+    proportional_odds_test : Test the proportional odds assumption, for all features and
+        for each.
+    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ordinal.inference.scale_test(ordinal.fit_pom(X, y))["dof"]
+    array([1, 1])
+    """
+    model = fitted_model(model, "scale_test", _SCALE)
+    covariance_for(model, "scale_test")
+    fit = remembered(model, "scale_test")
+    D, least = fit.loss.design, fit.loss.at(fit.x).value
+    *others, own = D.split(fit.x)
+    names, chi2, dof = [], [], []
+    for name, columns in model.predictor.features.items():
+        scale = np.union1d(D.scale, columns)
+        if scale.size == D.scale.size:
+            continue
+        zeta = np.zeros(scale.size)
+        zeta[np.isin(scale, D.scale)] = own
+        x = np.concatenate([*(part.ravel() for part in others), zeta])
+        end = refit_design(fit, replace(D, scale=scale), x, "scale_test")
+        warn_unless_optimal(end, "scale_test", f"the fit with scale={listed([name])}")
+        names.append(name)
+        chi2.append(max(0.0, 2 * D.total * (least - end.point.value)))
+        dof.append(scale.size - D.scale.size)
+    return tests_table(names, chi2, dof)
+
+
+_ASKED = "proportional_odds_test"
+
+
+def brant_test(
+    fit: FitMemory, groups: list[np.ndarray], threshold_names: tuple[str, ...]
+) -> tuple[list[float], list[int]]:
+    """Return the statistics of Brant's test and their degrees of freedom.
+
+    There is one test for each group of columns of the location. O(n T^2 d^2).
+    """
+    D = fit.loss.design
+    columns = np.union1d(D.location, D.nominal)
+    X = np.column_stack([np.ones(D.n_samples), D.columns(slice(None), columns)])
+    b, above = _binary_fits(D, columns, X, threshold_names, fit.loss.n_threads)
+    T, p = b.shape
+    bread = [
+        np.linalg.inv(_product(X, D.weight * above[j] * (1 - above[j])))
+        for j in range(T)
+    ]
+    # (1) for all pairs of thresholds
+    V = np.empty((T, p, T, p))
+    for j in range(T):
+        for m in range(j, T):
+            meat = _product(X, D.weight * (above[m] - above[j] * above[m]))
+            V[j, :, m] = bread[j] @ meat @ bread[m]
+            V[m, :, j] = V[j, :, m].T
+    tested = [1 + np.searchsorted(columns, group) for group in groups]  # after 1
+    return (
+        [_wald(b[:, k], V[:, k][:, :, :, k]) for k in tested],
+        [(T - 1) * k.size for k in tested],
+    )
+
+
+def _binary_fits(
+    D: Design,
+    columns: np.ndarray,
+    X: np.ndarray,
+    threshold_names: tuple[str, ...],
+    n_threads: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit the logistic regressions of y > j on X for all thresholds j.
+
+    Returns their coefficients, (T, p), and the probabilities P(y > j), (T, n).
+    """
+    none = np.zeros(0, np.int64)
+    b, above = np.empty((D.T, X.shape[1])), np.empty((D.T, D.n_samples))
+    for j in range(D.T):
+        known = D.offset[:, j] if D.is_shifted and D.offset is not None else D.offset
+        binary = replace(
+            D,
+            offset=known,
+            location=columns,
+            nominal=none,
+            scale=none,
+            J=np.eye(1),
+            rank=(D.rank > j).astype(np.int32),
+        )
+        loss = likelihood_of(binary, "logit", 0.0, n_threads)
+        found = refit(loss, loss.start(), _ASKED)
+        x = found.point.x
+        if separated_columns(binary, "logit", x, found.step, False).size:
+            raise ValueError(
+                "Brant's test needs a finite fit at each threshold, but features "
+                f'separate the ranks at {threshold_names[j]}; pass method="lr"'
+            )
+        warn_unless_optimal(found, _ASKED, f"the fit at threshold {threshold_names[j]}")
+        # P(y > j) = F(x'beta - theta_j): the intercept is minus the threshold.
+        b[j] = np.concatenate([-x[:1], x[1:]])
+        above[j] = cumulative("logit", X @ b[j] + (0 if known is None else known))
+    return b, above
+
+
+def _wald(b: np.ndarray, V: np.ndarray) -> float:
+    """Return the Wald statistic of b_0 = b_1 = ..., given b, (T, k), and its covariance
+    V, (T, k, T, k).
+    """
+    contrast = (b[0] - b[1:]).ravel()
+    over_first = V[:1] - V[1:]  # cov(b_0 - b_j, b_m)
+    covariance = over_first[:, :, :1] - over_first[:, :, 1:]
+    covariance = covariance.reshape(contrast.size, contrast.size)
+    try:
+        L = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "Brant's test needs a positive definite covariance of the differences "
+            "between the slopes, and with so few rows its estimate is not: take "
+            'method="lr"'
+        ) from None
+    z = np.linalg.solve(L, contrast)
+    return float(z @ z)
+
+
+def _product(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return X' diag(weight) X."""
+    return np.asarray((weight[:, None] * X).T @ X)
+
+
+def ratio_tests(
+    fit: FitMemory, groups: list[np.ndarray]
+) -> tuple[list[float], list[int]]:
+    """Return the likelihood ratio statistics and their degrees of freedom.
+
+    Each compares the fit with one in which a group of columns of the location has
+    nominal effects instead.
+    """
+    D, least = fit.loss.design, fit.loss.at(fit.x).value
+    chi2, dof = [], []
+    for freed in groups:
+        larger, start = _freed(D, fit.x, freed)
+        found = refit_design(fit, larger, start, _ASKED)
+        which = f"the fit with {freed.size} more nominal effects"
+        warn_unless_optimal(found, _ASKED, which)
+        chi2.append(max(0.0, 2 * D.total * (least - found.point.value)))
+        dof.append(start.size - fit.x.size)
+    return chi2, dof
+
+
+def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndarray]:
+    """Move columns of a design from the location to the nominal effects.
+
+    Returns the new design, and the parameters for which it has the predictors of x.
+    """
+    alpha, nu, beta, zeta = D.split(x)
+    nominal = np.union1d(D.nominal, freed)
+    kept = ~np.isin(D.location, freed)
+    slopes = np.zeros((alpha.size, nominal.size))
+    slopes[:, np.searchsorted(nominal, D.nominal)] = nu
+    # The same slope at all thresholds gives the same predictors.
+    slopes[:, np.searchsorted(nominal, freed)] = np.outer(D.unit_shift(), beta[~kept])
+    larger = replace(D, location=D.location[kept], nominal=nominal)
+    return larger, np.concatenate([alpha, slopes.ravel(), beta[kept], zeta])

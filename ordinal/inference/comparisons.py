@@ -1,0 +1,450 @@
+"""Wald tests of terms, contrasts of levels, and simultaneous intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from .._formula.coding import Coding
+from .._input.checks import check_choice, check_share, listed, shown
+from .._input.types import MatrixLike
+from .._model.printing import Table
+from .._numerics.rows import dense
+from .._numerics.tails import (
+    largest_quantile,
+    normal_margin,
+    normal_two_sided,
+    range_quantile,
+    range_tail,
+)
+from .fitted import (
+    Fitted,
+    covariance_for,
+    fitted_model,
+    fitted_rows,
+    read_design,
+)
+from .tables import first_coef, tests_table
+
+Adjust = Literal["tukey", "holm", "bonferroni", "none"]
+
+
+def wald_test(model: Any) -> Table:
+    """Test the coefficients of each term jointly, by their covariance.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+
+    Returns
+    -------
+    Table
+        A dict of arrays with an entry per term: "name", "chi2", "dof", "p_value".
+
+    Raises
+    ------
+    ValueError
+        As for `standard_errors`.
+
+    See Also
+    --------
+    equality_test : Test whether some coefficients are equal (Wald's test).
+    drop1 : Test every term by a fit without it.
+    lr_test : Compare two nested models of the same rows by a likelihood ratio test.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> ordinal.inference.wald_test(ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]))
+    name    chi2 dof  p_value
+    x1   1.41522   1 0.234192
+    x2   2.42323   1 0.119548
+    """
+    model = fitted_model(model, "wald_test")
+    b, V = location_of(model, "wald_test")
+    terms = model.predictor.features
+    places = [np.isin(model.predictor.location, columns) for columns in terms.values()]
+    chi2 = [_wald(b[own], V[np.ix_(own, own)]) for own in places]
+    return tests_table(terms, chi2, [int(own.sum()) for own in places])
+
+
+def equality_test(model: Any, names: Sequence[str]) -> Table:
+    """Test whether some coefficients are equal (Wald's test).
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    names : sequence of str
+        Two or more of `coef_names`.
+
+    Returns
+    -------
+    Table
+        A dict of arrays of one entry: "name", "chi2", "dof", "p_value".
+
+    Raises
+    ------
+    ValueError
+        As for `standard_errors`; also if a name is not a coefficient, or if there
+        are fewer than two.
+
+    See Also
+    --------
+    wald_test : Test the coefficients of each term jointly, by their covariance.
+    contrasts : Compare all pairs of levels of a categorical feature.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> ordinal.inference.equality_test(model, ["x1", "x2"])
+    name        chi2 dof  p_value
+    x1 = x2 0.362907   1 0.546896
+    """
+    model = fitted_model(model, "equality_test")
+    b, V = location_of(model, "equality_test")
+    known = list(model.predictor.coef_names)
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"names must be coefficients, {listed(known)}, got {shown(name)}"
+            )
+    if isinstance(names, str) or len({*names}) < max(2, len(names)):
+        raise ValueError(
+            f"names must hold two or more distinct coefficients, got {shown(names)}"
+        )
+    own = [known.index(name) for name in names]
+    C = np.zeros((len(own) - 1, b.size))
+    # Each row of C is the first coefficient minus one of the others.
+    C[:, own[0]] = 1
+    C[np.arange(len(own) - 1), own[1:]] = -1
+    chi2 = _wald(C @ b, C @ V @ C.T)
+    return tests_table([" = ".join(names)], [chi2], [len(C)])
+
+
+def contrasts(
+    model: Any,
+    feature: str,
+    *,
+    within: str | None = None,
+    adjust: Adjust = "tukey",
+    level: float = 0.95,
+) -> Table:
+    """Compare all pairs of levels of a categorical feature.
+
+    A contrast is a difference of the linear predictor, which is a log odds ratio
+    for the link "logit". It is positive if the first level of the pair has higher
+    ranks.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    feature : str
+        A categorical variable of the model.
+    within : str, optional
+        Another one, with which the feature interacts: pairs are compared at each of
+        its levels, and adjusted within them.
+    adjust : {"tukey", "holm", "bonferroni", "none"}, default "tukey"
+        Adjustment of p-values and intervals for multiple comparisons. "tukey" uses
+        the distribution of the range of normal variables, which is exact if all
+        levels are estimated with equal precision and conservative otherwise. The
+        intervals of "holm" are those of "bonferroni". With all but "none", the
+        intervals hold simultaneously.
+    level : float in (0, 1), default 0.95
+
+    Returns
+    -------
+    Table
+        A dict of arrays: "name", "estimate", "standard_error", "z", "p_value",
+        "lower", "upper"; with `within` also "within", its level.
+
+    Raises
+    ------
+    ValueError
+        As for `standard_errors`; also if the feature is not a categorical variable
+        of the location, interacts with another one than `within`, or has a level
+        without a coefficient.
+
+    See Also
+    --------
+    wald_test : Test the coefficients of each term jointly, by their covariance.
+    equality_test : Test whether some coefficients are equal (Wald's test).
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"dose": list("aabbccabcabc")})
+    >>> model = ordinal.fit_pom(table, [1, 2, 1, 2, 3, 3, 1, 3, 2, 2, 1, 3])
+    >>> ordinal.inference.contrasts(model, "dose")["name"]
+    array(['b - a', 'c - a', 'c - b'], dtype='<U5')
+    """
+    model = fitted_model(model, "contrasts")
+    check_choice("adjust", adjust, get_args(Adjust))
+    level = check_share("level", level)
+    b, V = location_of(model, "contrasts")
+    labels, rows, others = _level_rows(model, feature, within)
+    low, high = np.triu_indices(labels.size, 1)
+    C = rows[:, high] - rows[:, low]  # by level of `within`, pair and coefficient
+    estimate = C @ b
+    error = np.sqrt(np.einsum("gij,jk,gik->gi", C, V, C))
+    z = estimate / error
+    adjusted = [_adjusted(of, labels.size, adjust, level) for of in z]
+    margin = adjusted[0][1] * error
+    pairs = zip(labels[high], labels[low], strict=True)
+    names = [f"{one} - {other}" for one, other in pairs]
+    table = {
+        "name": np.tile(np.array(names, dtype=str), len(rows)),
+        "estimate": estimate.ravel(),
+        "standard_error": error.ravel(),
+        "z": z.ravel(),
+        "p_value": np.concatenate([p_value for p_value, _ in adjusted]),
+        "lower": (estimate - margin).ravel(),
+        "upper": (estimate + margin).ravel(),
+    }
+    if others is None:
+        return Table(table)
+    return Table({"within": np.repeat(others, len(names)), **table})
+
+
+def simultaneous_band(model: Any, X: MatrixLike, level: float = 0.95) -> Table:
+    """Return a simultaneous confidence band of the score along a sequence of rows.
+
+    The curve is x'beta minus its value at the first row, which is the reference;
+    for the logit it is a log odds ratio. If one feature varies from row to row and
+    all others are fixed, the curve is the effect of this feature through all of its
+    terms.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X : (n, n_features) array or data frame
+        At least 2 rows; a few dozen are enough for a smooth curve.
+    level : float in (0, 1), default 0.95
+        Confidence level: the probability that the curve lies within the band at all
+        rows.
+
+    Returns
+    -------
+    Table
+        A dict of (n,) arrays: "row", "estimate", "standard_error", "lower",
+        "upper". All are 0 for rows equal to the first one.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the level is invalid, if there are fewer than 2 rows, or if the model has
+        no `coef`; as for `decision_function` and `standard_errors`.
+
+    See Also
+    --------
+    simultaneous_intervals : Return simultaneous confidence intervals of all of `coef`.
+
+    References
+    ----------
+    As for `simultaneous_intervals`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_pom(X, y)
+    >>> ordinal.inference.simultaneous_band(model, [[10.0, 10.0], [15.0, 10.0]])["row"]
+    array([0, 1])
+    """
+    model, X = fitted_rows(model, X, "simultaneous_band")
+    level = check_share("level", level)
+    b, V = location_of(model, "simultaneous_band")
+    Z, _ = read_design(model, X, None)
+    if not b.size or len(Z) < 2:
+        raise ValueError(
+            "simultaneous_band needs features with one slope for all thresholds, "
+            f"and 2 rows of X or more, got {b.size} and {len(Z)}"
+        )
+    rows = dense(Z)[:, model.predictor.location]
+    # The first row is the reference, where the curve and its error are 0.
+    moved = rows - rows[0]
+    estimate = moved @ b
+    error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", moved, V, moved), 0.0))
+    c, at = 0.0, error > 0
+    if at.any():
+        unit = moved[at] / error[at][:, None]
+        c = largest_quantile(level, unit @ V @ unit.T)
+    return Table(
+        {
+            "row": np.arange(len(rows)),
+            "estimate": estimate,
+            "standard_error": error,
+            "lower": estimate - c * error,
+            "upper": estimate + c * error,
+        }
+    )
+
+
+def simultaneous_intervals(model: Any, level: float = 0.95) -> Table:
+    """Return simultaneous confidence intervals of all of `coef`.
+
+    Each is the estimate plus and minus c standard errors, where c is a quantile of
+    the maximum of the correlated z values. The intervals are wider than those of
+    `confint` and narrower than Bonferroni's.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    level : float in (0, 1), default 0.95
+        Confidence level: the probability that all intervals contain their
+        coefficients.
+
+    Returns
+    -------
+    Table
+        A dict of arrays: "name", "estimate", "lower", "upper".
+
+    Raises
+    ------
+    ValueError
+        If the level is invalid or the model has no `coef`; as for
+        `standard_errors`.
+
+    See Also
+    --------
+    simultaneous_band : Return a simultaneous confidence band of the score along a
+        sequence of rows.
+    confint : Return confidence intervals of the parameters.
+
+    References
+    ----------
+    T. Hothorn, F. Bretz, P. Westfall, "Simultaneous inference in general parametric
+    models", Biometrical Journal 50:346-363, 2008.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ordinal.inference.simultaneous_intervals(ordinal.fit_pom(X, y))["name"]
+    array(['x1', 'x2'], dtype='<U2')
+    """
+    model = fitted_model(model, "simultaneous_intervals")
+    level = check_share("level", level)
+    b, V = location_of(model, "simultaneous_intervals")
+    if not b.size:
+        raise ValueError(
+            "simultaneous_intervals needs features with one slope for all "
+            "thresholds, and this model has none"
+        )
+    error = np.sqrt(np.diagonal(V))
+    c = largest_quantile(level, V / np.outer(error, error))
+    return Table(
+        {
+            "name": np.array(model.predictor.coef_names, dtype=str),
+            "estimate": b,
+            "lower": b - c * error,
+            "upper": b + c * error,
+        }
+    )
+
+
+def location_of(model: Fitted, asked: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return `coef` and its covariance."""
+    V = covariance_for(model, asked)
+    first = first_coef(model)
+    own = slice(first, first + model.coef.size)
+    return model.coef, V[own, own]
+
+
+def _level_rows(
+    model: Fitted, feature: str, within: str | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the labels of a categorical variable, (k,), the columns of `coef` at
+    its levels for each level of another one, (g, k, l), and the labels of that.
+
+    Columns that do not depend on the variable are 0.
+    """
+    coding = model.predictor.coding
+    numbers = {} if coding is None else _categorical(coding)
+    for name in (feature,) if within is None else (feature, within):
+        if coding is None or name not in numbers or within == feature:
+            raise ValueError(
+                "contrasts needs a categorical variable"
+                f"{' and another one' * (within is not None)}, got {shown(name)}, "
+                f"and these are {listed(list(numbers))}"
+            )
+    assert coding is not None
+    own, other = numbers[feature], numbers.get(within or "")
+    joint = {k for term in coding.terms if own in term for k in term} - {own, other}
+    if joint:
+        names = [coding.variables[k].name for k in sorted(joint)]
+        raise ValueError(
+            f"contrasts of {shown(feature)} depend on {listed(names)}, with which "
+            "it interacts: pass within= with the only categorical one, or fit "
+            "without the interaction"
+        )
+    labels = coding.variables[own].labels
+    others = None if other is None else coding.variables[other].labels
+    assert labels is not None
+    at: dict[int, np.ndarray] = {own: np.arange(labels.size)}
+    rows = []
+    for level in range(1 if others is None else others.size):
+        if other is not None:
+            at[other] = np.full(labels.size, level)
+        rows.append(coding.columns_with(own, at))
+    every = np.array(rows, dtype=np.float64)
+    apart = np.flatnonzero(np.ptp(every, axis=1).any(axis=0))
+    if not np.isin(apart, model.predictor.location).all():
+        raise ValueError(
+            f"contrasts needs one coefficient per level of {shown(feature)}, some "
+            "of which have nominal effects or were left out as collinear"
+        )
+    return labels, every[:, :, model.predictor.location], others
+
+
+def _categorical(coding: Coding) -> dict[str, int]:
+    """Return the numbers of the categorical variables by name."""
+    every = enumerate(coding.variables)
+    return {variable.name: k for k, variable in every if variable.labels is not None}
+
+
+def _wald(b: np.ndarray, V: np.ndarray) -> float:
+    """Return the Wald statistic of b = 0, given its covariance V."""
+    return float(b @ np.linalg.solve(V, b))
+
+
+def _adjusted(
+    z: np.ndarray, k: int, adjust: Adjust, level: float
+) -> tuple[np.ndarray, float]:
+    """Adjust the p-values of all pairs of k levels for multiple comparisons.
+
+    Returns them, and the half width of the intervals in standard errors.
+    """
+    m, p = z.size, normal_two_sided(z)
+    if adjust == "none":
+        return p, normal_margin(level)
+    if adjust == "tukey":
+        # The range is of single variables, whose differences have variance 2.
+        root = 2**0.5
+        tails = [range_tail(root * abs(v), k) for v in z.tolist()]
+        return np.array(tails), range_quantile(level, k) / root
+    # Bonferroni: each interval has the m-th part of the error probability.
+    margin = normal_margin(1 - (1 - level) / m)
+    if adjust == "bonferroni":
+        return np.minimum(1.0, m * p), margin
+    # Holm: the smallest p-value is multiplied by m, the next one by m - 1, and so on.
+    order = np.argsort(p)
+    stepped = np.maximum.accumulate((m - np.arange(m)) * p[order])
+    out = np.empty(m)
+    out[order] = np.minimum(1.0, stepped)
+    return out, margin

@@ -1,0 +1,651 @@
+"""Residuals of rows, goodness of fit, and the influence of single rows.
+
+With a and b the predictors on the two sides of rank y_i in (1) of the package, s_i the
+spread, and p_i = F(a) - F(b), the residuals of a row are
+
+    probability   P(y < y_i) - P(y > y_i) = F(a) + F(b) - 1
+    score         d log p_i / d x'beta = (f(b) - f(a)) / (p_i s_i)
+    deviance      sqrt(-2 log p_i) with the sign of the first
+    surrogate     a draw from F between b and a, less the mean of F
+
+If the model is true, their expectation is 0, and surrogate residuals have the
+distribution F, centred, in every row. The influence of a row is the Newton step that
+leaves it out. With x the parameters, V their covariance, g (2,) the gradient of
+w_i log p_i by (a, b), M (2, 2) minus its Hessian, J (2, p) the derivatives of (a, b) by
+x, and K = J V J',
+
+    leverage = tr(M K)
+    change = -V J' (1 - M K)^-1 g                                                    (1)
+    cook = u'K u / p,   u = (1 - M K)^-1 g
+
+Ratio models have the T predictors of a row instead of (a, b).
+
+C. Li, B. E. Shepherd, "A new residual for ordinal outcomes", Biometrika 99:473-480,
+2012. D. Liu, H. Zhang, "Residuals and diagnostics for ordinal regression models: a
+surrogate approach", JASA 113:845-854, 2018. M. W. Fagerland, D. W. Hosmer, "A
+goodness-of-fit test for the proportional odds regression model", Statistics in Medicine
+32:2235-2249, 2013. D. Pregibon, "Logistic regression diagnostics", Annals of Statistics
+9:705-724, 1981.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from .._cumulative.design import mean_offset
+from .._cumulative.likelihood import (
+    Likelihood,
+    cumulative,
+    exceeding,
+    quantile,
+    terms_of,
+)
+from .._input.checks import check_choice, check_count, resolve_rng
+from .._input.immutable import read_only
+from .._input.labels import ranks_of, read_labels
+from .._input.types import ArrayLike, MatrixLike
+from .._model.printing import Table
+from .._model.threshold_model import decide
+from .._numerics.rows import strips
+from .._numerics.tails import chi2_tail
+from .fitted import (
+    Fitted,
+    covariance_for,
+    fitted_model,
+    fitted_rows,
+    has_errors,
+    predictors,
+    read_design,
+    remembered,
+    thresholds_at,
+    warn_unless_at_optimum,
+)
+from .margins import DesignRows, MatrixRows, TableRows, rows_to_average
+from .sandwich import inverse
+
+# what to use instead of functions that need the rows of a fit without random effects
+WITHOUT_RANDOM = {"mixed": "fit without random effects, by fit_pom or fit_ratio"}
+_LATENT = {"ratio": 'its family has no latent variable, take kind="probability"'}
+Residual = Literal["probability", "surrogate", "score", "deviance"]
+_EULER = 0.5772156649015329  # mean of the Gumbel distribution
+# means of F that are not 0; cauchit has no mean, but the median 0
+_MEAN = {"loglog": _EULER, "cloglog": -_EULER}
+_MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # F(-t) = 1 - F(t) of the other
+_BLOCK = 1 << 18  # entries of the rows in memory at a time
+
+
+class RankedRows(NamedTuple):
+    """Rows with their weights and their ranks 0..T among those with training rows."""
+
+    source: MatrixRows | TableRows
+    rank: np.ndarray
+    weight: np.ndarray
+
+
+class GoodnessOfFit(NamedTuple):
+    """Result of `hosmer_lemeshow`.
+
+    Attributes
+    ----------
+    chi2 : float
+    dof : int
+        (G - 2)(r - 1) + r - 2 for G groups and r ranks.
+    p_value : float
+    observed, expected : (G, r) arrays
+        Weights of the rows of each group by rank, and the sums of their probabilities.
+    """
+
+    chi2: float
+    dof: int
+    p_value: float
+    observed: np.ndarray
+    expected: np.ndarray
+
+    def __repr__(self) -> str:
+        return (
+            f"GoodnessOfFit(chi2={self.chi2:.4g}, dof={self.dof}, "
+            f"p_value={self.p_value:.3g}; {len(self.observed)} groups)"
+        )
+
+
+class Influence(NamedTuple):
+    """Result of `influence`.
+
+    Attributes
+    ----------
+    leverage : (n,) array
+        Share of each row in the fit; the sum is the number of parameters, or near to it
+        with scale effects.
+    cooks_distance : (n,) array
+        Squared length of the change, in standard errors, by the number of parameters.
+    change : (n, p) array
+        Change of the `parameters` when a row is left out.
+    """
+
+    leverage: np.ndarray
+    cooks_distance: np.ndarray
+    change: np.ndarray
+
+
+def read_rows(
+    model: Fitted, asked: str, X: Any = None, y: Any = None, offset: Any = None
+) -> RankedRows:
+    """Return the given rows with their ranks, or the training rows.
+
+    Messages name the method `asked`.
+    """
+    if (X is None) != (y is None):
+        given, lacking = ("y", "X") if X is None else ("X", "y")
+        raise ValueError(
+            f"{asked} needs {lacking} with {given}: pass both or neither, and "
+            "all other arguments by name"
+        )
+    source = rows_to_average(model, asked, X, offset, None)
+    if X is None:
+        D = remembered(model, asked).loss.design
+        return RankedRows(source, D.rank.astype(np.int64), D.weight)
+    labels = read_labels(y, "y")
+    if labels.size != source.share.size:
+        raise ValueError(
+            f"y has {labels.size} rows and X {source.share.size}; they must match"
+        )
+    known = model.classes[model.predictor.observed]
+    rank = ranks_of(labels, known, "y", "ranks with training rows").astype(np.int64)
+    return RankedRows(source, rank, np.ones(rank.size))
+
+
+def ends_of(model: Fitted, at: DesignRows, rank: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return a, b and 1 / s of rows, (n,) each; a and b are infinite for end ranks."""
+    eta, unit = predictors(model, at.Z, at.offset)
+    eta.sort(axis=1)  # nominal effects may make thresholds cross
+    end = np.full((len(eta), 1), np.inf)
+    ends, row = np.hstack([-end, eta, end]), np.arange(len(eta))
+    return ends[row, rank + 1], ends[row, rank], unit[:, 0]
+
+
+def residuals_of(
+    model: Any, rows: RankedRows, kind: Residual, rng: np.random.Generator | None
+) -> np.ndarray:
+    """Return the residuals of rows, (n,)."""
+    out = np.empty(rows.rank.size)
+    width = model.predictor.observed.size**2 + len(model.predictor.column_names)
+    for part in strips(out.size, max(1, _BLOCK // width)):
+        at = rows.source.at(part)
+        out[part] = model._residuals(at, rows.rank[part], kind, rng)
+    return out
+
+
+def cumulative_residuals(
+    model: Fitted,
+    at: DesignRows,
+    rank: np.ndarray,
+    kind: Residual,
+    rng: np.random.Generator | None,
+) -> np.ndarray:
+    """Return the residuals of rows of a cumulative model, (n,)."""
+    link = model.link
+    a, b, unit = ends_of(model, at, rank)
+    if kind == "score":
+        return np.asarray(-terms_of(link, a, b)[1] * unit)
+    balance = cumulative(link, b) - exceeding(link, a)
+    if kind == "probability":
+        return np.asarray(balance)
+    if kind == "deviance":
+        far = np.sqrt(np.maximum(-2 * terms_of(link, a, b)[0], 0.0))
+        return np.asarray(np.where(balance < 0, -far, far))
+    assert rng is not None
+    drawn = _between(link, a, b, rng.random(a.size))
+    return np.asarray(drawn - _MEAN.get(link, 0.0))
+
+
+def _between(link: str, a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Return the u-quantile of F restricted to the interval from b to a, (n,).
+
+    It is computed from the tail in which the probabilities are small and exact.
+    """
+    upper = cumulative(link, b) > 0.5
+    mirror = _MIRROR.get(link, link)
+    low = np.where(upper, exceeding(link, a), cumulative(link, b))
+    high = np.where(upper, exceeding(link, b), cumulative(link, a))
+    p = low + np.where(upper, 1 - u, u) * (high - low)
+    least = np.finfo(float).tiny
+    # Quantiles of 0 and 1 are infinite.
+    p = np.clip(p, least, 1 - np.finfo(float).epsneg)
+    drawn = np.empty(p.size)
+    drawn[upper] = -quantile(mirror, p[upper])
+    drawn[~upper] = quantile(link, p[~upper])
+    return np.clip(drawn, b, a)
+
+
+def grouped_fit(
+    P: np.ndarray, rank: np.ndarray, weight: np.ndarray, groups: int
+) -> GoodnessOfFit:
+    """Compare ranks with probabilities P, (n, r), in groups of rows by mean rank."""
+    r = P.shape[1]
+    score = P @ np.arange(1.0, r + 1)
+    # Equal scores must be in one group, so duplicate edges are dropped.
+    edges = np.unique(_quantiles(score, weight, np.linspace(0, 1, groups + 1)))
+    group = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
+    _, group = np.unique(group, return_inverse=True)  # without empty groups
+    G = int(group.max()) + 1
+    dof = (G - 2) * (r - 1) + r - 2
+    if G < 2 or dof < 1:
+        raise ValueError(
+            f"hosmer_lemeshow needs 3 groups of different mean ranks (2 for 3 ranks or "
+            f"more), and the rows make {G}: add features, or raise groups"
+        )
+    cell = group * r + rank
+    observed = np.bincount(cell, weight, minlength=G * r).reshape(G, r)
+    expected = np.array([np.bincount(group, weight * p, minlength=G) for p in P.T]).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cells = (observed - expected) ** 2 / expected
+    # Equal counts may both be 0.
+    chi2 = float(np.where(observed == expected, 0.0, cells).sum())
+    return GoodnessOfFit(chi2, dof, chi2_tail(chi2, dof), observed, expected)
+
+
+def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return quantiles of x, where each value counts `weight` times (R's type 7)."""
+    x, weight = x[weight > 0], weight[weight > 0]
+    order = np.argsort(x, kind="stable")
+    x, below = x[order], np.cumsum(weight[order])
+    place = p * max(below[-1] - 1, 0.0)
+    left = np.floor(place + 1e-9)
+    at = [
+        x[np.minimum(np.searchsorted(below, k + 1e-9, side="right"), x.size - 1)]
+        for k in (left, left + 1)
+    ]
+    return np.asarray(at[0] + np.maximum(place - left, 0.0) * (at[1] - at[0]))
+
+
+def influence_of(loss: Likelihood, x: np.ndarray) -> Influence:
+    """Return (1) for the training rows of a loss with the minimum x. O(n k p^2)."""
+    D, p, k = loss.design, x.size, loss.n_predictors
+    V = inverse(loss.at(x).hessian) / D.total
+    leverage, cook = np.empty((2, D.n_samples))
+    change = np.empty((D.n_samples, p))
+    for rows, (J, g, H) in loss.derivatives(x):
+        w = D.weight[rows]
+        g, M = g * w[:, None], -H * w[:, None, None]
+        JV = J @ V
+        # K = J V J' of (1), one (k, k) matrix per row
+        K = JV @ J.transpose(0, 2, 1)
+        MK = M @ K
+        leverage[rows] = np.trace(MK, axis1=1, axis2=2)
+        A = np.eye(k) - MK
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Without these rows, the estimates do not exist.
+            needed = ~(np.abs(np.linalg.det(A)) > 0)
+            A[needed] = np.nan
+            u = np.linalg.solve(A, g[:, :, None])[:, :, 0]
+        change[rows] = -np.einsum("nk,nkp->np", u, JV)
+        cook[rows] = np.einsum("nk,nkl,nl->n", u, K, u) / p
+    with np.errstate(invalid="ignore"):
+        change = D.raw(change.T).T
+    return Influence(*map(read_only, (leverage, cook, np.ascontiguousarray(change))))
+
+
+def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the values of a feature, (n,), and its labels or None if it is numeric."""
+    source = rows.source
+    names = source.frame.shown_names if isinstance(source, TableRows) else source.names
+    if name not in names:
+        raise ValueError(f"along must name a feature, {', '.join(names)}, got {name}")
+    j = names.index(name)
+    if isinstance(source, TableRows):
+        column = source.frame.column(j)
+        return column.values, column.labels
+    whole = source.at(slice(0, source.share.size)).Z
+    return whole[:, j], None
+
+
+def residuals(
+    model: Any,
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    kind: Residual = "probability",
+    offset: ArrayLike | None = None,
+    rng: Any = None,
+) -> np.ndarray:
+    """Return one residual per row, which is positive for ranks above expectation.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X : (n, n_features) array or data frame, optional
+        By default the training rows that the fit has used.
+    y : (n,) array-like, optional
+        Labels of the rows of `X`.
+    kind : {"probability", "surrogate", "score", "deviance"}, default "probability"
+        "probability" is P(rank < y) - P(rank > y), between -1 and 1. "surrogate" is
+        a random draw of the latent variable given the rank, minus its mean; if the
+        model is true, these residuals have the distribution of the link in every
+        row, in units of the spread. "score" is the derivative of log P(y) by
+        x'beta; these residuals of a fit are orthogonal to all features. "deviance"
+        is sqrt(-2 log P(y)) with the sign of the first; the weighted sum of their
+        squares is `deviance`.
+    offset : (n,) array-like, default 0
+        Offset of the rows of `X`.
+    rng : int, Generator or None
+        Source of the random numbers of "surrogate".
+
+    Returns
+    -------
+    (n,) array
+        Residuals, not multiplied by weights. With link="cauchit", which has no
+        mean, surrogate residuals are centred at the median.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `decision_function`; also if `kind` is unknown, if X is passed
+        without y, if labels have ranks without training rows, or if `X` is missing
+        and the model no longer has its training rows.
+
+    See Also
+    --------
+    augment : Return one entry per row: features, rank, predictions and residuals.
+    hosmer_lemeshow : Test the goodness of fit by the method of Fagerland and Hosmer.
+    ordinal.plot.residuals : Plot residuals of the training rows by fitted value or
+        along a feature.
+
+    References
+    ----------
+    C. Li, B. E. Shepherd, Biometrika 99:473-480, 2012. D. Liu, H. Zhang, JASA
+    113:845-854, 2018.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> ordinal.inference.residuals(model).round(3)
+    array([-0.008, -0.033,  0.294, -0.378,  0.496, -0.803,  0.42 ,  0.013])
+    """
+    model, X = fitted_rows(model, X, "residuals", WITHOUT_RANDOM)
+    check_choice("kind", kind, get_args(Residual))
+    if kind == "surrogate":
+        fitted_model(model, 'residuals(kind="surrogate")', _LATENT)
+    rows = read_rows(model, "residuals", X, y, offset)
+    drawn = resolve_rng(rng) if kind == "surrogate" else None
+    return residuals_of(model, rows, kind, drawn)
+
+
+def hosmer_lemeshow(
+    model: Any,
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    groups: int = 10,
+    offset: ArrayLike | None = None,
+) -> GoodnessOfFit:
+    """Test the goodness of fit by the method of Fagerland and Hosmer.
+
+    Rows are divided into groups by quantiles of their mean rank, sum_j j P(y = j),
+    and the counts of the ranks in each group are compared with the sums of their
+    probabilities. A small p-value is evidence against the model. Rows with equal
+    means are in the same group, so that there may be fewer groups than requested.
+    The chi-square approximation is poor if many expected counts are below 5.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X, y : optional
+        As for `residuals`. Default: the training rows, with their weights as
+        frequencies.
+    groups : int >= 2, default 10
+        Number of groups.
+    offset : (n,) array-like, default 0
+        Offset of the rows of `X`.
+
+    Returns
+    -------
+    GoodnessOfFit
+        A named tuple (chi2, dof, p_value, observed, expected).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `residuals`; also if there are too few groups with different mean
+        ranks.
+
+    See Also
+    --------
+    residuals : Return one residual per row, which is positive for ranks above
+        expectation.
+    proportional_odds_test : Test the proportional odds assumption, for all features and
+        for each.
+
+    References
+    ----------
+    M. W. Fagerland, D. W. Hosmer, Statistics in Medicine 32:2235-2249, 2013.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> test = ordinal.inference.hosmer_lemeshow(ordinal.fit_pom(X, y))
+    >>> test.dof, test.observed.shape
+    (17, (10, 3))
+    """
+    model, X = fitted_rows(model, X, "hosmer_lemeshow", WITHOUT_RANDOM)
+    groups = check_count("groups", groups, 2)
+    rows = read_rows(model, "hosmer_lemeshow", X, y, offset)
+    warn_unless_at_optimum(model)
+    P = probabilities_of(model, rows)
+    return grouped_fit(P, rows.rank, rows.weight, groups)
+
+
+def influence(model: Any) -> Influence:
+    """Return leverages, and the change of the estimates without each training row.
+
+    The change is that of one Newton step, which is exact to first order. A row of
+    weight 2 is left out as two rows. Curvatures are those of the fit; for scale
+    effects, the information of a row is replaced by its mean over the ranks.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+
+    Returns
+    -------
+    Influence
+        A named tuple (leverage, cooks_distance, change). Entries are infinite or
+        nan if the estimates do not exist without the row.
+
+    Raises
+    ------
+    ValueError
+        As for `standard_errors`; also if the model no longer has its training rows.
+
+    See Also
+    --------
+    augment : Return one entry per row: features, rank, predictions and residuals.
+    residuals : Return one residual per row, which is positive for ranks above
+        expectation.
+
+    References
+    ----------
+    D. Pregibon, Annals of Statistics 9:705-724, 1981.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> found = ordinal.inference.influence(ordinal.fit_pom(X, y))
+    >>> round(float(found.leverage.sum()), 6)
+    4.0
+    """
+    model = fitted_model(model, "influence", WITHOUT_RANDOM)
+    covariance_for(model, "influence")
+    fit = remembered(model, "influence")
+    return influence_of(fit.loss, fit.x)
+
+
+def probabilities_of(model: Any, rows: RankedRows) -> np.ndarray:
+    """Return the probabilities of the ranks that have training rows, (n, r)."""
+    P = np.empty((rows.rank.size, int(model.predictor.observed.sum())))
+    width = model.predictor.observed.size + len(model.predictor.column_names)
+    for part in strips(len(P), max(1, _BLOCK // width)):
+        eta, _ = predictors(model, *rows.source.at(part)[:2])
+        P[part] = model._of_predictors(eta)[:, model.predictor.observed]
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+
+def augment(
+    model: Any,
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    offset: ArrayLike | None = None,
+) -> Table:
+    """Return one entry per row: features, rank, predictions and residuals.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X, y, offset : optional
+        As for `residuals`. Default: the training rows used by the fit.
+
+    Returns
+    -------
+    Table
+        A dict of (n,) arrays: the features by name; ".rank" and ".weight";
+        ".score", x'beta with the offset; ".fitted", the predicted median;
+        ".p[label]" for each rank with training rows; ".residual", the
+        probability-scale residual; and, for the training rows of a model with
+        standard errors, ".leverage" and ".cooks_distance".
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `residuals`.
+
+    See Also
+    --------
+    residuals : Return one residual per row, which is positive for ranks above
+        expectation.
+    influence : Return leverages, and the change of the estimates without each training
+        row.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> list(ordinal.inference.augment(ordinal.fit_pom(X, y)))[:6]
+    ['x1', 'x2', '.rank', '.weight', '.score', '.fitted']
+    """
+    model, X = fitted_rows(model, X, "augment", WITHOUT_RANDOM)
+    rows = read_rows(model, "augment", X, y, offset)
+    source, every = rows.source, slice(0, rows.rank.size)
+    Z, known, _ = source.at(every)
+    columns: dict[str, np.ndarray] = {}
+    if isinstance(source, TableRows):
+        for name, column in zip(source.frame.shown_names, source.frame, strict=True):
+            columns[name] = np.asarray(column)
+            complete = not np.isnan(column.values).any()
+            if column.labels is not None and complete:  # instead of objects
+                columns[name] = column.labels[column.values.astype(np.int64)]
+    else:
+        columns = dict(zip(source.names, Z.T, strict=True))
+    known_ranks = model.classes[model.predictor.observed]
+    P = probabilities_of(model, rows)
+    columns |= {
+        ".rank": known_ranks[rows.rank],
+        ".weight": rows.weight,
+        ".score": Z[:, model.predictor.location] @ model.coef + mean_offset(known),
+        ".fitted": known_ranks[decide(P, "median")],
+    }
+    columns |= {
+        f".p[{label}]": p for label, p in zip(known_ranks.tolist(), P.T, strict=True)
+    }
+    columns[".residual"] = residuals_of(model, rows, "probability", None)
+    if X is None and has_errors(model):
+        found = influence(model)
+        columns[".leverage"] = found.leverage
+        columns[".cooks_distance"] = found.cooks_distance
+    return Table(columns)
+
+
+def negative_rows(
+    model: Any, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
+) -> np.ndarray:
+    """Return the rows at which nominal effects make thresholds cross.
+
+    At these rows the formula (1) gives negative probabilities, which
+    `predict_proba` avoids by sorting. The option `in_order` of `fit_pom` keeps
+    thresholds in order, and `fit_ratio` fits models whose nominal effects cannot
+    have this problem.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X : (n, n_features) array or data frame, optional
+        Default: the training rows used by the fit, which are available only in the
+        process that fitted the model.
+    offset : (n,) array-like, default 0
+        With X only.
+
+    Returns
+    -------
+    (k,) int array, numbers of rows
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `decision_function`; without X as in `influence`, and if an offset is
+        passed.
+
+    See Also
+    --------
+    proportional_odds_test : Test the proportional odds assumption, for all features and
+        for each.
+    ordinal.fit_ratio : Fit a stopping ratio or an adjacent categories model by maximum
+        likelihood.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_pom(X, y, nominal=[0])
+    >>> ordinal.inference.negative_rows(model, [[-50.0, 10.0], [15.0, 15.0]])
+    array([0])
+    """
+    model, X = fitted_rows(
+        model, X, "negative_rows", None if X is not None else WITHOUT_RANDOM
+    )
+    if X is not None:
+        Z, known = read_design(model, X, offset)
+        if model.predictor.family != "cumulative":
+            return np.zeros(0, dtype=np.int64)
+        theta = thresholds_at(model, Z)
+        if known is not None and known.ndim == 2:
+            theta = theta - known
+        return np.flatnonzero((np.diff(theta, axis=1) < 0).any(axis=1))
+    if offset is not None:
+        raise ValueError(
+            "offset must be None without X, because the training rows have their own"
+        )
+    design, x = (fit := remembered(model, "negative_rows")).loss.design, fit.x
+    alpha, nu, _, _ = design.split(x)
+    slopes = np.diff(design.J @ nu, axis=0)
+    gaps = (
+        np.diff(design.J @ alpha)
+        - design.columns(slice(0, design.n_samples), design.nominal) @ slopes.T
+    )
+    if design.offset is not None and design.is_shifted:
+        gaps = gaps - np.diff(design.offset)
+    return np.flatnonzero((gaps < 0).any(axis=1))
