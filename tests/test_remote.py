@@ -294,6 +294,24 @@ def test_triangles_are_sent():
     H = np.arange(49.0).reshape(7, 7)
     assert packed(H).size == 28
     np.testing.assert_array_equal(unpacked(packed(H)), np.tril(H))
+    _, _, blocks = problem(SIZES[:2])
+    losses, w, b = svor_losses("svorim", 4, 1.0), np.ones(6), np.array([-1.0, 0.0, 1.0])
+    workers, sizes = Workers([[0], [1]], blocks), []
+    real = workers.ask
+
+    def ask(requests):
+        answers = real(requests)
+        sizes.append([node.parts[0].size for some in answers.values() for node in some])
+        return answers
+
+    workers.ask = ask
+    here, there = Blocks(blocks, losses), begun(RemoteState(workers, needed), losses)
+    for sums in (here, there):
+        sums.at(w, b, 1.0)
+    found, expected = there.curvature(1.0), here.curvature(1.0)
+    np.testing.assert_array_equal(found, np.tril(expected))
+    assert np.abs(found).max() > 0
+    assert set(sizes[-1]) == {9 * 10 // 2}
 
 
 DASK = """
