@@ -16,7 +16,6 @@ from itertools import islice
 import numpy as np
 
 from .._input.checks import enumerated, shown
-from .._input.sparse import CSR
 from .._input.warning import warn
 from .._numerics.rows import cancellable_slices, strips
 from .._rows.columns import block, product, rmatvec
@@ -132,7 +131,7 @@ def _gram(D: Design, which: np.ndarray) -> np.ndarray:
     """Return the weighted inner products of the uncentred columns, (k, k)."""
     if D.is_chunked:
         return D.summed(partial(_gram_of, which))[0]
-    if isinstance(D.X, CSR):
+    if D.is_sparse:
         every = columns_of(D.X, D.centre, np.ones(D.X.shape[1]), 1)
         return every.chosen(which).gram(D.weight)
     equal = bool((D.weight == D.weight[0]).all())

@@ -30,7 +30,7 @@ from .._input.problem import Problem
 from .._input.types import ArrayLike, Matrix
 from .._numerics.memory import check_memory
 from .._numerics.rows import strips
-from .._rows.chunks import is_sparse
+from .._rows.chunks import has_sparse_rows
 from .._rows.columns import (
     block,
     check_beside,
@@ -275,7 +275,7 @@ class Design:
     @property
     def is_sparse(self) -> bool:
         """Return whether the columns are sparse, in memory or in chunks."""
-        return is_sparse(self.X)
+        return has_sparse_rows(self.X)
 
     @property
     def n_samples(self) -> int:

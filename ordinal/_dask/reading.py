@@ -20,7 +20,6 @@ from .._input.labels import (
     ranks_of,
     read_labels,
 )
-from .._input.sparse import CSR
 from .._input.weights import class_weights, row_weights, sample_weights, total_weights
 from .._rows.backend import is_remote
 from .._rows.first_pass import ChunkedProblem
@@ -216,7 +215,7 @@ def _summary(block: Block, ranked: bool) -> _Summary | Exception:
         weight = np.ones(n) if block.weight is None else row_weights(block.weight, n)
     except (ValueError, TypeError) as error:
         return error
-    moments = None if isinstance(X, CSR) else moments_of_chunks(X, weight)
+    moments = moments_of_chunks(X, weight)
     return _Summary(X.shape[1], np.unique(labels), moments)
 
 

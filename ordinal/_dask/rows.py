@@ -15,7 +15,7 @@ import numpy as np
 from .._input.features import read_features
 from .._input.immutable import read_only
 from .._input.labels import ranks_of, read_labels
-from .._input.sparse import CSR
+from .._input.sparse import is_sparse
 from .._input.types import Matrix
 from .._input.weights import row_weights
 from .._numerics.pool import in_order
@@ -355,8 +355,13 @@ class _Chunks:
 # Functions that workers call
 
 
-def moments_of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
-    """Return the moments of each chunk, None for one without weight."""
+def moments_of_chunks(X: Any, weight: np.ndarray) -> list[Moments | None] | None:
+    """Return the moments of each chunk, None for one without weight.
+
+    If the rows are sparse, return None.
+    """
+    if is_sparse(X):
+        return None
     chunks = (slice(start, start + CHUNK) for start in range(0, len(X), CHUNK))
     return [Moments.from_rows(X[rows], weight[rows]) for rows in chunks]
 
@@ -364,8 +369,6 @@ def moments_of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]
 def _moments(block: Block, labels: _LabelReader | None) -> list[Moments | None] | None:
     """Return the moments of the chunks of a block, or None if it is sparse."""
     X = read_features(block.X)
-    if isinstance(X, CSR):
-        return None
     if labels is not None:
         return moments_of_chunks(X, labels(block).weight)
     weight = np.ones(len(X)) if block.weight is None else np.asarray(block.weight)

@@ -10,8 +10,7 @@ import numpy as np
 
 from .checks import as_array, check_choice, check_count, check_real, check_share, shown
 from .features import read_features
-from .sparse import CSR, is_sparse
-from .types import Matrix
+from .sparse import is_sparse
 
 WAYS = "random", "kmeans++", "cholesky"  # ways to choose a number of rows
 
@@ -61,7 +60,7 @@ def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> Basi
                 f"{d}"
             )
         # The model keeps these rows, so they must not share memory with the caller's.
-        return BasisChoice("own", rows=_copied(rows))
+        return BasisChoice("own", rows=rows.copy())
     if isinstance(basis, numbers.Real) and not isinstance(basis, numbers.Integral):
         if share_of is not None:
             return BasisChoice("random", max(1, round(_share(basis) * share_of)))
@@ -72,11 +71,6 @@ def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> Basi
     part = "a part of the trace" if share_of is None else "a share of the rows"
     rule = f"a count, {part}, 'auto', (way, count), row numbers or rows"
     return BasisChoice("numbers", rows=_row_numbers(basis, n, rule))
-
-
-def _copied(rows: Matrix) -> Matrix:
-    """Return a copy of basis rows, dense or sparse, that the caller cannot change."""
-    return rows.rows(slice(None)) if isinstance(rows, CSR) else rows.copy()
 
 
 def _has_two_dimensions(basis: Any) -> bool:

@@ -19,7 +19,7 @@ from .labels import (
     ranks_of,
     read_labels,
 )
-from .sparse import CSR
+from .sparse import CSR, is_sparse
 from .weights import sample_weights, total_weights
 
 _HALF = np.finfo(np.float64).max / 2
@@ -63,10 +63,11 @@ class Problem:
 
     def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
         """Return the problem of rows by number; `share` multiplies their weights."""
+        X: Any = self.X
         left = 1.0 if share is None else share
         return replace(
             self,
-            X=self.X.rows(numbers) if isinstance(self.X, CSR) else self.X[numbers],
+            X=X.rows(numbers) if is_sparse(X) else X[numbers],
             rank=self.rank[numbers],
             weight=self.weight[numbers] * left,
             sample_weight=self.sample_weight[numbers] * left,
@@ -154,14 +155,12 @@ class Problem:
 
     def check_spans(self) -> None:
         """Raise ValueError for a column whose range exceeds the largest double."""
-        X = self.X
-        values = X.data if isinstance(X, CSR) else X
+        X: Any = self.X
+        values = X.data if is_sparse(X) else X
         if values.min(initial=0.0) > -_HALF and values.max(initial=0.0) < _HALF:
             return  # NaN is reported elsewhere
-        low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        if isinstance(X, CSR):
-            np.minimum.at(low, X.indices, X.data)
-            np.maximum.at(high, X.indices, X.data)
+        if is_sparse(X):
+            low, high = X.column_range()
         else:
             low, high = np.fmin.reduce(X), np.fmax.reduce(X)
         check_spans(low, high, self.shown_names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from .immutable import Immutable
 
 def is_sparse(X: Any) -> bool:
     """Return whether X is a sparse matrix: it has the parts of a CSR, or `tocsr`."""
+    if isinstance(X, np.ndarray):  # the usual case, at once
+        return False
     return hasattr(X, "tocsr") or _has_parts(X)
 
 
@@ -31,6 +33,9 @@ class CSR(Immutable):
     Build one with `from_any`, which validates; the constructor trusts its arguments.
     The arrays are read-only views, so a matrix made by `from_any` may share memory
     with its source. `rows` always copies, and models keep matrices made by it.
+
+    Functions that take dense and sparse rows alike ask `is_sparse` and call methods of
+    this class; `_numerics.rows` has those that are needed in many places.
 
     Attributes
     ----------
@@ -114,6 +119,10 @@ class CSR(Immutable):
         shape = (index.size, self.shape[1])
         return CSR(self.data[take], self.indices[take], indptr, shape)
 
+    def copy(self) -> CSR:
+        """Copy the matrix, so that it shares no memory with another one."""
+        return self.rows(slice(None))
+
     @classmethod
     def stacked(cls, parts: Sequence[CSR]) -> CSR:
         """Stack matrices of the same columns, one below the other."""
@@ -138,6 +147,42 @@ class CSR(Immutable):
             squares = self.data**2
         sums = np.bincount(_row_of_entry(self.indptr), squares, minlength=len(self))
         return sums.astype(np.float64)  # without entries numpy counts in integers
+
+    def rmatvec(self, v: np.ndarray) -> np.ndarray:
+        """Return the product X'v, (d,)."""
+        # bincount adds in the order of the entries: the sum does not depend on threads.
+        entries = self.data * v[_row_of_entry(self.indptr)]
+        sums = np.bincount(self.indices, entries, minlength=self.shape[1])
+        return sums.astype(np.float64)  # without entries numpy counts in integers
+
+    def block(self, rows: slice, columns: np.ndarray) -> np.ndarray:
+        """Return some columns of some rows, as a dense array."""
+        part = self.rows(rows)
+        made = np.zeros((len(part), columns.size))
+        row = _row_of_entry(part.indptr)
+        # A table of places finds the column of each entry in O(1), without sorting.
+        places = np.full(self.shape[1], -1)
+        places[columns] = np.arange(columns.size)
+        place = places[part.indices]
+        wanted = place >= 0
+        made[row[wanted], place[wanted]] = part.data[wanted]
+        return made
+
+    def column_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and largest values of every column, at most and least 0."""
+        low, high = np.zeros((2, self.shape[1]))
+        np.minimum.at(low, self.indices, self.data)
+        np.maximum.at(high, self.indices, self.data)
+        return low, high
+
+    def divided(self, unit: np.ndarray) -> CSR:
+        """Return the matrix with its columns divided by positive numbers, (d,)."""
+        return replace(self, data=self.data / unit[self.indices])
+
+    def squares(self, share: np.ndarray) -> np.ndarray:
+        """Return the sum of the squares of each column, by shares of the rows, (d,)."""
+        part = share[_row_of_entry(self.indptr)] * self.data**2
+        return np.bincount(self.indices, part, minlength=self.shape[1])
 
     def of_columns(self, held: np.ndarray) -> CSR:
         """Return the matrix of the columns `held`, which contain all entries.

@@ -22,6 +22,7 @@ from .._input.frame import Frame
 from .._input.labels import lacks_label
 from .._input.sparse import CSR, is_sparse
 from .._input.warning import warn_of_other_order
+from .._numerics.rows import take
 from .._rows.backend import is_remote
 from .._rows.source import Block, has_blocks, raw_blocks
 from ..kernels.functions import kernel_class
@@ -201,13 +202,11 @@ def rows_of(values: Any, keep: np.ndarray) -> Any:
         return values
     if isinstance(values, Mapping):
         return {name: rows_of(column, keep) for name, column in values.items()}
-    if isinstance(values, CSR):
-        return values.rows(np.flatnonzero(keep))
     if isinstance(values, Frame):
         return values.rows(np.flatnonzero(keep))
     if is_sparse(values):
         values = values.tocsr() if hasattr(values, "tocsr") else CSR.from_any(values)
-        return rows_of(values, keep) if isinstance(values, CSR) else values[keep]
+        return take(values, np.flatnonzero(keep))
     if hasattr(values, "shape"):
         n = values.shape[0] if values.shape else None
     else:

@@ -19,7 +19,7 @@ from .._input.checks import (
     shown,
 )
 from .._input.problem import Problem
-from .._input.sparse import CSR
+from .._input.sparse import is_sparse
 from .._input.types import (
     ArrayLike,
     Blocks,
@@ -338,12 +338,14 @@ def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     They have the same bytes wherever the rows are. Of sparse rows in memory, only
     columns with entries are included.
     """
-    X, w = problem.X, problem.sample_weight
+    X: Any = problem.X
+    w = problem.sample_weight
     if not isinstance(problem, ChunkedProblem):
         squared_norms(X)  # raises for rows that are too long for the sums below
-        if isinstance(X, CSR):
+        if is_sparse(X):
             held = np.unique(X.indices)  # all columns could be too many for a vector
-            return X.of_columns(held).mean_and_var(w / w.sum())
+            mean, variance = X.of_columns(held).mean_and_var(w / w.sum())
+            return mean, variance
     moments = dense_moments(problem)
     if moments is None:
         raise ValueError(
@@ -360,7 +362,8 @@ def dense_moments(problem: Problem) -> Moments | None:
     """
     if isinstance(problem, ChunkedProblem):
         return problem.moments
-    X, w = problem.X, problem.sample_weight
-    if isinstance(X, CSR):
+    X: Any = problem.X
+    w = problem.sample_weight
+    if is_sparse(X):
         return None
     return Moments.of_parts((X[rows], w[rows]) for rows in strips(len(X), CHUNK))

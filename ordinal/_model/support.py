@@ -10,7 +10,7 @@ from .._input.checks import check_entries, shown
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .._input.frame import default_names
 from .._input.immutable import read_only
-from .._input.sparse import CSR
+from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix, MatrixLike
 from .._numerics.rows import dense, take
 from .._numerics.threads import resolve_n_threads
@@ -132,15 +132,14 @@ def finite_scores(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def check_support(support: Matrix, kernel: KernelFunction, n_features: int) -> None:
+def check_support(support: Any, kernel: KernelFunction, n_features: int) -> None:
     """Raise ValueError unless these are support rows as `support_rows` makes them.
 
     The kernel must have as many relevances as there are features, if it has any.
     """
     if kernel.by_number:
         if (
-            isinstance(support, CSR)
-            or support.ndim != 1
+            len(support.shape) != 1
             or support.dtype != np.int64
             or not ((support >= 0) & (support < n_features)).all()
         ):
@@ -151,7 +150,7 @@ def check_support(support: Matrix, kernel: KernelFunction, n_features: int) -> N
     gamma = kernel.relevance
     if gamma is not None and gamma.size != n_features:
         raise ValueError(f"the kernel must have {n_features} relevances")
-    if isinstance(support, CSR):  # which has been checked
+    if is_sparse(support):  # which has been checked
         if not kernel.takes_csr or kernel.takes_missing:
             raise ValueError(f"a {type(kernel).__name__} kernel takes no CSR support")
     else:

@@ -1,13 +1,12 @@
 """Rows of dense and CSR matrices: selection, products, norms and hashes."""
 
 from collections.abc import Iterator
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._input.frame import Frame
-from .._input.sparse import CSR
+from .._input.sparse import CSR, is_sparse
 from .._input.types import Index, Matrix
 from .._solvers import _kernel_values, _sparse_products
 from .._watch.blas import OneThread
@@ -38,18 +37,21 @@ def take(X: Matrix | Frame, rows: Index) -> Matrix | Frame:
     return X.rows(rows) if isinstance(X, CSR | Frame) else X[rows]
 
 
-def dense(X: Matrix) -> np.ndarray:
-    """Return a matrix, or a few rows of one, as an array."""
-    return X.dense() if isinstance(X, CSR) else X
+def dense(X: Matrix, rows: slice = slice(None)) -> np.ndarray:
+    """Return rows of a matrix, all or those of a slice of step 1, as an array."""
+    return X.dense(rows.start, rows.stop) if isinstance(X, CSR) else X[rows]
+
+
+def in_double(X: Matrix) -> Matrix:
+    """Return rows in double precision: dense ones may be held in single precision."""
+    return X if isinstance(X, CSR) else np.asarray(X, np.float64)
 
 
 def dense_strips(X: Matrix) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield rows as arrays: all rows of a dense matrix, some at a time of a CSR."""
-    if not isinstance(X, CSR):
-        yield slice(0, len(X)), X
-        return
-    for rows in strips(len(X), max(1, _DENSE // X.shape[1])):
-        yield rows, X.dense(rows.start, rows.stop)
+    width = max(1, _DENSE // X.shape[1]) if is_sparse(X) else max(1, len(X))
+    for rows in strips(len(X), width):
+        yield rows, dense(X, rows)
 
 
 def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
@@ -89,34 +91,31 @@ def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return out
 
 
-def inner_products(
-    A: ArrayLike | CSR, B: ArrayLike | CSR, out: np.ndarray | None = None
-) -> np.ndarray:
+def inner_products(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
     """Return <a, b> for all rows of A and B, dense arrays or CSR.
 
     The result is (len(A), len(B)) float64, C-contiguous; it may use the memory of
     `out`.
     """
-    if not isinstance(A, CSR):
-        if isinstance(B, CSR):
+    A, B, sparse = in_double(A), in_double(B), is_sparse(B)
+    if not is_sparse(A):
+        if sparse:
             return np.ascontiguousarray(inner_products(B, A).T)
-        A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
         with OneThread():  # our own threads share the tiles, also in predictions
             return matmul(A, B.T, out)
-    B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
         raise ValueError(
             f"both sets of rows must have the same number of columns, got {A.shape[1]} "
             f"and {B.shape[1]}"
         )
-    if isinstance(B, CSR) and B.shape[1] > max(_WIDE, A.data.size + B.data.size):
+    if sparse and B.shape[1] > max(_WIDE, A.data.size + B.data.size):
         held = np.union1d(A.indices, B.indices)  # to need no vector of all columns
         A, B = A.of_columns(held), B.of_columns(held)
     if out is None:
         out = np.empty((len(A), len(B)))
     out[:] = 0.0
     # Below this density, products of stored entries cost less than dense rows.
-    if isinstance(B, CSR) and B.data.size < _SPARSE * len(B) * B.shape[1]:
+    if sparse and B.data.size < _SPARSE * len(B) * B.shape[1]:
         start, size = np.zeros((2, A.shape[1]), np.int64)
         row, value = np.empty(B.data.size, np.int32), np.empty(B.data.size)
         _kernel_values.csr_times_csr(
@@ -125,9 +124,8 @@ def inner_products(
         return out
     # Rows of B are made dense in blocks of at most about 32 MB.
     for rows in strips(len(B), max(1, min(256, 4_000_000 // max(1, A.shape[1])))):
-        dense = B.dense(rows.start, rows.stop) if isinstance(B, CSR) else B[rows]
         # The kernel adds a contiguous row of B' for every stored entry of A.
-        columns = np.ascontiguousarray(dense.T)
+        columns = np.ascontiguousarray(dense(B, rows).T)
         part = np.zeros((len(A), columns.shape[1]))
         _kernel_values.csr_times_dense(*csr_arrays(A), columns, part)
         out[:, rows] = part
@@ -148,13 +146,13 @@ def csr_arrays(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return A.indptr, A.indices, A.data
 
 
-def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
+def squared_norms(A: Any) -> np.ndarray:
     """Return |a|^2 of every row, (n,).
 
     Raises ValueError above 1e300, where squared distances could overflow.
     """
     with np.errstate(over="ignore"):  # seen by the check
-        if isinstance(A, CSR):
+        if is_sparse(A):
             norms = A.sq_norms()
         else:
             A = np.asarray(A, dtype=np.float64)
@@ -166,12 +164,12 @@ def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
             f"rows of X must have squares of at most {_LONGEST:g}, got "
             f"{norms[bad[0]]:.3g} in row {bad[0]}: scale the features"
         )
-    return norms
+    return np.asarray(norms)
 
 
-def z_scores(A: ArrayLike | CSR) -> np.ndarray:
+def z_scores(A: Any) -> np.ndarray:
     """Return z / sqrt(d) of every row, whose inner products are those of `Pearson`."""
-    if isinstance(A, CSR):
+    if is_sparse(A):
         raise TypeError(
             "the Pearson kernel needs dense rows, got sparse ones: make them dense, "
             "or use another kernel"

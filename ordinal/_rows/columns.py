@@ -141,27 +141,11 @@ def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
     """Return the product X'v, (D,)."""
     if not isinstance(X, Matrix):
         return summed(X, lambda chunk: (rmatvec(chunk[1], v[chunk[0]]),))[0]
-    if not isinstance(X, CSR):
-        return np.asarray(v @ X)
-    row = np.repeat(np.arange(len(X)), np.diff(X.indptr))
-    # bincount adds in the order of the entries: the sum does not depend on threads.
-    sums = np.bincount(X.indices, X.data * v[row], minlength=X.shape[1])
-    return sums.astype(np.float64)  # without entries numpy counts in integers
+    return X.rmatvec(v) if isinstance(X, CSR) else np.asarray(v @ X)
 
 
 def block(X: AnyRows, rows: slice, columns: np.ndarray) -> np.ndarray:
     """Return some columns of some rows, as a dense array."""
     if isinstance(X, Rows):
         return block(range_of(X, rows), slice(None), columns)
-    if not isinstance(X, CSR):
-        return X[rows, columns]
-    part = X.rows(rows)
-    made = np.zeros((len(part), columns.size))
-    row = np.repeat(np.arange(len(part)), np.diff(part.indptr))
-    # A table of places finds the column of each entry in O(1), without sorting.
-    places = np.full(X.shape[1], -1)
-    places[columns] = np.arange(columns.size)
-    place = places[part.indices]
-    wanted = place >= 0
-    made[row[wanted], place[wanted]] = part.data[wanted]
-    return made
+    return X.block(rows, columns) if isinstance(X, CSR) else X[rows, columns]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .._input.problem import Problem
-from .._input.sparse import CSR
+from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
 from .._numerics.rows import strips
-from .chunks import InProcess, chunks, is_sparse
+from .chunks import chunks, has_sparse_rows
 from .first_pass import ChunkedProblem
 from .rows import LocalRows
 from .sums import Moments
@@ -33,10 +33,7 @@ def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(X, CSR):
         mean = value = np.zeros(X.shape[1])
         # In units of each column, so that squares of large entries do not overflow.
-        Z = X.data / unit[X.indices]
-        rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
-        part = share[rows] * Z**2
-        square: np.ndarray = np.bincount(X.indices, part, minlength=X.shape[1])
+        square = X.divided(unit).squares(share)
     else:
         mean, square = share @ X, np.zeros(X.shape[1])
         # The row of the largest weight: a row of weight 0 may differ from the others.
@@ -56,7 +53,7 @@ def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
     """
     if not isinstance(problem, ChunkedProblem):
         return moments(problem.X, problem.weight / total)
-    if is_sparse(problem.X):
+    if has_sparse_rows(problem.X):
         mean, variance, unit = sparse_moments(problem.X, problem.weight)
         none = np.zeros(mean.size)
         return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)
@@ -80,7 +77,7 @@ def _varying(
 
 
 def sparse_means(
-    X: InProcess, weight: np.ndarray
+    X: Any, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return means and variances of sparse columns in units, and the units.
 
@@ -88,9 +85,8 @@ def sparse_means(
     """
     if isinstance(X, LocalRows):
         return sparse_moments(X, weight)
-    assert isinstance(X, CSR)
     unit = column_units(X)
-    return *replace(X, data=X.data / unit[X.indices]).mean_and_var(weight), unit
+    return *X.divided(unit).mean_and_var(weight), unit
 
 
 def chunked_moments(problem: ChunkedProblem) -> Moments:
@@ -102,27 +98,25 @@ def chunked_moments(problem: ChunkedProblem) -> Moments:
 
 
 def sparse_moments(
-    X: LocalRows, weight: np.ndarray
+    X: Any, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return means and variances of sparse columns in units, and the units.
 
     The unit of a column is a power of two, as `unit_of` chooses it.
     """
+    part: Any
     largest = np.zeros(X.shape[1])
     with closing(chunks(X)) as given:
         for _, part in given:
-            assert isinstance(part, CSR)
-            np.maximum.at(largest, part.indices, np.abs(part.data))
+            largest = np.maximum(largest, _largest(part))
     unit = unit_of(largest)
     total, mean, variance = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
     with closing(chunks(X)) as given:
         for rows, part in given:
-            assert isinstance(part, CSR)
             more = float(weight[rows].sum())
             if more == 0:
                 continue
-            scaled = replace(part, data=part.data / unit[part.indices])
-            own = scaled.mean_and_var(weight[rows])
+            own = part.divided(unit).mean_and_var(weight[rows])
             total += more
             share, apart = more / total, own[0] - mean
             mean = mean + share * apart
@@ -142,8 +136,10 @@ def unit_of(largest: np.ndarray) -> np.ndarray:
 
 def column_units(X: Matrix) -> np.ndarray:
     """Return `unit_of` the columns of X."""
-    if not isinstance(X, CSR):
-        return unit_of(np.maximum(X.max(axis=0), -X.min(axis=0)))
-    largest = np.zeros(X.shape[1])
-    np.maximum.at(largest, X.indices, np.abs(X.data))
-    return unit_of(largest)
+    return unit_of(_largest(X))
+
+
+def _largest(X: Any) -> np.ndarray:
+    """Return the largest absolute value of every column, (d,)."""
+    low, high = X.column_range() if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    return np.asarray(np.maximum(high, -low))

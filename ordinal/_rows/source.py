@@ -28,7 +28,7 @@ import numpy as np
 from .._input.checks import shown
 from .._input.columns import check_shape, feature_names
 from .._input.features import read_features
-from .._input.sparse import CSR
+from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
 from .._input.weights import row_weights
 from .._numerics.rows import take
@@ -316,9 +316,9 @@ class Reader:
             feature_names=self.feature_names,
         )
         if self.n_features == 0:
-            self.n_features, self.is_sparse = read.shape[1], isinstance(read, CSR)
+            self.n_features, self.is_sparse = read.shape[1], is_sparse(read)
         # Kernels are chosen once, by the first block.
-        if isinstance(read, CSR) != self.is_sparse:
+        if is_sparse(read) != self.is_sparse:
             raise TypeError("X must be sparse in all blocks, or in none")
         return read
 
@@ -470,10 +470,8 @@ def stacked(parts: Sequence[Matrix]) -> Matrix:
     """Stack matrices of one kind and width."""
     if len(parts) == 1:
         return parts[0]
-    sparse = [part for part in parts if isinstance(part, CSR)]
-    if sparse:
-        return CSR.stacked(sparse)
-    return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
+    every: Any = parts
+    return CSR.stacked(every) if is_sparse(parts[0]) else np.concatenate(every)
 
 
 @contextmanager

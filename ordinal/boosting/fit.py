@@ -21,8 +21,8 @@ from .._input.columns import Categories, column_categories
 from .._input.features import column_groups, signs_of
 from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import CSR
-from .._input.types import ArrayLike, ClassWeight, Labels, Matrix, MatrixLike, Rng
+from .._input.sparse import CSR, is_sparse
+from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._model.folds import N_FOLDS, dealt_shares
 from .._model.grouping import group_folds, group_numbers
 from .._model.labelled import MissingLabels
@@ -536,7 +536,7 @@ def _frequencies(problem: Problem) -> np.ndarray:
 
 
 def _medians(
-    X: Matrix, weight: np.ndarray, categories: Categories
+    X: Any, weight: np.ndarray, categories: Categories
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return medians of columns, and whether they replace missing values, (d,) each.
 
@@ -545,7 +545,7 @@ def _medians(
     """
     step = max(1, math.ceil(len(X) / _SAMPLE))
     some = weight[::step]
-    if isinstance(X, CSR):
+    if is_sparse(X):
         fill = _sparse_medians(take(X, slice(None, None, step)), some)
         return fill + 0.0, np.ones(X.shape[1], bool)
     fill, filled = np.zeros(X.shape[1]), np.zeros(X.shape[1], bool)

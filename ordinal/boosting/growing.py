@@ -12,8 +12,7 @@ import numpy as np
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum, minimize
-from .._input.sparse import CSR
-from .._input.types import Matrix
+from .._input.sparse import is_sparse
 from .._solvers import _cumulative
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -119,9 +118,9 @@ class BoostingOptions:
             **_BINS,
         }
 
-    def dataset(self, X: Matrix) -> Any:
+    def dataset(self, X: Any) -> Any:
         """Return the binned rows, which all boosters of a fit share."""
-        if isinstance(X, CSR):
+        if is_sparse(X):
             from scipy.sparse import csr_array  # which LightGBM requires
 
             X = csr_array((X.data, X.indices, X.indptr), shape=X.shape)

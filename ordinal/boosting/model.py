@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from .._input.fields import (
 )
 from .._input.frame import default_names
 from .._input.immutable import read_only
-from .._input.sparse import CSR
+from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.explanation import Named
 from .._model.links import falling
@@ -346,9 +346,10 @@ class BoostingModel(Thresholds):
             raise ValueError("thresholds of one score must increase")
 
 
-def filled_in(Z: Matrix, fill: np.ndarray, filled: np.ndarray) -> Matrix:
+def filled_in(Z: Any, fill: np.ndarray, filled: np.ndarray) -> Matrix:
     """Return rows whose missing values in the columns `filled` are the medians."""
-    if isinstance(Z, CSR):  # which has no missing values
-        return Z
-    gaps = np.isnan(Z) & filled
-    return np.where(gaps, fill, Z) if gaps.any() else Z
+    rows: Matrix = Z
+    if not is_sparse(Z):  # sparse rows have no missing values
+        gaps = np.isnan(Z) & filled
+        rows = np.where(gaps, fill, Z) if gaps.any() else Z
+    return rows

@@ -15,8 +15,8 @@ import numpy as np
 from .. import kernels
 from .._input.checks import check_choice, shown
 from .._input.problem import Problem
-from .._input.sparse import CSR
-from .._input.types import Kernel
+from .._input.sparse import CSR, is_sparse
+from .._input.types import Kernel, Matrix
 from .._model.preparation import column_moments, gamma_scale, make_kernel
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import (
@@ -488,14 +488,14 @@ class Evidence:
 
 def _are_rows(basis: Any) -> TypeGuard[np.ndarray | CSR]:
     """Return whether a basis holds rows, and not row numbers."""
-    return isinstance(basis, CSR) or (isinstance(basis, np.ndarray) and basis.ndim == 2)
+    return isinstance(basis, Matrix) and len(basis.shape) == 2
 
 
 def basis_size(basis: Basis | None, n: int) -> int:
     """Return the number of basis rows, or n without a basis."""
     if basis is None:
         return n
-    if isinstance(basis, np.ndarray | CSR):
+    if isinstance(basis, Matrix):
         return len(basis)
     if isinstance(basis, BasisRule):
         return min(n, basis.m)
@@ -639,7 +639,7 @@ def _kernel_family(kernel: str | Kernel, problem: Problem, X: Any) -> KernelFami
         make = partial(_radial, known, kernel)
         return KernelFamily(make, np.array([first]), None)
     if isinstance(kernel, str) and issubclass(known, PerFeature):
-        if isinstance(X, CSR):
+        if is_sparse(X):
             raise TypeError(
                 f"X must be dense with kernel={shown(kernel)}, got a sparse matrix"
             )

@@ -50,6 +50,7 @@ from .._model.model import read_for
 from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_two_sided
+from .._rows.columns import block
 from .._rows.moments import column_units
 from .fitted import Fitted, predictors, remembered
 
@@ -293,8 +294,7 @@ class TableRows(_WeightedRows):
 
 def _is_binary(X: np.ndarray | CSR, j: int) -> bool:
     """Return whether column j contains only 0 and 1."""
-    entries = X.data[X.indices == j] if isinstance(X, CSR) else X[:, j]
-    return bool(np.isin(entries, (0.0, 1.0)).all())
+    return bool(np.isin(block(X, slice(None), np.array([j])), (0.0, 1.0)).all())
 
 
 class Means:

@@ -27,7 +27,6 @@ from .._formula.coding import Coding
 from .._input.checks import check_choice, listed, shown
 from .._input.frame import Frame
 from .._input.immutable import read_only
-from .._input.sparse import CSR
 from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
@@ -190,7 +189,7 @@ class TermFits:
         # The smaller model finds its columns by name, for which it needs a coding.
         frame, coding = self.fit.frame, model.predictor.coding
         if coding is None:
-            if isinstance(D.X, CSR):
+            if D.is_sparse:
                 raise ValueError(
                     f"{self.asked} needs dense features for its model, got sparse ones"
                 )

@@ -24,10 +24,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._numerics.cholesky import lower_inverse, pivoted_cholesky, times_upper
-from .._numerics.rows import dense, strips, take
+from .._numerics.rows import dense, in_double, strips, take
 from .functions import KernelFunction
 from .tiles import Evaluator, on_itself
 
@@ -161,8 +160,7 @@ class RowFeatures:
 
     def _values(self, X: Matrix) -> Evaluator:
         """Return the kernel values k(X, B)."""
-        X = X if isinstance(X, CSR) else np.asarray(X, np.float64)
-        return Evaluator(self.kernel, X, self.support)
+        return Evaluator(self.kernel, in_double(X), self.support)
 
 
 class ColumnFeatures:

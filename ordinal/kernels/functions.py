@@ -22,7 +22,7 @@ from .._input.checks import (
 )
 from .._input.features import read_features
 from .._input.immutable import Immutable, read_only
-from .._input.sparse import CSR
+from .._input.sparse import CSR, is_sparse
 from .._input.types import Index, Kernel, Matrix
 from .._numerics.rows import (
     cancellable_slices,
@@ -117,7 +117,7 @@ class KernelFunction(Immutable):
 
     def diagonal(self, X: Any) -> np.ndarray:
         """Return k(x, x) of every row of X, (n,)."""
-        if isinstance(X, CSR) and not self.takes_csr:
+        if is_sparse(X) and not self.takes_csr:
             raise TypeError(NOT_CSR)
         out = np.empty(len(X))
         for rows in strips(len(X), 64):  # blocks of values: small ones waste little
@@ -662,17 +662,17 @@ def times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
     Raises ValueError for another number of columns, which broadcasting may hide, and
     TypeError for CSR rows.
     """
-    A = read_features(A, empty=True)
-    if isinstance(A, CSR):
+    X: Any = read_features(A, empty=True)
+    if is_sparse(X):
         raise TypeError(
             "the ARD kernels need dense rows, got sparse ones: make them dense, or "
             "use another kernel"
         )
-    if A.shape[1] != factor.size:
+    if X.shape[1] != factor.size:
         raise ValueError(
-            f"rows of shape {A.shape} do not have the {factor.size} features of gamma"
+            f"rows of shape {X.shape} do not have the {factor.size} features of gamma"
         )
-    return _finite(lambda: A * factor)
+    return _finite(lambda: np.asarray(X * factor))
 
 
 NAMED: dict[str, type[KernelFunction]] = {
@@ -725,9 +725,9 @@ def check_values(K: np.ndarray, most: float = LARGEST) -> None:
         )
 
 
-def check_precomputed(K: Matrix) -> None:
+def check_precomputed(K: Any) -> None:
     """Raise ValueError or TypeError unless K is dense, square and symmetric."""
-    if isinstance(K, CSR):
+    if is_sparse(K):
         raise TypeError("X must be a dense matrix with kernel='precomputed'")
     if K.shape[0] != K.shape[1]:
         raise ValueError(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.sparse import CSR
+from .._input.sparse import is_sparse
 from .._input.types import Index, Matrix
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take
@@ -60,7 +60,7 @@ class Evaluator:
         n_threads: int = 1,
         products: "Products | None" = None,
     ):
-        if not kernel.takes_csr and (isinstance(A, CSR) or isinstance(B, CSR)):
+        if not kernel.takes_csr and (is_sparse(A) or is_sparse(B)):
             raise TypeError(NOT_CSR)
         # They are products of the given rows, not of rows scaled by weights.
         self._products = products if isinstance(kernel, Radial) else None

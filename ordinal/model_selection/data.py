@@ -19,7 +19,7 @@ from .._input.frame import Frame
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
-from .._input.types import ArrayLike
+from .._input.types import ArrayLike, Matrix
 from .._model.column_names import named
 from .._model.grouping import group_numbers
 from .._model.registry import Content, method_of, unwrapped
@@ -187,7 +187,7 @@ class TrainingRows:
         named = as_named(fit, X, names) if isinstance(X, np.ndarray) else X
         products = None
         small = 4e-6 * train.size**2 <= _PRODUCTS_MB  # 4 bytes each
-        if wants_products and small and isinstance(X, np.ndarray | CSR):
+        if wants_products and small and isinstance(X, Matrix):
             has_missing = isinstance(X, np.ndarray) and bool(np.isnan(X).any())
             products = None if has_missing else Products(X)
         return cls(X, named, data.y[train], weight, group, preprocessor, products)

@@ -24,12 +24,13 @@ import numpy as np
 
 from .._input.immutable import read_only
 from .._input.problem import Problem
+from .._input.sparse import is_sparse
 from .._input.types import Matrix
 from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink
 from .._model.preparation import Prepared
 from .._numerics.rows import TILE, dense, strips, take
-from .._rows.chunks import Chunk, chunks, is_sparse, summed
+from .._rows.chunks import Chunk, chunks, summed
 from .._rows.source import CHUNK
 from .._rows.sums import Moments, Parts
 from .._watch.cancellation import check_cancelled

@@ -11,8 +11,8 @@ from .._input.checks import listed
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import CSR
-from .._input.types import AnyBasis, Matrix
+from .._input.sparse import is_sparse
+from .._input.types import AnyBasis
 from .._input.weights import absolute_cost, optional_cost
 from .._model.column_names import named
 from .._model.kernel_fit import KernelOptions
@@ -72,11 +72,11 @@ class SvorModel(ScoreModel):
         optional_cost(self.cost, self.classes.size)
 
 
-def _keys(X: Matrix, support: np.ndarray | CSR) -> list[Any]:
+def _keys(X: Any, support: Any) -> list[Any]:
     """Return a key per row: its number for a precomputed kernel, or its bytes."""
-    if not isinstance(support, CSR) and support.ndim == 1:
+    if len(support.shape) == 1:
         return support.tolist() if X is support else list(range(len(X)))
-    if isinstance(X, CSR):
+    if is_sparse(X):
         spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         return [
             X.indices[a:b].tobytes() + (X.data[a:b] + 0.0).tobytes() for a, b in spans
@@ -103,7 +103,7 @@ class Svor(QuadraticFamily[float, SvorModel]):
 
     def check_start(
         self,
-        start: Any,  # noqa: ANN401  (checked here)
+        start: Any,
         problem: Problem,
         kernel: KernelFunction,
         on_basis: bool,
@@ -126,10 +126,7 @@ class Svor(QuadraticFamily[float, SvorModel]):
             raise ValueError(
                 "start and the fit must both have a precomputed kernel, or neither"
             )
-        if (
-            isinstance(start.support, CSR) != isinstance(problem.X, CSR)
-            and not by_number
-        ):
+        if is_sparse(start.support) != is_sparse(problem.X) and not by_number:
             raise ValueError("start and X must both be dense or both be CSR")
         names = {start.feature_names, problem.feature_names}
         if None not in names and len(names) > 1:

@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 
 from .._input.problem import Problem
-from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._numerics.pool import Pool, in_order
-from .._numerics.rows import strips, take
+from .._numerics.rows import in_double, strips, take
 from .._rows.chunks import in_room
 from .._rows.source import CHUNK
 from .._rows.state import RowState
@@ -92,7 +91,7 @@ def kernel_values(kernel: KernelFunction, basis: Matrix) -> Fill:
 def _kernel_values(
     kernel: KernelFunction, basis: Matrix, X: Matrix, out: np.ndarray, n_threads: int
 ) -> None:
-    Evaluator(kernel, _double(X), basis, n_threads).fill(out)
+    Evaluator(kernel, in_double(X), basis, n_threads).fill(out)
 
 
 def combined(features: Callable[[Matrix], np.ndarray], R: np.ndarray) -> Fill:
@@ -107,12 +106,7 @@ def _combined(
     out: np.ndarray,
     n_threads: int,
 ) -> None:
-    np.matmul(features(_double(X)), R, out=out)
-
-
-def _double(X: Matrix) -> Matrix:
-    """Return rows in double precision; workers may hold them in single precision."""
-    return X if isinstance(X, CSR) else np.asarray(X, np.float64)
+    np.matmul(features(in_double(X)), R, out=out)
 
 
 class Squares:
@@ -136,7 +130,7 @@ class Squares:
         """Yield sum_h v_h z_h z_h' of each chunk, (d, d)."""
 
         def of_chunk(rows: slice) -> Parts:
-            Z = self._features(_double(take(self._X, rows)))
+            Z = self._features(in_double(take(self._X, rows)))
             check_values(np.einsum("ij,ij->i", Z, Z))
             Z = np.sqrt(self._weight[rows])[:, None] * Z
             return (Z.T @ Z,)
