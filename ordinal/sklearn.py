@@ -81,6 +81,7 @@ from ._input.columns import (
     is_frame,
     only_column,
     read_frame,
+    warn_of_other_order,
 )
 from ._input.features import read_features
 from ._input.frame import Frame
@@ -96,7 +97,6 @@ from ._input.labels import (
 )
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
-from ._input.warning import warn_of_other_order
 from ._input.weights import sample_weights, weights_among
 from ._model.column_names import named
 from ._model.grouping import group_numbers

@@ -482,10 +482,7 @@ class Design:
         `alpha` (q,) and `nu` (q, m) are those of the columns in their units.
         """
         theta, slopes = self.J @ alpha, self.J @ nu
-        count = np.zeros(self.T - 1, dtype=np.int64)
-        if self.nominal.size or self.is_shifted:
-            count += self.summed(partial(_crossings, theta, slopes))[0]
-        return count
+        return self.summed(partial(_crossings, theta, slopes))[0]
 
     def mass(self) -> np.ndarray:
         """Return the weight of each rank, (T + 1,)."""

@@ -2,13 +2,13 @@
 
 checks                 numbers, choices, flags, generators and unknown keywords
 types                  type aliases for signatures
-features, columns      matrices of features, and columns of tables
+features, columns      matrices of features; columns and row order of tables
 frame                  a table as one record
 sparse                 compressed sparse rows
 immutable              immutable records and read-only arrays
 labels                 labels and their ranks
 weights                weights of rows and classes, and cost matrices
-warning                warnings at the caller, and of rows in another order
+warning                warnings at the caller
 problem                checked training data
 basis                  the argument `basis`
 predictions            arguments of the metrics and of comparisons

@@ -17,11 +17,10 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from .._input.checks import as_array, check_choice, shown
-from .._input.columns import feature_names, frame_columns, is_frame
+from .._input.columns import feature_names, frame_columns, is_frame, warn_of_other_order
 from .._input.frame import Frame
 from .._input.labels import lacks_label
 from .._input.sparse import CSR, is_sparse
-from .._input.warning import warn_of_other_order
 from .._numerics.rows import take
 from .._rows.backend import is_remote
 from .._rows.source import Block, has_blocks, raw_blocks

@@ -414,9 +414,10 @@ def fields_of_design(
     inner = design.J @ alpha
     crossings = np.zeros(observed.size - 1, dtype=np.int64)
     if in_order:
-        crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
         # With nominal effects or offsets by threshold, the order differs by row.
-        if not (design.nominal.size or design.is_shifted):
+        if design.nominal.size or design.is_shifted:
+            crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
+        else:
             # Structured thresholds may differ from their order by rounding.
             inner = np.maximum.accumulate(inner)
     return {

@@ -80,6 +80,8 @@ class TrainingTable:
     offset, cluster : (n,) arrays or None
     coding : Coding or None
         Conversion of a table to X; None if X is used as it is.
+    used : (n,) bool array or None
+        Whether the fit uses each row of the caller; None for rows in chunks.
     n_missing : int
         Number of rows that were left out because of missing values.
     frame : Frame or None
@@ -97,6 +99,7 @@ class TrainingTable:
     offset: Any
     cluster: Any
     coding: Coding | None = None
+    used: Any = None
     n_missing: int = 0
     frame: Frame | None = None
     beside: tuple[str, ...] = ()
@@ -176,6 +179,7 @@ def prepare_pom(
     is_penalised: bool,
     *,
     chunks: Rules | None = None,
+    complete: np.ndarray | None = None,
     monotone: bool = False,
     shifted: bool = False,
     **given: Unpack[PomArguments],
@@ -190,6 +194,8 @@ def prepare_pom(
         Whether a penalty makes the coefficients of collinear columns unique.
     chunks : Rules or None
         Rules of the fit for rows in chunks; None if it needs all rows in memory.
+    complete : (n,) bool array, optional
+        Whether each row has all values that only this fit reads.
     monotone, shifted : bool
         Whether the fit accepts terms mo(x), and offsets by threshold.
     """
@@ -198,7 +204,7 @@ def prepare_pom(
     check_choice("threshold", threshold, get_args(Threshold))
     if chunks is None:
         check_in_memory(name, X)
-    training = _read_training(X, y, chunks, given)
+    training = _read_training(X, y, chunks, complete, given)
     if training.coding is not None and training.coding.monotone and not monotone:
         raise ValueError(
             f"{name} does not fit monotone effects: use fused(x) instead of mo(x), "
@@ -229,7 +235,11 @@ def prepare_pom(
 
 
 def _read_training(
-    X: Any, y: Any, chunks: Rules | None, given: PomArguments
+    X: Any,
+    y: Any,
+    chunks: Rules | None,
+    complete: np.ndarray | None,
+    given: PomArguments,
 ) -> TrainingTable:
     """Read the rows of a fit; those in chunks are left as they are.
 
@@ -259,7 +269,8 @@ def _read_training(
         X, y = y, labels
     table = _read_table(X, formula, reference, preprocess)
     fills = isinstance(preprocess, TablePreprocessor)
-    complete = _complete_rows(table, formula, y, by_row, missing, fills)
+    known = {} if complete is None else {"groups": complete}
+    complete = _complete_rows(table, formula, y, by_row, known, missing, fills)
     n_missing = int(np.count_nonzero(~complete))
     is_coded = isinstance(table, Frame) and (
         fills or formula is not None or not table.is_of_numbers
@@ -301,6 +312,7 @@ def _read_training(
         y,
         **by_row,
         coding=coding,
+        used=used,
         n_missing=n_missing,
         frame=frame,
         beside=() if formula is None else formula.beside,
@@ -358,13 +370,15 @@ def _complete_rows(
     formula: ParsedFormula | None,
     y: Any,
     by_row: Mapping[str, Any],
+    known: Mapping[str, np.ndarray],
     missing: Missing,
     is_filled: bool,
 ) -> np.ndarray:
     """Return whether each row has all values, (n,).
 
     Labels and the arguments `by_row` count, and features unless missing ones are filled
-    in. Raises ValueError if incomplete rows are an error, or if all rows are.
+    in; `known` tells for other arguments whether they are complete. Raises ValueError
+    if incomplete rows are an error, or if all rows are.
     """
     n = table.shape[0]
     # The argument that holds the table, and the name of the labels in it.
@@ -389,6 +403,7 @@ def _complete_rows(
         where = np.isnan(a).any(axis=1) if by_threshold else lacks_label(a)
         if where.size == n and where.any():  # other lengths are an error later
             found.append((name, argument, where))
+    found += [(k, k, ~where) for k, where in known.items() if not where.all()]
     incomplete = np.zeros(n, dtype=bool)
     for *_, where in found:
         incomplete |= where

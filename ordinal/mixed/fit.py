@@ -34,7 +34,7 @@ from .._input.checks import (
 from .._input.columns import columns_of, feature_names, is_frame
 from .._input.frame import default_names
 from .._input.immutable import read_only
-from .._input.labels import is_missing
+from .._input.labels import lacks_label
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.labelled import MissingLabels
@@ -282,28 +282,24 @@ def fit_clmm(
     frame = read_slopes([name for own in asked for name in own.slope_names], table)
     coded = [own.coded(frame, reference or {}) for own in asked]
     Z = [effect_columns(own.slopes, frame) for own in coded]
-    lacking = incomplete(labels, Z, n)
-    if lacking.any() and (missing == "error" or lacking.all()):
-        raise ValueError(
-            f"groups and slopes: {int(lacking.sum())} of {n} rows lack labels or "
-            f"values, the first in row {int(lacking.argmax())}: pass missing='drop' to "
-            "leave these rows out"
-        )
-    lacking |= _without_cluster(cluster, table, missing)
-    # Row numbers pass as `cluster`, so that those of the rows left out are known.
-    row = np.where(lacking, np.nan, np.arange(n, dtype=np.float64))
+    absent = incomplete(labels, Z, n)
+    _check_complete("groups and slopes", absent, missing, "labels or values")
+    cluster = named_column("cluster", cluster, table)
+    without = _without_cluster(cluster, n)
+    _check_complete("cluster", without, missing, "a label")
     prepared = prepare_pom(
         "fit_clmm",
         fixed,
         y,
         is_penalised=False,
-        **shared_arguments(PomArguments, locals(), cluster=row),
+        complete=~(absent | without),
+        **shared_arguments(PomArguments, locals(), cluster=None),
     )
     if family != "cumulative":
         _check_ratio(family, prepared)
-    kept = np.asarray(prepared.training.cluster).astype(np.int64)
+    used = np.flatnonzero(prepared.training.used)
     factors = [
-        GroupFactor(own, *term_of(own, [a.rows(kept) for a in columns], z[kept]))
+        GroupFactor(own, *term_of(own, [a.rows(used) for a in columns], z[used]))
         for own, columns, z in zip(coded, labels, Z, strict=True)
     ]
     # The effects of the first factor are eliminated level by level, so the largest
@@ -312,8 +308,8 @@ def fit_clmm(
     _check_quadrature(nodes, [f.term for f in factors])
     for own in factors:
         _check_rows(own, prepared, family)
-    by_group = _by_group(group_weight, table, kept, [f.term for f in factors])
-    clusters = _clusters(cluster, table, kept, factors)
+    by_group = _by_group(group_weight, table, used, [f.term for f in factors])
+    clusters = _clusters(cluster, n, used, factors)
     with prepared.monitor as monitor:
         model, remedy = _fit(
             prepared, family, factors, nodes, max_iter, by_group, clusters
@@ -424,16 +420,16 @@ def _check_quadrature(nodes: Nodes, terms: list[RandomTerm]) -> None:
 
 
 def _by_group(
-    given: Any, table: Any, kept: np.ndarray, terms: list[RandomTerm]
+    given: Any, table: Any, used: np.ndarray, terms: list[RandomTerm]
 ) -> np.ndarray | None:
     """Return the weight of each level of the factor, or None without weights.
 
-    `kept` numbers the rows of the table that are fitted.
+    `used` numbers the rows of the table that are fitted.
     """
     if given is None:
         return None
     given = named_column("group_weight", given, table)
-    weight = as_real_array(given, "group_weight", (len(table),), " as X")[kept]
+    weight = as_real_array(given, "group_weight", (len(table),), " as X")[used]
     inside = (weight > 0) & (weight <= _HEAVIEST)
     rule = f"lie above 0 and up to {_HEAVIEST:g}"
     check_entries("group_weight", weight, inside, rule)
@@ -446,7 +442,7 @@ def _by_group(
     if row is not None:
         raise ValueError(
             "group_weight must be the same in all rows of a group, but differs in "
-            f"row {int(kept[row])}: pass weights of rows as sample_weight"
+            f"row {int(used[row])}: pass weights of rows as sample_weight"
         )
     return of_level
 
@@ -461,30 +457,34 @@ def _by_level(term: RandomTerm, values: np.ndarray) -> tuple[np.ndarray, int | N
     return of_level, int(differs.argmax()) if differs.any() else None
 
 
-def _without_cluster(given: Any, table: Any, missing: Missing) -> np.ndarray:
-    """Return whether rows lack the label of their cluster, (n,)."""
-    given, n = named_column("cluster", given, table), len(table)
-    labels = None if given is None else as_array(given, "cluster")
-    if labels is None or labels.shape != (n,):
-        return np.zeros(n, dtype=bool)
-    lacking = np.array([is_missing(label) for label in labels.tolist()])
-    if lacking.any() and (missing == "error" or lacking.all()):
+def _check_complete(
+    argument: str, absent: np.ndarray, missing: Missing, what: str
+) -> None:
+    """Raise ValueError if `absent` rows of an argument are an error, or all rows."""
+    if absent.any() and (missing == "error" or absent.all()):
         raise ValueError(
-            f"cluster: {int(lacking.sum())} of {n} rows lack a label, the first in row "
-            f"{int(lacking.argmax())}: pass missing='drop' to leave these rows out"
+            f"{argument}: {int(absent.sum())} of {absent.size} rows lack {what}, the "
+            f"first in row {int(absent.argmax())}: pass missing='drop' to leave these "
+            "rows out"
         )
-    return lacking
+
+
+def _without_cluster(cluster: Any, n: int) -> np.ndarray:
+    """Return whether rows lack the label of their cluster, (n,)."""
+    labels = None if cluster is None else as_array(cluster, "cluster")
+    if labels is None or labels.shape != (n,):  # other lengths are an error later
+        return np.zeros(n, dtype=bool)
+    return lacks_label(labels)
 
 
 def _clusters(
-    given: Any, table: Any, kept: np.ndarray, factors: list[GroupFactor]
+    cluster: Any, n: int, used: np.ndarray, factors: list[GroupFactor]
 ) -> np.ndarray | None:
     """Return the number of the cluster of each fitted row, or None without clusters."""
-    given = named_column("cluster", given, table)
-    labels = given if given is None else as_array(given, "cluster")
-    if labels is not None and labels.shape == (len(table),):
-        labels = labels[kept]
-    number = CovarianceChoice.from_arguments(False, labels, kept.size).groups
+    labels = cluster if cluster is None else as_array(cluster, "cluster")
+    if labels is not None and labels.shape == (n,):
+        labels = labels[used]
+    number = CovarianceChoice.from_arguments(False, labels, used.size).groups
     if number is None:
         return None
     for factor in factors:

@@ -483,17 +483,17 @@ def effect_columns(slopes: Sequence[Slope], frame: Frame) -> np.ndarray:
 
 def incomplete(labels: list[list[GroupLabels]], Z: list[np.ndarray], n: int) -> Any:
     """Return whether each row lacks a label or a value of a slope, (n,)."""
-    lacking = np.zeros(n, dtype=bool)
+    absent = np.zeros(n, dtype=bool)
     for columns in labels:
         for _, code in columns:
             if code.size != n:
                 raise ValueError(
                     f"groups must have a label per row: X has {n} rows, got {code.size}"
                 )
-            lacking |= code < 0
+            absent |= code < 0
     for columns_z in Z:
-        lacking |= np.isnan(columns_z).any(axis=1)
-    return lacking
+        absent |= np.isnan(columns_z).any(axis=1)
+    return absent
 
 
 def find_levels(columns: list[GroupLabels]) -> tuple[np.ndarray, np.ndarray]:
