@@ -90,11 +90,10 @@ class Table:
 
 
 def fit_of(name: str):
-    """The fit of a method, which older builds that `compare.py` runs have elsewhere."""
-    fit = f"fit_{name}"
-    if hasattr(ordinal, fit):
-        return getattr(ordinal, fit)
-    return getattr(importlib.import_module("ordinal.companions"), fit)
+    """Return the fit of a method from where this build, or an older one, has it."""
+    homes = ("ordinal", "ordinal.linear", "ordinal.companions")
+    modules = (importlib.import_module(home) for home in homes)
+    return next(getattr(m, f"fit_{name}") for m in modules if hasattr(m, f"fit_{name}"))
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
