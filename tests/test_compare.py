@@ -15,6 +15,7 @@ from ordinal.comparison import compare
 from ordinal.comparison.learner import Learner
 from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, TREES, Study
 from ordinal.model_selection import select, stratified_kfold
+from ordinal.model_selection.data import SearchData
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
 X, y = sample(90, r=4, seed=3)
@@ -127,9 +128,8 @@ def test_groups_stay_together_in_the_searches_too():
 
     learner = Recorded(ordinal.fit_pom, {}, tune=True)
     plain = Recorded(ordinal.fit_pom, {})
-    study = Study(
-        X, y, np.unique(y), None, {"pom": learner, "plain": plain}, group=groups
-    )
+    data = SearchData(X, None, y, np.unique(y), group=groups)
+    study = Study(data, {"pom": learner, "plain": plain})
     train = np.flatnonzero(groups % 5 != 0)
     assert learner.grid
     study.learned(learner, train, 0)

@@ -21,6 +21,7 @@ from .._watch.progress import Line
 from ..comparison import Comparison
 from ..comparison.learner import CONSTANTS, FOLDS, Learner
 from ..comparison.methods import Study, chosen_fits, compared
+from ..model_selection.data import SearchData
 from ..model_selection.scoring import Scoring, scorers_of
 from .data import Data, read_task
 from .methods import described, described_grid, learner_of, on_terminal
@@ -211,7 +212,8 @@ def _compare(args: argparse.Namespace) -> None:
     names = "all" if args.methods and "all" in args.methods else args.methods
     names = list(chosen_fits(names, min(train.size for train, _ in splits)))
     learners = _learners(names, args)
-    study = Study(data.X, data.y, data.classes, None, learners, (args.seed or 0,))
+    rows = SearchData(data.X, None, data.y, data.classes)
+    study = Study(rows, learners, (args.seed or 0,))
     line = Line() if on_terminal() else None
     result = compared(study, splits, scorers_of(_SCORING, None), line)
     print(REPORTS[args.format](data, result, learners, args), flush=True)

@@ -13,6 +13,7 @@ from .._watch.progress import Line
 from ..comparison.learner import Learner
 from ..comparison.methods import Study, compared
 from ..model_selection import stratified_kfold
+from ..model_selection.data import SearchData
 from ..model_selection.scoring import scorers_of
 from .data import Data, Streamed, is_large, read_data, read_streamed
 from .methods import described, in_options, learner_of, on_terminal
@@ -71,7 +72,8 @@ def _cross_validated(data: Data, learner: Learner, args: argparse.Namespace) -> 
     """Return the errors of the method, tuned if asked for, on rows left out."""
     seed = args.seed or 0
     k = min(args.folds, len(data.y))
-    study = Study(data.X, data.y, data.classes, None, {args.method: learner}, (seed,))
+    rows = SearchData(data.X, None, data.y, data.classes)
+    study = Study(rows, {args.method: learner}, (seed,))
     splits = stratified_kfold(ranks_of(data.y, data.classes), k, rng=seed)
     line = Line() if on_terminal() else None
     result = compared(study, splits, scorers_of(("mae", "accuracy"), None), line)

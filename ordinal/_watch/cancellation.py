@@ -55,11 +55,12 @@ def stopped_by(stop: Callable[[], bool]) -> Iterator[None]:
 
     `check_cancelled` and the monitors of fits then raise Stopped.
     """
-    _thread.stop = stop
+    before = getattr(_thread, "stop", never)
+    _thread.stop = stop if before is never else lambda: before() or stop()
     try:
         yield
     finally:
-        _thread.stop = never
+        _thread.stop = before
 
 
 def current() -> Callable[[], bool]:

@@ -3,8 +3,7 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +21,7 @@ from .._input.checks import (
     with_suggestions,
 )
 from .._input.features import read_features, read_frame_of
+from .._input.frame import Frame
 from .._input.immutable import Immutable, read_only
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
@@ -38,14 +38,16 @@ from .._model.printing import (
 )
 from .._model.registry import fits_by_name, resolve_fit
 from .._model.views import views
-from .._numerics.rows import take
 from .._rows.reading import comes_in_blocks
-from .._watch.convergence import filter_held
 from .._watch.monitor import State
-from .._watch.progress import Line, duration
+from .._watch.progress import Line, Progress, duration
+from ..model_selection.data import SearchData
+from ..model_selection.scheduler import run
 from ..model_selection.scoring import Scorer, Scoring, scorers_of, without_rows
-from ..model_selection.search import mean_score, standard_error
-from ..model_selection.splits import Splits, SplitsLike, drawn_folds, own_splits
+from ..model_selection.search import mean_score, splits_of, standard_error
+from ..model_selection.splits import Splits, SplitsLike, drawn_folds
+from ..model_selection.work import Outcome, Task, status_of
+from ..model_selection.workers import Workers
 from ..preprocessing import TablePreprocessor
 from .learner import CONSTANTS, Learner
 
@@ -279,7 +281,7 @@ class Comparison(Immutable):
                 ]  # fmt: skip
                 rows = [self.methods.index(name) for name in names]
                 values = " or ".join(sorted({f"{column[i]:g}" for i in rows}))
-                why = without_rows(study.y, study.classes, self.splits[fold])
+                why = without_rows(study.data.y, study.data.classes, self.splits[fold])
                 if names:
                     kind = metric, values, ", ".join(names), why
                     where.setdefault(kind, []).append(str(fold + 1))
@@ -304,28 +306,19 @@ class Study:
 
     Attributes
     ----------
-    X : Frame or CSR
-    y : (n,) array of labels
-    classes : (r,) array
-    weight : (n,) array or None
+    data : SearchData
     learners : mapping of str to Learner
     seed : sequence of int
         Seed of the folds of searches.
-    group : (n,) int array, or None
-        Number of each row's group, which the folds of searches keep together, too.
     labels : the caller's `y`, or None
         Predictions of a refitted model have its type.
     n_missing_labels : int
         Number of rows that were left out.
     """
 
-    X: Any
-    y: np.ndarray
-    classes: np.ndarray
-    weight: np.ndarray | None
+    data: SearchData
     learners: Mapping[str, Learner]
     seed: tuple[int, ...] = (0,)
-    group: np.ndarray | None = None
     labels: Any = None
     n_missing_labels: int = 0
 
@@ -336,106 +329,132 @@ class Study:
 
         Returns the model and the hyperparameters that a search has chosen.
         """
-        chosen = slice(None) if rows is None else rows
-        X, y = self.X if rows is None else take(self.X, rows), self.y[chosen]
-        if self.weight is not None:
-            options["sample_weight"] = self.weight[chosen]
-        if self.group is not None and learner.takes_groups:
-            options["groups"] = self.group[chosen]
+        data, chosen = self.data, slice(None) if rows is None else rows
+        X = data.X if rows is None else data.features(rows)
+        if data.weight is not None:
+            options["sample_weight"] = data.weight[chosen]
+        # The folds of searches keep groups together, too.
+        if data.group is not None and learner.takes_groups:
+            options["groups"] = data.group[chosen]
         # Every method is tuned in the same folds.
         rng = np.random.default_rng([*self.seed, fold])
-        return learner.learn(X, y, rng, classes=self.classes, **options)
+        return learner.learn(X, data.y[chosen], rng, classes=data.classes, **options)
 
     def refitted(self, method: str) -> Model:
         model: Model = self.learned(self.learners[method], None, 0)[0]
         object.__setattr__(model, "n_missing_labels", self.n_missing_labels)
         return with_labels_like(model, self.labels)
 
-    def evaluate(
-        self, learner: Learner, splits: Splits, scorers: Sequence[Scorer], say: Say
-    ) -> list[Fold]:
-        """Fit and score a method in each fold."""
-        wants = any(scorer.needs_proba for scorer in scorers)
-        options = {"probability": True} if wants and learner.calibrates else {}
+
+@dataclass(frozen=True, slots=True)
+class FoldOutcome(Outcome):
+    """Outcome of a method in a fold.
+
+    Attributes
+    ----------
+    params : dict
+        Hyperparameters that a search has chosen.
+    disordered : bool
+        Whether thresholds are out of order.
+    error : Exception or None
+    """
+
+    params: dict[str, Any] = field(default_factory=dict)
+    disordered: bool = False
+    error: Exception | None = None
+
+
+class MethodWork:
+    """Work of a comparison: the points of its tasks are a method and a fold each."""
+
+    def __init__(self, study: Study, scorers: tuple[Scorer, ...], say: Say):
+        self._study, self._scorers, self._say = study, scorers, say
+
+    def side_by_side(self, space: object) -> bool:
+        """Return False: the seconds of a fit are those of a fit alone."""
+        return False
+
+    def pickled(self) -> bytes:
+        raise TypeError("a comparison runs in this process: pass no executor")
+
+    def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
+        """Fit and score a method, whose error becomes the outcome."""
+        ((name, fold),) = task.points[0].items()
+        data, learner = self._study.data, self._study.learners[name]
+        options: dict[str, Any] = {}
+        if learner.calibrates and any(scorer.needs_proba for scorer in self._scorers):
+            options["probability"] = True
         if learner.package is not None:
             # The import of LightGBM takes as long as ten fits, and is no part of their
             # seconds. If it fails, the fit reports why.
             with suppress(ImportError):
                 import_module(learner.package)
-        folds = []
-        for k, (train, test) in enumerate(splits):
-            start = time.perf_counter()
-            try:
-                with warnings.catch_warnings():
-                    filter_held("ignore")  # because they are counted
-                    model, point = self.learned(
-                        learner, train, k, callback=say.fold(k), **options
-                    )
-                    seconds = time.perf_counter() - start
-                    scores = self._scores(learner, model, test, scorers)
-            except Exception as error:
-                nan = [float("nan")] * len(scorers)
-                why = f"{type(error).__name__}: {error}{learner.advice(self.X)}"
-                seconds = time.perf_counter() - start
-                folds.append(Fold(nan, seconds, "failed", {}, False, why, error))
+        start = time.perf_counter()
+        try:
+            options["callback"] = self._say.fold(name, fold)
+            model, params = self._study.learned(learner, task.train, fold, **options)
+            seconds = time.perf_counter() - start
+            X = data.features(task.test)
+            scores = tuple(
+                float("nan")
+                if scorer.needs_proba and not learner.has_proba
+                else data.score(scorer, model, X, task.test)
+                for scorer in self._scorers
+            )
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}{learner.advice(data.X)}"
+            nan = (float("nan"),) * len(self._scorers)
+            seconds = time.perf_counter() - start
+            return [FoldOutcome(nan, "failed", why, seconds, error=error)]
+        disordered = bool(getattr(innermost(model), "disorder", ()))
+        return [FoldOutcome(scores, status_of(model), "", seconds, params, disordered)]
+
+
+class MethodJob:
+    """Job of the schedule: a method in one fold after the other."""
+
+    def __init__(self, name: str, splits: Splits):
+        self._name, self._splits = name, splits
+        self._outcomes: list[Any] = []
+
+    def steps(self) -> Generator[list[Task], object, list[FoldOutcome]]:
+        for k, (train, test) in enumerate(self._splits):
+            yield [Task(train, test, ({self._name: k},))]
+            if self._outcomes[-1].failure:
                 break  # the other folds would fail for the same reason
-            convergence = getattr(model, "convergence", None)
-            status = "fitted" if convergence is None else convergence.status.value
-            disordered = bool(getattr(innermost(model), "disorder", ()))
-            folds.append(Fold(scores, seconds, status, point, disordered))
-        return folds + folds[-1:] * (len(splits) - len(folds))
+        left = len(self._splits) - len(self._outcomes)
+        return self._outcomes + self._outcomes[-1:] * left
 
-    def _scores(
-        self, learner: Learner, model: Any, test: np.ndarray, scorers: Sequence[Scorer]
-    ) -> list[float]:
-        X, y = take(self.X, test), self.y[test]
-        weight = None if self.weight is None else self.weight[test]
-        return [
-            float("nan")
-            if scorer.needs_proba and not learner.has_proba
-            else scorer(model, X, None, y, self.classes, weight)
-            for scorer in scorers
-        ]
+    def note(self, place: int, outcomes: list[Outcome]) -> None:
+        self._outcomes += outcomes
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Scores of a method on the test rows of a fold, and how its fit ended."""
+class Say(Progress):
+    """Progress of a comparison, which also shows the steps of the fit that runs."""
 
-    scores: list[float]
-    seconds: float
-    status: str
-    point: dict[str, Any]
-    disordered: bool
-    reason: str = ""
-    error: Exception | None = None
+    def __init__(self, line: Line | None, names: Sequence[str], n_folds: int):
+        super().__init__(line)
+        self.total = len(names) * n_folds
+        self._names, self._n_folds = list(names), n_folds
 
-
-class Say:
-    """Progress of a comparison, shown on a line if there is one."""
-
-    def __init__(self, line: Line | None, n_methods: int, n_folds: int):
-        self._line, self._total = line, n_methods * n_folds
-        self._n_folds, self._name, self._done = n_folds, "", 0
-
-    def begin(self, name: str, number: int) -> None:
-        self._name, self._done = name, number * self._n_folds
-
-    def fold(self, k: int) -> Callable[[State], bool] | None:
+    def fold(self, name: str, k: int) -> Callable[[State], bool] | None:
         """Show which fold begins; return a callback that shows the steps of its fit."""
         if self._line is None:
             return None
-        done = self._done + k
-        left = self._line.seconds / max(done, 1) * (self._total - done)
+        done = self._names.index(name) * self._n_folds + k
+        left = self._line.seconds / max(done, 1) * (self.total - done)
         wait = f", {duration(left)} left" if done else ""
-        where = f"{self._name}: fold {k + 1} of {self._n_folds}{wait}"
-        self._line.show(where, done, self._total)
+        where = f"{name}: fold {k + 1} of {self._n_folds}{wait}"
+        self._line.show(where, done, self.total)
         return partial(self._step, where, done)
 
     def _step(self, where: str, done: int, state: State) -> bool:
         assert self._line is not None
-        self._line.show(f"{where}; {state.n_iter} steps", done, self._total)
+        self._line.show(f"{where}; {state.n_iter} steps", done, self.total)
         return False
+
+    def add(self, fits: int, stored: bool) -> None:
+        """Show nothing: the next fold is shown when it begins."""
 
     def close(self) -> None:
         """Remove the line from a terminal."""
@@ -565,36 +584,20 @@ def compare(
             "X must be in memory: compare a sample of the rows, or search one method "
             f"at a time by `select`; got {shown(X)}"
         )
-    X, problem = _read(X, y, preprocess, classes, sample_weight)
-    labels, group = (
-        problem.classes[problem.rank],
-        group_numbers(groups, len(problem.rank)),
-    )
-    if isinstance(cv, int | np.integer):
-        splits = drawn_folds("cv", problem.rank, cv, group, rng=rng)
-    else:
-        numbers = np.arange(labels.size)[:, None]
-        splits = own_splits(cv, "cv", numbers, labels, group)
+    data = _read(X, y, preprocess, classes, sample_weight, groups)
+    rows = np.arange(len(data.y))
+    splits = splits_of(cv, "cv", rows, data, partial(drawn_folds, rng=rng))
     how = preprocess or TablePreprocessor()
     fits = chosen_fits(methods, min(train.size for train, _ in splits))
     learners = {
         name: Learner.from_fit(
-            fit, {}, tune=tune, preprocess=None if is_sparse(X) else how,
+            fit, {}, tune=tune, preprocess=how if isinstance(data.X, Frame) else None,
             n_threads=n_threads,
         )
         for name, fit in fits.items()
     }  # fmt: skip
-    study = Study(
-        X,
-        labels,
-        problem.classes,
-        None if sample_weight is None else problem.sample_weight,
-        learners,
-        (int(rng.integers(2**32)),),
-        group,
-        y,
-        labelled.n_missing,
-    )
+    seed = (int(rng.integers(2**32)),)
+    study = Study(data, learners, seed, y, labelled.n_missing)
     return compared(study, splits, scorers, line)
 
 
@@ -605,14 +608,10 @@ def compared(
 
     Raises the first error if every method failed.
     """
-    say = Say(line, len(study.learners), len(splits))
-    folds = {}
-    try:
-        for number, (name, learner) in enumerate(study.learners.items()):
-            say.begin(name, number)
-            folds[name] = study.evaluate(learner, splits, scorers, say)
-    finally:
-        say.close()
+    say = Say(line, list(study.learners), len(splits))
+    jobs = [MethodJob(name, splits) for name in study.learners]
+    found, _ = run(jobs, Workers(MethodWork(study, scorers, say)), None, say)
+    folds = dict(zip(study.learners, found, strict=True))
     errors = [of[0].error or of[-1].error for of in folds.values()]
     if all(errors):
         raise next(error for error in errors if error is not None)
@@ -621,7 +620,7 @@ def compared(
     order = np.argsort(losses, kind="stable")  # nan comes last
     names = [list(folds)[i] for i in order]
 
-    def array(get: Callable[[Fold], Any]) -> np.ndarray:
+    def array(get: Callable[[FoldOutcome], Any]) -> np.ndarray:
         return read_only(np.array([[get(fold) for fold in folds[n]] for n in names]))
 
     return Comparison(
@@ -632,9 +631,9 @@ def compared(
         },
         seconds=array(lambda fold: fold.seconds),
         status=array(lambda fold: fold.status),
-        params=tuple(tuple(dict(f.point) for f in folds[n]) for n in names),
+        params=tuple(tuple(dict(f.params) for f in folds[n]) for n in names),
         disordered=array(lambda fold: fold.disordered).sum(axis=1),
-        reasons={n: f.reason for n in names for f in folds[n][-1:] if f.reason},
+        reasons={n: f.failure for n in names for f in folds[n][-1:] if f.failure},
         splits=[(read_only(train), read_only(test)) for train, test in splits],
         greater_is_better=scorers[0].greater_is_better,
         _study=study,
@@ -647,19 +646,28 @@ def _read(
     preprocess: TablePreprocessor | None,
     classes: Any,
     sample_weight: Any,
-) -> tuple[Any, Problem]:
-    """Return the features that all methods are given, and the labels."""
+    groups: Any,
+) -> SearchData:
+    """Return the rows that all methods are given."""
     if preprocess is not None and not isinstance(preprocess, TablePreprocessor):
         raise TypeError(
             f"preprocess must be a TablePreprocessor, got {shown(preprocess)}"
         )
-    columns = () if preprocess is None else preprocess.declared
     labels = {"classes": classes, "sample_weight": sample_weight}
     if is_sparse(X):
-        rows = read_features(X)
-        return rows, Problem.from_arrays(rows, y, **labels)
-    table = read_frame_of(X, columns)
-    return table, Problem.from_arrays(table.values, y, missing=True, **labels)
+        table: Any = read_features(X)
+        problem = Problem.from_arrays(table, y, **labels)
+    else:
+        table = read_frame_of(X, () if preprocess is None else preprocess.declared)
+        problem = Problem.from_arrays(table.values, y, missing=True, **labels)
+    return SearchData(
+        X=table,
+        feature_names=None,  # those of a Frame are in it
+        y=problem.classes[problem.rank],
+        classes=problem.classes,
+        weight=None if sample_weight is None else problem.sample_weight,
+        group=group_numbers(groups, len(problem.rank)),
+    )
 
 
 def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:

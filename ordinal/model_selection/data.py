@@ -31,6 +31,7 @@ from ..kernels.tiles import Products
 from ..preprocessing import Standardizer, TablePreprocessor
 from ..preprocessing.base import Preprocess, Preprocessor, fit_to_chunks
 from ..preprocessing.model import as_named, preprocess_for, reads_chunks
+from .scoring import Scorer
 
 _FILLED = "X is sparse, and standardising would fill it: pass standardize=False"
 _ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
@@ -71,9 +72,9 @@ class SearchData:
     feature_names: tuple[str, ...] | None
     y: np.ndarray
     classes: np.ndarray
-    weight: np.ndarray | None
-    group: np.ndarray | None
-    preprocess: Preprocess | None
+    weight: np.ndarray | None = None
+    group: np.ndarray | None = None
+    preprocess: Preprocess | None = None
     chunked: ChunkedProblem | None = None
 
     @classmethod
@@ -135,6 +136,16 @@ class SearchData:
         if isinstance(self.X, Rows):
             return self.X.subset(rows)
         return take(self.X, rows)
+
+    def score(
+        self, scorer: Scorer, model: Any, X: Any, test: np.ndarray, values: Any = None
+    ) -> float:
+        """Return the score of a model on the rows `test`, whose features are X.
+
+        `values` are their decision values, if they came with the model.
+        """
+        weight = None if self.weight is None else self.weight[test]
+        return scorer(model, X, values, self.y[test], self.classes, weight)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from .._model.storage import Storable
 from .._watch.progress import Progress
 from ..preprocessing.base import Preprocess
 from .data import RowArguments
-from .scheduler import run
+from .scheduler import Store, run
 from .scoring import Scoring, scorers_of
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
@@ -36,6 +36,7 @@ from .splits import (
     is_splitter,
 )
 from .work import Outcome, Task, Work
+from .workers import Workers
 
 Choice = Literal["best", "one_se"]
 
@@ -218,7 +219,8 @@ def nested(
         job = Search(work, search, train, splits, line, from_rows)
         jobs.append(Holdout(job, test, choose))
         line.total += 1
-    found, damaged = run(jobs, work, search, executor, n_threads, store, line)
+    workers = Workers(work, search, executor, n_threads)
+    found, damaged = run(jobs, workers, Store.from_argument(store, work), line)
     selections, outcomes = zip(*found, strict=True)
     return Nested(
         scores={

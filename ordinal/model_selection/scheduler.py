@@ -32,12 +32,10 @@ import numpy as np
 
 from .._files.writing import writing
 from .._input.checks import as_path, shown
-from .._input.types import Executor
 from .._rows.rows import LocalRows
 from .._solvers import _build_info
 from .._watch.convergence import Status, filter_held
 from .._watch.progress import Progress
-from .spaces import Space
 from .work import Outcome, Task, Work
 from .workers import Workers
 
@@ -75,6 +73,13 @@ class Store:
             _feed(digest, value, name)
         self._work = digest
         self._scores = [scorer.name for scorer in work.scorers]
+
+    @classmethod
+    def from_argument(
+        cls, store: str | os.PathLike[str] | None, work: Work
+    ) -> Store | None:
+        """Return the store that the argument of a search asks for."""
+        return None if store is None else cls(store, work)
 
     def get(self, task: Task) -> list[Outcome] | None:
         """Return the outcomes of a task, if it has been done."""
@@ -211,20 +216,15 @@ class TaskSource(Protocol[R_co]):
 
 def run(
     jobs: Sequence[TaskSource[R]],
-    work: Work,
-    space: Space,
-    executor: Executor | None,
-    n_threads: int | None,
-    store: str | os.PathLike[str] | None,
+    workers: Workers,
+    store: Store | None,
     progress: Progress,
 ) -> tuple[list[R], int]:
     """Run jobs; return their results and the number of damaged files of the store.
 
     Ctrl-C stops the tasks that run and cancels the others.
     """
-    workers = Workers(work, space, executor, n_threads)
-    kept = None if store is None else Store(store, work)
-    schedule = Schedule(jobs, kept, progress)
+    schedule = Schedule(jobs, store, progress)
     with workers, warnings.catch_warnings():
         filter_held("ignore")  # because every outcome records them
         try:
@@ -232,7 +232,7 @@ def run(
         finally:
             schedule.cancel()  # after an error, tasks may be left
             progress.close()
-    return results, 0 if kept is None else kept.damaged
+    return results, 0 if store is None else store.damaged
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,13 @@ from .._model.storage import Storable
 from .._watch.progress import Progress
 from ..preprocessing.base import Preprocess
 from .data import RowArguments
-from .scheduler import run
+from .scheduler import Store, run
 from .scoring import Scoring, scorers_of
 from .search import Search, Trials, halving_from, mean_score, splits_of, standard_error
 from .spaces import Point, Space, columns_of, described, resolve_space
 from .splits import Splits, SplitsLike, drawn_folds
 from .work import Work
+from .workers import Workers
 
 _BEST_SHOWN = 10  # points in a notebook
 
@@ -474,7 +475,8 @@ def select(
     folds = partial(drawn_folds, rng=rng)
     splits = splits_of(cv, "cv", rows, work.data, folds)
     job = Search(work, search, rows, splits, line, from_rows)
-    (trials,), damaged = run([job], work, search, executor, n_threads, store, line)
+    workers = Workers(work, search, executor, n_threads)
+    (trials,), damaged = run([job], workers, Store.from_argument(store, work), line)
     found = replace(
         selection_of(trials, splits),
         damaged=damaged,

@@ -15,7 +15,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from .._input.checks import check_keywords, shortened, shown
 from .._model.model import Model
 from .._model.registry import Method, method_of, path_of, unwrapped
 from .._watch.convergence import Convergence
+from ..kernels.functions import KernelFunction
 from ..preprocessing import PreprocessedModel, Standardizer
 from ..preprocessing.model import states_columns
 from .data import RowArguments, SearchData, TrainingRows
 from .scoring import Scorer
-from .spaces import Point
+from .spaces import Point, Space
 
 SCORED = "scored "  # beginning of the reason why a score does not count
 _REASON = 400  # characters of the reason why a fit failed that are recorded
@@ -62,6 +63,14 @@ class Outcome:
         if self.failure or np.isfinite(self.scores[0]):
             return self
         return replace(self, failure=f"{SCORED}{self.scores[0]}")
+
+
+class Runnable(Protocol):
+    """Work of workers: it runs tasks, also in other processes."""
+
+    def run(self, task: Task, n_threads: int | None) -> list[Outcome]: ...
+    def side_by_side(self, space: Space | None) -> bool: ...
+    def pickled(self) -> bytes: ...
 
 
 @dataclass(eq=False)
@@ -165,6 +174,17 @@ class Work:
         # The module of a function that was made by eval is None.
         module: str = getattr(unwrapped(self.fit)[0], "__module__", None) or ""
         return module.partition(".")[0] == __name__.partition(".")[0]
+
+    def side_by_side(self, space: Space | None) -> bool:
+        """Return whether threads may run tasks at the same time.
+
+        A function of the caller, `fit` or a kernel, may not be thread-safe. A source
+        may not allow two passes at a time, and every fit needs memory for its chunks.
+        """
+        kernels = [self.given.get("kernel", "rbf")]
+        kernels += getattr(space, "values", {}).get("kernel", [])
+        known = all(isinstance(k, str | KernelFunction) for k in kernels)
+        return known and self.ours and self.data.chunked is None
 
     def sample_options(self, n: int) -> dict[str, Any]:
         """Return the options that replace those in `given` for a sample of n rows.
@@ -304,21 +324,16 @@ class Work:
         """Return the scores of a model on the rows `test`, or the exception as the
         reason of a failure.
         """
-        data = self.data
-        weight = None if data.weight is None else data.weight[test]
         try:
             if isinstance(model, Exception):
                 raise model
             scores = tuple(
-                scorer(model, X_test, values, data.y[test], data.classes, weight)
+                self.data.score(scorer, model, X_test, test, values)
                 for scorer in self.scorers
             )
         except Exception as error:
             return self._failed(error)
-        convergence = getattr(model, "convergence", None)
-        if not isinstance(convergence, Convergence):
-            return Outcome(scores, "fitted", "", 0.0)
-        return Outcome(scores, convergence.status.value, "", 0.0)
+        return Outcome(scores, status_of(model), "", 0.0)
 
     def _options(
         self, rows: TrainingRows, n_threads: int | None, points: Sequence[Point]
@@ -380,6 +395,12 @@ class Work:
         if len(reason) > _REASON:
             reason = reason[: _REASON - 3] + "..."
         return Outcome(nan, "failed", reason, 0.0)
+
+
+def status_of(model: Any) -> str:
+    """Return the status of the fit of a model, or "fitted" if it has no record."""
+    known = getattr(model, "convergence", None)
+    return known.status.value if isinstance(known, Convergence) else "fitted"
 
 
 def _pickled(value: Any, must_be: str) -> bytes:

@@ -26,13 +26,12 @@ from .._input.types import Executor
 from .._numerics.threads import resolve_n_threads
 from .._watch.cancellation import Stopped, stopped_by
 from .._watch.convergence import filter_held
-from ..kernels.functions import KernelFunction
 from .spaces import Space
-from .work import Outcome, Task, Work
+from .work import Outcome, Runnable, Task
 
 # The works of searches by their keys, with flags that the searches have ended. A worker
 # that was sent the work has no flag, because it does not see the file.
-_published: dict[str, tuple[Work, Ended | None]] = {}
+_published: dict[str, tuple[Runnable, Ended | None]] = {}
 
 
 class InTurn:
@@ -80,14 +79,16 @@ class Workers:
 
     On entry the work is published for them; on exit it is withdrawn, and after an error
     the fits that run are stopped. Tasks go to the caller's `executor`. Without one they
-    run in this process, on `n_threads` threads side by side if they call only this
-    package, because a function of the caller may not be thread-safe; else one after the
-    other. The same holds for rows that are read in chunks: a source may not allow two
-    passes at a time, and every fit needs memory for its chunks.
+    run in this process, on `n_threads` threads if the work may run `side_by_side`, else
+    one after the other.
     """
 
     def __init__(
-        self, work: Work, space: Space, executor: Executor | None, n_threads: int | None
+        self,
+        work: Runnable,
+        space: Space | None = None,
+        executor: Executor | None = None,
+        n_threads: int | None = None,
     ):
         self._work = work
         # No two searches share a key, whatever processes their workers are in.
@@ -108,7 +109,7 @@ class Workers:
             # processors.
             self._executor, self._n_threads = executor, n_threads or 1
             self._pickled = work.pickled()
-        elif work.data.chunked is None and _calls_only_ours(work, space):
+        elif work.side_by_side(space):
             if (n_threads := resolve_n_threads(n_threads)) > 1:
                 self._executor = self._pool = ThreadPoolExecutor(n_threads)
             self._n_threads = 1
@@ -144,13 +145,6 @@ class Workers:
             self._folder.cleanup()
 
 
-def _calls_only_ours(work: Work, space: Space) -> bool:
-    """Return whether fit and kernels are functions of this package."""
-    kernels = [work.given.get("kernel", "rbf")]
-    kernels += getattr(space, "values", {}).get("kernel", [])
-    return work.ours and all(isinstance(k, str | KernelFunction) for k in kernels)
-
-
 def run_task(
     key: str, path: str, task: Task, n_threads: int | None, pickled: bytes | None = None
 ) -> list[Outcome] | None:
@@ -179,7 +173,7 @@ def run_task(
     return None if ended.is_set() else outcomes
 
 
-def _received(path: str, pickled: bytes | None) -> tuple[Work, Ended | None] | None:
+def _received(path: str, pickled: bytes | None) -> tuple[Runnable, Ended | None] | None:
     """Return the work that was sent, or that of the file; None if there is no file."""
     if pickled is not None:
         return pickle.loads(pickled), None
@@ -190,7 +184,7 @@ def _received(path: str, pickled: bytes | None) -> tuple[Work, Ended | None] | N
 
 
 def _outcomes(
-    work: Work, task: Task, n_threads: int | None, here: bool = False
+    work: Runnable, task: Task, n_threads: int | None, here: bool = False
 ) -> list[Outcome]:
     """Run a task; warnings that its outcomes record are not shown.
 
