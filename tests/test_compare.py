@@ -211,6 +211,44 @@ def test_a_method_that_fails_is_listed_last_with_its_reason():
     assert "bad failed: RuntimeError" in repr(result)
 
 
+def test_methods_run_in_turn_and_a_failure_ends_only_its_own():
+    """After a failure the other folds of a method would fail for the same reason."""
+    called = []
+
+    def fit(name, most, X, y):
+        called.append(name)
+        if called.count(name) > most:
+            raise RuntimeError
+        return ordinal.fit_pom(X, y)
+
+    methods = {
+        name: partial(fit, name, most)
+        for name, most in (("never", 0), ("once", 1), ("ever", 3))
+    }
+    result = compare(X, y, methods=methods, cv=3, scoring="mae")
+    assert called == ["never", "once", "once", "ever", "ever", "ever"]
+    assert result.methods == ("ever", "never", "once")
+    nan = [np.isnan(scores).tolist() for scores in result.scores["mae"]]
+    assert nan == [[False] * 3, [True] * 3, [False, True, True]]
+
+
+def test_a_splitter_sees_the_features_as_in_select():
+    seen = []
+
+    class Halves:
+        def split(self, X, y):
+            seen.append((X, y))
+            rows = np.arange(len(y))
+            yield rows[::2], rows[1::2]
+
+    result = compare(X, y, methods=["pom"], cv=Halves(), scoring="mae")
+    found = select("pom", X, y, search={"l2": [1e-6]}, cv=Halves())
+    assert_array_equal(seen[0][0], X)
+    assert_array_equal(seen[0][1], y)
+    for one, other in zip(result.splits[0], found.splits[0], strict=True):
+        assert_array_equal(one, other)
+
+
 def test_a_function_that_needs_the_table_is_told_why_it_failed():
     wine, rating = ordinal.datasets.load_wine(as_frame=True)
     mixed = partial(ordinal.fit_clmm, random="(1 | judge)")
