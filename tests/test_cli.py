@@ -847,7 +847,7 @@ def test_proportional_odds_of_categories_do_not_warn(run, tmp_path):
     (tmp_path / "t.csv").write_text("".join(["size,kind,y\n", *rows]))
     fit = ["fit", tmp_path / "t.csv", "--method", "pom", "--out", tmp_path / "m.npz"]
     assert "warning" not in run(*fit)
-    names = ordinal.load(tmp_path / "m.npz").column_names
+    names = ordinal.load(tmp_path / "m.npz").predictor.column_names
     assert names == ("size", "kind[b]", "kind[c]")
 
 

@@ -151,6 +151,7 @@ SEE_ALSO: dict[str, str] = {
     "inference.proportional_odds_test": "scale_test lr_test",
     "inference.residuals": "augment hosmer_lemeshow plot.residuals",
     "inference.scale_test": "proportional_odds_test lr_test",
+    "inference.simulate": "residuals",
     "inference.simultaneous_band": "simultaneous_intervals",
     "inference.simultaneous_intervals": "simultaneous_band confint",
     "inference.step": "drop1 add1",

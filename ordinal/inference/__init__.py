@@ -13,6 +13,7 @@ the training rows, to which a model refers until it is saved or copied.
     nested, steps         likelihood ratio tests; fits of some of the terms
     assumptions           tests of proportional odds and of one scale
     diagnostics           residuals, goodness of fit, influence of rows
+    simulation            labels that a fitted model draws
     jeffreys_penalty      finite estimates by the penalty of Jeffreys
 
 >>> import ordinal
@@ -41,6 +42,7 @@ from .diagnostics import (
 )
 from .jeffreys_penalty import jeffreys
 from .nested import LikelihoodRatio, anova, lr_test
+from .simulation import simulate
 from .steps import Steps, add1, drop1, step
 from .tables import (
     confint,
@@ -77,6 +79,7 @@ __all__ = [
     "proportional_odds_test",
     "residuals",
     "scale_test",
+    "simulate",
     "simultaneous_band",
     "simultaneous_intervals",
     "step",

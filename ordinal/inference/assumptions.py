@@ -42,7 +42,8 @@ from .fitted import (
 from .tables import tests_table
 
 _REMEDY = "fit again with the column in {}= and compare both by lr_test"
-_NOMINAL = {"ratio": _REMEDY.format("nominal"), "mixed": _REMEDY.format("nominal")}
+_NOMINAL = {"mixed": _REMEDY.format("nominal")}
+_BINARY = {"ratio": 'take method="lr"'}
 _SCALE = {
     "ratio": "fit_ratio has no scale effects",
     "mixed": _REMEDY.format("scale"),
@@ -127,6 +128,7 @@ def proportional_odds_test(
     features = model.predictor.features
     groups = [model.predictor.location, *features.values()]
     if method == "brant":
+        fitted_model(model, "Brant's test", _BINARY)
         if model.link != "logit" or model.predictor.scale.size:
             raise ValueError(
                 "Brant's test is defined for the logit link without scale "

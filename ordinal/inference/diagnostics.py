@@ -30,6 +30,7 @@ goodness-of-fit test for the proportional odds regression model", Statistics in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -56,6 +57,7 @@ from .fitted import (
     fitted_model,
     fitted_rows,
     has_errors,
+    kinds_of,
     predictors,
     read_design,
     remembered,
@@ -68,7 +70,7 @@ from .sandwich import inverse
 # what to use instead of functions that need the rows of a fit without random effects
 WITHOUT_RANDOM = {"mixed": "fit without random effects, by fit_pom or fit_ratio"}
 _LATENT = {"ratio": 'its family has no latent variable, take kind="probability"'}
-Residual = Literal["probability", "surrogate", "score", "deviance"]
+Residual = Literal["probability", "surrogate", "score", "deviance", "quantile"]
 _EULER = 0.5772156649015329  # mean of the Gumbel distribution
 # means of F that are not 0; cauchit has no mean, but the median 0
 _MEAN = {"loglog": _EULER, "cloglog": -_EULER}
@@ -77,11 +79,15 @@ _BLOCK = 1 << 18  # entries of the rows in memory at a time
 
 
 class RankedRows(NamedTuple):
-    """Rows with their weights and their ranks 0..T among those with training rows."""
+    """Rows with their weights and their ranks 0..T among those with training rows.
+
+    `spread`, (n,), is the standard deviation of the effects of new groups.
+    """
 
     source: MatrixRows | TableRows
     rank: np.ndarray
     weight: np.ndarray
+    spread: np.ndarray | None = None
 
 
 class GoodnessOfFit(NamedTuple):
@@ -129,6 +135,18 @@ class Influence(NamedTuple):
     change: np.ndarray
 
 
+def groups_of(asked: str, model: Fitted, groups: Any) -> dict[str, Any]:
+    """Return the argument `groups` of a model with random effects, if it was passed."""
+    if groups is None:
+        return {}
+    if "mixed" not in kinds_of(model):
+        raise TypeError(
+            f"{asked} takes groups for models with random effects, which a "
+            f"{type(model).__name__} has not: leave groups out"
+        )
+    return {"groups": groups}
+
+
 def read_rows(
     model: Fitted, asked: str, X: Any = None, y: Any = None, offset: Any = None
 ) -> RankedRows:
@@ -146,14 +164,17 @@ def read_rows(
     if X is None:
         D = remembered(model, asked).loss.design
         return RankedRows(source, D.rank.astype(np.int64), D.weight)
+    return RankedRows(source, *ranks_among(model, y, source.share.size))
+
+
+def ranks_among(model: Fitted, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranks of n labels among those with training rows, and weights 1."""
     labels = read_labels(y, "y")
-    if labels.size != source.share.size:
-        raise ValueError(
-            f"y has {labels.size} rows and X {source.share.size}; they must match"
-        )
+    if labels.size != n:
+        raise ValueError(f"y has {labels.size} rows and X {n}; they must match")
     known = model.classes[model.predictor.observed]
     rank = ranks_of(labels, known, "y", "ranks with training rows").astype(np.int64)
-    return RankedRows(source, rank, np.ones(rank.size))
+    return rank, np.ones(rank.size)
 
 
 def ends_of(model: Fitted, at: DesignRows, rank: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -172,9 +193,33 @@ def residuals_of(
     out = np.empty(rows.rank.size)
     width = model.predictor.observed.size**2 + len(model.predictor.column_names)
     for part in strips(out.size, max(1, _BLOCK // width)):
-        at = rows.source.at(part)
-        out[part] = model._residuals(at, rows.rank[part], kind, rng)
+        at, rank = rows.source.at(part), rows.rank[part]
+        if kind == "quantile":
+            assert rng is not None
+            sd = None if rows.spread is None else rows.spread[part]
+            below, above = model._mean_sides(at, sd)
+            rank = np.flatnonzero(model.predictor.observed)[rank]
+            out[part] = _drawn_quantiles(below, above, rank, rng.random(rank.size))
+        else:
+            out[part] = model._residuals(at, rank, kind, rng)
     return out
+
+
+def _drawn_quantiles(
+    below: np.ndarray, above: np.ndarray, rank: np.ndarray, u: np.ndarray
+) -> np.ndarray:
+    """Return normal quantiles of P(y < rank) + u P(y = rank), (n,).
+
+    They are computed from the tail in which the probabilities are small and exact.
+    """
+    none, row = np.zeros((len(rank), 1)), np.arange(len(rank))
+    low, high = np.hstack([none, below]), np.hstack([above, none])  # P(< j), P(> j)
+    lower, upper = low[row, rank], high[row, rank]
+    own = np.maximum(1 - lower - upper, 0.0)
+    from_top = lower > upper
+    p = np.where(from_top, upper + (1 - u) * own, lower + u * own)
+    q = quantile("probit", np.clip(p, np.finfo(float).tiny, 1 - np.finfo(float).epsneg))
+    return np.asarray(np.where(from_top, -q, q))
 
 
 def cumulative_residuals(
@@ -308,6 +353,7 @@ def residuals(
     *,
     kind: Residual = "probability",
     offset: ArrayLike | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
     rng: Any = None,
 ) -> np.ndarray:
     """Return one residual per row, which is positive for ranks above expectation.
@@ -321,18 +367,25 @@ def residuals(
         By default the training rows that the fit has used.
     y : (n,) array-like, optional
         Labels of the rows of `X`.
-    kind : {"probability", "surrogate", "score", "deviance"}, default "probability"
+    kind : {"probability", "surrogate", "score", "deviance", "quantile"}
         "probability" is P(rank < y) - P(rank > y), between -1 and 1. "surrogate" is
         a random draw of the latent variable given the rank, minus its mean; if the
         model is true, these residuals have the distribution of the link in every
         row, in units of the spread. "score" is the derivative of log P(y) by
         x'beta; these residuals of a fit are orthogonal to all features. "deviance"
         is sqrt(-2 log P(y)) with the sign of the first; the weighted sum of their
-        squares is `deviance`.
+        squares is the deviance. "quantile" is the normal quantile of a random draw
+        between P(rank < y) and P(rank <= y); if the model is true, these residuals are
+        standard normal in every row, for every family. With random effects, they are
+        those of a new group, over whose effects the probabilities are integrated; all
+        other kinds take the conditional modes of the row's groups.
     offset : (n,) array-like, default 0
         Offset of the rows of `X`.
+    groups : mapping of names to (n,) labels, optional
+        Groups of the rows of `X`, of a model with random effects. Default: the columns
+        of these names in the data frame X.
     rng : int, Generator or None
-        Source of the random numbers of "surrogate".
+        Source of the random numbers of "surrogate" and "quantile".
 
     Returns
     -------
@@ -357,7 +410,8 @@ def residuals(
     References
     ----------
     C. Li, B. E. Shepherd, Biometrika 99:473-480, 2012. D. Liu, H. Zhang, JASA
-    113:845-854, 2018.
+    113:845-854, 2018. P. K. Dunn, G. K. Smyth, "Randomized quantile residuals", Journal
+    of Computational and Graphical Statistics 5:236-244, 1996.
 
     Examples
     --------
@@ -367,12 +421,13 @@ def residuals(
     >>> ordinal.inference.residuals(model).round(3)
     array([-0.008, -0.033,  0.294, -0.378,  0.496, -0.803,  0.42 ,  0.013])
     """
-    model, X = fitted_rows(model, X, "residuals", WITHOUT_RANDOM)
+    model, X = fitted_rows(model, X, "residuals")
     check_choice("kind", kind, get_args(Residual))
     if kind == "surrogate":
         fitted_model(model, 'residuals(kind="surrogate")', _LATENT)
-    rows = read_rows(model, "residuals", X, y, offset)
-    drawn = resolve_rng(rng) if kind == "surrogate" else None
+    random = groups_of("residuals", model, groups)
+    rows = model._ranked_rows("residuals", X, y, offset, kind == "quantile", **random)
+    drawn = resolve_rng(rng) if kind in ("surrogate", "quantile") else None
     return residuals_of(model, rows, kind, drawn)
 
 
@@ -439,7 +494,7 @@ def hosmer_lemeshow(
     groups = check_count("groups", groups, 2)
     rows = read_rows(model, "hosmer_lemeshow", X, y, offset)
     warn_unless_at_optimum(model)
-    P = probabilities_of(model, rows)
+    P = probabilities_of(model, rows.source)
     return grouped_fit(P, rows.rank, rows.weight, groups)
 
 
@@ -491,12 +546,12 @@ def influence(model: Any) -> Influence:
     return influence_of(fit.loss, fit.x)
 
 
-def probabilities_of(model: Any, rows: RankedRows) -> np.ndarray:
+def probabilities_of(model: Any, source: MatrixRows | TableRows) -> np.ndarray:
     """Return the probabilities of the ranks that have training rows, (n, r)."""
-    P = np.empty((rows.rank.size, int(model.predictor.observed.sum())))
+    P = np.empty((len(source), int(model.predictor.observed.sum())))
     width = model.predictor.observed.size + len(model.predictor.column_names)
     for part in strips(len(P), max(1, _BLOCK // width)):
-        eta, _ = predictors(model, *rows.source.at(part)[:2])
+        eta, _ = predictors(model, *source.at(part)[:2])
         P[part] = model._of_predictors(eta)[:, model.predictor.observed]
     return np.asarray(P / P.sum(axis=1, keepdims=True))
 
@@ -560,7 +615,7 @@ def augment(
     else:
         columns = dict(zip(source.names, Z.T, strict=True))
     known_ranks = model.classes[model.predictor.observed]
-    P = probabilities_of(model, rows)
+    P = probabilities_of(model, rows.source)
     columns |= {
         ".rank": known_ranks[rows.rank],
         ".weight": rows.weight,

@@ -275,12 +275,22 @@ class FitMemory:
         The training table, if a coding has made the columns from one.
     limit : Limit or None
         The limit of the fit, if the ranks are separated and it has one.
+    again : callable or None
+        Makes the loss, without penalties, of another design of the same rows, for a
+        family of models other than the cumulative one.
     """
 
     loss: Likelihood
     x: np.ndarray
     frame: Frame | None
     limit: Limit | None = None
+    again: Callable[[Design], Any] | None = None
+
+    def loss_of(self, design: Design) -> Any:
+        """Return the loss, without penalties, of another design of the same rows."""
+        if self.again is not None:
+            return self.again(design)
+        return likelihood_of(design, self.loss.link, 0.0, self.loss.n_threads)
 
 
 def remember(model: Any, fit: object) -> None:
@@ -380,8 +390,7 @@ def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
 
 def refit_design(fit: FitMemory, design: Design, x: np.ndarray, asked: str) -> Minimum:
     """Fit another design of the same rows, with the link of a fit, from x."""
-    loss = likelihood_of(design, fit.loss.link, 0.0, fit.loss.n_threads)
-    return refit(loss, x, asked)
+    return refit(fit.loss_of(design), x, asked)
 
 
 def warn_unless_optimal(found: Minimum, asked: str, which: str) -> None:

@@ -14,9 +14,11 @@ import numpy as np
 from .._cumulative.design import Design, by_threshold
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood
+from .._cumulative.newton import Minimum
 from .._cumulative.recession import Limit, limit_of, recession_of
-from .._cumulative.separation import has_diverging_scales
+from .._cumulative.separation import check_separation, has_diverging_scales
 from .._input.immutable import read_only
+from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .margins import Derivative, Means, Summand
 from .sandwich import CovarianceChoice, Scored, in_units, sandwich
@@ -88,6 +90,18 @@ def find_limit(
     time = min(time, _FARTHEST / float(speed.max()))
     along = np.append(recession.interior, np.zeros(D.scale.size))
     return LimitFit(limit, limit.x + time * along)
+
+
+def end_of(
+    loss: Likelihood, found: Minimum, monitor: Monitor
+) -> tuple[Status, np.ndarray, LimitFit | None]:
+    """Return the status of a fit, the columns that separate ranks, and the limit."""
+    x, step = found.point.x, found.step
+    status, separated = check_separation(
+        loss.design, loss.link, x, step, found.status, False, monitor
+    )
+    limit = find_limit(loss, x, step, monitor) if separated.size else None
+    return status, separated, limit
 
 
 def limits_of(design: Design, limit: Limit) -> np.ndarray:

@@ -20,9 +20,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._cumulative.fitting import likelihood_of
 from .._cumulative.newton import Minimum
-from .._cumulative.separation import check_separation
 from .._formula.coding import Coding
 from .._input.checks import check_choice, listed, shown
 from .._input.frame import Frame
@@ -44,11 +42,10 @@ from .fitted import (
     warn_unless_optimal,
     with_values,
 )
-from .limits import find_limit, limit_fields
+from .limits import limit_fields
 from .sandwich import CovarianceChoice, covariance_of
 
 _REMEDIES = {
-    "ratio": "fit with and without a term, and compare both by lr_test",
     "mixed": "fit with and without a term, and compare both by lr_test",
 }
 Criterion = Literal["aic", "bic"]
@@ -225,7 +222,7 @@ class TermFits:
         """
         loss, columns = self.fit.loss, self._columns(terms)
         design = replace(loss.design, location=columns)
-        smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
+        smaller = self.fit.loss_of(design)
         # The quadratic approximation may lead to where thresholds cross.
         at = starts[0] if starts else smaller.start()
         if len(starts) > 1 and not np.isfinite(smaller.at(at).value):
@@ -251,14 +248,9 @@ def _model(
     loss, found, point = fits.fit.loss, fitted.found, fitted.found.point
     D = loss.design
     design = replace(D, location=fitted.columns).with_columns(columns)
-    smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
+    smaller = fits.fit.loss_of(design)
     monitor = Monitor(fits.asked, TOL)
-    status, separated = check_separation(
-        design, loss.link, point.x, found.step, found.status, False, monitor
-    )
-    limit = None
-    if separated.size:
-        limit = find_limit(smaller, point.x, found.step, monitor)
+    status, separated, limit = fits.model._end(smaller, found, monitor)
     if limit is not None:
         point = smaller.at(limit.x)
     record = monitor.record(status, found.n_iter, found.violation, point.value, None)
@@ -267,7 +259,12 @@ def _model(
         feature_names=coding.feature_names,
         coding=coding,
         column_names=coding.column_names,
-        **fields_of_design(design, fits.model.predictor.observed, point.x),
+        **fields_of_design(
+            design,
+            fits.model.predictor.observed,
+            point.x,
+            in_order=fits.model.predictor.family == "cumulative",
+        ),
         covariance=covariance_of(smaller, smaller.at(point.x)),
         loglik=fitted.loglik,
         separated=read_only(separated),
@@ -278,7 +275,8 @@ def _model(
         made = with_values(
             made, **limit_fields(design, limit.limit, CovarianceChoice())
         )
-    remember(made, FitMemory(smaller, point.x, frame, limit and limit.limit))
+    own = limit and limit.limit
+    remember(made, FitMemory(smaller, point.x, frame, own, fits.fit.again))
     return made
 
 

@@ -6,6 +6,7 @@ It has what the models of `fit_pom`, `fit_ratio` and `fit_clmm` share. The funct
 
 # Annotations are no strings here: their names would be looked up in the modules of the
 # subclasses.
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -21,6 +22,7 @@ from .._cumulative.likelihood import (
     for_all_ranks,
     rank_probabilities,
 )
+from .._cumulative.newton import Minimum
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -38,9 +40,15 @@ from .._model.explanation import Named, in_columns, linear_terms
 from .._model.model import Model
 from .._model.printing import Table, Text
 from .._model.threshold_model import by_probabilities, names_between
-from .._watch.convergence import Convergence
+from .._watch.convergence import Convergence, Status
+from .._watch.monitor import Monitor
 from ..inference.averages import averages
-from ..inference.diagnostics import cumulative_residuals
+from ..inference.diagnostics import (
+    RankedRows,
+    cumulative_residuals,
+    probabilities_of,
+    read_rows,
+)
 from ..inference.fitted import (
     FitStatistics,
     LinearPredictor,
@@ -51,7 +59,8 @@ from ..inference.fitted import (
     score,
     standard_errors,
 )
-from ..inference.margins import DesignRows, Errors, MarginRows, Means
+from ..inference.limits import LimitFit, end_of
+from ..inference.margins import DesignRows, Errors, MarginRows, Means, rows_to_average
 from ..inference.tables import profile_ends
 
 _EFFECTS = "location", "nominal", "scale"
@@ -319,6 +328,32 @@ class LinearModel(Model):
     ) -> np.ndarray:
         """Return the residuals of rows of some ranks, (n,)."""
         return cumulative_residuals(self, at, rank, kind, rng)
+
+    def _ranked_rows(
+        self, asked: str, X: Any, y: Any, offset: Any, new: bool
+    ) -> RankedRows:
+        """Return the given or the training rows; `new` is for random effects."""
+        return read_rows(self, asked, X, y, offset)
+
+    def _mean_sides(
+        self, at: DesignRows, sd: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return P(y <= j) and P(y > j) of rows, (n, r - 1) each."""
+        return self._sides(predictors(self, at.Z, at.offset)[0])
+
+    def _simulated(
+        self, asked: str, X: Any, offset: Any, rng: np.random.Generator, n: int
+    ) -> Iterator[np.ndarray]:
+        """Yield the probabilities of the ranks of rows, (m, r), for n simulations."""
+        P = probabilities_of(self, rows_to_average(self, asked, X, offset, None))
+        for _ in range(n):
+            yield P
+
+    def _end(
+        self, loss: Any, found: Minimum, monitor: Monitor
+    ) -> tuple[Status, np.ndarray, LimitFit | None]:
+        """Return how a fit of fewer terms has ended, separating columns, its limit."""
+        return end_of(loss, found, monitor)
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         """Return the ends of the profile intervals of parameters, (m, 2)."""

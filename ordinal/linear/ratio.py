@@ -31,10 +31,11 @@ from .._input.labels import (
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from ..inference.fitted import (
     FitMemory,
     null_loglik,
-    predictors,
     remember,
     warn_of_shortfalls,
     with_records,
@@ -99,8 +100,13 @@ class RatioModel(LinearModel):
     def _residuals(
         self, at: DesignRows, rank: np.ndarray, kind: Any, rng: Any
     ) -> np.ndarray:
-        eta, _ = predictors(self, *at[:2])
-        return residuals_at(self.family, self.link, eta, rank, kind)
+        return residuals_at(self, at, rank, kind)
+
+    def _end(
+        self, loss: Any, found: Minimum, monitor: Monitor
+    ) -> tuple[Status, np.ndarray, None]:
+        find = partial(separated_columns, loss, found)
+        return *check_separation_by(find, found.status, monitor), None
 
 
 class Stages(NamedTuple):
@@ -384,5 +390,7 @@ def ratio_model(
         ),
     }
     model = RatioModel(**with_records(fields))
-    remember(model, FitMemory(cast(Any, loss), point.x, prepared.training.frame))
+    frame = prepared.training.frame
+    own = cast(Any, loss)
+    remember(model, FitMemory(own, point.x, frame, again=loss.of_design))
     return model

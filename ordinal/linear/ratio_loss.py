@@ -372,9 +372,11 @@ def tail_sums(A: np.ndarray) -> np.ndarray:
 
 
 def residuals_at(
-    family: Family, link: str, eta: np.ndarray, rank: np.ndarray, kind: str
+    model: Fitted, rows: DesignRows, rank: np.ndarray, kind: str
 ) -> np.ndarray:
-    """Return the residuals of rows, (n,), from their predictors (n, T)."""
+    """Return the residuals of rows of some ranks, (n,)."""
+    family, link = cast(Family, model.predictor.family), model.link
+    eta, _ = predictors(model, rows.Z, rows.offset)
     if kind == "score":
         return np.asarray(-row_terms(family, link, eta, rank)[1].sum(axis=1))
     log_p, at = log_probabilities(family, link, eta), rank[:, None]

@@ -2,8 +2,8 @@
 
 # Annotations are no strings here, for the reason in `linear.estimates`.
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Literal, get_args
 
@@ -21,6 +21,7 @@ from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
 from ..inference.averages import averages
+from ..inference.diagnostics import RankedRows, probabilities_of, ranks_among
 from ..inference.fitted import (
     check_likelihood,
     covariance_for,
@@ -29,17 +30,21 @@ from ..inference.fitted import (
     warn_unless_at_optimum,
 )
 from ..inference.margins import (
+    DesignRows,
     Errors,
     MarginRows,
+    MatrixRows,
     Means,
+    TableRows,
     errors_of,
     rows_to_average,
 )
 from ..inference.tables import spread_of_coef
 from ..linear.estimates import LinearModel
-from ..linear.ratio_loss import Family, RatioMeans, sides_of
+from ..linear.ratio_loss import Family, RatioMeans, residuals_at, sides_of
 from .margins import GroupRows, GroupTerm, spread
 from .random_terms import (
+    GroupLabels,
     RandomEffects,
     effect_columns,
     incomplete,
@@ -382,7 +387,7 @@ class ClmmModel(LinearModel):
                 "without groups"
             )
         for own, given, z in zip(self.random, labels, columns, strict=True):
-            names = [level_name(t) for t in zip(*(a.texts for a in given), strict=True)]
+            names = _names_of(given)
             levels = map(label_text, own.levels.tolist())
             place = {level: k for k, level in enumerate(levels)}
             at = np.array([place.get(name, -1) for name in names], dtype=np.int64)
@@ -481,6 +486,88 @@ class ClmmModel(LinearModel):
             }
         )
 
+    def _residuals(
+        self, at: DesignRows, rank: np.ndarray, kind: Any, rng: Any
+    ) -> np.ndarray:
+        if self.family == "cumulative":
+            return super(ClmmModel, self)._residuals(at, rank, kind, rng)
+        return residuals_at(self, at, rank, kind)
+
+    def _mean_sides(
+        self, at: DesignRows, sd: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._mean(at.Z, at.offset, sd)
+
+    def _ranked_rows(
+        self, asked: str, X: Any, y: Any, offset: Any, new: bool, groups: Any = None
+    ) -> RankedRows:
+        """Return rows at the conditional modes of their groups, or of `new` groups."""
+        if (X is None) != (y is None):
+            raise ValueError(f"{asked} needs X and y: pass both or neither")
+        if new and groups is not None:
+            raise ValueError(
+                f"groups must be None with kind='quantile' of {asked}, whose rows "
+                "are of new groups: leave groups out"
+            )
+        if X is None:
+            base, terms = self._training(asked, offset, groups)
+            D = self._rows(asked).loss.design
+            ranked = D.rank.astype(np.int64), D.weight
+        else:
+            base = rows_to_average(self, asked, X, offset, None)
+            terms = self._terms_of(X, "new" if new else "known", groups)
+            ranked = ranks_among(self, y, len(base))
+        if new:
+            terms = tuple(replace(t, level=np.full(len(base), -1)) for t in terms)
+        shift, sd, _ = spread(terms, [term.Z for term in terms], slice(0, len(base)))
+        source = replace(base, offset=base.offset + shift)
+        return RankedRows(source, *ranked, sd if new and sd.any() else None)
+
+    def _training(
+        self, asked: str, offset: Any, groups: Any
+    ) -> tuple[MatrixRows | TableRows, tuple[GroupTerm, ...]]:
+        """Return the training rows, and the columns and levels of their effects."""
+        if offset is not None or groups is not None:
+            raise ValueError(
+                "offset and groups must be None without X, because the training rows "
+                "have their own"
+            )
+        fit = self._rows(asked)
+        D = fit.loss.design
+        known = np.zeros(D.n_samples) if D.offset is None else D.offset
+        share = np.full(D.n_samples, 1 / D.n_samples)
+        columns = self.predictor.column_names
+        base = MatrixRows(known, share, D.X, columns, self.predictor.location)
+        parts = zip(self.random, fit.loss.terms, fit.units, strict=True)
+        return base, tuple(GroupTerm(e, t.Z * unit, t.group) for e, t, unit in parts)
+
+    def _simulated(
+        self, asked: str, X: Any, offset: Any, rng: np.random.Generator, n: int,
+        groups: Any = None,
+    ) -> Iterator[np.ndarray]:  # fmt: skip
+        """Yield the probabilities of rows in n draws of the effects of new groups.
+
+        Rows of one level share its effects.
+        """
+        if X is None:
+            base, terms = self._training(asked, offset, groups)
+        else:
+            base = rows_to_average(self, asked, X, offset, None)
+            terms = self._terms_of(X, "known_or_new", groups)
+            labels = level_names(self.random, groups, X)
+            numbers = map(_numbered, self.random, labels)
+            terms = tuple(
+                replace(term, level=level)
+                for term, level in zip(terms, numbers, strict=True)
+            )
+        for _ in range(n):
+            shift = np.zeros(len(base))
+            for term in terms:
+                size = int(term.level.max(initial=-1)) + 1, term.Z.shape[1]
+                b = rng.standard_normal(size) @ term.effects.factor.T
+                shift += np.einsum("ij,ij->i", term.Z, b[term.level])
+            yield probabilities_of(self, replace(base, offset=base.offset + shift))
+
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         fit = self._inside('confint(method="profile")')
         unit = spread_of_coef(self, fit.loss.design)
@@ -549,6 +636,24 @@ class ClmmModel(LinearModel):
             fit = self._rows(f"{asked} of known groups")
             errors = partial(fit.errors_with_modes, known)
         return self._means(n_more), rows, errors
+
+
+def level_names(
+    random: Sequence[RandomEffects], groups: Any, X: Any
+) -> list[list[str]]:
+    """Return the names of the levels of rows, for each grouping factor."""
+    return [_names_of(given) for given in read_groups(random, groups, X)]
+
+
+def _numbered(own: RandomEffects, names: list[str]) -> np.ndarray:
+    """Return the numbers of levels, (n,): the known ones first, then new ones."""
+    place = {label_text(level): k for k, level in enumerate(own.levels.tolist())}
+    return np.array([place.setdefault(name, len(place)) for name in names])
+
+
+def _names_of(given: list[GroupLabels]) -> list[str]:
+    """Return the names of the levels of rows, given the columns of their factor."""
+    return [level_name(texts) for texts in zip(*(a.texts for a in given), strict=True)]
 
 
 def _triangle(own: RandomEffects) -> np.ndarray:

@@ -1,0 +1,320 @@
+"""Functions of `ordinal.inference` for all linear models, and behind every wrapper.
+
+What a function computes for models of `fit_pom` is the subject of test_pom_*.py; here
+are the families and doors: stopping ratios and adjacent categories, random effects,
+preprocessing, searches, estimators of scikit-learn.
+"""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from scipy.stats import kstest, norm
+
+import ordinal
+import ordinal.sklearn
+from ordinal import inference
+from ordinal.linear import fit_ratio
+from ordinal.mixed import ClmmModel
+from ordinal.model_selection import Grid
+from ordinal.models import PomModel
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(120, 3))
+SCORE = X @ [1.0, -0.5, 0.0] + RNG.logistic(size=120)
+Y = np.digitize(SCORE, [-0.7, 0.8])
+JUDGE = np.arange(120) % 12
+FAMILIES = "stopping", "backward", "adjacent"
+
+
+def mixed(family="cumulative", **options):
+    """Fit a random intercept, and a slope if the options say so."""
+    moved = np.random.default_rng(1).normal(size=12)[JUDGE]
+    y = np.digitize(SCORE + moved, [-0.7, 0.8])
+    groups = {"judge": JUDGE}
+    return ordinal.fit_clmm(X, y, groups=groups, family=family, **options), y, groups
+
+
+# Families
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_terms_of_ratio_models_are_tested_by_fits_without_them(family):
+    model = fit_ratio(X, Y, family=family, tol=1e-9)
+    smaller = [fit_ratio(np.delete(X, j, 1), Y, family=family) for j in range(3)]
+    table = inference.drop1(model)
+    assert_allclose(table["loglik"][1:], [m.loglik for m in smaller], rtol=1e-10)
+    assert_allclose(
+        table["chi2"][1:],
+        [inference.lr_test(m, model).chi2 for m in smaller],
+        atol=1e-7,
+    )
+    one = inference.add1(model, ["x1", "x3"])
+    assert_allclose(one["loglik"], [smaller[1].loglik, model.loglik], rtol=1e-10)
+    found = inference.step(model)
+    assert found.model.coef_names == ("x1", "x2")
+    assert type(found.model) is type(model)
+    assert found.model.family == family
+    assert_allclose(found.model.coef, smaller[2].coef, atol=1e-5)
+    assert_allclose(found.model.thresholds, smaller[2].thresholds, atol=1e-5)
+    assert_allclose(found.model.covariance, smaller[2].covariance, rtol=1e-4)
+    again = inference.drop1(found.model)  # the smaller model has training rows too
+    assert_allclose(again["loglik"][1:], fits_without(family), rtol=1e-10)
+
+
+def fits_without(family):
+    return [fit_ratio(X[:, [j]], Y, family=family).loglik for j in (1, 0)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_equal_slopes_of_ratio_models_are_tested_by_nominal_effects(family):
+    model = fit_ratio(X, Y, family=family)
+    table = inference.proportional_odds_test(model, method="lr")
+    for j in range(3):
+        larger = fit_ratio(X, Y, family=family, nominal=[j])
+        assert_allclose(table["chi2"][1 + j], 2 * (larger.loglik - model.loglik))
+    assert table["dof"].tolist() == [3, 1, 1, 1]
+    with pytest.raises(TypeError, match="Brant's test is not defined for a RatioModel"):
+        inference.proportional_odds_test(model)
+
+
+def test_step_of_a_ratio_model_says_that_ranks_are_separated():
+    x = np.arange(20.0)
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
+        model = fit_ratio(np.column_stack([x, x % 3]), x // 7)
+    found = inference.step(model).model
+    assert found.coef_names == ("x1",)
+    assert found.statistics.separated.tolist() == [0]
+    assert found.convergence.status is ordinal.models.Status.SEPARATED
+
+
+def test_contrasts_and_tests_of_ratio_models_are_functions_of_the_covariance():
+    levels = np.array(["a", "b", "c"])[np.arange(120) % 3]
+    table = pd.DataFrame({"dose": levels, "x": X[:, 0]})
+    model = fit_ratio(table, Y)
+    found = inference.contrasts(model, "dose", adjust="none")
+    own = [model.parameter_names.index(f"dose[{c}]") for c in "bc"]
+    b, V = model.parameters[own], model.covariance[np.ix_(own, own)]
+    assert_allclose(found["estimate"], [b[0], b[1], b[1] - b[0]])
+    variance = [V[0, 0], V[1, 1], V[0, 0] + V[1, 1] - 2 * V[0, 1]]
+    assert_allclose(found["standard_error"], np.sqrt(variance))
+    tested = inference.wald_test(model)
+    assert_allclose(tested["chi2"][0], b @ np.linalg.solve(V, b))
+    assert inference.glance(model)["parameters"] == model.dof
+    assert inference.tidy(model)["estimate"].size == model.dof
+    assert {".leverage", ".residual"} < {*inference.augment(model)}
+
+
+NOT_DEFINED = {
+    "fit_ratio": {"scale_test", "jeffreys"},
+    "fit_clmm": {
+        "drop1", "add1", "step", "proportional_odds_test", "scale_test", "jeffreys",
+        "influence", "hosmer_lemeshow", "augment", "negative_rows",
+    },
+}  # fmt: skip
+ARGUMENTS = {
+    "add1": ([],), "contrasts": ("g",), "equality_test": (["x1", "x2"],),
+    "simultaneous_band": (X[:3],), "average_proba": (X,), "marginal_effects": (X,),
+}  # fmt: skip
+
+
+def functions():
+    """Return the functions of one model, by name."""
+    for name in inference.__all__:
+        function = getattr(inference, name)
+        if inspect.isfunction(function):
+            if "model" in inspect.signature(function).parameters:
+                yield name, function
+
+
+@pytest.mark.parametrize("fit", ["fit_ratio", "fit_clmm"])
+def test_what_a_family_lacks_is_refused_in_one_wording(fit):
+    model = fit_ratio(X, Y) if fit == "fit_ratio" else mixed()[0]
+    kind, refused = type(model).__name__, set()
+    for name, function in functions():
+        if name in ("contrasts", "monotone_effects"):
+            continue  # no categories
+        if name == "proportional_odds_test":
+            arguments = ("lr",)
+        else:
+            arguments = ARGUMENTS.get(name, ())
+        if name in NOT_DEFINED[fit]:
+            with pytest.raises(TypeError, match=f"{name} is not defined for a {kind}:"):
+                function(model, *arguments)
+            refused.add(name)
+        else:
+            function(model, *arguments)
+    assert refused == NOT_DEFINED[fit]
+
+
+def test_a_model_that_is_not_linear_is_refused_in_one_wording():
+    other = ordinal.fit_svorim(X, Y)
+    for name, function in functions():
+        with pytest.raises(TypeError, match=f"{name} needs a model of fit_"):
+            function(other, *ARGUMENTS.get(name, ()))
+    path = ordinal.fit_pom_path(X, Y, n_lambdas=2)
+    with pytest.raises(TypeError, match="needs a model of fit_pom"):
+        inference.tidy(path)
+
+
+# Doors
+
+
+def test_functions_take_searches_estimators_and_preprocessed_models():
+    search = {"search": Grid(l2=[0.0]), "cv": 2, "preprocess": None}
+    found = ordinal.select("pom", X, Y, **search)
+    estimator = ordinal.sklearn.POM().fit(X, Y)
+    plain = ordinal.fit_pom(X, Y)
+    for door in (found, estimator):
+        for name in ("tidy", "wald_test", "glance", "drop1"):
+            if name == "drop1" and door is found:
+                continue  # the model of a search has no training rows
+            ours, theirs = (getattr(inference, name)(m) for m in (door, plain))
+            for column, values in theirs.items():
+                if values.dtype.kind == "f":
+                    assert_allclose(ours[column], values, rtol=1e-5, atol=1e-8)
+
+
+def test_rows_reach_a_preprocessed_model_through_its_preprocessor():
+    """A linear model may stand behind a preprocessor, although fits undo it."""
+    how = ordinal.preprocessing.Standardizer.fit(X)
+    inner = ordinal.fit_pom(how.transform(X), Y)
+    model = ordinal.preprocessing.PreprocessedModel(how, inner)
+    for name in ("residuals", "hosmer_lemeshow", "average_proba", "augment"):
+        function = getattr(inference, name)
+        given = (Y,) if name not in ("average_proba",) else ()
+        ours = function(model, X, *given)
+        theirs = function(inner, how.transform(X), *given)
+        for a, b in zip(values_of(ours), values_of(theirs), strict=True):
+            assert_array_equal(a, b)
+
+
+def values_of(found):
+    if isinstance(found, dict):
+        return found.values()
+    return found if isinstance(found, tuple) else [found]
+
+
+def test_a_mixed_model_is_no_model_of_fit_pom():
+    assert not issubclass(ClmmModel, PomModel)
+    assert len(PomModel.__mro__) <= 6
+    assert len([name for name in dir(PomModel) if name[0] != "_"]) <= 40
+
+
+# Residuals at the modes, quantile residuals, simulation
+
+
+@pytest.mark.parametrize("family", ["cumulative", "adjacent", "backward"])
+def test_residuals_of_mixed_models_are_at_the_modes(family):
+    model, y, groups = mixed(family)
+    P = model.predict_proba(X, effects="known", groups=groups)
+    below = np.hstack([np.zeros((120, 1)), np.cumsum(P, axis=1)])
+    row = np.arange(120)
+    expected = below[row, y] - (1 - below[row, y + 1])
+    assert_allclose(model.residuals(), expected, atol=1e-12)
+    assert_allclose(model.residuals(X, y, groups=groups), expected, atol=1e-12)
+    deviance = model.residuals(kind="deviance")
+    assert_allclose(np.abs(deviance), np.sqrt(-2 * np.log(P[row, y])), rtol=1e-9)
+    moved = [
+        model.predict_proba(X, effects="known", groups=groups, offset=np.full(120, t))
+        for t in (-1e-5, 1e-5)
+    ]
+    slope = np.diff([np.log(p[row, y]) for p in moved], axis=0)[0] / 2e-5
+    assert_allclose(model.residuals(kind="score"), slope, atol=1e-8)
+
+
+def test_score_residuals_at_the_modes_of_slopes_balance_the_prior():
+    """At a mode, sum_i z_i s_i = Sigma^-1 b, for each group."""
+    table = pd.DataFrame({"a": X[:, 0], "judge": JUDGE, "y": Y})
+    b = 1.5 * np.random.default_rng(4).normal(size=(12, 2))[JUDGE]
+    table["y"] = np.digitize(SCORE + b[:, 0] + b[:, 1] * X[:, 0], [-0.7, 0.8])
+    model = ordinal.fit_clmm("y ~ a + (1 + a | judge)", table, n_quadrature=1)
+    s = model.residuals(kind="score")
+    (own,) = model.random
+    Z = np.column_stack([np.ones(120), table["a"]])
+    sums = np.array([Z[JUDGE == g].T @ s[JUDGE == g] for g in range(12)])
+    assert_allclose(sums, own.modes @ np.linalg.inv(own.covariance), atol=1e-4)
+
+
+@pytest.mark.parametrize("fit", ["fit_pom", "fit_ratio", "fit_clmm"])
+def test_quantile_residuals_lie_between_the_probabilities_of_ranks(fit):
+    if fit == "fit_clmm":
+        model, y, groups = mixed()
+        P = model.predict_proba(X)  # of a new judge
+    else:
+        model, y = {"fit_pom": ordinal.fit_pom, "fit_ratio": fit_ratio}[fit](X, Y), Y
+        P, groups = model.predict_proba(X), None
+    below = np.hstack([np.zeros((120, 1)), np.cumsum(P, axis=1)])
+    row = np.arange(120)
+    u = np.random.default_rng(3).random(120)
+    expected = below[row, y] + u * P[row, y]
+    found = inference.residuals(model, kind="quantile", rng=3)
+    assert_allclose(norm.cdf(found), expected, atol=1e-10)
+    given = {} if groups is None else {"groups": groups}
+    if fit == "fit_clmm":
+        with pytest.raises(ValueError, match="groups must be None with kind="):
+            model.residuals(X, y, kind="quantile", rng=3, **given)
+        given = {}
+    again = inference.residuals(model, X, y, kind="quantile", rng=3, **given)
+    assert_allclose(again, found, atol=1e-10)
+
+
+def test_quantile_residuals_are_exact_far_in_the_tails():
+    model = ordinal.fit_pom(X, Y, link="probit")
+    far = np.array([[60.0, 0, 0], [-60.0, 0, 0]])
+    low, high = inference.residuals(model, far, [0, 2], kind="quantile", rng=0)
+    eta = model.thresholds[0] - 60 * model.coef[0]
+    assert low < eta < -30
+    assert high > 30
+
+
+def test_quantile_residuals_of_simulated_labels_are_standard_normal():
+    """The model is true then; labels of another model are not."""
+    model = ordinal.fit_pom(X, Y, nominal=[1])
+    drawn = inference.simulate(model, n=20, rng=1)
+    rng = np.random.default_rng(2)
+    found = np.concatenate([
+        inference.residuals(model, X, y, kind="quantile", rng=rng) for y in drawn.T
+    ])  # fmt: skip
+    assert kstest(found, norm.cdf).pvalue > 0.01
+    wrong = inference.residuals(model, X, drawn[::-1, 0], kind="quantile", rng=2)
+    assert kstest(wrong, norm.cdf).statistic > kstest(found, norm.cdf).statistic
+
+
+@pytest.mark.parametrize("family", ["cumulative", "stopping"])
+def test_simulated_ranks_have_the_probabilities_of_the_model(family):
+    """Of new judges, and ranks of one judge are as dependent as the model says."""
+    model, _, groups = mixed(family)
+    n = 2000
+    drawn = inference.simulate(model, n=n, rng=0)
+    again = inference.simulate(model, X, n=n, groups=groups, rng=0)
+    assert_array_equal(drawn, again)
+    P = model.predict_proba(X)
+    for k in range(3):
+        share = (drawn == k).mean(axis=1)
+        assert np.abs(share - P[:, k]).max() < 5 * np.sqrt(0.25 / n)
+    if family == "cumulative":
+        # P(both <= 0) of two rows of one judge, by quadrature over the effect
+        t, w = np.polynomial.hermite_e.hermegauss(60)
+        sd = model.deviations["sd"][0]
+        eta = model.thresholds[0] - (X @ model.coef)[[0, 12], None] - sd * t
+        both = float(w / w.sum() @ expit(eta).prod(axis=0))
+        assert JUDGE[0] == JUDGE[12]
+        found = ((drawn[0] == 0) & (drawn[12] == 0)).mean()
+        assert abs(found - both) < 5 * np.sqrt(both * (1 - both) / n)
+
+
+def test_simulated_labels_are_those_of_the_training_rows():
+    words = np.array(["low", "mid", "top"])[Y]
+    model = ordinal.fit_pom(X, words, classes=["low", "mid", "top"])
+    drawn = inference.simulate(model, X[:5], n=4, rng=0)
+    assert drawn.shape == (5, 4)
+    assert {*drawn.ravel()} <= {"low", "mid", "top"}
+    assert_array_equal(drawn, inference.simulate(model, X[:5], n=4, rng=0))
+    with pytest.raises(TypeError, match="simulate takes groups for models with random"):
+        inference.simulate(model, groups={"a": Y})
+    with pytest.raises(ValueError, match="n must be"):
+        inference.simulate(model, n=0)
