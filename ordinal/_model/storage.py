@@ -40,8 +40,7 @@ from .._input.fields import check_fields, field_values
 from .._input.immutable import Immutable, read_only
 from .._input.sparse import CSR
 from .._watch.convergence import Convergence, Status
-from ..kernels import ARD, LinearARD
-from ..kernels.functions import NAMED
+from ..kernels.functions import NAMED, PerFeature
 from .links import CumulativeLink, PartitionLink, SoftmaxLink
 from .public import import_all
 
@@ -296,9 +295,7 @@ def _frozen_within(value: Any) -> Any:
     """Return the value with read-only arrays; models and CSR do this by themselves."""
     if isinstance(value, np.ndarray):
         return read_only(value)
-    if isinstance(
-        value, CumulativeLink | PartitionLink | SoftmaxLink | ARD | LinearARD
-    ):
+    if isinstance(value, CumulativeLink | PartitionLink | SoftmaxLink | PerFeature):
         fields = field_values(value)
         return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
     if type(value) in (list, tuple):

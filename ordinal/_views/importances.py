@@ -15,7 +15,7 @@ from .._input.immutable import read_only
 from .._input.labels import ranks_of, read_labels
 from .._input.types import Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
-from ..kernels import Precomputed
+from ..kernels.functions import kernel_class
 
 
 def explain(
@@ -55,7 +55,7 @@ def _permutable(model: Any, X: Any) -> Frame:
         )
     while hasattr(model, "model"):  # without preprocessing
         model = model.model
-    if isinstance(getattr(model, "kernel", None), Precomputed):
+    if kernel_class(getattr(model, "kernel", None)).by_number:
         raise TypeError(
             "X holds values of a precomputed kernel, and the model has no features "
             "to explain: fit it to features with a kernel of ordinal.kernels"

@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
 import numpy as np
 
-from .. import kernels
 from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
@@ -36,8 +35,6 @@ from ..kernels.basis_rows import stratified
 from ..kernels.functions import (
     LARGEST,
     KernelFunction,
-    PerFeature,
-    Radial,
     check_precomputed,
     kernel_class,
     kernel_names,
@@ -208,7 +205,8 @@ class Evidence:
             X = X.subset(self.rows) if isinstance(X, Rows) else take(X, self.rows)
         self._family = _kernel_family(settings.kernel, problem, X)
         _, gamma, fixed = self._family
-        if n < problem.n_samples and isinstance(fixed, kernels.Precomputed):
+        self._by_number = fixed is not None and fixed.by_number
+        if n < problem.n_samples and self._by_number:
             # Columns of a precomputed kernel are training rows, too.
             X = np.ascontiguousarray(X[:, self.rows])
         self.X = X
@@ -224,8 +222,7 @@ class Evidence:
         self.best: ModelFields | None = None
         self.basis = self._chosen(basis, m, settings.n_threads)
         self.basis_rows: Any = self.basis
-        by_number = isinstance(fixed, kernels.Precomputed)
-        if not (self.basis is None or _are_rows(self.basis) or by_number):
+        if not (self.basis is None or _are_rows(self.basis) or self._by_number):
             self.basis_rows = take(X, np.asarray(self.basis))
 
     @property
@@ -261,7 +258,7 @@ class Evidence:
         part = copy(self)
         part.rows, part.rank = self.rows[numbers], self.rank[numbers]
         part.weight, part.X = self.weight[numbers], take(self.X, numbers)
-        if self.basis is None and isinstance(self._family.fixed, kernels.Precomputed):
+        if self.basis is None and self._by_number:
             part.X = np.ascontiguousarray(part.X[:, numbers])
         part.n_threads = self.n_threads if numbers.size >= _SHARED else 1
         part.state = part.best = None
@@ -628,17 +625,17 @@ def _prior_scale(kernel: KernelFunction, X: Any, weight: np.ndarray) -> float:
 
 def _kernel_family(kernel: str | Kernel, problem: Problem, X: Any) -> KernelFamily:
     known = kernel_class(kernel)
-    learned = isinstance(kernel, str) and issubclass(known, Radial | PerFeature)
+    learned = isinstance(kernel, str) and (known.is_radial or known.per_feature)
     if learned and isinstance(problem, ChunkedProblem) and problem.moments is None:
         raise TypeError(
             f"X must be dense with kernel={shown(kernel)} where it is read in "
             "chunks: yield dense blocks, or pass another kernel"
         )
-    if isinstance(kernel, str) and issubclass(known, Radial):
+    if isinstance(kernel, str) and known.is_radial:
         first = known.gamma_of_scale(0.5 * gamma_scale(problem))
         make = partial(_radial, known, kernel)
         return KernelFamily(make, np.array([first]), None)
-    if isinstance(kernel, str) and issubclass(known, PerFeature):
+    if isinstance(kernel, str) and known.per_feature:
         if is_sparse(X):
             raise TypeError(
                 f"X must be dense with kernel={shown(kernel)}, got a sparse matrix"
@@ -659,6 +656,8 @@ def _kernel_family(kernel: str | Kernel, problem: Problem, X: Any) -> KernelFami
     return KernelFamily(lambda gamma: made, np.empty(0), made)
 
 
-def _radial(known: type[Radial], name: str, gamma: np.ndarray) -> KernelFunction:
+def _radial(
+    known: type[KernelFunction], name: str, gamma: np.ndarray
+) -> KernelFunction:
     """Return the kernel of one learned gamma, (1,)."""
     return known.from_argument(name, float(gamma[0]))

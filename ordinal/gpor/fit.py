@@ -51,7 +51,7 @@ from .._solvers import _ordinal_probit
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..kernels.basis_rows import chosen_rows, drawn
-from ..kernels.functions import KernelFunction, KernelName, Precomputed, kernel_class
+from ..kernels.functions import KernelFunction, KernelName, kernel_class
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -540,7 +540,7 @@ def fit_gpor(
                 # Without restarts: trial models are only compared with each other.
                 return fit(part, _rule_of(tried, np.random.default_rng(seed)), 0)
 
-            of_rows = Precomputed() if kernel_class(kernel).by_number else None
+            of_rows = known() if known.by_number else None
             choice = enough_rows(prepared.problem, of_rows, fit_on, seed)
         if isinstance(choice, BasisChoice):
             choice = _rule_of(choice, prepared.rng)

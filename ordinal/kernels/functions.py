@@ -103,6 +103,11 @@ class KernelFunction(Immutable):
         """Return gamma for a scale in 1 / (units of the features)^2."""
         return scale
 
+    @classmethod
+    def sizes(cls, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """Return the size of a column, by which d gamma is divided at a start, (d,)."""
+        raise NotImplementedError
+
     @property
     def relevance(self) -> np.ndarray | None:
         """Weight of each feature, (d,); None for a kernel without."""
@@ -129,6 +134,16 @@ class KernelFunction(Immutable):
     ) -> np.ndarray:
         """Return k(A[rows], B[columns]), at most `most`, or raise ValueError."""
         return values_of(self, take(A, rows), take(B, columns), most)
+
+    def of_products(
+        self, P: np.ndarray, aa: np.ndarray, bb: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Fill `out`, float32 or float64, with values of a radial kernel, (n, m).
+
+        P holds the inner products of the rows, and aa and bb their squared norms. `out`
+        may be P.
+        """
+        raise NotImplementedError
 
     def slopes(self, A: Any, B: Any, K: np.ndarray, G: np.ndarray) -> np.ndarray:
         """Return the derivative of <G, k(A, B)> by ln gamma, (p,), where K = k(A, B).
@@ -257,16 +272,6 @@ class Radial(KernelFunction):
 
     takes_gamma = of_one = is_radial = compares_units = True
     n_gammas = 1
-
-    def of_products(
-        self, P: np.ndarray, aa: np.ndarray, bb: np.ndarray, out: np.ndarray
-    ) -> None:
-        """Fill `out`, float32 or float64, with values of rows, (n, m).
-
-        P holds the inner products of the rows, and aa and bb their squared norms. `out`
-        may be P.
-        """
-        raise NotImplementedError
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         A, B = _rows(A), _rows(B)
@@ -447,11 +452,6 @@ class PerFeature(KernelFunction):
     gamma: np.ndarray
     takes_gamma = per_feature = True
     takes_csr = False
-
-    @classmethod
-    def sizes(cls, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        """Return the size of a column, by which d gamma is divided at a start, (d,)."""
-        raise NotImplementedError
 
     @property
     def relevance(self) -> np.ndarray:
@@ -701,6 +701,11 @@ def kernel_class(kernel: object) -> type[KernelFunction]:
     if isinstance(kernel, str):
         return _BY_ARGUMENT.get(kernel, Custom)
     return type(kernel) if isinstance(kernel, KernelFunction) else Custom
+
+
+def as_kernel(kernel: Kernel) -> KernelFunction:
+    """Return the kernel of a function of the user's, or the given one."""
+    return kernel if isinstance(kernel, KernelFunction) else Custom(kernel)
 
 
 def kernel_names(per_feature: bool = False) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from .functions import (
     LARGEST,
     NOT_CSR,
     KernelFunction,
-    Radial,
     check_values,
 )
 
@@ -63,12 +62,12 @@ class Evaluator:
         if not kernel.takes_csr and (is_sparse(A) or is_sparse(B)):
             raise TypeError(NOT_CSR)
         # They are products of the given rows, not of rows scaled by weights.
-        self._products = products if isinstance(kernel, Radial) else None
+        self._products = products if kernel.is_radial else None
         kernel, A, B = kernel.on_plain_rows(A, B)
         self.kernel, self.A, self.B, self.n_threads = kernel, A, B, n_threads
         self.shape = len(A), len(B)
         self.concurrent = kernel.concurrent
-        if isinstance(kernel, Radial):
+        if kernel.is_radial:
             known = self._products
             self._aa = squared_norms(A) if known is None else known.norms
             self._bb = self._aa if B is A else squared_norms(B)
@@ -85,7 +84,7 @@ class Evaluator:
         `scratch` is memory for as many doubles, and may be that of `out`. Page faults
         of a new array would cost more than the values.
         """
-        if isinstance(self.kernel, Radial):  # in (0, 1]: nothing to check
+        if self.kernel.is_radial:  # in (0, 1]: nothing to check
             if self._products is not None and isinstance(rows, slice):
                 products = self._products.tile(rows, columns)
             else:

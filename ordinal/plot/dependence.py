@@ -20,7 +20,7 @@ from .._input.types import ArrayLike
 from .._input.weights import sample_weights, shares
 from .._model.column_names import with_names
 from .._model.model import Model, innermost
-from ..kernels import Precomputed
+from ..kernels.functions import kernel_class
 from ..model_selection import Selection
 from ..preprocessing.model import within
 from .predictions import finite_thresholds, fitted, has_errors, is_process, score_of
@@ -289,7 +289,7 @@ def partial_dependence(
     """
     model = fitted(model)
     check_choice("of", of, (None, "probability", "score"))
-    if isinstance(getattr(innermost(model), "kernel", None), Precomputed):
+    if kernel_class(getattr(innermost(model), "kernel", None)).by_number:
         raise ValueError(
             "model must be fitted to features, and this one has a precomputed kernel"
         )
