@@ -231,19 +231,24 @@ def fit_boosting(
     ('x1', 'x2')
     """
     options = _TreeOptions(
-        structure, link, learning_rate, n_leaves, min_rows, row_share,
-        feature_share, l2, monotone, categorical, interactions,
+        structure=structure, link=link, learning_rate=learning_rate, l2=l2,
+        n_leaves=n_leaves, min_rows=min_rows, row_share=row_share,
+        feature_share=feature_share, monotone=monotone, categorical=categorical,
+        interactions=interactions,
     )  # fmt: skip
     count = _count(n_rounds)
     given = shared_arguments(Common, locals())
     fit = _prepare_fit(X, y, groups, count is None, max_iter, options, **given)
-    with fit.monitor as monitor:
+    with fit.prepared:
         fit.begin()
         end = fit.grow(count)
         model = fit.model(end, fit.trees(end.rounds))
-        monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged("fit_boosting", remedy=model._remedy())
+        fit.prepared.conclude(model, warn=_warn)
     return model
+
+
+def _warn(model: BoostingModel) -> None:
+    model.convergence.warn_unless_converged("fit_boosting", remedy=model._remedy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +309,12 @@ class _TreeOptions:
             # LightGBM counts rows in 32 bits; more than there are allow no split.
             least = min(check_count("min_rows", self.min_rows), 2**31 - 1)
         return BoostingOptions(
-            self.link, self.structure, rate, leaves, least, row_share, feature_share,
-            check_factor_or_zero("l2", self.l2),
-            np.zeros(0, np.int8) if monotone is None else monotone,
-            list(columns), interactions, seed, tree_threads, n_threads,
+            self.link, self.structure, learning_rate=rate, n_leaves=leaves,
+            min_rows=least, row_share=row_share, feature_share=feature_share,
+            l2=check_factor_or_zero("l2", self.l2),
+            monotone=np.zeros(0, np.int8) if monotone is None else monotone,
+            categorical=list(columns), interactions=interactions, seed=seed,
+            tree_threads=tree_threads, n_threads=n_threads,
         )  # fmt: skip
 
 
@@ -388,7 +395,7 @@ class _BoostingFit:
 
     Attributes
     ----------
-    monitor : Monitor
+    prepared : Prepared
         It is entered before `begin` and `grow`.
     """
 
@@ -405,7 +412,7 @@ class _BoostingFit:
         problem = whole
         if weighted.size < whole.n_samples:
             problem = whole.subset(weighted)
-        self.monitor = prepared.monitor
+        self.prepared, self.monitor = prepared, prepared.monitor
         self._problem, self._X = problem, problem.X
         self._group = None if group is None else group[weighted]
         self._categories, self._settings, self._rng = categories, settings, prepared.rng
@@ -599,16 +606,14 @@ def _fit_path(
     own = _TreeOptions(**{f.name: options.pop(f.name) for f in fields(_TreeOptions)})
     groups, max_iter = options.pop("groups"), options.pop("max_iter")
     fit = _prepare_fit(X, y, groups, None in counts, max_iter, own, **options)
-    with fit.monitor as monitor:
+    with fit.prepared:
         fit.begin()
         # "auto", whose folds grow beside all rows, comes before any other round.
         ends = {n: fit.grow(n) for n in sorted(set(counts), key=lambda n: n or 0)}
         grown = fit.trees(max(end.rounds for end in ends.values()))
         made = {n: fit.model(end, grown) for n, end in ends.items()}
         models = [made[n] for n in counts]
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        model.convergence.warn_unless_converged("fit_boosting", remedy=model._remedy())
+        fit.prepared.conclude(*models, warn=_warn)
     return models, [None] * len(models)
 
 

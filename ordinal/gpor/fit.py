@@ -532,7 +532,7 @@ def fit_gpor(
             found, n_iter = maximize(evidence, *search) if optimize else (None, 1)
             return _model(evidence, found, n_iter, replace(prepared, problem=part))
 
-    with prepared.monitor as monitor, closing(prepared.problem), _source_errors():
+    with prepared, _source_errors():
         if isinstance(choice, BasisChoice) and choice.way == "auto":
             seed = int(prepared.rng.integers(2**31))
 
@@ -545,8 +545,7 @@ def fit_gpor(
         if isinstance(choice, BasisChoice):
             choice = _rule_of(choice, prepared.rng)
         model = fit(prepared.problem, choice, n_restarts)
-        monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged("fit_gpor")
+        prepared.conclude(model)
     return model
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -320,27 +320,31 @@ def _fit_thresholded(
     check_columns(name, problem.n_features)
     deal = draw_few_folds if isinstance(problem, ChunkedProblem) else fold_shares
     share = deal(problem, prepared.rng) if probability else None
-    with prepared.monitor as monitor, closing(problem):
+    with prepared:
 
         def fit(
             part: Problem, train: np.ndarray | None = None
         ) -> list[LinearThresholdModel]:
             beside, n_threads = name == "fit_lit", prepared.n_threads
-            about = n_threads, max_iter, monitor, unit
+            about = n_threads, max_iter, prepared.monitor, unit
             return [fit_thresholded(part, beside, l2, *about)]
 
         model: LinearThresholdModel
-        (model,) = calibrate(fit(problem), problem, share, fit, monitor)
-        monitor.conclude(model.convergence)
+        (model,) = calibrate(fit(problem), problem, share, fit, prepared.monitor)
+        prepared.conclude(model, warn=partial(_warn, name, problem))
+    if coding is None:
+        return model
+    d, known = coding.n_features, coding.feature_names
+    return replace(model, coding=coding, n_features=d, feature_names=known)
+
+
+def _warn(name: str, problem: Problem, model: LinearThresholdModel) -> None:
+    """Warn of separated ranks, or unless the model has converged."""
     if model.separated.size:
         names = [problem.shown_names[j] for j in model.separated]
         warn_of_separation(names, name, "l2 > 0 gives finite ones")
     else:
         model.convergence.warn_unless_converged(name)
-    if coding is None:
-        return model
-    d, known = coding.n_features, coding.feature_names
-    return replace(model, coding=coding, n_features=d, feature_names=known)
 
 
 register(

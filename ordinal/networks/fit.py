@@ -442,11 +442,10 @@ def fit_elmor(
     problem = prepared.problem
     U = random_layer(problem.n_features, n_hidden, prepared.rng)
     share = draw_few_folds(problem, prepared.rng) if probability else None
-    with prepared.monitor as monitor:
+    with prepared:
         given = None if ridge == "loo" else float(ridge)
         fitted = fit_codes(prepared, U, given, share, max_iter)
-        monitor.conclude(fitted.convergence)
-    fitted.convergence.warn_unless_converged("fit_elmor")
+        prepared.conclude(fitted)
     return elmor_model(problem, fitted)
 
 
@@ -612,10 +611,9 @@ def fit_cnnor(
     l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare("fit_cnnor", X, y, **shared_arguments(Common, locals()))
-    with prepared.monitor as monitor:
+    with prepared:
         found = fit_relations(prepared, sizes, l2, max_iter)
-        monitor.conclude(found.convergence)
-    found.convergence.warn_unless_converged("fit_cnnor")
+        prepared.conclude(found)
     return cnnor_model(prepared.problem, found, l2)
 
 
@@ -638,12 +636,11 @@ def _trained(
     n_starts = check_count("n_starts", n_starts)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare(name, X, y, **common)
-    with prepared.monitor as monitor:
+    with prepared:
         training = Training.from_problem(prepared.problem)
         loss = loss_of(training.rank, training.share)
         trained = training.best(prepared, loss, n_hidden, n_starts, l2, max_iter)
-        monitor.conclude(trained.convergence)
-    trained.convergence.warn_unless_converged(name)
+        prepared.conclude(trained)
     return prepared.problem, trained
 
 

@@ -25,13 +25,19 @@ from .._input.fields import (
 )
 from .._input.frame import default_names
 from .._input.immutable import read_only
-from .._input.problem import Problem, around_ranks
+from .._input.problem import around_ranks
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.explanation import Named
 from .._model.labelled import MissingLabels
 from .._model.links import CumulativeLink
 from .._model.model import read_for
-from .._model.preparation import Callback, Common, prepare, shared_arguments
+from .._model.preparation import (
+    Callback,
+    Common,
+    Prepared,
+    prepare,
+    shared_arguments,
+)
 from .._model.printing import Table
 from .._model.registry import Method, register
 from .._model.support import finite_scores
@@ -39,7 +45,6 @@ from .._model.threshold_model import Scored
 from .._numerics.memory import check_memory
 from .._numerics.rows import dense, strips, take
 from .._watch.convergence import Convergence
-from .._watch.monitor import Monitor
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
 from .hierarchy import HierarchyPath, both_ways, scores
@@ -325,29 +330,31 @@ def fit_ofmhs(
     """
     penalty = _penalty(l1, pair_ratio)
     task = _prepared(X, y, max_iter, **shared_arguments(Common, locals()))
-    with task.monitor as monitor:
+    with task.prepared:
         model = task.fit(*penalty)
-        monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged("fit_ofmhs", _EASIER)
+        task.prepared.conclude(model, warn=_warn)
     return model
+
+
+def _warn(model: OfmhsModel) -> None:
+    model.convergence.warn_unless_converged("fit_ofmhs", _EASIER)
 
 
 @dataclass(slots=True)
 class _OfmhsFit:
     """Checked arguments of fits that differ in their penalties only."""
 
-    problem: Problem
-    n_threads: int
+    prepared: Prepared
     max_iter: int
-    monitor: Monitor
     path: HierarchyPath | None = None  # warm starts each fit at the one before
 
     def fit(self, ratio: float, l1: float) -> OfmhsModel:
         """Return the model of two penalties."""
-        problem, monitor = self.problem, self.monitor
+        problem, monitor = self.prepared.problem, self.prepared.monitor
         # Made here, because its first point is part of the fit that the monitor times.
         if self.path is None:
-            self.path = HierarchyPath(problem, self.n_threads, self.max_iter, monitor)
+            n_threads = self.prepared.n_threads
+            self.path = HierarchyPath(problem, n_threads, self.max_iter, monitor)
         path, found = self.path, self.path.reach(l1, ratio)
         point, present = found.point, np.flatnonzero(problem.present)
         main, theta = path.effects(point.own, point.parts)
@@ -380,7 +387,7 @@ def _prepared(
     d = prepared.problem.n_features
     check_memory("fit_ofmhs", _BYTES * d * (d - 1) / 2, f"the pairs of {d} features")
     problem = replace(prepared.problem, X=dense(prepared.problem.X))
-    return _OfmhsFit(problem, prepared.n_threads, max_iter, prepared.monitor)
+    return _OfmhsFit(replace(prepared, problem=problem), max_iter)
 
 
 def _penalty(l1: float, pair_ratio: float) -> tuple[float, float]:
@@ -404,13 +411,11 @@ def _fit_path(
     penalties = [_penalty(**point) for point in points]
     models: dict[tuple[float, float], OfmhsModel] = {}
     task = _prepared(X, y, **options)
-    with task.monitor as monitor:
+    with task.prepared:
         # Pairs enter as the ratio decreases; with an infinite one they are 0.
         for penalty in sorted(set(penalties), reverse=True):
             models[penalty] = task.fit(*penalty)
-        monitor.conclude(models[penalties[-1]].convergence)
-    for model in models.values():
-        model.convergence.warn_unless_converged("fit_ofmhs", _EASIER)
+        task.prepared.conclude(*models.values(), warn=_warn)
     return [models[penalty] for penalty in penalties], [None] * len(points)
 
 

@@ -464,14 +464,19 @@ def fit_xofm(
     )
     categories = categories or numbers_of(prepared.problem)
     penalty = packed(np.array([l2_main]), np.full((1, n_factors), l2_pair))[0]
-    return _XofmFit(
-        categories,
-        signs_of(monotone, prepared.problem.shown_names, categories),
-        pieces_of(n_intervals, prepared.problem.n_features),
-        breakpoints, n_factors, tau, penalty, early_stopping, init_scale, solver,
-        options, cache_mb, prepared.n_threads,
-        cast(HeldOutMonitor, prepared.monitor),
-    ).watched(prepared.problem, prepared.rng, probability)  # fmt: skip
+    task = _XofmFit(
+        categories=categories,
+        sign=signs_of(monotone, prepared.problem.shown_names, categories),
+        n_intervals=pieces_of(n_intervals, prepared.problem.n_features),
+        breakpoints=breakpoints, n_factors=n_factors, tau=tau, penalty=penalty,
+        early_stopping=early_stopping, init_scale=init_scale, solver=solver,
+        options=options, cache_mb=cache_mb, n_threads=prepared.n_threads,
+        monitor=cast(HeldOutMonitor, prepared.monitor),
+    )  # fmt: skip
+    with prepared:
+        model = task.fit(prepared.problem, prepared.rng, probability)
+        prepared.conclude(model)
+    return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,16 +497,6 @@ class _XofmFit:
     cache_mb: float
     n_threads: int
     monitor: HeldOutMonitor
-
-    def watched(
-        self, problem: Problem, rng: np.random.Generator, probability: bool
-    ) -> XofmModel:
-        """Fit while the monitor reports, and warn unless the fit has converged."""
-        with self.monitor, closing(problem):
-            model = self.fit(problem, rng, probability)
-            self.monitor.conclude(model.convergence)
-        model.convergence.warn_unless_converged("fit_xofm")
-        return model
 
     def fit(
         self, problem: Problem, rng: np.random.Generator, probability: bool
