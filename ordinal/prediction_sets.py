@@ -521,8 +521,8 @@ def cross_conformal(
         judge = partial(_of_own_rows, part, kind)
         found = map_rows(judge, work.data.features(test))
         scores[test] = found[np.arange(test.size), rank[test]]
-    rows = scores, rank, fold, weight
-    return _calibrated(model, parts, kind, by_class, coverage, rows)
+    judged = scores, rank, fold, weight
+    return _calibrated(model, parts, kind, by_class, coverage, judged)
 
 
 def _calibrated(
