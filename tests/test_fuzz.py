@@ -40,6 +40,18 @@ def test_every_public_callable_works_with_its_plain_arguments(fuzz):
         assert outcome.kind == "ok" or refused, f"{call.source}\n{outcome.detail}"
 
 
+def test_relations_are_those_of_the_tests(fuzz, monkeypatch):
+    def never(method, seed):
+        assert seed < 0, "a relation that does not hold"
+
+    relations, judge = fuzz("relations"), fuzz("judge").judge
+    monkeypatch.setitem(relations.RELATIONS, "never", (never, {"method": ["pom"]}))
+    for name, kind in (("never", "never"), ("types_of_labels_do_not_matter", "ok")):
+        arguments = {"relation": repr(name), "method": "'pom'"}
+        call = fuzz("call").Call("crossed", arguments, "from relations import *")
+        assert judge(call).kind == kind
+
+
 def test_families_draw_programs_from_the_seed_alone(fuzz):
     families, drawn = fuzz("families").FAMILIES, fuzz("call").drawn
     for family in families.values():

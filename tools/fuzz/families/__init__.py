@@ -5,6 +5,7 @@ from call import Family
 from .arguments import Arguments
 from .arrays import Arrays
 from .command import Command
+from .crossings import Crossings
 from .files import Files
 from .frames import Frames
 from .passes import Passes
@@ -20,6 +21,7 @@ _ALL: tuple[Family, ...] = (
     Stores(),
     Passes(),
     Perturbations(),
+    Crossings(),
 )
 
 FAMILIES = {family.name: family for family in _ALL}
