@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+
+class _Signature:
+    """Signature of a record by the names of its fields, without annotations.
+
+    The rules of the fields (`fields`) would take a screen of `help`.
+    """
+
+    def __get__(self, made: Any, cls: type) -> inspect.Signature:
+        if made is not None:  # a record that can be called has another signature
+            raise AttributeError("__signature__")
+        _, *own = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
+        return inspect.Signature([p.replace(annotation=p.empty) for p in own])
 
 
 class Immutable:
@@ -17,6 +31,7 @@ class Immutable:
     """
 
     __slots__ = ()
+    __signature__ = _Signature()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

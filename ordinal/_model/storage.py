@@ -21,6 +21,8 @@ entries in C order and little endian. It detects damage on a disk or in a transf
 not changes on purpose, after which the checksum can be computed anew.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import errno
 import hashlib
@@ -181,7 +183,7 @@ _RECORDS: dict[str, type] = {
     cls.__name__: cls
     for cls in (CSR, Convergence, CumulativeLink, PartitionLink, SoftmaxLink)
 }
-_KINDS: dict[str, type["Storable"]] = {}
+_KINDS: dict[str, type[Storable]] = {}
 # Fields that files of this version may hold and classes no longer have.
 _FORMER = {"Convergence": {"sample", "basis"}}
 

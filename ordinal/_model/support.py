@@ -1,5 +1,7 @@
 """Models over support rows: what they keep of the training rows, and how they score."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -174,7 +176,7 @@ class Hyperplanes(KernelModel):
         def decision_function(self, X: MatrixLike) -> np.ndarray: ...
         def _linked(self, f: np.ndarray) -> np.ndarray: ...
 
-    def link_input(self, X: MatrixLike, like: "Hyperplanes") -> np.ndarray:
+    def link_input(self, X: MatrixLike, like: Hyperplanes) -> np.ndarray:
         """Return the input of a link, which is in the same units for all models."""
         return self._linked(self.decision_function(X))
 

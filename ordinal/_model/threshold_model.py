@@ -1,5 +1,7 @@
 """Base classes of models with one score and thresholds, and rules of prediction."""
 
+from __future__ import annotations
+
 import inspect
 from dataclasses import dataclass
 from itertools import pairwise
@@ -143,7 +145,7 @@ class Scored(Thresholds):
             if a - b > self.convergence.tol
         )
 
-    def link_input(self, X: MatrixLike, like: "Scored") -> np.ndarray:
+    def link_input(self, X: MatrixLike, like: Scored) -> np.ndarray:
         """Return the scores of rows for the link of the model `like`, (n,).
 
         They are shifted by the mean difference of the thresholds of the two models,

@@ -1,5 +1,7 @@
 """Records of how a fit ended, and the warnings."""
 
+from __future__ import annotations
+
 import enum
 import math
 import warnings
@@ -191,10 +193,10 @@ class Convergence(Immutable):
     primal: Annotated[float, NOT_NAN]
     dual: Annotated[float, NOT_NAN] | None
     seconds: Annotated[float, FINITE, NONNEGATIVE]
-    parts: tuple["Convergence", ...] = ()
+    parts: tuple[Convergence, ...] = ()
 
     @classmethod
-    def of_parts(cls, parts: Sequence["Convergence"]) -> "Convergence":
+    def of_parts(cls, parts: Sequence[Convergence]) -> Convergence:
         """Return the record of a fit that solved several problems to one tolerance."""
         several = isinstance(parts, Sequence) and len(parts) > 0
         if not several or not all(isinstance(part, Convergence) for part in parts):

@@ -1,5 +1,7 @@
 """Monitor of a fit: whether it goes on, by its callback and its time limit."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -81,13 +83,13 @@ class Monitor:
         self._contexts.close()
         self._fit.line.close(kind)
 
-    def to_tol(self, tol: float) -> "Monitor":
+    def to_tol(self, tol: float) -> Monitor:
         """Return the monitor of a part of the fit that ends at another tolerance."""
         part = copy.copy(self)
         part.tol = tol
         return part
 
-    def after(self, n_iter: int) -> "Monitor":
+    def after(self, n_iter: int) -> Monitor:
         """Return the monitor of a part of the fit that begins `n_iter` steps later."""
         part = copy.copy(self)
         part._before += n_iter

@@ -9,6 +9,8 @@ methods", Biometrics Bulletin 1(6):80-83, 1945; J. Demsar, "Statistical comparis
 classifiers over multiple data sets", Journal of Machine Learning Research 7:1-30, 2006.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -5,6 +5,8 @@ else: a subclass of `KernelFunction` or, for a function of the distance, of `Rad
 with `arguments` by which fits find it.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,7 +96,7 @@ class KernelFunction(Immutable):
         raise NotImplementedError
 
     @classmethod
-    def from_argument(cls, name: str, gamma: Any) -> "KernelFunction":
+    def from_argument(cls, name: str, gamma: Any) -> KernelFunction:
         """Return the kernel of one of `arguments` and, if it takes one, this gamma."""
         return cls(gamma) if cls.takes_gamma else cls()  # type: ignore[call-arg]
 
@@ -113,7 +115,7 @@ class KernelFunction(Immutable):
         """Weight of each feature, (d,); None for a kernel without."""
         return None
 
-    def on_plain_rows(self, A: Any, B: Any) -> "tuple[KernelFunction, Any, Any]":
+    def on_plain_rows(self, A: Any, B: Any) -> tuple[KernelFunction, Any, Any]:
         """Return a kernel without weights per feature, and rows with the same values.
 
         Rows are scaled once, rather than for every tile.
@@ -246,7 +248,7 @@ class Polynomial(KernelFunction):
         object.__setattr__(self, "coef0", check_nonnegative("coef0", self.coef0))
 
     @classmethod
-    def from_argument(cls, name: str, gamma: Any) -> "Polynomial":
+    def from_argument(cls, name: str, gamma: Any) -> Polynomial:
         return cls(gamma=gamma)
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
@@ -403,7 +405,7 @@ class Matern(Radial):
         object.__setattr__(self, "gamma", check_positive("gamma", self.gamma))
 
     @classmethod
-    def from_argument(cls, name: str, gamma: Any) -> "Matern":
+    def from_argument(cls, name: str, gamma: Any) -> Matern:
         return cls(1.5 if name == "matern32" else 2.5, gamma)
 
     def of_products(

@@ -4,6 +4,8 @@ It has what the models of `fit_pom`, `fit_ratio` and `fit_clmm` share. The funct
 `ordinal.inference` work on it; those that users call most are methods as well.
 """
 
+from __future__ import annotations
+
 # Annotations are no strings here: their names would be looked up in the modules of the
 # subclasses.
 from collections.abc import Iterator

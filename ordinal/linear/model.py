@@ -1,5 +1,7 @@
 """Model that `fit_pom` returns, and paths of models."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

@@ -20,6 +20,8 @@ ordinal variables", American Sociological Review 27:799-811, 1962. F. E. Harrell
 "Evaluating the yield of medical tests", JAMA 247:2543-2546, 1982.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Literal, NamedTuple, Self
 

@@ -1,5 +1,7 @@
 """Metrics of predicted labels."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

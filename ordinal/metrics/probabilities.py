@@ -1,5 +1,7 @@
 """Metrics of predicted probabilities of ranks."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

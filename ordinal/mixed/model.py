@@ -1,5 +1,7 @@
 """Model that `fit_clmm` returns."""
 
+from __future__ import annotations
+
 # Annotations are no strings here, for the reason in `linear.estimates`.
 import math
 from collections.abc import Iterator, Mapping, Sequence

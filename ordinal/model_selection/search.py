@@ -3,6 +3,8 @@
 `Trials` are the points of a search with their outcomes in every fold.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from itertools import count

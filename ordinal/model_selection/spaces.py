@@ -24,6 +24,8 @@ experimental designs and their applications in industry", Handbook of Statistics
 2003: good lattice points, and those of n + 1 without the last.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -372,7 +374,7 @@ class Points:
         return f"Points({shown(self.points)})"
 
     @classmethod
-    def drawn(cls, grid: Grid, n_iter: int, rng: np.random.Generator) -> "Points":
+    def drawn(cls, grid: Grid, n_iter: int, rng: np.random.Generator) -> Points:
         """Draw points of a grid, each once, and keep the order of the grid."""
         chosen = np.sort(rng.choice(grid.size, min(n_iter, grid.size), replace=False))
         places = np.unravel_index(chosen, [len(v) for v in grid.values.values()])

@@ -8,6 +8,8 @@ known entries,
 N. Srebro, T. Jaakkola, "Weighted low-rank approximations", ICML 2003, section 3.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Annotated, ClassVar, cast
@@ -91,9 +93,7 @@ class Standardizer(ColumnPreprocessor):
             raise ValueError("mean must not be empty")
 
     @classmethod
-    def fit(
-        cls, X: MatrixLike, sample_weight: ArrayLike | None = None
-    ) -> "Standardizer":
+    def fit(cls, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Standardizer:
         """Compute mean and standard deviation of each column, in O(n d).
 
         Parameters
@@ -122,7 +122,7 @@ class Standardizer(ColumnPreprocessor):
     @classmethod
     def _fit_chunks(
         cls, problem: ChunkedProblem
-    ) -> "tuple[Standardizer, ChunkedProblem]":
+    ) -> tuple[Standardizer, ChunkedProblem]:
         """Measure rows that are read in chunks, by their moments.
 
         Returns the standardizer, and the rows as it makes them.
@@ -417,7 +417,7 @@ class Binning(Storable):
         object.__setattr__(self, "edges", read_only(edges))
 
     @classmethod
-    def equal_frequency(cls, values: ArrayLike, n_bins: int) -> "Binning":
+    def equal_frequency(cls, values: ArrayLike, n_bins: int) -> Binning:
         """Return bins with numbers of `values` that are as equal as possible.
 
         Edge k is the smallest value that at least k/n_bins of all values do not exceed,
@@ -454,7 +454,7 @@ class Binning(Storable):
         return cls(edges)
 
     @classmethod
-    def equal_length(cls, values: ArrayLike, n_bins: int) -> "Binning":
+    def equal_length(cls, values: ArrayLike, n_bins: int) -> Binning:
         """Return bins of equal length between the smallest and the largest value.
 
         Inner bins may be empty; their ranks then do not occur.
