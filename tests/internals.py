@@ -49,7 +49,6 @@ from ordinal._watch.cancellation import (
     ended_by,
     stopped_by,
 )
-from ordinal._watch.clock import Clock
 from ordinal._watch.monitor import Monitor
 from ordinal._watch.progress import Line
 from ordinal.kernels import tiles

@@ -10,7 +10,7 @@ import pytest
 from files import copies, load_edited, replaced_once
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from internals import Clock, Monitor, driver
+from internals import Monitor, driver
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     kernel_matrix,
@@ -721,7 +721,7 @@ def test_a_fit_that_ends_before_its_first_second_of_steps_warns(
     steps, max_time, message, monkeypatch
 ):
     monitor = Monitor("fit", 1e-3, max_time=max_time)
-    monkeypatch.setattr(Clock, "seconds", max_time)
+    monkeypatch.setattr(Monitor, "seconds", max_time)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(2):

@@ -1,8 +1,8 @@
 """Monitoring of a running fit, and the record of its end.
 
 convergence   record of a finished fit, and warnings of it
-monitor       whether a fit goes on: callback and time limit
-clock         clock of a fit, and a forecast of its duration
+monitor       whether a fit goes on: callback, clock and time limit
+forecast      forecast of the duration of a fit
 cancellation  end of the computations of a thread
 progress      progress lines of fits and of searches
 blas          one thread of numpy's BLAS during a fit

@@ -20,7 +20,7 @@ def never() -> bool:
     return False
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Do nothing: no fit reports its progress."""
 
 
@@ -41,7 +41,7 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
 @contextmanager
 def reported_by(report: Callable[[], None]) -> Iterator[None]:
     """Let `check_cancelled` call report(), instead of that of an enclosing fit."""
-    before = getattr(_thread, "report", _nothing)
+    before = getattr(_thread, "report", nothing)
     _thread.report = report
     try:
         yield
@@ -80,7 +80,7 @@ def check_cancelled() -> None:
 
     Computations that may take seconds call it between their blocks.
     """
-    getattr(_thread, "report", _nothing)()
+    getattr(_thread, "report", nothing)()
     check_stopped()
     if getattr(_thread, "over", never)():
         raise OutOfTime

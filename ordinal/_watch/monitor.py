@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ import numpy as np
 from .._input.checks import check_positive, shown
 from .._input.immutable import Immutable
 from .blas import OneThread
-from .cancellation import check_stopped, ended_by, reported_by
-from .clock import Clock, Forecast
+from .cancellation import check_stopped, ended_by, nothing, reported_by
 from .convergence import Convergence, Status
+from .forecast import Forecast
 from .progress import FitLine, Line
 
 
@@ -35,9 +36,8 @@ class State(Immutable):
 class _Fit:
     """State that the monitors of all parts of a fit share."""
 
-    clock: Clock
-    line: FitLine
-    forecast: Forecast
+    line: FitLine | None
+    forecast: Forecast | None
     ended: Status | None = None
 
 
@@ -68,20 +68,28 @@ class Monitor:
         if max_time is not None:
             max_time = check_positive("max_time", max_time)
         self.method, self.tol, self.callback = method, tol, callback
+        self.max_time = max_time
         self._before = 0  # steps in earlier parts of the fit
-        clock = Clock(max_time)
-        self._fit = _Fit(clock, FitLine(method, clock, line), Forecast(method, clock))
+        self._start = time.perf_counter()
+        self._fit = _Fit(
+            None if line is None else FitLine(method, self._start, line),
+            None if max_time is None else Forecast(method, max_time),
+        )
         self._contexts = ExitStack()
 
     def __enter__(self) -> Self:
-        self._contexts.enter_context(reported_by(self._fit.line.show))
+        line = self._fit.line
+        # An enclosing fit, if any, reports again when this one has ended.
+        report = nothing if line is None else line.show
+        self._contexts.enter_context(reported_by(report))
         self._contexts.enter_context(np.errstate(under="ignore"))
         self._contexts.enter_context(OneThread())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self._contexts.close()
-        self._fit.line.close(kind)
+        if self._fit.line is not None:
+            self._fit.line.close(kind)
 
     def to_tol(self, tol: float) -> Monitor:
         """Return the monitor of a part of the fit that ends at another tolerance."""
@@ -96,16 +104,12 @@ class Monitor:
         return part
 
     @property
-    def max_time(self) -> float | None:
-        return self._fit.clock.limit
-
-    @property
     def seconds(self) -> float:
-        return self._fit.clock.seconds
+        return time.perf_counter() - self._start
 
     def late(self, by: float = 0.0) -> bool:
         """Return whether `max_time` is exceeded by `by` seconds, within a step."""
-        return self._fit.clock.late(by)
+        return self.max_time is not None and self.seconds >= self.max_time + by
 
     def limited(self, by: float = 0.0) -> AbstractContextManager[None]:
         """Cancel computations once `max_time` is exceeded by `by` seconds."""
@@ -122,7 +126,7 @@ class Monitor:
         check_stopped()
         n_iter += self._before
         line = self._fit.line
-        if line.due():
+        if line is not None:
             line.show(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if self._fit.ended is None:
             self._fit.ended = self._ask(n_iter, violation)
@@ -155,15 +159,17 @@ class Monitor:
 
     def conclude(self, convergence: Convergence) -> None:
         """Write the end of the fit to the progress line."""
-        self._fit.line.end = str(convergence)
+        if self._fit.line is not None:
+            self._fit.line.end = str(convergence)
 
     def forecast(self, steps: int, needed: int, began: float) -> None:
         """Warn once if `max_time` is far too short for it (see `Forecast.update`)."""
-        self._fit.forecast.update(steps, needed, began)
+        if self._fit.forecast is not None:
+            self._fit.forecast.update(self.seconds, steps, needed, began)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Name a part of the fit on its progress line, also in `check_cancelled`."""
-        return self._fit.line.stage(name)
+        return nullcontext() if self._fit.line is None else self._fit.line.stage(name)
 
     def numbered(self, kind: str, i: int, n: int) -> AbstractContextManager[None]:
         """Return a context that names stage i of n, counted from 0, on the line.

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from .._input.checks import check_flag
-from .clock import Clock
 
 
 class Line:
@@ -142,18 +141,14 @@ class FitLine:
         Description of the end, which `close` shows.
     """
 
-    def __init__(self, method: str, clock: Clock, line: Line | None):
-        self._method, self._clock, self._line = method, clock, line
+    def __init__(self, method: str, start: float, line: Line):
+        self._method, self._start, self._line = method, start, line
         self._stages: list[str] = []
         self.end = ""
 
-    def due(self) -> bool:
-        """Return whether a text would be shown now; a silent fit has no line."""
-        return self._line is not None and self._line.due()
-
     def show(self, *progress: str) -> None:
         """Show the present stages, if a text is due."""
-        if self._line is not None and self.due():
+        if self._line.due():
             parts = self._begun(), ", ".join(self._stages), *progress
             self._line.show(": ".join(part for part in parts if part))
 
@@ -168,13 +163,12 @@ class FitLine:
 
     def close(self, error: type[BaseException] | None) -> None:
         """Leave the end of the fit on the line, or the error that ended it."""
-        if self._line is not None:
-            end = self.end if error is None else error.__name__
-            self._line.close(f"{self._begun()}: {end}")
+        end = self.end if error is None else error.__name__
+        self._line.close(f"{self._begun()}: {end}")
 
     def _begun(self) -> str:
         """Return the beginning of a line, which a narrow terminal still shows."""
-        return f"{self._method}, {self._clock.seconds:.1f} s"
+        return f"{self._method}, {time.perf_counter() - self._start:.1f} s"
 
 
 class Progress:

@@ -1,25 +1,7 @@
-"""Clock of a fit, its time limit, and a forecast of its duration."""
-
-import time
+"""Forecast of the duration of a fit by the rate of its first second."""
 
 from .._input.warning import warn
 from ..exceptions import ConvergenceWarning
-
-
-class Clock:
-    """Seconds since the start of a fit, and its limit or None."""
-
-    def __init__(self, limit: float | None):
-        self.limit = limit
-        self._start = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._start
-
-    def late(self, by: float = 0.0) -> bool:
-        """Return whether the limit is exceeded by `by` seconds."""
-        return self.limit is not None and self.seconds >= self.limit + by
 
 
 class Forecast:
@@ -29,33 +11,34 @@ class Forecast:
     # The rate at the beginning of a fit may differ by a factor of two from later ones.
     MARGIN = 2.0
 
-    def __init__(self, method: str, clock: Clock):
-        self._method, self._clock = method, clock
+    def __init__(self, method: str, max_time: float):
+        self._method, self._limit = method, max_time
         self._stepped = False  # whether a part of the fit has taken a step
         self._made = False
 
-    def update(self, steps: int, needed: int, began: float) -> None:
+    def update(self, seconds: float, steps: int, needed: int, began: float) -> None:
         """Forecast the duration as soon as the rate is known, and warn if it is late.
 
         Parameters
         ----------
+        seconds : float
+            Seconds of the fit until now.
         steps, needed : int
             Steps since `began`, and the least number that any such fit takes.
         began : float
             Seconds of the fit at its first step.
         """
-        limit = self._clock.limit
-        if limit is None or self._made:
+        if self._made:
             return
+        limit = self._limit
         self._stepped |= steps > 0
-        now = self._clock.seconds
         # A fit that is late has no other occasion to advise; less than a second says
         # nothing.
-        ends = now >= max(limit, self.RATED)
-        if not ends and (not steps or now - began < self.RATED):
+        ends = seconds >= max(limit, self.RATED)
+        if not ends and (not steps or seconds - began < self.RATED):
             return
         self._made = True
-        duration = began + needed * (now - began) / max(steps, 1)
+        duration = began + needed * (seconds - began) / max(steps, 1)
         if not self._stepped:
             trouble = f"max_time={limit:g} s was over before the first steps"
         elif steps and duration > self.MARGIN * limit:
