@@ -36,47 +36,32 @@ class PomModel(LinearModel):
         Coefficients zeta of the columns `scale`.
     alpha : (q,) array
         Free parameters of the thresholds.
-    link, threshold : str
-    coding : Coding or None
-        Conversion of the columns of a table or of the terms of a formula to numeric
-        columns; None if all features are numeric.
-    column_names : tuple of str
-        Names of the numeric columns.
-    location, nominal, scale : int arrays
-        Positions of the columns that have `coef`, `nominal_coef` and `scale_coef`.
-    crossings : (r - 1,) int array
-        Number of training rows at which each threshold lies above the next one.
-    observed : (r,) bool array
-        Whether each rank has training rows of positive weight.
+    link : str
+    predictor : LinearPredictor
+        How rows become linear predictors. Among its attributes are `coding`, the
+        conversion of the columns of a table or of the terms of a formula to numeric
+        columns; `column_names` of these; `location`, `nominal` and `scale`, the
+        positions of the columns that have `coef`, `nominal_coef` and `scale_coef`;
+        `observed`, whether each rank has training rows; `dropped`, the names of columns
+        that others determine.
     covariance : (p, p) array or None
         Covariance of (alpha, nominal_coef, coef, scale_coef). None for a fit with l1 >
         0, or with more than 2000 features, for which Newton's method is not used.
-    covariance_type : {"observed", "robust", "cluster"}
-        Type of the covariance: the inverse of the observed information, or a sandwich
-        formula.
-    l1, l2 : float
     loglik : float
         sum_i w_i log P(y_i), without penalties.
-    null_loglik : float
-        Log-likelihood of the model without features.
-    n_obs : float
-        Sum of the weights.
-    n_missing : int
-        Number of rows that were left out because of missing values.
-    separated : int array
-        Positions of the columns that separate the ranks, or whose scale effects
-        diverge. Their coefficients have no finite optimum; those of the model are where
-        the fit ended. Empty otherwise.
+    statistics : FitStatistics
+        Further results of the fit: `null_loglik`, the log-likelihood without features;
+        `n_obs`, the sum of the weights; `n_missing`, the number of rows that were left
+        out; `covariance_type`; the penalties `l1` and `l2`; `separated`, the positions
+        of columns that separate the ranks, and `limits` of their parameters;
+        `crossings`, the number of training rows at which each threshold lies above the
+        next one; `touching`, the number at which `in_order` holds both together.
     classes : (r,) array
         Labels in rank order.
     n_features : int
     feature_names : tuple of str, or None
     convergence : Convergence
         Record of the fit. Its `primal` is the mean loss with penalties.
-    touching : (r - 1,) int array
-        Number of rows of `in_order` at which each threshold meets the next one. If it
-        is positive for any, the estimates have no normal distribution, and the model
-        has no standard errors.
 
     Examples
     --------
