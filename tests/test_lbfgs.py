@@ -1,11 +1,14 @@
 """Limited-memory BFGS: its directions, its minima, and how a search ends."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from internals import Monitor
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import rosen, rosen_der
 
+from ordinal._numerics import descent
 from ordinal._numerics.lbfgs import Curvature, DenseCurvature, NotFiniteError, minimize
 from ordinal.models import Status
 
@@ -186,3 +189,31 @@ def test_where_nothing_is_lower_the_search_stalls():
     found = search(lambda x: (float(not np.array_equal(x, start)), np.ones(2)), start)
     assert found.status is Status.STALLED
     assert_array_equal(found.x, start)
+
+
+def test_a_step_is_halved_until_the_value_falls_enough():
+    """|x| from -1 along 1.99: the full step almost reaches 1, the half almost 0."""
+
+    def at(size):
+        return SimpleNamespace(value=abs(-1 + 1.99 * size))
+
+    there, size = descent.halved(at, 1.0, -1.99)
+    assert (size, there.value) == (1.0, pytest.approx(0.99))
+    there, size = descent.halved(at, 1.0, -199.0)  # 1 would promise 0.0199
+    assert (size, there.value) == (0.5, pytest.approx(0.005))
+    assert descent.halved(lambda size: SimpleNamespace(value=2.0), 1.0, -1.0) is None
+    taken = descent.halved(at, 0.98, -199.0, settles=lambda there, rise: rise < 0.02)
+    assert taken[1] == 1.0
+
+
+def test_a_matrix_is_shifted_by_the_least_of_its_shifts():
+    H = np.diag([1.0, -0.5])
+
+    def factor(shift):
+        return np.linalg.cholesky(H + shift * np.eye(2))
+
+    C, shift = descent.shifted(factor, least=1e-3, growth=10, most=10)
+    assert shift == pytest.approx(1.0)
+    assert C @ C.T == pytest.approx(H + shift * np.eye(2))
+    assert descent.shifted(factor, least=1e-3, growth=10, most=0.5) is None
+    assert descent.shifted(factor, 0.7, least=1e-3, growth=10, most=1)[1] == 0.7

@@ -28,10 +28,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from .._numerics.descent import halved
 from .._numerics.rows import csr_arrays
 from .._solvers import _coordinate_descent
 from .._watch.cancellation import OutOfTime, check_cancelled
@@ -44,9 +46,7 @@ from .matrices import SparseColumns
 from .newton import Loss, Minimum
 from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor
 
-_FALL = 1e-4  # constant of Armijo's rule
 _ROUNDING = 1e-14  # relative rounding error of the loss
-_HALVINGS = 40
 _INNER = 0.8  # gap of a restricted problem, relative to the target gap
 _TIGHTER = 0.01  # factor of the gap of the active columns, if all columns need less
 _QUADRATIC = 0.01  # accuracy of a quadratic, relative to the gap at its point
@@ -55,6 +55,13 @@ _MARGIN = 1e-12  # so that no feature is active at the largest penalty
 _SWEEPS = 100_000  # most sweeps for one quadratic
 _SECONDS = 2e-9  # seconds per entry in a sweep
 _FAR = 2.0  # ratio of adjacent penalties on the path to a single one
+
+
+class _Trial(NamedTuple):
+    """Point of a line search, and the penalised loss there."""
+
+    x: np.ndarray
+    value: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -372,20 +379,28 @@ class PathSolver(Generic[_NetLossT]):
             )
             moved = float(here.gradient @ (end - x))
             promised = moved + penalty(end[U:]) - penalty(x[U:])
-            for halving in range(_HALVINGS):
-                # The first trial belongs to the step; no other is made when time is up.
-                if halving and self.monitor.late():
-                    return x
-                size = 0.5**halving
-                # x + 1 (end - x) would not be 0 to the bit where end is 0.
-                there = x + size * (end - x) if halving else end
-                reached = part.at(there).value + penalty(there[U:])
-                if reached - value <= _FALL * size * promised + _ROUNDING * value:
-                    break
-            else:
+            along = partial(self._along, part, x, end, penalty)
+            found = halved(along, value, promised, _ROUNDING * value)
+            if found is None or found[0].x is x:
                 return x
             # The decrease that the model promises is below what the loss resolves.
-            x, last, at_rounding = there, gap, -promised <= _ROUNDING * value
+            x, last, at_rounding = found[0].x, gap, -promised <= _ROUNDING * value
+
+    def _along(
+        self,
+        part: RestrictedLoss,
+        x: np.ndarray,
+        end: np.ndarray,
+        penalty: Penalty,
+        size: float,
+    ) -> _Trial:
+        """Return a trial on the way from x to end, or x itself when time is up."""
+        # The first trial belongs to the step; no other is made when time is up.
+        if size < 1 and self.monitor.late():
+            return _Trial(x, -math.inf)
+        # x + 1 (end - x) would not be 0 to the bit where end is 0.
+        there = x + size * (end - x) if size < 1 else end
+        return _Trial(there, part.at(there).value + penalty(there[self._U :]))
 
     def _quadratic_minimum(
         self,

@@ -17,14 +17,13 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from .._numerics.lbfgs import HALVINGS, armijo, shortened
+from .._numerics.descent import FALL, HALVINGS, armijo, shifted, shortened
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .bordered import Bordered, Factor
 from .design import Design
 from .likelihood import Point
 
-_FALL = 1e-4  # least decrease, as a share of what negative curvature promises
 _MOST = 1e12  # most rows in whose standard errors steps are measured
 _FLAT = 1e-8  # rounding error of eigenvalues, relative to the diagonal
 _MAX_SHIFT = 1e12
@@ -163,19 +162,18 @@ def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
     # like 1e-70 beside others of 1.
     unit = _unit(H)
     H, gradient = H.scaled(unit), gradient * unit
-    each, shift = np.ones(unit.size), 0.0
-    while True:
-        try:
-            factor = Factor(H.plus(shift * each) if shift else H)
-            if shift:  # more of it, or the least eigenvalue may be a rounding error
-                factor = Factor(H.plus(1.1 * shift * each))
-        except np.linalg.LinAlgError:
-            # A shift far larger than needed would make short gradient steps.
-            shift = max(1e-10, 3 * shift)
-            if shift > _MAX_SHIFT:
-                return np.asarray(-gradient * unit)
-        else:
-            return np.asarray(-factor.solve(gradient) * unit)
+    each = np.ones(unit.size)
+
+    def factor(shift: float) -> Factor:
+        made = Factor(H.plus(shift * each) if shift else H)
+        # More of it, or the least eigenvalue may be a rounding error.
+        return Factor(H.plus(1.1 * shift * each)) if shift else made
+
+    # A shift far larger than needed would make short gradient steps.
+    found = shifted(factor, least=1e-10, growth=3, most=_MAX_SHIFT)
+    if found is None:
+        return np.asarray(-gradient * unit)
+    return np.asarray(-found[0].solve(gradient) * unit)
 
 
 def _unit(H: Bordered) -> np.ndarray:
@@ -205,6 +203,6 @@ def _below_saddle(loss: Loss, here: Point) -> Point | None:
         # To third order, only one of the two senses may descend.
         for step in (size * unit * along[:, 0], -size * unit * along[:, 0]):
             there = loss.at(here.x + step)
-            if there.value - here.value <= _FALL * size**2 * curvature[0]:
+            if there.value - here.value <= FALL * size**2 * curvature[0]:
                 return there
     return None

@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy as np
 
-from .._numerics.lbfgs import shortened
+from .._numerics.descent import halved, shifted, shortened
 from .._rows.sums import Parts
 from .._solvers import _cumulative
 from .bordered import NONE, Bordered, tridiagonal
@@ -33,9 +33,7 @@ from .matrices import Columns, DenseColumns, columns_of
 
 LEAST = 1e-26  # squared rounding error of slopes, relative to the loss
 _POLISH = 30  # most Newton steps for alpha and nu* alone
-_FALL = 1e-4  # constant of Armijo's rule
 _ROUNDING = 1e-14  # relative rounding error of the loss
-_HALVINGS = 40
 _FLAT = 1e-200  # the least curvature whose inverse is finite with room
 
 
@@ -318,6 +316,9 @@ def with_best_thresholds(
         free = np.column_stack([u[:q], u[q:].reshape(q, -1)])
         return loss.rows_of(free, none, f)
 
+    def along(u: np.ndarray, step: np.ndarray, size: float) -> RowTerms:
+        return rows_at(u + size * step)
+
     rows = rows_at(u)
     # Thresholds alone: a few parameters, so that a step costs a pass over vectors.
     for _ in range(_POLISH):
@@ -326,15 +327,12 @@ def with_best_thresholds(
         promised = float(g @ step)
         if -promised <= LEAST * rows.value:
             break
-        for halving in range(_HALVINGS):
-            size = 0.5**halving
-            moved = rows_at(u + size * step)
-            rise = moved.value - rows.value
-            if rise <= _FALL * size * promised + _ROUNDING * rows.value:
-                break
-        else:
+        rounding = _ROUNDING * rows.value
+        found = halved(partial(along, u, step), rows.value, promised, rounding)
+        if found is None:
             break
-        u, rows = u + size * step, moved
+        rows, size = found
+        u = u + size * step
         if -promised <= _ROUNDING * rows.value:  # steps converge quadratically
             break
     return u, rows
@@ -345,16 +343,16 @@ def factor(H: np.ndarray) -> np.ndarray:
 
     If H is singular to rounding, a multiple of its diagonal is added.
     """
+    # A share of the diagonal, so that variables of any unit are shifted alike.
     diagonal = np.maximum(np.diagonal(H), _FLAT)
-    shift = 0.0
-    while True:
-        try:
-            return np.asarray(np.linalg.cholesky(H + np.diag(shift * diagonal)))
-        except np.linalg.LinAlgError:
-            if not shift < 1:
-                raise
-            # A share of the diagonal, so that variables of any unit are shifted alike.
-            shift = max(1e-12, 10 * shift)
+
+    def root(shift: float) -> np.ndarray:
+        return np.asarray(np.linalg.cholesky(H + np.diag(shift * diagonal)))
+
+    found = shifted(root, least=1e-12, growth=10, most=9.9)
+    if found is None:
+        raise np.linalg.LinAlgError("the Hessian is far from positive definite")
+    return found[0]
 
 
 class ChunkedLikelihood(Likelihood):

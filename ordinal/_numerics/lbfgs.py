@@ -15,7 +15,6 @@ Other methods of descent use `armijo` and `shortened`.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -23,8 +22,9 @@ from .._solvers import _two_loops
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
+from .descent import FALL, HALVINGS
 
-_FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
+_FLATTEN = 0.9  # the second of the Wolfe constants, beside FALL
 _ROUNDING = 1e-12  # relative rounding error of a value
 _STEEPEST = 1e150  # largest partial derivative whose square is finite
 _DIFFERENCE = 1e-2  # change of an entry of x in the differences for the Hessian
@@ -297,9 +297,9 @@ def _search(
         finite = point.finite
         point.slope = float(point.gradient @ d) if finite else np.inf
         fall = start.value - point.value
-        falls = fall >= -_FALL * step * slope or (
+        falls = fall >= -FALL * step * slope or (
             fall >= -_ROUNDING * abs(start.value)
-            and point.slope <= (2 * _FALL - 1) * slope
+            and point.slope <= (2 * FALL - 1) * slope
         )
         if not (finite and falls):
             high = point
@@ -344,63 +344,9 @@ def _between(low: SearchPoint, high: SearchPoint) -> float:
     return low.at + min(max(share, 0.1), 0.9) * width
 
 
-_ARMIJO = 1e-4  # constant of Armijo's rule
-_RESOLVED = 1e-14  # relative change of a value that is rounding
-HALVINGS = 50  # limit on the halvings of a step
-_LONGEST = 1e6  # largest change of a parameter in one step
 _NEAR = 0.1  # share of the slope at the start that counts as 0
 _FLAT = 1e-6  # rise that is tolerated, relative to the slope at the start
 _FARTHEST = 64.0  # largest multiple of the step
-
-
-class Evaluated(Protocol):
-    """Point where a function was evaluated."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def gradient(self) -> np.ndarray: ...
-
-
-P = TypeVar("P", bound=Evaluated)
-
-
-def shortened(step: np.ndarray) -> np.ndarray:
-    """Return the step, scaled to at most 1e6 in any parameter.
-
-    Where the curvature vanishes, steps may be so long that 50 halvings do not bring
-    them back to where the function is curved.
-    """
-    return step * min(1.0, _LONGEST / max(1.0, float(np.abs(step).max(initial=0.0))))
-
-
-def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
-    """Return the first of at(1), at(1/2), at(1/4), ... that satisfies Armijo's rule.
-
-    The result is None if none of them does.
-
-    Parameters
-    ----------
-    at : callable
-        Function of the step size that returns the point there; an infinite value marks
-        a point outside of the domain.
-    here : Evaluated
-        Point of size 0.
-    slope : float < 0
-        Derivative of the value by the size, at `here`.
-    """
-    for halving in range(HALVINGS):
-        size = 0.5**halving
-        there = at(size)
-        rise = there.value - here.value
-        if rise <= _ARMIJO * size * slope:
-            return there
-        # Near the minimum, where values differ by rounding only, gradients decide.
-        if rise <= _RESOLVED * max(1.0, abs(here.value)) and (
-            np.abs(there.gradient).max() <= 0.5 * np.abs(here.gradient).max()
-        ):
-            return there
-    return None
 
 
 def rising_zero(slope: Callable[[float], float], begin: float) -> float:

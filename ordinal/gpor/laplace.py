@@ -27,6 +27,7 @@ from typing import Self
 
 import numpy as np
 
+from .._numerics.descent import halved
 from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
 from .._watch.cancellation import OutOfTime, never
@@ -150,9 +151,7 @@ class Posterior:
 _TOL = 1e-12  # residual at which the search ends, in units of its largest term or 1
 _USABLE = 1e-6  # residual up to which the mode counts as found, in the same units
 _MAX_ITER = 500
-_FALL = 1e-4  # Armijo's constant
 _KEEP = 0.1  # share of the residual that a step with an old factor may leave
-_LEAST_STEP = 1e-10
 
 
 def laplace(
@@ -295,16 +294,16 @@ def _line_search(
     -slope is the slope of S along d. Where it is below rounding, a step is also taken
     if S does not rise by more than rounding. None if no step qualifies.
     """
-    size = 1.0
+
+    def along(size: float) -> _Iterate:
+        return _Iterate.at(like, here.a + size * d, here.f + size * Sigma_d)
+
+    def settles(there: _Iterate, rise: float) -> bool:
+        return bool(slope < here.rounding and rise <= here.rounding)
+
     # S is convex: a short enough step along a descent direction always falls.
-    while size > _LEAST_STEP:
-        there = _Iterate.at(like, here.a + size * d, here.f + size * Sigma_d)
-        if there.value <= here.value - _FALL * size * slope:
-            return there
-        if slope < here.rounding and there.value <= here.value + here.rounding:
-            return there
-        size /= 2
-    return None
+    found = halved(along, here.value, -slope, settles=settles)
+    return None if found is None else found[0]
 
 
 def _posterior(

@@ -25,7 +25,6 @@ R. E. Barlow, H. D. Brunk, "The isotonic regression problem and its dual", JASA
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -39,7 +38,7 @@ from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
-from .._numerics.lbfgs import armijo
+from .._numerics.descent import armijo, shifted
 from .._rows.first_pass import ChunkedProblem
 from .._rows.moments import moments_of
 from .._solvers import _threshold_losses
@@ -352,12 +351,13 @@ def _solved(H: np.ndarray, penalties: np.ndarray, v: np.ndarray) -> np.ndarray:
     # no spread has a penalty like 1e20; a ridge relative to that would hide all others.
     of_losses = float((np.diagonal(H) - penalties).max(initial=0.0))
     shift = _RIDGE * max(of_losses, np.finfo(float).tiny)
-    while math.isfinite(shift):
-        try:
-            return Cholesky(H + np.diag(np.full(len(H), shift))).solve(v[:, None])[:, 0]
-        except np.linalg.LinAlgError:
-            shift *= 100
-    return np.full_like(v, np.nan)  # H is not finite, so that no step is made
+
+    def solved(shift: float) -> np.ndarray:
+        return Cholesky(H + np.diag(np.full(len(H), shift))).solve(v[:, None])[:, 0]
+
+    found = shifted(solved, shift, least=0, growth=100, most=np.finfo(float).max)
+    # If H is not finite, no step is made.
+    return np.full_like(v, np.nan) if found is None else found[0]
 
 
 def _along(

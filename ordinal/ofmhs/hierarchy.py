@@ -39,6 +39,7 @@ from .._cumulative.rowwise import (
 )
 from .._input.problem import Problem
 from .._numerics.cholesky import Cholesky
+from .._numerics.descent import halved
 from .._numerics.rows import strips
 from .._solvers import _pair_descent
 from .._watch.cancellation import OutOfTime, check_cancelled
@@ -74,9 +75,8 @@ def both_ways(
     return out
 
 
-_FALL = 1e-4  # constant of Armijo's rule
 _ROUNDING = 1e-14  # relative rounding error of the value
-_HALVINGS = 40
+_HALVINGS = 10  # of a step of the quadratic model
 _FEW = 16  # groups that may enter at a step, or as many as are not 0
 _INNER = 1e-8  # decrease by the last sweep over a quadratic, relative to the gap
 _FINER = 1e-3  # factor of this tolerance when steps no longer decrease the value
@@ -216,7 +216,7 @@ class Quadratic:
             step = -Cholesky(A).solve(slope[:, None])[:, 0]
         except np.linalg.LinAlgError:
             return
-        for halving in range(_HALVINGS // 4):
+        for halving in range(_HALVINGS):
             moved = 0.5**halving * step
             own = self.own[mains] + moved[: mains.size]
             # Beyond 0 the penalty has another slope than this quadratic.
@@ -397,20 +397,19 @@ class HierarchyPath:
         promised = penalties(own, parts) - (here.value - here.rows.value)
         for slope, old, new in zip(slopes, before, after, strict=True):
             promised += float(slope @ (new - old))
-        for halving in range(_HALVINGS):
-            size = 0.5**halving
-            there = self.at(
+
+        def along(size: float) -> PairPoint:
+            return self.at(
                 here.u,
                 # The full step is taken as it is, so that parts which became 0 are 0
                 # to the bit.
-                here.own + size * (own - here.own) if halving else own,
-                here.parts + size * (parts - here.parts) if halving else parts,
+                here.own + size * (own - here.own) if size < 1 else own,
+                here.parts + size * (parts - here.parts) if size < 1 else parts,
                 penalties,
             )
-            rise = there.value - here.value
-            if rise <= _FALL * size * promised + _ROUNDING * here.value:
-                return there
-        return None
+
+        found = halved(along, here.value, promised, _ROUNDING * here.value)
+        return None if found is None else found[0]
 
     def _working_set(
         self,

@@ -13,15 +13,14 @@ import math
 import numpy as np
 
 from .._numerics.cholesky import Cholesky
+from .._numerics.descent import HALVINGS, halved, shifted
 from .._numerics.rows import strips
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .objective import TlsPoint, TruncatedObjective
 
-_FALL = 1e-4  # constant of Armijo's rule
 _ROUNDING = 1e-14  # relative rounding error of psi
-_HALVINGS = 40
 _MAX_SHIFT = 1e200
 _POWERS = 30  # steps of inverse iteration
 _LIMITS = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED)
@@ -94,7 +93,7 @@ class Descent:
                 return None  # H is so large that its inverse is rounding alone
             d = factor.solve(d / size)
         d = d[:, 0] / max(np.abs(d[:T]).max(), self.psi.largest_score(d[T:, 0]))
-        for halving in range(_HALVINGS):
+        for halving in range(HALVINGS):
             # psi falls on both sides, or by its third derivative on one.
             for step in (0.5**halving, -(0.5**halving)):
                 there = self.psi.at(here.x + step * d, here.u)
@@ -114,16 +113,19 @@ class Descent:
         # The last shift is a good guess. It decreases, so that Newton's method becomes
         # quadratically convergent again.
         self._shift = self._shift / 4 if self._shift > least else 0.0
-        while self._shift < _MAX_SHIFT:
-            shifted = np.empty_like(H)
+
+        def factor(shift: float) -> Cholesky:
+            A = np.empty_like(H)
             for rows in strips(len(H)):  # in strips, so that Ctrl-C has its turn
-                shifted[rows] = H[rows]
-            np.fill_diagonal(shifted, np.diagonal(H) + self._shift * penalties)
-            try:
-                return Cholesky(shifted, self.psi.n_threads)
-            except np.linalg.LinAlgError:
-                self._shift = max(least, 4 * self._shift)
-        return None
+                A[rows] = H[rows]
+            np.fill_diagonal(A, np.diagonal(H) + shift * penalties)
+            return Cholesky(A, self.psi.n_threads)
+
+        found = shifted(factor, self._shift, least=least, growth=4, most=_MAX_SHIFT)
+        if found is None:
+            return None
+        made, self._shift = found
+        return made
 
     def _step(self) -> TlsPoint | None:
         """Return the point after a Newton step, shortened by Armijo's rule.
@@ -135,18 +137,21 @@ class Descent:
             return None
         d = factor.solve(-here.gradient[:, None])[:, 0]
         slope = float(here.gradient @ d)
-        for halving in range(_HALVINGS):
-            size = 0.5**halving
-            there = self.psi.at(here.x + size * d, here.u)
-            rise = there.value - here.value
-            # Near the minimum values differ by their rounding only.
-            if rise <= _FALL * size * slope or (
+
+        def along(size: float) -> TlsPoint:
+            return self.psi.at(here.x + size * d, here.u)
+
+        def settles(there: TlsPoint, rise: float) -> bool:
+            return bool(
                 rise <= _ROUNDING * here.value
                 and there.violation <= 0.5 * here.violation
-            ):
-                # Only steps of a shifted Hessian are too short.
-                return self._lengthened(there, d, size) if self._shift > 0 else there
-        return None
+            )
+
+        found = halved(along, here.value, slope, settles=settles)
+        # Only steps of a shifted Hessian are too short.
+        if found is None or not self._shift > 0:
+            return None if found is None else found[0]
+        return self._lengthened(found[0], d, found[1])
 
     def _lengthened(self, there: TlsPoint, d: np.ndarray, size: float) -> TlsPoint:
         """Return the end of a step along d, which is doubled while psi falls.
