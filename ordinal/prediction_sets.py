@@ -163,6 +163,10 @@ class ConformalModel(Model):
         names: tuple[str, ...] | None = getattr(self.model, "feature_names", None)
         return names
 
+    @property
+    def _wrapped(self) -> Any:
+        return self.model
+
     def _score_terms(self, X: MatrixLike) -> Named | None:
         return self.model._score_terms(X) if isinstance(self.model, Model) else None
 

@@ -325,8 +325,8 @@ def _warn_of_levels(model: Any, X: Any, read: np.ndarray, levels: Categories) ->
 
 def innermost(model: Any) -> Any:
     """Return the model without the preprocessing of its features."""
-    while hasattr(model, "model"):
-        model = model.model
+    while isinstance(model, Storable) and model._wrapped is not None:
+        model = model._wrapped
     return model
 
 
@@ -337,11 +337,11 @@ def with_labels_like(model: _M, y: Any) -> _M:
     """
     dtype: Any = getattr(y, "dtype", None)
     given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
-    if given and hasattr(model, "categorical_labels"):
+    if given and isinstance(model, Model):  # and no path of models
         # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(model, "categorical_labels", True)
         if type(dtype.categories).__name__ == "IntervalIndex":
-            found = _intervals(cast(Model, model).classes)
+            found = _intervals(model.classes)
             same = found is not None and dtype.categories.equals(found)
             object.__setattr__(model, "interval_labels", same)
     return model

@@ -211,6 +211,11 @@ class Storable(Immutable):
         # unpickled arrays are writable until `_rebuild` has seen them.
         return _rebuild, (type(self), field_values(self))
 
+    @property
+    def _wrapped(self) -> Any:
+        """Return the model that this object passes features on to, or None."""
+        return None
+
     def _check(self) -> None:
         """Raise ValueError if the fields contradict each other."""
 

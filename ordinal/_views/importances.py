@@ -15,6 +15,7 @@ from .._input.immutable import read_only
 from .._input.labels import ranks_of, read_labels
 from .._input.types import Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
+from .._model.model import innermost
 from ..kernels.functions import kernel_class
 
 
@@ -53,9 +54,7 @@ def _permutable(model: Any, X: Any) -> Frame:
             "X must be dense for permutation importance: explain some of its rows as "
             "an array, X[:1000].toarray()"
         )
-    while hasattr(model, "model"):  # without preprocessing
-        model = model.model
-    if kernel_class(getattr(model, "kernel", None)).by_number:
+    if kernel_class(getattr(innermost(model), "kernel", None)).by_number:
         raise TypeError(
             "X holds values of a precomputed kernel, and the model has no features "
             "to explain: fit it to features with a kernel of ordinal.kernels"

@@ -255,6 +255,10 @@ class Selection(Storable):
         """Return `table` as a pandas DataFrame; raise ImportError without pandas."""
         return self.table().to_pandas()
 
+    @property
+    def _wrapped(self) -> Any:
+        return self.model
+
     def _fitted(self) -> Any:
         return model_in(self)
 

@@ -163,6 +163,10 @@ class PreprocessedModel(Model):
         Z = as_named(fit, preprocessor.transform(table), preprocessor.feature_names_out)
         return with_labels_like(cls(preprocessor, fit(Z, y, **options)), y)
 
+    @property
+    def _wrapped(self) -> Any:
+        return self.model
+
     def _features(self, X: MatrixLike) -> Any:
         """Return raw rows as the features of the model, with their names."""
         raw = with_names(X, self.feature_names)
