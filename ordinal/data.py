@@ -42,7 +42,7 @@ def blocks(
     Parameters
     ----------
     path : path of a file of CSV, plain or gzipped, or of Parquet
-        Parquet files are read in chunks if pyarrow is installed, otherwise as a whole.
+        Parquet files need pyarrow, which also reads large CSV files faster.
     target : str, optional
         Column of the labels. Without it, chunks hold only features, for predictions.
     weight : str, optional

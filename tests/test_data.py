@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import ChunkedProblem, read_table, readers
+from internals import ChunkedProblem, read_table
 from sources import Cut, mapped
 
 import ordinal
@@ -165,14 +165,11 @@ def test_files_are_closed_with_the_generator(tmp_path, monkeypatch):
     assert opened[0].closed
 
 
-def test_without_pyarrow_parquet_comes_as_one(tmp_path, monkeypatch):
+def test_parquet_comes_in_chunks_of_rows(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pandas.DataFrame({"a": np.arange(9.0)}).to_parquet(path)
     monkeypatch.setattr(pieces, "ROWS", 4)
     assert [len(t) for t in table_pieces(str(path))] == [4, 4, 1]
-    has = readers.find_spec
-    monkeypatch.setattr(readers, "find_spec", lambda n: n != "pyarrow" and has(n))
-    assert [len(t) for t in table_pieces(str(path))] == [9]
 
 
 @pytest.mark.parametrize("piece", [40, 1 << 23], indirect=True)
@@ -207,14 +204,14 @@ def test_labels_are_words_in_every_piece_if_they_are_in_the_first(tmp_path, piec
 def test_no_more_columns_of_parquet_are_read_than_are_asked_for(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]}).to_parquet(path)
-    asked, batches = [], pieces.parquet_batches
+    asked, batches = [], pieces.parquet_tables
 
-    def watched(name, rows, columns):
-        for batch in batches(name, rows, columns):
+    def watched(*arguments):
+        for batch in batches(*arguments):
             asked.append(sorted(batch))
             yield batch
 
-    monkeypatch.setattr(pieces, "parquet_batches", watched)
+    monkeypatch.setattr(pieces, "parquet_tables", watched)
     ((X, y),) = data.blocks(path, target="y", features=["b"]).blocks()
     assert np.asarray(X).tolist() == [[3.0], [4.0]]
     assert np.asarray(y).tolist() == [0, 1]

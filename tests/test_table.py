@@ -8,30 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import Layout, read_frame, read_table, readers
+from processes import printed
 from strategies import slow
 
+from ordinal._files.chunks import table_pieces
 from ordinal._files.readers import NULL
 from ordinal._input.frame import Column, Frame, number_kind
 
 NAN = np.nan
-READERS = [None, *readers.CSV_READERS]
+READERS = [None, "pyarrow"]
 
 
-# a property below finds that the libraries read as we do
+# a property below finds that pyarrow reads as we do
 @pytest.fixture(
     params=[None, *slow(*READERS[1:])],
     ids=lambda name: name or "own",
 )
 def reader(request, monkeypatch):
-    """Tables are read by our own reader, or by that of a library however small they
-    are."""
+    """Tables are read by our own reader, or by pyarrow however small they are."""
     use(request.param, monkeypatch)
 
 
 def use(name, monkeypatch):
-    monkeypatch.setattr(readers, "WORTH", 0)
-    only = {key: read for key, read in readers.CSV_READERS.items() if key == name}
-    monkeypatch.setattr(readers, "CSV_READERS", only)
+    monkeypatch.setattr(readers, "WORTH", 0 if name else np.inf)
 
 
 @pytest.fixture
@@ -199,7 +198,7 @@ CELLS = st.one_of(
     st.sampled_from([",.", ";.", ";,", "\t,"]),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_libraries_read_what_our_own_reader_does(tmp_path_factory, rows, layout, end):
+def test_pyarrow_reads_what_our_own_reader_does(tmp_path_factory, rows, layout, end):
     """The same columns, or the same error."""
     path = tmp_path_factory.mktemp("table") / "data.csv"
     separator, decimal = layout
@@ -215,7 +214,7 @@ def test_libraries_read_what_our_own_reader_does(tmp_path_factory, rows, layout,
                 continue
             texts = [t.words(column) for column in t.names]
             found.append((t.names, t.has_header, texts, list(map(as_list, t.columns))))
-    assert found[1:] == found[:1] * 3
+    assert found[1:] == found[:1]
 
 
 def as_list(column):
@@ -223,7 +222,6 @@ def as_list(column):
     return column if isinstance(column, list) else list(map(repr, column.tolist()))
 
 
-@pytest.mark.parametrize("name", readers.CSV_READERS)
 @pytest.mark.parametrize(
     ("text", "regular"),
     [
@@ -240,15 +238,17 @@ def as_list(column):
         ('1,"a""b"\n3,4\n', False),
     ],
 )
-def test_libraries_are_given_regular_text_alone(monkeypatch, name, text, regular):
-    use(name, monkeypatch)
+def test_pyarrow_is_given_long_and_regular_text_alone(monkeypatch, text, regular):
+    use("pyarrow", monkeypatch)
     data = text.encode()
-    read = readers.csv_reader(data, Layout())
-    assert (read is not None) == regular
-    if read is not None:
-        assert len(read(data, Layout())) == 2
+    assert readers.is_for_pyarrow(data, Layout()) == regular
+    if regular:
+        assert len(readers.columns_by_pyarrow(data, Layout())) == 2
         monkeypatch.setattr(readers, "WORTH", len(data) + 1)
-        assert readers.csv_reader(data, Layout()) is None
+        assert not readers.is_for_pyarrow(data, Layout())
+        monkeypatch.setattr(readers, "WORTH", 0)
+        monkeypatch.setattr(readers, "find_spec", lambda name: None)
+        assert not readers.is_for_pyarrow(data, Layout())
 
 
 def test_cells_and_lines_of_any_length(table):
@@ -325,11 +325,9 @@ def test_columns_as_a_fit_takes_them(table):
 # Parquet
 
 
-@pytest.fixture(params=readers.PARQUET_READERS)
-def parquet(request, monkeypatch, tmp_path):
-    """Writes a data frame and reads it by one of the libraries."""
-    only = {request.param: readers.PARQUET_READERS[request.param]}
-    monkeypatch.setattr(readers, "PARQUET_READERS", only)
+@pytest.fixture
+def parquet(tmp_path):
+    """Writes a data frame and reads it."""
 
     def read(columns):
         frame = pandas.DataFrame(columns)
@@ -412,17 +410,49 @@ def test_truth_values_are_numbers_where_all_cells_are(table, cells, numbers):
     assert t.words("a") == cells
 
 
-def test_parquet_needs_a_library(parquet, monkeypatch):
-    monkeypatch.setattr(readers, "PARQUET_READERS", {"no_such_library": None})
-    with pytest.raises(ValueError, match="install one of no_such_library"):
-        parquet({"a": [1.0]})
+def test_reading_imports_no_pandas(tmp_path):
+    """Its import takes longer than reading 100 000 rows."""
+    frame = pandas.DataFrame(
+        {"a": [1.5, np.nan] * 9, "b": ["u", None] * 9, "k": range(18)}
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    out = printed(
+        """
+import sys
+from ordinal._files import readers
+from ordinal._files.table import read_table
+
+readers.WORTH = 0
+for name in ("t.csv", "t.parquet"):
+    t = read_table(f"{sys.argv[1]}/{name}")
+    second = t.column("b")[1]
+    print(t.column("a")[:2].tolist(), t.is_missing("b", second), t.labels("k")[:2])
+print("pyarrow.csv" in sys.modules, "pandas" in sys.modules)
+""",
+        str(tmp_path),
+    )
+    assert out == "[1.5, nan] True [0 1]\n" * 2 + "True False\n"
+
+
+def test_parquet_needs_pyarrow(parquet, tmp_path, monkeypatch):
+    parquet({"a": [1.0]})
+    monkeypatch.setattr(readers, "find_spec", lambda name: None)
+    for read in (read_table, lambda path: list(table_pieces(path))):
+        with pytest.raises(ValueError, match=r"t\.parquet is a Parquet file.* install"):
+            read(str(tmp_path / "t.parquet"))
 
 
 def test_a_broken_parquet_file_is_refused(tmp_path, parquet):
+    """One without its end, and one with a damaged page, whole and in chunks."""
     path = tmp_path / "t.parquet"
-    path.write_bytes(b"PAR1" + bytes(100))
-    with pytest.raises(ValueError, match="not a readable table"):
-        read_table(str(path))
+    parquet({"a": np.arange(1000.0)})
+    whole = path.read_bytes()
+    for content in (b"PAR1" + bytes(100), b"PAR1" + b"\xff" * 200 + whole[204:]):
+        path.write_bytes(content)
+        for read in (read_table, lambda path: list(table_pieces(path))):
+            with pytest.raises(ValueError, match="not a readable table"):
+                read(str(path))
 
 
 # Cells, and the records that tables become

@@ -15,7 +15,7 @@ import numpy as np
 from .._input.checks import shown
 from .._input.frame import Frame
 from .._input.immutable import Immutable
-from .readers import Layout, parquet_batches
+from .readers import Layout, parquet_tables
 from .table import (
     GZIP,
     PARQUET,
@@ -45,7 +45,7 @@ def table_pieces(
     """Yield the table of a file in chunks of rows, each read as by `read_table`.
 
     The first chunk determines whether the first line of text is a header. Standard
-    input, and Parquet without pyarrow, are read in one chunk.
+    input, and Parquet that is gzipped, are read in one chunk.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _parquet_pieces(
 ) -> Generator[Table, None, None]:
     """Yield chunks of a Parquet file."""
     start = 0
-    for batch in parquet_batches(path, ROWS, columns):
+    for batch in parquet_tables(path, path, ROWS, columns):
         table = parquet_table(path, batch, layout, start)
         yield table
         start += len(table)

@@ -1,23 +1,20 @@
-"""Cells of text and their values, and optional libraries that read them faster.
+"""Cells of text and their values, and pyarrow, which reads them faster, and Parquet.
 
-None of the libraries is required. They read only regular CSV text, on which all of them
-agree, and with the same result as `parse`: a column is numeric if every cell is a
-number or missing. Doubtful cells are left as text, and then read like those of `parse`.
-Irregular text is always read by `parse`.
+pyarrow is optional. It reads only regular CSV text, and with the same result as
+`parse`: a column is numeric if every cell is a number or missing. Other columns are
+left as text, and then read like those of `parse`. Irregular text is always read by
+`parse`.
 """
 
 import csv
-import inspect
 import io
 import json
 import re
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -109,107 +106,79 @@ def as_numbers(cells: Sequence[str], layout: Layout) -> np.ndarray | None:
     return values
 
 
-_Reader: TypeAlias = Callable[..., Any]
-
-WORTH = 1_000_000  # bytes of a table from which importing a library pays
+WORTH = 1_000_000  # bytes of a table from which importing pyarrow pays
 
 
-def csv_reader(data: bytes, layout: Layout) -> Callable[..., list[Column]] | None:
-    """Return a function that reads the columns of rows of this UTF-8 text.
+def is_for_pyarrow(data: bytes, layout: Layout) -> bool:
+    """Return whether pyarrow is to read this UTF-8 text.
 
-    Its arguments are the rows and the layout. None if no library is installed, or if
-    the text is short or not regular.
+    It must be installed, and the text long enough and regular.
     """
-    read = _installed(CSV_READERS)
-    if read is None or len(data) < WORTH or not _is_regular(data, layout):
-        return None
-
-    def columns(rows: bytes, layout: Layout) -> list[Column]:
-        return [
-            column if isinstance(column, np.ndarray) else column_of(column, layout)
-            for column in read(rows, layout)
-        ]
-
-    return columns
+    known = len(data) >= WORTH and find_spec("pyarrow") is not None
+    return known and _is_regular(data, layout)
 
 
-def read_parquet(path: str, data: bytes) -> dict[str, Any]:
-    """Return the columns of a Parquet file by name, in the type of the library."""
-    read = _installed(PARQUET_READERS)
-    if read is None:
+def parquet_tables(
+    path: str,
+    file: str | IO[bytes],
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of a Parquet file by name, as pyarrow has them.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file in messages.
+    file : path, or file in memory
+    rows : int, optional
+        Number of rows at a time; by default all are yielded at once.
+    columns : sequence of str, optional
+        Columns that are needed; by default all. The index of pandas is left out.
+    """
+    if find_spec("pyarrow") is None:
         raise ValueError(
-            f"{path} is a Parquet file: to read it, install one of "
-            f"{', '.join(PARQUET_READERS)}"
+            f"{path} is a Parquet file, which pyarrow reads: install it (pip install "
+            "pyarrow), or save the table as CSV"
         )
+    parquet: Any = import_module("pyarrow.parquet")
+    table: Any = import_module("pyarrow").Table
     try:
-        frame = read(io.BytesIO(data))
-        index = index_columns(io.BytesIO(data))
-    except Exception as error:  # each library has its own classes of errors
-        raise _unreadable(path, error) from error
-    columns = zip(feature_names(frame) or (), frame_columns(frame), strict=True)
-    return {name: column for name, column in columns if not index(name)}
+        with parquet.ParquetFile(file, pre_buffer=False) as opened:
+            names = _without_index(opened.schema_arrow)
+            asked = [name for name in columns or names if name in names] or None
+            if rows is None:
+                batches = iter([opened.read(asked)])
+            else:
+                pieces = opened.iter_batches(rows, columns=asked, use_threads=False)
+                batches = (table.from_batches([piece]) for piece in pieces)
+            for batch in batches:
+                known = feature_names(batch) or ()
+                read = map(_as_array, frame_columns(batch))
+                yield dict(zip(known, read, strict=True))
+    except Exception as error:  # pyarrow has its own classes of errors
+        if isinstance(error, OSError) and error.errno is not None:  # of the system
+            raise
+        raise ValueError(f"{path} is not a readable table: {error}") from error
 
 
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
-def index_columns(file: Any) -> Callable[[str], bool]:
-    """Return a function that tells which columns of a Parquet file are pandas' index.
+def _without_index(schema: Any) -> list[str]:
+    """Return the columns of a file but those in which pandas has written an index.
 
-    pandas writes the index of a frame as columns, and lists them in the metadata.
-    Without pyarrow, which reads these, an index without a name is known by its column.
+    The metadata of pandas list them. Where another library has written the file anew,
+    without metadata, an index that had no name is known by the name of its column.
     """
-    named: set[str] = set()
-    if find_spec("pyarrow"):
-        metadata = import_module("pyarrow.parquet").read_schema(file).metadata or {}
-        about = json.loads(metadata.get(b"pandas", b"{}"))
-        # A range is not stored as a column, but as a mapping.
-        named = {
-            name for name in about.get("index_columns", []) if isinstance(name, str)
-        }
-    return lambda name: name in named or bool(_UNNAMED_INDEX.fullmatch(name))
-
-
-def parquet_batches(
-    path: str, rows: int, columns: Sequence[str] | None = None
-) -> Iterator[dict[str, Any]]:
-    """Yield columns of a Parquet file for `rows` rows at a time.
-
-    All columns are read unless `columns` names some. Without pyarrow, all rows are
-    yielded at once, with all columns.
-    """
-    if not find_spec("pyarrow"):
-        yield read_parquet(path, Path(path).read_bytes())
-        return
-    parquet: Any = import_module("pyarrow.parquet")
-    table: Any = import_module("pyarrow").Table
-    try:
-        index = index_columns(path)
-        with parquet.ParquetFile(path, pre_buffer=False) as file:
-            known = [name for name in file.schema_arrow.names if not index(name)]
-            asked = [name for name in columns or known if name in known] or None
-            for batch in file.iter_batches(rows, columns=asked, use_threads=False):
-                frame = table.from_batches([batch])
-                names = feature_names(frame) or ()
-                yield dict(zip(names, frame_columns(frame), strict=True))
-    except OSError:
-        raise
-    except Exception as error:  # each library has its own classes of errors
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: str, error: Exception) -> ValueError:
-    """Return the error for a file that a library could not read."""
-    return ValueError(f"{path} is not a readable table: {error}")
-
-
-def _installed(readers: dict[str, _Reader]) -> _Reader | None:
-    """Return the reader of the first installed library."""
-    return next((read for name, read in readers.items() if find_spec(name)), None)
+    about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    index = about.get("index_columns", [])  # a mapping stands for a range, not stored
+    named = (name for name in schema.names if name not in index)
+    return [name for name in named if not _UNNAMED_INDEX.fullmatch(name)]
 
 
 def _is_regular(data: bytes, layout: Layout) -> bool:
-    """Return whether text has a plain layout that every library reads alike.
+    """Return whether text has a plain layout that pyarrow reads as `parse` does.
 
     It has at least two rows and two columns, equally many cells in each row, quotes
     around whole cells of one line only, no empty lines, and no line that exceeds the
@@ -235,45 +204,7 @@ def _is_regular(data: bytes, layout: Layout) -> bool:
     return len(line) > 1 and n_rows > 1 and marks == line * n_rows
 
 
-def _stripped(cells: list[str]) -> list[str]:
-    """Return cells without surrounding blanks."""
-    return [cell.strip() for cell in cells]
-
-
-def _with_polars(data: bytes, layout: Layout) -> list[Column]:
-    """Return the columns of regular text, read by polars."""
-    pl: Any = import_module("polars")
-    text = pl.read_csv(
-        data, has_header=False, separator=layout.separator, infer_schema_length=0
-    ).fill_null("")
-
-    def as_float(cells: Any) -> Any:
-        if layout.decimal != ".":
-            # A cell with a point is then no number; "_" makes the cast fail.
-            cells = cells.str.replace_all(".", "_", literal=True)
-            cells = cells.str.replace_all(layout.decimal, ".", literal=True)
-        return cells.cast(pl.Float64, strict=False)
-
-    numbers = text.select(as_float(pl.all()))
-    finite = numbers.select(pl.all().is_finite().fill_null(False).all()).row(0)
-    rest = [name for name, fine in zip(text.columns, finite, strict=True) if not fine]
-    words = []
-    if rest:
-        bare = text.select(pl.col(rest).str.strip_chars())
-        known = ~pl.all().str.to_lowercase().is_in(layout.missing)
-        number = as_float(pl.all())
-        numbers = numbers.with_columns(bare.select(pl.when(known).then(number)))
-        of_words = bare.select((known & ~number.is_finite().fill_null(False)).any())
-        words = [name for name in rest if of_words[name][0]]
-    return [
-        _stripped(text[name].to_list())
-        if name in words
-        else numbers[name].fill_null(np.nan).to_numpy()
-        for name in text.columns
-    ]
-
-
-def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
+def columns_by_pyarrow(data: bytes, layout: Layout) -> list[Column]:
     """Return the columns of regular text, read by pyarrow."""
     pa: Any = import_module("pyarrow")
     arrow: Any = import_module("pyarrow.csv")
@@ -289,6 +220,8 @@ def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
         ),
     )
 
+    missing = _strings(layout.missing)
+
     def as_float(cells: Any) -> Any:
         if layout.decimal != ".":
             cells = pc.replace_substring(cells, ".", "_")
@@ -303,66 +236,51 @@ def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
         values = as_float(cells)
         if values is None:
             bare = pc.utf8_trim_whitespace(cells)
-            gap = pc.is_in(pc.utf8_lower(bare), pa.array(layout.missing, pa.string()))
-            values = as_float(pc.if_else(gap, None, bare))
+            gap = pc.is_in(pc.utf8_lower(bare), missing)
+            values = as_float(pc.if_else(gap, pa.nulls(len(bare), pa.string()), bare))
         if values is None:
-            return _stripped(cells.to_pylist())
-        numbers: np.ndarray = values.fill_null(np.nan).to_numpy()
+            return column_of([cell.strip() for cell in cells.to_pylist()], layout)
+        numbers: np.ndarray = _as_array(values)
         return numbers
 
     return [column(text[name]) for name in names]
 
 
-def _with_pandas(data: bytes, layout: Layout) -> list[Column]:
-    """Return the columns of regular text, read by pandas."""
-    pd: Any = import_module("pandas")
-    options: dict[str, Any] = {"header": None, "sep": layout.separator}
-    # Exact digits are the default in later versions, where the option is deprecated.
-    if "float_precision" in inspect.signature(pd.read_csv).parameters:
-        options["float_precision"] = "round_trip"
-    if layout.decimal == "." or b"." not in data:  # else 1.5 could be read as a number
-        options["decimal"] = layout.decimal
-    else:
-        options["dtype"] = str
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        frame = pd.read_csv(io.BytesIO(data), na_filter=False, **options)
-        words = [
-            name
-            for name, column in frame.items()
-            if not (column.dtype.kind in "iuf" and np.isfinite(column).all())
-        ]
-        if words:  # read again as text, because pandas has converted some cells
-            options["dtype"] = str
-            text = pd.read_csv(
-                io.BytesIO(data), na_filter=False, usecols=words, **options
-            )
-    return [
-        _stripped(text[name].tolist()) if name in words else column.to_numpy(np.float64)
-        for name, column in frame.items()
+def _as_array(column: Any) -> Any:
+    """Return a column of strings, of floats, or of integers all known as an array.
+
+    A missing float is NaN, a missing string None; other columns are returned as they
+    are. numpy's conversion would import pandas where it is installed, which takes
+    longer than reading 100 000 rows.
+    """
+    pa: Any = import_module("pyarrow")
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.array(column.to_pylist(), dtype=object)
+    is_float = pa.types.is_floating(column.type)
+    if not (is_float or (pa.types.is_integer(column.type) and not column.null_count)):
+        return column
+    values = _buffered(column)
+    if column.null_count:
+        valid = import_module("pyarrow.compute").is_valid(column)
+        values[_buffered(valid.cast(pa.uint8())) == 0] = np.nan
+    return values
+
+
+def _buffered(column: Any) -> np.ndarray:
+    """Return the numbers of a column, of any value where they are missing."""
+    kind = np.dtype(column.type.to_pandas_dtype())
+    parts = [
+        np.frombuffer(part.buffers()[1], kind, len(part), part.offset * kind.itemsize)
+        for part in column.chunks
+        if len(part)
     ]
+    return np.concatenate([np.empty(0, kind), *parts])
 
 
-def _parquet_with_polars(file: BinaryIO) -> Any:
-    return import_module("polars").read_parquet(file)
-
-
-def _parquet_with_pyarrow(file: BinaryIO) -> Any:
-    return import_module("pyarrow.parquet").read_table(file)
-
-
-def _parquet_with_pandas(file: BinaryIO) -> Any:
-    return import_module("pandas").read_parquet(file)
-
-
-# In the order in which they are tried: the fastest first.
-CSV_READERS: dict[str, _Reader] = {
-    "polars": _with_polars,
-    "pyarrow": _with_pyarrow,
-    "pandas": _with_pandas,
-}
-PARQUET_READERS: dict[str, _Reader] = {
-    "polars": _parquet_with_polars,
-    "pyarrow": _parquet_with_pyarrow,
-    "pandas": _parquet_with_pandas,
-}
+def _strings(words: Sequence[str]) -> Any:
+    """Return strings as an array of pyarrow, for the reason of `_as_array`."""
+    pa: Any = import_module("pyarrow")
+    encoded = [word.encode() for word in words]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    buffers = pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(encoded))
+    return pa.StringArray.from_buffers(len(words), *buffers)

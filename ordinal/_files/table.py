@@ -3,6 +3,7 @@
 import codecs
 import csv
 import gzip
+import io
 import re
 import sys
 import zlib
@@ -27,9 +28,10 @@ from .readers import (
     Layout,
     as_numbers,
     column_of,
-    csv_reader,
+    columns_by_pyarrow,
+    is_for_pyarrow,
+    parquet_tables,
     parse,
-    read_parquet,
 )
 
 STDIN = "-"
@@ -296,7 +298,7 @@ def read_table(
     layout = layout_of(path, separator, decimal, missing)
     name, data = _content(path)
     if data.startswith(PARQUET):
-        columns = read_parquet(name, data)
+        (columns,) = parquet_tables(name, io.BytesIO(data))
         if not columns or not len(next(iter(columns.values()))):
             raise ValueError(f"{name} is empty")
         return parquet_table(name, columns, layout)
@@ -331,8 +333,8 @@ def text_table(
     if not data.isascii():  # a faster test that most files pass
         with unreadable(path):
             data.decode("utf-8")
-    read = csv_reader(data, layout)
-    if read is None:
+    fast = is_for_pyarrow(data, layout)
+    if not fast:
         ends, lines = text.cells.rows, text.lines
     else:
         # Only the first and the last line are parsed here; no copy of all text is made.
@@ -348,11 +350,12 @@ def text_table(
         text.skipped = len(ends[0]) - len(names)
     else:
         names, text.skipped = above.names, above.skipped
-    if read is None:
+    if not fast:
         rows = text.cells.rows[text.has_header :]
         columns = [column_of(list(cells), layout) for cells in zip(*rows, strict=True)]
     else:
-        columns = read(data[(len(first) + 1) * text.has_header :], layout)
+        rest = data[(len(first) + 1) * text.has_header :]
+        columns = columns_by_pyarrow(rest, layout)
     has_header = above.has_header if above else text.has_header
     columns = columns[text.skipped :]
     return Table(
