@@ -24,6 +24,7 @@ import ordinal
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "ordinal").rglob("*.py"))
+FOLDERS = {path.parent.name for path in SOURCES if path.name == "__init__.py"}
 PUBLIC = [
     module.name
     for module in pkgutil.iter_modules(ordinal.__path__, "ordinal.")
@@ -66,7 +67,8 @@ def private_names_of_others(path: Path) -> Iterator[str]:
             if module.startswith((".", "ordinal")):
                 ours |= {alias.asname or alias.name for alias in node.names}
                 if not module.endswith("_solvers"):  # whose kernels all are private
-                    yield from filter(is_private, (a.name for a in node.names))
+                    names = {a.name for a in node.names} - FOLDERS
+                    yield from filter(is_private, names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if is_private(node.attr):
                 attributes.append((node.value.id, node.attr))
