@@ -47,7 +47,7 @@ from .._input.immutable import read_only
 from .._input.labels import declared_categories, lacks_label
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
+from .._input.types import ArrayLike, Blocks, Labels, Matrix, MatrixLike
 from .._model.preparation import Common, prepare
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading, check_in_memory, comes_in_blocks, read_in_chunks
@@ -298,13 +298,7 @@ def _read_training(
         by_row["offset"] = coding.offset(table, by_row["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
     names, weight = feature_names(table), by_row.pop("sample_weight")
-    # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
-    is_read = isinstance(table, np.ndarray | Frame)
-    if not is_read or (is_coded and table.shape[1]):
-        values = read_features(table)
-    else:
-        dense = getattr(table, "values", table)
-        values = np.require(dense, np.float64, ["C", "A"])
+    values = _values_of(table, is_coded)
     return TrainingTable(
         Problem.from_features(
             values, names, y, classes, weight, given.get("class_weight")
@@ -319,6 +313,16 @@ def _read_training(
         named={} if formula is None else formula.named,
         unit=unit,
     )
+
+
+def _values_of(table: Any, is_coded: bool) -> Matrix:
+    """Return the features of a table, checked unless that has been done."""
+    # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
+    is_read = isinstance(table, np.ndarray | Frame)
+    if not is_read or (is_coded and table.shape[1]):
+        return read_features(table)
+    dense = getattr(table, "values", table)
+    return np.require(dense, np.float64, ["C", "A"])
 
 
 def _stays_in_chunks(X: Any, rules: Rules, given: PomArguments) -> bool:
