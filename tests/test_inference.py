@@ -32,7 +32,7 @@ FAMILIES = "stopping", "backward", "adjacent"
 
 def mixed(family="cumulative", **options):
     """Fit a random intercept, and a slope if the options say so."""
-    moved = np.random.default_rng(1).normal(size=12)[JUDGE]
+    moved = 2 * np.random.default_rng(1).normal(size=12)[JUDGE]
     y = np.digitize(SCORE + moved, [-0.7, 0.8])
     groups = {"judge": JUDGE}
     return ordinal.fit_clmm(X, y, groups=groups, family=family, **options), y, groups
@@ -67,6 +67,21 @@ def test_terms_of_ratio_models_are_tested_by_fits_without_them(family):
 
 def fits_without(family):
     return [fit_ratio(X[:, [j]], Y, family=family).loglik for j in (1, 0)]
+
+
+def test_thresholds_of_smaller_ratio_models_need_not_increase():
+    y = np.where(np.arange(120) % 20 == 0, 1, np.where(SCORE > 0, 2, 0))
+    model = fit_ratio(X, y, family="adjacent")
+    found = inference.step(model, keep=["x1"], direction="backward").model
+    assert found.coef.size < 3
+    assert found.thresholds[0] > found.thresholds[1]
+    own = [int(name[1]) - 1 for name in found.coef_names]
+    expected = fit_ratio(X[:, own], y, family="adjacent")
+    assert_allclose(found.thresholds, expected.thresholds, atol=1e-5)
+    P, other = found.predict_proba(X), expected.predict_proba(X[:, own])
+    assert_allclose(P, other, atol=1e-5)
+    # the thresholds of a file are those of the fit, in any order
+    assert_array_equal(found.statistics.crossings, [0, 0])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -292,10 +307,13 @@ def test_simulated_ranks_have_the_probabilities_of_the_model(family):
     drawn = inference.simulate(model, n=n, rng=0)
     again = inference.simulate(model, X, n=n, groups=groups, rng=0)
     assert_array_equal(drawn, again)
-    P = model.predict_proba(X)
+    P, spread = model.predict_proba(X), []
     for k in range(3):
         share = (drawn == k).mean(axis=1)
         assert np.abs(share - P[:, k]).max() < 5 * np.sqrt(0.25 / n)
+        # the sum over the rows, whose ranks are dependent, has another variance
+        spread.append((drawn == k).sum(axis=0).var())
+    assert spread[0] > 1.5 * (P[:, 0] * (1 - P[:, 0])).sum()
     if family == "cumulative":
         # P(both <= 0) of two rows of one judge, by quadrature over the effect
         t, w = np.polynomial.hermite_e.hermegauss(60)
@@ -304,7 +322,10 @@ def test_simulated_ranks_have_the_probabilities_of_the_model(family):
         both = float(w / w.sum() @ expit(eta).prod(axis=0))
         assert JUDGE[0] == JUDGE[12]
         found = ((drawn[0] == 0) & (drawn[12] == 0)).mean()
-        assert abs(found - both) < 5 * np.sqrt(both * (1 - both) / n)
+        error = np.sqrt(both * (1 - both) / n)
+        assert abs(found - both) < 3 * error
+        assert both - P[0, 0] * P[12, 0] > 5 * error  # far from independence
+        assert model.deviations["sd"][0] > 1
 
 
 def test_simulated_labels_are_those_of_the_training_rows():
