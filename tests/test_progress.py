@@ -6,7 +6,15 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import Line, Monitor, OutOfTime, check_cancelled
+from internals import (
+    Line,
+    Monitor,
+    OutOfTime,
+    Stopped,
+    check_cancelled,
+    ended_by,
+    stopped_by,
+)
 from processes import Terminal
 from registry import METHODS, every_method
 from strategies import sample
@@ -171,6 +179,27 @@ def test_a_stage_leaves_the_limit_around_it(line):
         check_cancelled()
     with monitor.limited(1e9), monitor.stage("kernel matrix"):
         check_cancelled()
+
+
+def test_a_task_within_a_task_ends_with_it():
+    ended = {"outer": False, "inner": False}
+
+    def flag(name):
+        return lambda: ended[name]
+
+    with stopped_by(flag("outer")):
+        with stopped_by(flag("inner")), ended_by(lambda: False):
+            check_cancelled()
+            ended["outer"] = True
+            with pytest.raises(Stopped):
+                check_cancelled()
+            ended["outer"] = False
+        ended["inner"] = True
+        check_cancelled()  # that task is over
+        ended["outer"] = True
+        with pytest.raises(Stopped):
+            Monitor("fit_it", 0.01).stop(1, 1.0)
+    check_cancelled()
 
 
 @pytest.mark.usefixtures("at_once")
