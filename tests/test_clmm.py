@@ -454,6 +454,33 @@ def test_rows_without_a_group_are_refused_or_left_out():
     assert_allclose(model.parameters, rest.parameters, atol=1e-9)
 
 
+def test_rows_that_lack_any_value_are_left_out_of_everything():
+    """Values of features, labels, groups, slopes, clusters and weights of groups."""
+    table = WINE.assign(
+        cluster=WINE["judge"].astype(int) // 2,
+        w=WINE["judge"].astype(int) % 3 + 1.0,
+        x=np.arange(72.0) % 7,
+    ).astype({"judge": object, "cluster": object, "rating": float, "temp": object})
+    lacking = {"judge": 3, "cluster": 7, "x": 11, "rating": 20, "temp": 31, "w": 40}
+    gaps = table.copy()
+    for name, row in lacking.items():
+        gaps.loc[row, name] = None
+    gaps.loc[40, "judge"] = None  # whose weight is not read either
+    fit = partial(
+        ordinal.fit_clmm, "rating ~ temp + contact + (0 + x | judge)",
+        cluster="cluster", group_weight="w", classes=sorted(set(WINE["rating"])),
+    )  # fmt: skip
+    model = fit(gaps, missing="drop")
+    rest = fit(table.drop(index=list(lacking.values())))
+    assert model.statistics.n_missing == len(lacking)
+    assert_allclose(model.parameters, rest.parameters, atol=1e-9)
+    assert_allclose(model.covariance, rest.covariance, rtol=1e-6)
+    gaps.loc[gaps["contact"] == "no", "judge"] = None
+    gaps.loc[gaps["contact"] == "yes", "rating"] = None
+    with pytest.raises(ValueError, match=r"72 of 72 rows lack values .*'groups' 3"):
+        fit(gaps, missing="drop")
+
+
 @pytest.mark.parametrize(
     ("term", "numbers", "effects"),
     [

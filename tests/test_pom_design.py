@@ -5,6 +5,7 @@ import pickle
 import re
 import sys
 import warnings
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +33,7 @@ from ordinal._formula.expressions import columns_of, evaluate
 from ordinal._formula.formulas import parse_formula
 from ordinal.exceptions import CollinearColumnsWarning, ConvergenceWarning
 from ordinal.models import Status
+from ordinal.preprocessing import Standardizer, TablePreprocessor
 
 
 def houses():
@@ -1058,3 +1060,50 @@ def test_the_certificate_of_many_rows_is_found_in_time():
     sparse = design_of(csr_array(np.where(np.abs(X) > 0.9, X, 0.0)), y)
     found = certificate(sparse, np.zeros(13))
     assert np.argmax(np.abs(found)) == 3 + 4
+
+
+class CountedTable:
+    """Data frame that counts how often each column is read."""
+
+    def __init__(self, data):
+        self._data, self.reads = data, Counter()
+        self.columns, self.shape = list(data), (len(data["a"]), len(data))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, name):
+        self.reads[name] += 1
+        return self._data[name]
+
+
+@pytest.mark.parametrize(
+    ("fit", "columns"),
+    [
+        (lambda T, y: ordinal.fit_pom(T, y), "a w"),
+        (lambda T, y: ordinal.fit_pom(T, y, preprocess=Standardizer), "a w"),
+        (lambda T, y: ordinal.fit_pom(T, y), "a c"),
+        (lambda T, y: ordinal.fit_pom(T, y, preprocess=TablePreprocessor()), "a c"),
+        (
+            lambda T, y: ordinal.fit_pom(
+                "y ~ a*c + offset(w)", T, cluster="g", nominal=["a"]
+            ),
+            "a c g w y",
+        ),
+        (lambda T, y: ordinal.fit_ratio("y ~ a", T, sample_weight="w"), "a w y"),
+        (lambda T, y: ordinal.fit_clmm(T, y, random="(1 | g)"), "a c g"),
+        (lambda T, y: ordinal.fit_clmm("y ~ a + (1 | g)", T, cluster="g"), "a y"),
+    ],
+)  # fmt: skip
+def test_a_fit_reads_each_column_of_its_table_once(fit, columns):
+    rng = np.random.default_rng(5)
+    a, w = rng.normal(size=120), rng.uniform(1, 2, 120)
+    y = np.digitize(a + rng.normal(size=120), [-0.5, 0.5])
+    c = rng.choice(["u", "v"], 120).astype(object)
+    data = {"a": a, "c": c, "g": np.arange(120) // 6, "w": w, "y": y}
+    every = columns.split() if "y" not in columns else list(data)
+    table = CountedTable({name: data[name] for name in every})
+    fit(table, y)
+    assert {name: table.reads[name] for name in columns.split()} == dict.fromkeys(
+        columns.split(), 1
+    )

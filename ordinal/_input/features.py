@@ -42,7 +42,7 @@ def read_features(
     empty : bool
         Whether X may have no rows, as the rows of a prediction may.
     """
-    if not isinstance(X, np.ndarray) and is_sparse(X):
+    if is_sparse(X):
         if any(labels is not None for labels in categories or ()):
             raise col.zeros_are_values(name)
         sparse = CSR.from_any(X, name)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum
 from .._cumulative.rowwise import (
     ChunkedLikelihood,
-    RowwiseLikelihood,
 )
 from .._cumulative.separation import check_separation
 from .._input.checks import (
@@ -258,13 +256,9 @@ def fit_pom(
     """
     l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
     given = shared_arguments(PomArguments, locals())
-    task = _prepared(
-        X, y, l1, l2, robust=robust, in_order=in_order, max_iter=max_iter, **given
-    )
-    with task.prepared.monitor as monitor, closing(task.prepared.problem):
-        model = task.fit(l1, l2)
-        monitor.conclude(model.convergence)
-    return task.returned(model)
+    own = {"robust": robust, "in_order": in_order, "max_iter": max_iter}
+    (model,) = _fits(X, y, [(l1, l2)], **own, **given)
+    return model
 
 
 @preprocessed_in_columns
@@ -487,43 +481,61 @@ def _check_family(family: str, link: str, threshold: str) -> None:
         )
 
 
-@dataclass(slots=True)
-class _PomFit:
+class _Task(NamedTuple):
     """Checked arguments of fits that differ only in their penalties."""
 
     prepared: PreparedPom
     max_iter: int
     choice: CovarianceChoice
     order: OrderedThresholds | None
-    # Solver of the fits with l1 > 0, each of which starts at the previous one.
-    net: PathSolver[RowwiseLikelihood] | None = None
 
-    def fit(self, l1: float, l2: float) -> PomModel:
-        """Fit the model with the given penalties."""
-        prepared = self.prepared
-        if l1 > 0:
-            if self.net is None:
-                rowwise, monitor = prepared.rowwise, prepared.monitor
-                self.net = PathSolver(rowwise, self.max_iter, monitor)
-            found = self.net.reach(l1, l2)
-            model: PomModel = _model_of_net(_model, prepared, self.net, found, (l1, l2))
-            return model
-        design, link = prepared.design, prepared.link
-        loss = likelihood_of(design, link, l2, prepared.n_threads)
-        least = minimize if self.order is None else self.order.minimize
-        end = least(loss, self.max_iter, prepared.monitor)
-        penalties = l1, l2
-        return _model(prepared, loss, end, penalties, self.choice, order=self.order)
 
-    def returned(self, model: PomModel) -> PomModel:
-        """Warn of problems of the fit, and return the model with labels as in y."""
-        # Nominal effects are not penalised.
-        are_nominal = np.isin(model.statistics.separated, model.predictor.nominal).all()
-        remedy = "leave them out of nominal=" if are_nominal else _PENALISE
-        if not (model.predictor.nominal.size or model.predictor.scale.size):
-            remedy += ", and so does jeffreys() of the model"
-        warn_of_shortfalls(model, "fit_pom", remedy, _EASIER)
-        return with_labels_like(model, self.prepared.training.y)
+def _fits(
+    X: Any, y: Any, penalties: Sequence[tuple[float, float]], **options: Any
+) -> list[PomModel]:
+    """Fit one model per pair of penalties (l1, l2)."""
+    models: list[PomModel] = []
+    # Fits without a penalty drop collinear columns, so they have another design.
+    for _, group in groupby(penalties, any):
+        asked = list(group)
+        found: dict[tuple[float, float], PomModel] = {}
+        task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
+        prepared, net = task.prepared, None
+        with prepared.monitor as monitor, closing(prepared.problem):
+            # From the largest penalties on: fits with l1 start at the previous one.
+            for l1, l2 in sorted(asked, reverse=True):
+                if l1 > 0:
+                    net = net or PathSolver(prepared.rowwise, task.max_iter, monitor)
+                    end = net.reach(l1, l2)
+                    model = _model_of_net(_model, prepared, net, end, (l1, l2))
+                else:
+                    model = _smooth_fit(task, l2)
+                found[l1, l2] = model
+            monitor.conclude(model.convergence)
+        for model in found.values():
+            _warn(model)
+            with_labels_like(model, prepared.training.y)
+        models += [found[pair] for pair in asked]
+    return models
+
+
+def _smooth_fit(task: _Task, l2: float) -> PomModel:
+    """Fit the model without l1."""
+    prepared, order = task.prepared, task.order
+    loss = likelihood_of(prepared.design, prepared.link, l2, prepared.n_threads)
+    least = minimize if order is None else order.minimize
+    end = least(loss, task.max_iter, prepared.monitor)
+    return _model(prepared, loss, end, (0.0, l2), task.choice, order=order)
+
+
+def _warn(model: PomModel) -> None:
+    """Warn of problems of a fit."""
+    # Nominal effects are not penalised.
+    are_nominal = np.isin(model.statistics.separated, model.predictor.nominal).all()
+    remedy = "leave them out of nominal=" if are_nominal else _PENALISE
+    if not (model.predictor.nominal.size or model.predictor.scale.size):
+        remedy += ", and so does jeffreys() of the model"
+    warn_of_shortfalls(model, "fit_pom", remedy, _EASIER)
 
 
 def _prepared(
@@ -539,7 +551,7 @@ def _prepared(
     in_order: bool | MatrixLike = False,
     alone: bool = True,
     **given: Any,
-) -> _PomFit:
+) -> _Task:
     """Check and read the arguments of `fit_pom`, for penalties up to l1 and l2.
 
     `alone` says that there is a single fit. Several fits share the columns of a design,
@@ -575,7 +587,7 @@ def _prepared(
         )
     order = None if in_order is False else _order(prepared, in_order)
     choice = _covariance_choice(robust, prepared.training.cluster, prepared.design, l1)
-    return _PomFit(prepared, max_iter, choice, order)
+    return _Task(prepared, max_iter, choice, order)
 
 
 def _order(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
@@ -620,19 +632,7 @@ def _fit_path(
         (check_factor_or_zero("l1", p["l1"]), check_factor_or_zero("l2", p["l2"]))
         for p in points
     ]
-    models: list[PomModel] = []
-    # Fits without a penalty drop collinear columns, so they have another design.
-    for _, group in groupby(penalties, any):
-        asked = list(group)
-        found: dict[tuple[float, float], PomModel] = {}
-        task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
-        with task.prepared.monitor as monitor, closing(task.prepared.problem):
-            # From the largest penalties on: each fit starts at the previous one.
-            for l1, l2 in sorted(asked, reverse=True):
-                found[l1, l2] = model = task.fit(l1, l2)
-            monitor.conclude(model.convergence)
-        found = {pair: task.returned(model) for pair, model in found.items()}
-        models += [found[pair] for pair in asked]
+    models = _fits(X, y, penalties, **options)
     return models, [None] * len(models)
 
 

@@ -349,11 +349,11 @@ def _read_table(
     """Return X as a Frame or a matrix with missing values, or a sparse X as it is."""
     if isinstance(preprocess, TablePreprocessor):
         return read_frame_of(X, preprocess.declared)
-    # Long lists are converted to look at their types, but arrays are not.
-    is_array = isinstance(X, np.ndarray)
-    if not is_array and is_sparse(X):
+    if is_sparse(X):
         return X
-    if is_frame(X) or (X if is_array else as_objects(X)).dtype.kind == "O":
+    # Long lists are converted to look at their types, but arrays are not.
+    a = X if isinstance(X, np.ndarray) or is_frame(X) else as_objects(X)
+    if not isinstance(a, np.ndarray) or a.dtype.kind == "O":
         columns = None if formula is None else formula.columns
         return read_frame(X, columns, kept=tuple(reference or ()))
     return read_features(X, missing=True)
