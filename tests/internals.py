@@ -22,7 +22,7 @@ from ordinal._input.predictions import values_of
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._model import basis as basis_of_fits
-from ordinal._model import folds
+from ordinal._model import folds, kernel_fit
 from ordinal._model.folds import fold_shares
 from ordinal._model.labelled import BY_ROW
 from ordinal._model.links import CumulativeLink, falling

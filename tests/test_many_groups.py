@@ -10,7 +10,7 @@ from strategies import slow
 import ordinal
 from ordinal import kernels
 from ordinal._numerics.lbfgs import rising_zero
-from ordinal._quadratic import many_groups
+from ordinal._quadratic import driver, many_groups
 from ordinal._solvers import _group_steps
 from ordinal.models import Status
 
@@ -135,7 +135,7 @@ def test_sums_that_are_off_are_put_right_inside_the_boxes():
 def test_the_end_is_optimal_from_raw_data(method, C):
     points = points_of(method, C=C)
     program, K = points.program, RBF(points.gram.X, points.gram.X)
-    assert many_groups.pays(points)
+    assert driver.have_many_groups(points)
     steps = many_groups.approach(points, 1e-3, 1000, Monitor("approach", 1e-3))
     assert 0 < steps <= 120
 

@@ -7,7 +7,7 @@ import pytest
 from files import solution
 from hypothesis import example, given
 from hypothesis import strategies as st
-from internals import Problem, basis_of_fits, drawn
+from internals import Problem, drawn, kernel_fit
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
 from strategies import TlsCase, sample, tlssvor_cases
@@ -296,7 +296,7 @@ def test_unit_vectors_state_the_problem_of_all_rows(kernel, u, monkeypatch):
     w = np.arange(150) % 3.0
     options = {"kernel": kernel, "u": u, "C": 0.7, "sample_weight": w, "tol": 1e-10}
     exact = fit_tlssvor(X, y, **options)
-    monkeypatch.setattr(basis_of_fits, "_MANY", 100)
+    monkeypatch.setattr(kernel_fit, "_MANY", 100)
     found = fit_tlssvor(X, y, **options)
     assert_array_equal(found.support, np.eye(3))
     a, b = exact.convergence, found.convergence

@@ -2,7 +2,7 @@
 
 preparation         arguments that all fits check and read; their kernel, their end
 kernel_fit          driver of all methods with a kernel, each a family and a solver
-basis               basis of a fit, from its argument and its rows
+basis               basis of a fit, from its rows
 public              modules that define the public names
 registry            methods as they declare themselves, and in docstrings
 model               base class of the models

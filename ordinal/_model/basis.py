@@ -1,8 +1,7 @@
-"""The basis of a fit: its rows, from the argument `basis`, and the features on it.
+"""The basis of a fit: its rows, and the features on it.
 
-A fit reads its argument (`read`), finds the number of basis rows if that is "auto"
-(`enough_rows`), and computes features on them (`chosen`), which the folds of a link
-share (`features_among`).
+A fit finds the number of basis rows if it is not given (`enough_rows`), and computes
+features on them (`chosen`), which the folds of a link share (`features_among`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.basis import BasisChoice, read_choice
+from .._input.basis import BasisChoice
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.types import Matrix
@@ -25,51 +24,12 @@ from ..kernels.functions import KernelFunction
 from .column_names import named
 from .folds import hold_out, sample_problem, split_problem
 
-# Columns of a linear kernel are the basis from _MANY rows on, up to _WIDEST columns and
-# with _LEAST_PER_FEATURE rows per column: as measured by tools/bench/scale.py.
-_MANY, _WIDEST, _LEAST_PER_FEATURE = 2000, 1000, 4
 # Bounds of the size of a basis for "auto", and the number of rows that are required for
 # each basis row above _FEW.
 _LEAST_BASIS, _MOST_BASIS, _FOR_EACH, _FEW = 100, 4000, 16, 1000
 TRIAL_GAP = 1e-2  # relative gap of trial models, which determine the size of a basis
 _HELD_OUT = 20_000  # hold-out rows that judge trial models
 _MOST_ROWS = 200_000  # most rows of the sample on which the size is determined
-
-
-def read(
-    basis: Any, kernel: KernelFunction, problem: Problem, by_duals: bool = False
-) -> BasisChoice | None:
-    """Return how a fit chooses its basis, or None for the whole kernel matrix.
-
-    With a linear kernel and few columns, the unit vectors are a basis on which the
-    kernel is exact. Fits of many rows use it, unless they begin at dual variables
-    (`by_duals`).
-    """
-    n, d = problem.n_samples, problem.n_features
-    if basis is not None:
-        return read_choice(basis, n, d)
-    # With fewer rows, the kernel matrix is small, and dual variables are available.
-    has_few_columns = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
-    by_columns = has_few_columns and kernel.is_linear and not by_duals
-    return BasisChoice("columns") if by_columns else None
-
-
-def in_memory(problem: Problem, choice: BasisChoice | None) -> Problem:
-    """Return a problem with its rows in memory if it has no basis.
-
-    Raises ValueError for rows in chunks if they are so many that their kernel matrix
-    would not be small.
-    """
-    if choice is not None or not isinstance(problem, ChunkedProblem):
-        return problem
-    n, d = problem.n_samples, problem.n_features
-    if n >= _MANY:
-        raise ValueError(
-            f"X comes in chunks, {n} rows of {d} columns in all, and this fit would "
-            "hold all of them in memory: pass the number of rows of a basis, such as "
-            "basis=300"
-        )
-    return problem.part(np.arange(n))
 
 
 def enough_rows(

@@ -14,18 +14,22 @@ from typing import Any, Generic, Self, TypeVar, Unpack
 
 import numpy as np
 
-from .._input.basis import BasisChoice
+from .._input.basis import BasisChoice, read_choice
 from .._input.checks import check_count, check_factor, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
+from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading
 from .._watch.monitor import Monitor
 from ..kernels.functions import KernelFunction, on_basis
 from ..kernels.tiles import Products
-from .basis import read
 from .folds import Shares, calibrate, draw_few_folds, fold_shares
 from .preparation import KernelCommon, prepare_with_kernel
 from .support import decisions
+
+# Columns of a linear kernel are the basis from _MANY rows on, up to _WIDEST columns and
+# with _LEAST_PER_FEATURE rows per column: as measured by tools/bench/scale.py.
+_MANY, _WIDEST, _LEAST_PER_FEATURE = 2000, 1000, 4
 
 P = TypeVar("P")  # a point of a path: the parameters that may differ between its fits
 M = TypeVar("M", bound=Any)  # the model
@@ -168,6 +172,42 @@ class Family(ABC, Generic[P, M]):
     def warn(self, model: M) -> None:
         """Warn if a returned model has not converged."""
         model.convergence.warn_unless_converged(self.name)
+
+
+def read(
+    basis: Any, kernel: KernelFunction, problem: Problem, by_duals: bool = False
+) -> BasisChoice | None:
+    """Return how a fit chooses its basis, or None for the whole kernel matrix.
+
+    With a linear kernel and few columns, the unit vectors are a basis on which the
+    kernel is exact. Fits of many rows use it, unless they begin at dual variables
+    (`by_duals`).
+    """
+    n, d = problem.n_samples, problem.n_features
+    if basis is not None:
+        return read_choice(basis, n, d)
+    # With fewer rows, the kernel matrix is small, and dual variables are available.
+    has_few_columns = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
+    by_columns = has_few_columns and kernel.is_linear and not by_duals
+    return BasisChoice("columns") if by_columns else None
+
+
+def in_memory(problem: Problem, choice: BasisChoice | None) -> Problem:
+    """Return a problem with its rows in memory if it has no basis.
+
+    Raises ValueError for rows in chunks if they are so many that their kernel matrix
+    would not be small.
+    """
+    if choice is not None or not isinstance(problem, ChunkedProblem):
+        return problem
+    n, d = problem.n_samples, problem.n_features
+    if n >= _MANY:
+        raise ValueError(
+            f"X comes in chunks, {n} rows of {d} columns in all, and this fit would "
+            "hold all of them in memory: pass the number of rows of a basis, such as "
+            "basis=300"
+        )
+    return problem.part(np.arange(n))
 
 
 class Arguments(KernelCommon, total=False):

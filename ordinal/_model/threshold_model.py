@@ -284,7 +284,8 @@ def warn_of_shortfalls(model: Scored, name: str) -> None:
     `name` is that of the `fit_*` function.
     """
     model.convergence.warn_unless_converged(name)
-    warn_of_disorder(model.disorder, name)
+    if not in_order(model):
+        warn_of_disorder(model.disorder, name)
 
 
 def in_order(model: Any) -> bool:

@@ -21,6 +21,7 @@ from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -48,14 +49,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=at_work.clear)
 
 
+@dataclass(slots=True, eq=False)
 class _Shared:
     """State that a pool and its threads share."""
 
-    def __init__(self) -> None:
-        self.calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self.bell: SimpleQueue[None] = SimpleQueue()  # an entry per end of a call
-        self.left: list[None] = []  # empty until the pool is left
-        self.ended: list[None] = []  # one entry per thread that has ended
+    calls: SimpleQueue[Callable[[], None] | None] = field(default_factory=SimpleQueue)
+    bell: SimpleQueue[None] = field(default_factory=SimpleQueue)  # per end of a call
+    left: list[None] = field(default_factory=list)  # empty until the pool is left
+    ended: list[None] = field(default_factory=list)  # one entry per ended thread
 
     def until(self, over: Callable[[], bool]) -> None:
         """Block until over() is true, which is checked whenever the bell rings."""

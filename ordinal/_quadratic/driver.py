@@ -108,6 +108,7 @@ _PATIENCE = 0.5
 # Least number of pair steps per row of a fit, within a factor of two. Measured at C = 1
 # and 4000 rows: 0.25 (one-vs-one), 1 (NPSVOR, OPBE), 2 (SVORIM); it grows with C.
 _STEPS_PER_ROW = 0.5
+_DENSE = 0.5  # share of boxes with an interior from which steps of all groups pay
 _LEAST_ROWS = 64  # rows of K that must be held, so that blocks are not too small
 _ROUNDS = 6  # judgements within which the violation must fall by a fifth
 # Largest number of entries of a block, for one group and for several, as measured by
@@ -198,6 +199,20 @@ def _block_size(gram: Gram, T: int, n: int) -> int:
     if min(q, n) > gram.capacity:
         raise ValueError(f"{gram.capacity} rows of K do not hold a block of {q}")
     return q
+
+
+def have_many_groups(points: Points) -> bool:
+    """Return whether SMO alone would take long for a problem."""
+    program, (P, T, _) = points.program, points.g.shape
+    return bool(
+        P == 1
+        # SMO by blocks then leaves out groups, and cannot see violations of their rows.
+        and groups_of_block(T) < T
+        and not program.coupled
+        and program.pn is program.pp
+        and points.gram.room_for_double
+        and (program.lo < program.hi).mean() > _DENSE
+    )
 
 
 class _Fit:
@@ -299,7 +314,7 @@ class _Fit:
 
     def approach(self) -> None:
         """Move to a point near the optimum first if SMO alone would take long."""
-        if not many_groups.pays(self.points):
+        if not have_many_groups(self.points):
             return
         try:
             with self.monitor.limited():

@@ -9,7 +9,7 @@ from __future__ import annotations  # numpy.random is slow to import
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,17 @@ import numpy as np
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._input.types import AnyBasis
-from .._model.basis import TRIAL_GAP, chosen, features_among, in_memory, read
+from .._model.basis import TRIAL_GAP, chosen, features_among
 from .._model.folds import split_problem
-from .._model.kernel_fit import Family, KernelOptions, M, P, Solver
+from .._model.kernel_fit import (
+    Family,
+    KernelOptions,
+    M,
+    P,
+    Solver,
+    in_memory,
+    read,
+)
 from .._model.support import read_only_matrix, support_rows
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
@@ -107,6 +115,7 @@ def _scores(
     return np.asarray(values.product(coef)[:, 0])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class WholeSolution(Solved):
     """Solutions with the whole kernel matrix.
 
@@ -118,33 +127,48 @@ class WholeSolution(Solved):
         The support rows among the training rows.
     """
 
-    def __init__(
-        self,
+    options: KernelOptions
+    programs: Sequence[Program]
+    solutions: Sequence[Solution]
+    rows: np.ndarray
+    support: Any
+    coef: np.ndarray
+    b: list[np.ndarray]
+
+    @classmethod
+    def of_programs(
+        cls,
         options: KernelOptions,
         problem: Problem,
         solved: Sequence[tuple[Program, Solution]],
         keeps_duals: bool,
         order: np.ndarray | None,
-    ):
-        self.options = options
-        self.programs, self.solutions = zip(*solved, strict=True)
-        solutions = self.solutions
-        self._beta = [s.g.sum(axis=1) for s in solutions]
+    ) -> WholeSolution:
+        """Choose the support rows of solved programs.
+
+        Rows whose multipliers sum to 0 are among them if `keeps_duals`; `order` is that
+        of the rows in the programs.
+        """
+        programs, solutions = zip(*solved, strict=True)
+        beta = [s.g.sum(axis=1) for s in solutions]
         used = (
             [s.g.any(axis=(0, 1)) for s in solutions]
             if keeps_duals
-            else [beta.any(axis=0) for beta in self._beta]
+            else [part.any(axis=0) for part in beta]
         )
         rows = np.flatnonzero(np.any(used, axis=0))
-        self.coef = np.concatenate([beta[:, rows] for beta in self._beta]).T
-        self.rows = rows if order is None else order[rows]
-        self.support = support_rows(options.kernel, problem.X, self.rows)
-        self.b = [b for s in solutions for b in s.b]
+        coef = np.concatenate([part[:, rows] for part in beta]).T
+        rows = rows if order is None else order[rows]
+        support = support_rows(options.kernel, problem.X, rows)
+        # The middle of the thresholds that are optimal within the violation.
+        b = [b for s in solutions for b in 0.5 * (s.low + s.up)]
+        return cls(options, programs, solutions, rows, support, coef, b)
 
     def squared_norms(self) -> np.ndarray:
         """Return |w|^2 of every problem, (P,)."""
-        pairs = zip(self._beta, self.solutions, strict=True)
-        return np.concatenate([np.einsum("pn,pn->p", beta, s.f) for beta, s in pairs])
+        return np.concatenate(
+            [np.einsum("pn,pn->p", s.g.sum(axis=1), s.f) for s in self.solutions]
+        )
 
     def records(self) -> list[Convergence]:
         """Return the record of every problem."""
@@ -375,7 +399,7 @@ class WholeKernel(Solver[P, M]):
             self._monitor = self._monitor.after(int(found.n_iter.sum()))
             solutions.append(found)
         self._last = list(zip(programs, solutions, strict=True))
-        solved = WholeSolution(
+        solved = WholeSolution.of_programs(
             self._options, self._problem, self._last, family.keeps_duals, self._order
         )
         return family.model(point, self._problem, solved), solved.rows

@@ -43,7 +43,6 @@ from .._numerics.cholesky import Cholesky
 from .._numerics.lbfgs import rising_zero
 from .._numerics.rows import inner
 from .._solvers import _group_steps
-from .._solvers._pair_smo import groups_of_block
 from .._watch.cancellation import check_cancelled
 from .._watch.monitor import Monitor
 from .program import Points, restore_sums
@@ -54,21 +53,6 @@ _RESIDUAL = 0.1  # error allowed in the minimum of (S), relative to the step's g
 _NEAR = 3.0  # multiple of the tolerance below which the violation is computed
 _CERTAIN = 0.3  # error allowed in f at the end, relative to the tolerance
 _ROUNDING = 1e-12  # relative rounding error of the sums of groups, and of (Q)
-_DENSE = 0.5  # share of boxes with an interior from which steps of all groups pay
-
-
-def pays(points: Points) -> bool:
-    """Return whether SMO alone would take long for a problem."""
-    program, (P, T, _) = points.program, points.g.shape
-    return bool(
-        P == 1
-        # SMO by blocks then leaves out groups, and cannot see violations of their rows.
-        and groups_of_block(T) < T
-        and not program.coupled
-        and program.pn is program.pp
-        and points.gram.room_for_double
-        and (program.lo < program.hi).mean() > _DENSE
-    )
 
 
 def approach(

@@ -25,8 +25,15 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.basis import enough_rows, read
-from .._model.kernel_fit import Arguments, Family, KernelOptions, Solver, fit
+from .._model.basis import enough_rows
+from .._model.kernel_fit import (
+    Arguments,
+    Family,
+    KernelOptions,
+    Solver,
+    fit,
+    read,
+)
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import COSTS, GAMMAS, Method, register
