@@ -11,9 +11,9 @@ from sources import Cut
 from strategies import slow
 
 import ordinal
-from ordinal._dask import read_problem
+from ordinal._dask.reading import read_problem
 from ordinal._numerics.rows import dense
-from ordinal._rows.backend import is_remote
+from ordinal._rows.source import is_remote
 from ordinal.model_selection import Grid, select
 from ordinal.svm.family import cheapest_thresholds
 

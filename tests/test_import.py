@@ -172,7 +172,7 @@ for rows in ((X, y), (Source(), None)):
     ordinal.conformal(model, *rows)
 grid = ordinal.model_selection.Grid(l2=[0.1, 1.0])
 ordinal.select(ordinal.fit_pom, X, y, search=grid, cv=2)
-assert "ordinal._rows.backend" in loaded()
+assert "ordinal._rows.reading" in loaded()
 print(*loaded("ordinal._dask"), *loaded("dask"))
 """
     )

@@ -1,6 +1,6 @@
 """Back end of rows that the workers of a dask cluster hold.
 
-`_rows.backend` imports this package when a dask collection arrives; nothing else does.
+`_rows.reading` imports this package when a dask collection arrives; nothing else does.
 It implements the protocol `_rows.rows.Rows`, and registers its rows for fits on a
 basis.
 
@@ -11,5 +11,3 @@ basis      sums of fits on a basis at workers
 """
 
 from . import basis as basis
-from .reading import map_blocks as map_blocks
-from .reading import read_problem as read_problem

@@ -21,9 +21,8 @@ from .._input.labels import (
     read_labels,
 )
 from .._input.weights import class_weights, row_weights, sample_weights, total_weights
-from .._rows.backend import is_remote
 from .._rows.first_pass import ChunkedProblem
-from .._rows.source import Block, in_block
+from .._rows.source import Block, in_block, is_remote
 from .._rows.sums import Moments, joined
 from .rows import DaskRows, moments_of_chunks
 

@@ -22,8 +22,7 @@ from .._input.frame import Frame
 from .._input.labels import lacks_label
 from .._input.sparse import CSR, is_sparse
 from .._numerics.rows import take
-from .._rows.backend import is_remote
-from .._rows.source import Block, has_blocks, raw_blocks
+from .._rows.source import Block, has_blocks, is_remote, raw_blocks
 from ..kernels.functions import kernel_class
 
 MissingLabels = Literal["error", "drop"]

@@ -6,8 +6,7 @@ a tree that depends on the number of chunks alone, so that a fit has the same by
 wherever its rows are.
 
 rows        protocol of chunked rows, and its back end for sources and files
-backend     recognition of dask collections, whose back end is imported when one comes
-reading     which rows are read in chunks, and their reading
+reading     which rows are read in chunks, and their reading, here or by dask
 first_pass  validation of all rows in one pass over a source
 source      sources of blocks, their validation, and checksums of later passes
 chunks      passes over chunks in this process

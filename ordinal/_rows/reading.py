@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from .._input.columns import Categories, column_categories
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._numerics.memory import check_memory
-from .backend import backend, is_remote
 from .first_pass import ChunkedProblem, source_of
-from .source import CHUNK, Block, has_blocks, in_block, raw_blocks
+from .source import CHUNK, Block, has_blocks, in_block, is_remote, raw_blocks
 
 _LARGE = 1 << 26  # bytes of an array in single precision that is read in place
 
@@ -103,6 +103,13 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
     )
 
 
+def _back_end() -> ModuleType:
+    """Import the package that reads dask collections, which nothing else imports."""
+    from .._dask import reading
+
+    return reading
+
+
 def read_chunks(X: Any, y: Any, **labels: Any) -> ChunkedProblem:
     """Read and validate training data that stay in chunks, wherever these are.
 
@@ -110,7 +117,7 @@ def read_chunks(X: Any, y: Any, **labels: Any) -> ChunkedProblem:
     a dask collection.
     """
     if is_remote(X):
-        problem: ChunkedProblem = backend().read_problem(X, y, **labels)
+        problem: ChunkedProblem = _back_end().read_problem(X, y, **labels)
         return problem
     return ChunkedProblem.from_source(X, y, **labels)
 
@@ -138,7 +145,7 @@ def map_blocks(
         arrays of these; blocks of sources are as they come.
     """
     if is_remote(X):
-        found: list[Any] = backend().map_blocks(
+        found: list[Any] = _back_end().map_blocks(
             X, y, sample_weight, call, feature_names
         )
         return found

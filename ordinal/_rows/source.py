@@ -17,6 +17,7 @@ memory. Every change of 127 neighbouring rows or more is noticed.
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -207,6 +208,12 @@ def _mapped(path: str, dtype: Any, offset: int, shape: tuple[int, ...]) -> Array
 def has_blocks(X: Any) -> bool:
     """Return whether X has a method `blocks()`."""
     return callable(getattr(X, "blocks", None))
+
+
+def is_remote(X: Any) -> bool:
+    """Return whether X is a dask collection, without importing dask."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
 
 
 class Reader:
