@@ -470,3 +470,20 @@ def test_a_fit_that_is_late_returns_its_best_point(looks, counted_clock):
     assert np.isfinite(model.loglik)
     full = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=30)
     assert model.convergence.n_iter <= full.convergence.n_iter
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ApproximationWarning")
+def test_a_fit_whose_divergence_is_not_looked_at_in_time_has_not_converged(up_after):
+    """The search for a diverging variance is the last one of a fit by Laplace."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(8), 4)
+    X = rng.normal(size=(32, 1))
+    score = X[:, 0] + 3 * rng.normal(size=8)[group] + rng.logistic(size=32)
+    y = np.digitize(score, [-1.0, 1.0])
+    given = {"groups": {"g": group}, "n_quadrature": 1, "max_time": 1e9}
+    questions = up_after(10**9)
+    assert ordinal.fit_clmm(X, y, **given).convergence.converged
+    up_after(len(questions) - 5)
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="max_time"):
+        model = ordinal.fit_clmm(X, y, **given)
+    assert model.convergence.status is Status.MAX_TIME

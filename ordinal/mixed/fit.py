@@ -644,6 +644,8 @@ def _optimum(
         x, status, violation, V = search.certified(x)
         if status in (Status.CONVERGED, Status.STALLED):
             grows = diverging(search, x, V, noise)
+            if grows is None and search.ended:
+                status = search.status  # converged, or on the way to infinity
     loss, remedy = search.loss, None
     if grows is not None:
         status, V = Status.UNBOUNDED, None

@@ -139,7 +139,8 @@ def diverging(
     It diverges if the log-likelihood is not lower at twice the deviation, with all
     other parameters at their optimum. One effect is integrated by the largest number of
     nodes and by panels, because Laplace's log-likelihood can exceed its supremum.
-    Deviations that are neither large nor vague are not looked at.
+    Deviations that are neither large nor vague are not looked at. If the time is up,
+    the status of the search says so.
     """
     loss = search.loss
     if len(loss.terms) == 1 and loss.terms[0].q == 1:
@@ -166,6 +167,7 @@ def diverging(
             there = others.minimum(there)
             value, twice = others.value, there.copy()
             if others.status in (Status.MAX_TIME, Status.STOPPED):
+                search.status = others.status
                 return None
             # Far out, thresholds and coefficients grow with the deviation.
             twice[: p - loss.design.scale.size] *= 2.0
@@ -177,6 +179,9 @@ def diverging(
             # Twice the deviation may be short of its optimum, which is higher still.
             if others.value <= value + _SAME:
                 return t, sd
+            if others.status in (Status.MAX_TIME, Status.STOPPED):
+                search.status = others.status
+                return None
     return None
 
 
