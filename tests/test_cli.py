@@ -879,6 +879,9 @@ def test_config(run):
         (["compare", "--target", "y"], "--target needs DATA"),
         (["compare", "--drop", "y"], "--drop needs DATA"),
         (["compare", "--order", "y=a,b"], "--order needs DATA"),
+        (["compare", "--missing-labels", "drop"], "--missing-labels needs DATA"),
+        (["compare", "--decimal", ","], "--decimal needs DATA"),
+        (["compare", "--separator", "tab"], "--separator needs DATA"),
         (["compare", "--splits", "s.npz"], "needs DATA"),
         (["compare", "--splits", 0], "n_splits must be a positive integer"),
         (["compare", "--set", "C=1"], "expected METHOD.ARG=VALUE"),
@@ -1122,6 +1125,28 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
     streamed = [*fit, *drop, "--stream", "--set", "basis=20"]
     assert main(streamed) == 2
     assert "leave out --stream" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            [f"{k},5" for k in range(1, 7)],
+            "such as '1,5': --decimal , reads decimal commas",
+        ),
+        ([f"2024-01-{k}" for k in range(10, 16)], "leave it out by --drop age"),
+    ],
+)
+def test_streams_name_the_remedy_for_numbers_as_text(cells, message, tmp_path, capsys):
+    path = str(tmp_path / "table.csv")
+    y = [1, 2, 3] * 2
+    pandas.DataFrame({"age": cells, "y": y}).to_csv(path, index=False)
+    fit = ["fit", path, "--method", "svorim", "--out", str(tmp_path / "m.npz")]
+    assert main([*fit, "--stream", "--set", "basis=2"]) == 2
+    said = capsys.readouterr().err
+    assert f"{path}, column 'age' holds" in said
+    assert message in said
+    assert "or leave out --stream" in said
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file")

@@ -5,7 +5,7 @@ import csv
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -179,7 +179,10 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
         first = next(tables)
     target = first.names[-1] if args.target is None else args.target
     source = replace(source, target=target, levels=levels_of(target, args.classes))
-    source.features_of(first)  # for its errors
+    for name in source.features_of(first):
+        if isinstance(cells := first.column(name), list):
+            known = {cell for cell in cells if not first.is_missing(name, cell)}
+            _check_disguise(first, name, known, streamed=True)
     words = replace(first, levels=source.levels).is_of_words(target)
     if args.classes is None:
         return Streamed(source, {})
@@ -271,18 +274,7 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
             continue
         known = [cell for cell in cells if not table.is_missing(name, cell)]
         distinct = set(known)
-        if (disguise := disguise_of(distinct)) is not None:
-            kind, example = disguise
-            way = (
-                f"--dates {name} makes year, month, weekday and days"
-                if kind == "dates"
-                else "--decimal , reads decimal commas; remove other signs"
-            )
-            raise ValueError(
-                f"{table.path}, column {shown(name)} holds {kind} as text, such as "
-                f"{shown(example)}: {way}; or leave it out by --drop {name}, or keep "
-                f"it by --categorical {name}"
-            )
+        _check_disguise(table, name, distinct)
         slips = {c for c in distinct if as_numbers([c], table.layout) is None}
         if 2 * len(slips) < len(distinct):
             row = next(row for row, cell in enumerate(cells) if cell in slips)
@@ -304,6 +296,29 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
             f"or keep {them} by --categorical {columns}"
         )
     return words
+
+
+def _check_disguise(
+    table: Table, name: str, words: Collection[str], streamed: bool = False
+) -> None:
+    """Raise ValueError for words of a column that are numbers or dates as text."""
+    disguise = disguise_of(words)
+    if disguise is None:
+        return
+    kind, example = disguise
+    ways = [
+        f"--dates {name} makes year, month, weekday and days"
+        if kind == "dates"
+        else "--decimal , reads decimal commas; remove other signs",
+        f"or leave it out by --drop {name}, or keep it by --categorical {name}",
+    ]
+    if streamed:  # which reads numbers alone
+        numbers = ways[:1] * (kind == "numbers")
+        ways = [*numbers, f"or leave it out by --drop {name}, or leave out --stream"]
+    raise ValueError(
+        f"{table.path}, column {shown(name)} holds {kind} as text, such as "
+        f"{shown(example)}: {'; '.join(ways).removeprefix('or ')}"
+    )
 
 
 def _name_of(path: str) -> str:
@@ -355,13 +370,15 @@ def _embedded(args: argparse.Namespace) -> Data:
     """Return the data set that comes with the package."""
     names = (
         "target", "bins", "binning", "classes", "drop", "categorical", "order",
-        "dates", "missing",
+        "dates", "missing", "separator",
     )  # fmt: skip
-    for option in names:
-        if getattr(args, option):
-            raise ValueError(
-                f"--{option} needs DATA: pass the table as the first argument"
-            )
+    given = [option for option in names if getattr(args, option)]
+    given += ["decimal"] * (args.decimal != ".")
+    given += ["missing-labels"] * (args.missing_labels != "error")
+    if given:
+        raise ValueError(
+            f"--{given[0]} needs DATA: pass the table as the first argument"
+        )
     X, y = election_frame()
     return Data("election", "party", X, y, np.unique(y), {})
 
