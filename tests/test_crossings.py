@@ -40,7 +40,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
@@ -291,6 +291,7 @@ def test_linear_tables_change_by_names_alone(behind, seed):
     assert_allclose(second["z"], first["z"], rtol=1e-6)
 
 
+@example(method="xofm", way="terms or shuffles", seed=0)
 @relation(4, method=METHODS, way=["terms or shuffles", "errors"])
 def test_explanations_name_columns_of_the_table(method, way, seed):
     """By terms of the score or by permutation; pairs are "a:b"."""
@@ -375,6 +376,7 @@ def texts_and_limits(ax):
     return texts, [*ax.get_xlim(), *ax.get_ylim()]
 
 
+@example(name="contributions", method="xofm", seed=552678)  # a column "x:y"
 @relation(2, name=["partial_dependence", *FIGURES], method=METHODS)
 def test_figures_show_names_and_values_of_the_table(name, method, seed):
     """Texts change by names alone, and limits by the unit of the column."""
@@ -565,6 +567,8 @@ def line(words):
     return file.getvalue()
 
 
+@example(method="lat", form="csv", seed=965733)  # labels 1, NA and null
+@example(method="lat", form="csv", seed=235576)  # a column "a=b"
 @relation(4, method=METHODS, form=["csv", "parquet", "parquet without --order"])
 def test_the_command_takes_any_names(method, form, seed):
     """Of columns, of levels by --order, of labels by --classes and of the target.

@@ -233,11 +233,11 @@ def test_pearson_refuses_what_it_has_no_use_for():
     csr = CSR.from_any(sparse.csr_array(np.eye(2)))
     with pytest.raises(TypeError, match="Pearson kernel needs dense rows"):
         PEARSON(csr, np.eye(2))
-    with pytest.raises(TypeError, match="Pearson kernel needs dense rows"):
+    with pytest.raises(TypeError, match="CSR rows need a kernel"):
         Evaluator(PEARSON, np.eye(2), csr)
     with pytest.raises(ValueError, match="X must be finite or NaN; first bad row is 1"):
         PEARSON(np.eye(2), [[np.nan, 0.0], [np.inf, 0.0]])
-    with pytest.raises(TypeError, match="Pearson kernel needs dense rows"):
+    with pytest.raises(TypeError, match="CSR rows need a kernel"):
         ordinal.fit_svorim(sparse.csr_array(np.eye(2)), [0, 1], kernel=PEARSON)
 
 

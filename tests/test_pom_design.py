@@ -186,6 +186,7 @@ def of_terms(frame, terms):
         ({"price": 1.0}, "reference names 'price', which is not among"),
         ("Low", "reference must be a mapping"),
         (-1, "reference must be a mapping from columns to levels, got -1"),
+        ({"Infl": "Low", 0: "High"}, "reference names column 'Infl' twice, by its"),
     ],
 )
 def test_references_that_are_none(reference, message):

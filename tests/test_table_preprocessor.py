@@ -425,3 +425,17 @@ def test_weights_are_those_of_the_preprocessor_too():
     assert_allclose(
         model.decision_function(frame), alone.decision_function(frame), atol=5e-3
     )
+
+
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("order", lambda X, y, of: TablePreprocessor(order=of).fit(X)),
+        ("reference", lambda X, y, of: ordinal.fit_pom(X, y, l2=1.0, reference=of)),
+        ("monotone", lambda X, y, of: ordinal.fit_xofm(X, y, monotone=of)),
+    ],
+)
+def test_a_column_by_name_and_by_number_is_one_too_many(argument, call):
+    X = pd.DataFrame({"a": ["x", "y"] * 3})
+    with pytest.raises(ValueError, match=f"{argument} names column 'a' twice"):
+        call(X, [0, 0, 0, 1, 1, 1], {"a": ["x", "y"], 0: ["x", "y"]})

@@ -25,7 +25,7 @@ import numpy as np
 
 from .._cumulative.design import by_threshold, read_offset
 from .._input.checks import listed, shown
-from .._input.columns import check_distinct, coded_column, column_number, read_table
+from .._input.columns import by_column, check_distinct, coded_column, read_table
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Rule
 from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, MatrixLike
@@ -529,10 +529,8 @@ def _check_reference(
     """Return the reference levels that the caller chose, by the name of the column."""
     if reference is None:
         return {}
-    return {
-        names[column_number(column, names, "reference")]: level
-        for column, level in reference.items()
-    }
+    chosen = by_column(reference, names, "reference")
+    return {names[j]: level for j, level in chosen.items()}
 
 
 def _no_reference(name: str) -> ValueError:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -95,6 +95,25 @@ def column_number(column: Any, names: Sequence[str], argument: str) -> int:
             f"{shown(column)}"
         )
     return int(column)
+
+
+V = TypeVar("V")
+
+
+def by_column(
+    given: Mapping[Any, V], names: Sequence[str], argument: str
+) -> dict[int, V]:
+    """Return a mapping of columns, by name or number, as one of their numbers."""
+    found: dict[int, V] = {}
+    for column, value in given.items():
+        number = column_number(column, names, argument)
+        if number in found:
+            raise ValueError(
+                f"{argument} names column {shown(names[number])} twice, by its name "
+                f"and by its number {number}: leave one of them out"
+            )
+        found[number] = value
+    return found
 
 
 def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:

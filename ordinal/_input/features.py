@@ -143,9 +143,7 @@ def signs_of(
     if monotone is None:
         return sign
     if isinstance(monotone, Mapping):
-        given = {
-            col.column_number(c, names, "monotone"): v for c, v in monotone.items()
-        }
+        given = col.by_column(monotone, names, "monotone")
     else:
         values = np.asarray(monotone).tolist()
         if not isinstance(values, list) or len(values) != len(names):

@@ -153,7 +153,7 @@ def check_support(support: Any, kernel: KernelFunction, n_features: int) -> None
     if gamma is not None and gamma.size != n_features:
         raise ValueError(f"the kernel must have {n_features} relevances")
     if is_sparse(support):  # which has been checked
-        if not kernel.takes_csr or kernel.takes_missing:
+        if not kernel.takes_csr:
             raise ValueError(f"a {type(kernel).__name__} kernel takes no CSR support")
     else:
         known = np.isfinite(support) if support.dtype == np.float64 else False

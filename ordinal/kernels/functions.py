@@ -588,6 +588,7 @@ class Pearson(KernelFunction):
     array([[-1.    , -0.2236]])
     """
 
+    takes_csr = False
     takes_missing = True
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:

@@ -12,6 +12,7 @@ from .._formula.coding import Coding, Variable
 from .._formula.dates import Part, check_dates, part_of_dates
 from .._input.checks import check_choice, check_flag, enumerated, shown
 from .._input.columns import (
+    by_column,
     check_categorical,
     coded_column,
     column_number,
@@ -200,13 +201,10 @@ class TablePreprocessor(PreprocessorOptions):
     def _variables(self, frame: Frame, weight: np.ndarray) -> tuple[Variable, ...]:
         """Return a variable per column, with the statistics of rows with weight."""
         names = frame.shown_names
-        order = {
-            column_number(column, names, "order"): np.asarray(labels)
-            for column, labels in self.order.items()
-        }
+        orders = by_column(self.order, names, "order")
+        order = {j: np.asarray(labels) for j, labels in orders.items()}
         chosen = {column_number(c, names, "categorical") for c in self.categorical}
-        parts = dict(check_dates(self.dates))
-        dates = {column_number(c, names, "dates"): of for c, of in parts.items()}
+        dates = by_column(check_dates(self.dates), names, "dates")
         made: list[Variable] = []
         for j, name in enumerate(names):
             if j in dates:
