@@ -305,8 +305,8 @@ def test_simulated_ranks_have_the_probabilities_of_the_model(family):
     model, _, groups = mixed(family)
     n = 2000
     drawn = inference.simulate(model, n=n, rng=0)
-    again = inference.simulate(model, X, n=n, groups=groups, rng=0)
-    assert_array_equal(drawn, again)
+    again = inference.simulate(model, X, n=3, groups=groups, rng=0)
+    assert_array_equal(drawn[:, :3], again)
     P, spread = model.predict_proba(X), []
     for k in range(3):
         share = (drawn == k).mean(axis=1)

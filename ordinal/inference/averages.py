@@ -10,7 +10,7 @@ from .._input.checks import check_flag, check_share
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
 from .._numerics.tails import normal_margin
-from .fitted import Fitted, covariance_for, fitted_rows, kinds_of, remembered
+from .fitted import about_groups, covariance_for, fitted_rows, remembered
 from .limits import LimitMeans
 from .margins import (
     Errors,
@@ -91,7 +91,7 @@ def marginal_effects(
     """
     model, X = fitted_rows(model, X, "marginal_effects")
     z = normal_margin(check_share("level", level))
-    random = _random("marginal_effects", model, effects, groups)
+    random = about_groups("marginal_effects", model, effects=effects, groups=groups)
     means, rows, errors = model._averages(
         "marginal_effects", X, offset, sample_weight, **random
     )
@@ -167,25 +167,11 @@ def average_proba(
     model, X = fitted_rows(model, X, "average_proba")
     z = normal_margin(check_share("level", level))
     check_flag("cumulative", cumulative)
-    random = _random("average_proba", model, effects, groups)
+    random = about_groups("average_proba", model, effects=effects, groups=groups)
     means, rows, errors = model._averages(
         "average_proba", X, offset, sample_weight, **random
     )
     return averages_table(means, rows, errors, z, cumulative)
-
-
-def _random(
-    asked: str, model: Fitted, effects: str | None, groups: Any
-) -> dict[str, Any]:
-    """Return the arguments about random effects that the caller has passed."""
-    given = {"effects": effects, "groups": groups}
-    given = {name: value for name, value in given.items() if value is not None}
-    if given and "mixed" not in kinds_of(model):
-        raise TypeError(
-            f"{asked} takes effects and groups for models with random effects, which a "
-            f"{type(model).__name__} has not: leave out {' and '.join(given)}"
-        )
-    return given
 
 
 def averages(

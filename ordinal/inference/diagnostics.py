@@ -53,11 +53,11 @@ from .._numerics.rows import strips
 from .._numerics.tails import chi2_tail
 from .fitted import (
     Fitted,
+    about_groups,
     covariance_for,
     fitted_model,
     fitted_rows,
     has_errors,
-    kinds_of,
     predictors,
     read_design,
     remembered,
@@ -133,18 +133,6 @@ class Influence(NamedTuple):
     leverage: np.ndarray
     cooks_distance: np.ndarray
     change: np.ndarray
-
-
-def groups_of(asked: str, model: Fitted, groups: Any) -> dict[str, Any]:
-    """Return the argument `groups` of a model with random effects, if it was passed."""
-    if groups is None:
-        return {}
-    if "mixed" not in kinds_of(model):
-        raise TypeError(
-            f"{asked} takes groups for models with random effects, which a "
-            f"{type(model).__name__} has not: leave groups out"
-        )
-    return {"groups": groups}
 
 
 def read_rows(
@@ -425,7 +413,7 @@ def residuals(
     check_choice("kind", kind, get_args(Residual))
     if kind == "surrogate":
         fitted_model(model, 'residuals(kind="surrogate")', _LATENT)
-    random = groups_of("residuals", model, groups)
+    random = about_groups("residuals", model, groups=groups)
     rows = model._ranked_rows("residuals", X, y, offset, kind == "quantile", **random)
     drawn = resolve_rng(rng) if kind in ("surrogate", "quantile") else None
     return residuals_of(model, rows, kind, drawn)

@@ -377,6 +377,18 @@ def kinds_of(model: Fitted) -> tuple[str, ...]:
     return mixed if model.predictor.family == "cumulative" else (*mixed, "ratio")
 
 
+def about_groups(asked: str, model: Fitted, **arguments: Any) -> dict[str, Any]:
+    """Return the arguments about random effects that the caller has passed."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if given and not model.predictor.is_mixed:
+        names = " and ".join(given)
+        raise TypeError(
+            f"{asked} takes {names} for models with random effects, which a "
+            f"{type(model).__name__} has not: leave {names} out"
+        )
+    return given
+
+
 class StartedLoss(Loss, Protocol):
     """Loss that can be started without effects."""
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from .._input.checks import check_count, resolve_rng
 from .._input.types import ArrayLike, MatrixLike
-from .diagnostics import groups_of
-from .fitted import fitted_rows, warn_unless_at_optimum
+from .fitted import about_groups, fitted_rows, warn_unless_at_optimum
 
 
 def simulate(
@@ -70,7 +69,7 @@ def simulate(
     """
     model, X = fitted_rows(model, X, "simulate")
     n = check_count("n", n)
-    random = groups_of("simulate", model, groups)
+    random = about_groups("simulate", model, groups=groups)
     warn_unless_at_optimum(model)
     labels, drawn = model.classes[model.predictor.observed], []
     generator = resolve_rng(rng)

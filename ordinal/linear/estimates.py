@@ -75,22 +75,10 @@ class LinearModel(Model):
 
     # The training rows are no field, so that files, pickles and copies lack them.
     __slots__ = (
-        "_remembered",
-        "alpha",
-        "classes",
-        "coef",
-        "convergence",
-        "covariance",
-        "feature_names",
-        "link",
-        "loglik",
-        "n_features",
-        "nominal_coef",
-        "predictor",
-        "scale_coef",
-        "statistics",
-        "thresholds",
-    )
+        "_remembered", "alpha", "classes", "coef", "convergence", "covariance",
+        "feature_names", "link", "loglik", "n_features", "nominal_coef", "predictor",
+        "scale_coef", "statistics", "thresholds",
+    )  # fmt: skip
 
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     n_features: Annotated[int, Size("d")]
