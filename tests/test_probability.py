@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from internals import CumulativeLink, Problem, driver, fold_shares, folds
+from internals import CumulativeLink, Problem, fold_shares, folds
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import optimize, sparse
@@ -27,6 +27,7 @@ from ordinal._model.folds import N_FOLDS, out_of_fold
 from ordinal._model.links import SoftmaxLink
 from ordinal._model.threshold_model import decide
 from ordinal._numerics.rows import content_hash
+from ordinal._quadratic import family
 from ordinal.companions import fit_redsvm, fit_shashua_levin
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.models import Status
@@ -632,7 +633,7 @@ def test_a_rank_of_one_row_is_possible(name):
 def test_a_fold_cut_short_says_so(name, monkeypatch):
     """The model's own fit ends well, that of the second fold does not."""
     module, solver = (
-        (npsvor_admm, "solve_admm") if name == "admm" else (driver, "solve")
+        (npsvor_admm, "solve_admm") if name == "admm" else (family, "solve")
     )
     whole, reached = getattr(module, solver), []
 
