@@ -59,7 +59,7 @@ def test_pieces_are_the_whole_table(path, piece):
     for name in ("size", "age", "stars"):
         joined = np.concatenate([t.numbers([name]) for t in parts])
         np.testing.assert_array_equal(joined, whole.numbers([name]))
-    assert [w for t in parts for w in t.words("kind")] == whole.words("kind")
+    assert [w for t in parts for w in t.cells_of("kind")] == whole.cells_of("kind")
     places = [t.source.place(row) for t in parts for row in range(len(t))]
     assert places == [whole.source.place(row) for row in range(len(whole))]
 
@@ -90,7 +90,7 @@ def test_quoted_line_ends_do_not_part_rows(tmp_path, piece):
     path = tmp_path / "t.csv"
     rows = [f'{k},"a ""b""\nc,{k}"' for k in range(9)]
     path.write_text("x,y\n" + "\n".join(rows) + "\n\n")
-    words = [w for t in table_pieces(str(path)) for w in t.words("y")]
+    words = [w for t in table_pieces(str(path)) for w in t.cells_of("y")]
     assert words == [f'a "b"\nc,{k}' for k in range(9)]
 
 

@@ -212,7 +212,7 @@ def test_pyarrow_reads_what_our_own_reader_does(tmp_path_factory, rows, layout, 
             except ValueError as error:
                 found.append(str(error))
                 continue
-            texts = [t.words(column) for column in t.names]
+            texts = [t.cells_of(column) for column in t.names]
             found.append((t.names, t.has_header, texts, list(map(as_list, t.columns))))
     assert found[1:] == found[:1]
 
@@ -407,7 +407,7 @@ def test_truth_values_are_numbers_where_all_cells_are(table, cells, numbers):
         assert column == cells
     else:
         np.testing.assert_array_equal(column, numbers)
-    assert t.words("a") == cells
+    assert t.cells_of("a") == cells
 
 
 def test_reading_imports_no_pandas(tmp_path):

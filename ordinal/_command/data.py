@@ -66,9 +66,9 @@ class Data(NamedTuple):
     def described(self) -> str:
         """Return numbers of rows, features and ranks, and other content."""
         X = self.X
-        words = sum(labels is not None for labels in X.labels)
+        categorical = sum(labels is not None for labels in X.labels)
         gaps = int(np.isnan(X.values).any(axis=0).sum())
-        of = [f"{words} categorical"] * (words > 0)
+        of = [f"{categorical} categorical"] * (categorical > 0)
         of += [f"{gaps} with missing values"] * (gaps > 0)
         kinds = f" ({', '.join(of)})" if of else ""
         n, d = X.shape
@@ -117,7 +117,7 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         )
     named = *args.categorical, *args.dates, *orders
     chosen = [name for name in named if name in features]
-    X = table.frame(features, words_of(table, features, chosen))
+    X = table.frame(features, categorical_of(table, features, chosen))
     params: dict[str, Any] = {}
     binning = None
     if labels is not None:
@@ -183,10 +183,10 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
         if isinstance(cells := first.column(name), list):
             known = {cell for cell in cells if not first.is_missing(name, cell)}
             _check_disguise(first, name, known, streamed=True)
-    words = replace(first, levels=source.levels).is_of_words(target)
+    categorical = replace(first, levels=source.levels).is_categorical(target)
     if args.classes is None:
         return Streamed(source, {})
-    return Streamed(source, {"classes": _listed(args.classes, words, target)})
+    return Streamed(source, {"classes": _listed(args.classes, categorical, target)})
 
 
 def cells_of(text: str) -> list[str]:
@@ -260,17 +260,19 @@ def _listed(listed: str, text: bool, target: str) -> np.ndarray:
     return classes.astype(np.int64) if np.all(classes == np.rint(classes)) else classes
 
 
-def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> set[str]:
+def categorical_of(
+    table: Table, features: Sequence[str], chosen: Sequence[str]
+) -> set[str]:
     """Return the categorical columns: those that were `chosen`, and those of strings.
 
     Raises ValueError for a numeric column with a few strings, and for all columns that
     identify rows, such as names or dates.
     """
-    words = set(chosen)
+    categorical = set(chosen)
     identifiers: dict[str, list[str]] = {}
     for name in features:
         cells = table.column(name)
-        if name in words or not isinstance(cells, list):
+        if name in categorical or not isinstance(cells, list):
             continue
         known = [cell for cell in cells if not table.is_missing(name, cell)]
         distinct = set(known)
@@ -286,7 +288,7 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
             )
         if identify_rows(known):
             identifiers[name] = known
-        words.add(name)
+        categorical.add(name)
     if identifiers:
         s, them = ("s", "them") if len(identifiers) > 1 else ("", "it")
         columns = " ".join(identifiers)
@@ -295,7 +297,7 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
             f"{identifiers_shown(identifiers)}; leave {them} out by --drop {columns}, "
             f"or keep {them} by --categorical {columns}"
         )
-    return words
+    return categorical
 
 
 def _check_disguise(

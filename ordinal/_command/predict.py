@@ -98,9 +98,9 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
             f"is not a rank of the model, {listed(model.classes)}; --score needs the "
             "labels of the fit, and with --bins those were the ranks 1 to K"
         )
-    words = {name for name in features if table.is_of_words(name)}
-    words |= {name for name in features if name in table.levels}
-    predicted = model.predict(table.frame(tuple(features), words), **options)
+    categorical = {name for name in features if table.is_categorical(name)}
+    categorical |= {name for name in features if name in table.levels}
+    predicted = model.predict(table.frame(tuple(features), categorical), **options)
     classes = model.classes
     values = {
         "MAE": metrics.mae(y, predicted, labels=classes),

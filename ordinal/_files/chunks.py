@@ -187,7 +187,7 @@ class TableBlocks(Immutable):
         if self.features is not None:
             others = (self.target, self.weight)
             asked = [*self.features, *(name for name in others if name is not None)]
-        words: bool | None = None
+        categorical: bool | None = None
         with closing(self.tables(asked)) as tables:
             for table in tables:
                 names = self.features_of(table)
@@ -195,9 +195,9 @@ class TableBlocks(Immutable):
                 if self.target is None:
                     yield (X,)
                     continue
-                if words is None:
-                    words = table.is_of_words(self.target)
-                y = table.labels(self.target, words)
+                if categorical is None:
+                    categorical = table.is_categorical(self.target)
+                y = table.labels(self.target, categorical)
                 yield (X, y, *self._weights(table))
 
     def _weights(self, table: Table) -> list[np.ndarray]:

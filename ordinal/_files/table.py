@@ -47,7 +47,7 @@ GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of files, whatever their nam
 class Source(Protocol):
     """Origin of a table, for details that its numbers do not contain."""
 
-    def words(self, column: int) -> list[str]:
+    def cells_of(self, column: int) -> list[str]:
         """Return the cells of a column without surrounding blanks."""
 
     def place(self, row: int) -> str:
@@ -59,7 +59,7 @@ class Table:
     """Columns of a file, each as numbers with NaN for missing values, or as strings.
 
     Without a header, the columns have the names x1..xd and, for the last one, y.
-    `levels` holds words of columns that are values there, also if they stand for a
+    `levels` holds texts of columns that are values there, also if they stand for a
     missing value elsewhere.
     """
 
@@ -83,7 +83,7 @@ class Table:
         """Return whether a cell of a column stands for a missing value."""
         return self.layout.is_missing(cell) and cell not in self.levels.get(name, ())
 
-    def is_of_words(self, name: str) -> bool:
+    def is_categorical(self, name: str) -> bool:
         """Return whether a cell of the column is neither a number nor missing.
 
         Levels that stand for a missing value elsewhere, such as NA, are such cells.
@@ -93,12 +93,12 @@ class Table:
             map(self.layout.is_missing, levels)
         )
 
-    def words(self, name: str) -> list[str]:
+    def cells_of(self, name: str) -> list[str]:
         """Return the cells of a column as they stand in the file."""
         column = self.column(name)
         if isinstance(column, list):
             return column
-        return self.source.words(self._number(name))
+        return self.source.cells_of(self._number(name))
 
     def numbers(self, names: Sequence[str], missing: bool = False) -> np.ndarray:
         """Return columns as numbers, (n, len(names)) float64.
@@ -118,17 +118,17 @@ class Table:
             X[:, k] = column
         return X
 
-    def frame(self, names: Sequence[str], words: Container[str]) -> Frame:
+    def frame(self, names: Sequence[str], categorical: Container[str]) -> Frame:
         """Return columns as a frame for a fit.
 
-        Columns in `words` become categories in alphabetical order. The others become
-        numbers with missing values; ValueError names a cell that is neither.
+        Columns in `categorical` become categories in alphabetical order. The others
+        become numbers with missing values; ValueError names a cell that is neither.
         """
         values = np.empty((len(self), len(names)))
         labels: list[np.ndarray | None] = []
         for j, name in enumerate(names):
-            if name in words:
-                cells = [_WHOLE.sub(r"\1", cell) for cell in self.words(name)]
+            if name in categorical:
+                cells = [_WHOLE.sub(r"\1", cell) for cell in self.cells_of(name)]
                 known = sorted({c for c in cells if not self.is_missing(name, c)})
                 place = {cell: float(k) for k, cell in enumerate(known)}
                 values[:, j] = [place.get(cell, np.nan) for cell in cells]
@@ -141,14 +141,14 @@ class Table:
         ]
         return Frame(values, tuple(names), tuple(labels), tuple(kinds))
 
-    def labels(self, name: str, words: bool | None = None) -> np.ndarray:
+    def labels(self, name: str, categorical: bool | None = None) -> np.ndarray:
         """Return labels, (n,): int64 if all cells are whole numbers, float64, or str.
 
-        `words` says whether they are strings, as in the first chunk of the table; by
-        default this chunk decides.
+        `categorical` says whether they are strings, as in the first chunk of the table;
+        by default this chunk decides.
         """
-        if self.is_of_words(name) if words is None else words:
-            cells = self.words(name)
+        if self.is_categorical(name) if categorical is None else categorical:
+            cells = self.cells_of(name)
             for row, cell in enumerate(cells):
                 if self.is_missing(name, cell):
                     raise self.error(row, name, "is not a label")
@@ -160,7 +160,7 @@ class Table:
 
     def labelled(self, name: str) -> "Table":
         """Return the table without the rows in which a column is missing."""
-        missing = [self.is_missing(name, cell) for cell in self.words(name)]
+        missing = [self.is_missing(name, cell) for cell in self.cells_of(name)]
         rows = np.flatnonzero(~np.array(missing, dtype=bool))
         columns = tuple(
             column[rows]
@@ -172,7 +172,7 @@ class Table:
 
     def error(self, row: int, name: str, problem: str) -> ValueError:
         """Make an error about one cell, for the caller to raise."""
-        cell = self.words(name)[row]
+        cell = self.cells_of(name)[row]
         if self.is_missing(name, cell):
             cell = "" if cell == NULL else cell
             problem = "stands for a missing value" if cell else "is missing"
@@ -194,9 +194,9 @@ class _Some:
     def __init__(self, source: Source, rows: np.ndarray):
         self.source, self.rows = source, rows
 
-    def words(self, column: int) -> list[str]:
-        words = self.source.words(column)
-        return [words[k] for k in self.rows.tolist()]
+    def cells_of(self, column: int) -> list[str]:
+        cells = self.source.cells_of(column)
+        return [cells[k] for k in self.rows.tolist()]
 
     def place(self, row: int) -> str:
         return self.source.place(int(self.rows[row]))
@@ -219,7 +219,7 @@ class _Text:
                 self._cells = parse(self.data.decode("utf-8"), self.layout)
         return self._cells
 
-    def words(self, column: int) -> list[str]:
+    def cells_of(self, column: int) -> list[str]:
         column += self.skipped
         return [row[column] for row in self.cells.rows[self.has_header :]]
 
@@ -238,7 +238,7 @@ class _Frame:
     def __init__(self, columns: Sequence[Any], start: int):
         self.columns, self.start = columns, start
 
-    def words(self, column: int) -> list[str]:
+    def cells_of(self, column: int) -> list[str]:
         values = as_array(self.columns[column], "a column")
         if values.dtype.kind in "mM":  # tolist would turn dates into integers
             values = np.where(np.isnat(values), NULL, _dates(values))
@@ -372,7 +372,7 @@ def parquet_table(
     read = tuple(
         numbers_of(column, name)
         if _holds_numbers(column)
-        else column_of(source.words(j), layout)
+        else column_of(source.cells_of(j), layout)
         for j, (name, column) in enumerate(columns.items())
     )
     return Table(path, tuple(columns), True, read, layout, source)

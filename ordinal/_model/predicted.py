@@ -186,6 +186,6 @@ def _features(
         for name, labels in zip(names, categories or [None] * len(names), strict=True)
         if labels is not None and labels.dtype.kind == "U"
     }
-    textual |= {name for name in beside if table.is_of_words(name)}
+    textual |= {name for name in beside if table.is_categorical(name)}
     names = (*names, *beside)
     return replace(table.frame(names, textual), names=features and (*features, *beside))
