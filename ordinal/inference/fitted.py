@@ -66,7 +66,7 @@ _SAME_LOSS = 1e-8  # relative change of the loss by which changed rows are notic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearPredictor(Storable):
-    """How rows become the linear predictors of a model.
+    """Map from the columns of rows to the linear predictors of a model.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class LinearPredictor(Storable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitStatistics(Storable):
-    """What a fit knows of its likelihood beside the estimates.
+    """Results of a fit beside its estimates and their covariance.
 
     Attributes
     ----------
