@@ -17,8 +17,8 @@ class _Signature:
     """
 
     def __get__(self, made: Any, cls: type) -> inspect.Signature:
-        if made is not None:  # a record that can be called has another signature
-            raise AttributeError("__signature__")
+        if callable(made):  # a kernel has the signature of its call
+            return inspect.signature(made.__call__)
         _, *own = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
         return inspect.Signature([p.replace(annotation=p.empty) for p in own])
 
