@@ -68,6 +68,11 @@ def test_every_public_module_has_its_page(module):
     assert page.stem in (ROOT / "docs/api/index.rst").read_text().split()
 
 
+def test_the_page_of_the_companions_links_each_of_them():
+    text = (ROOT / "docs/api/companions.rst").read_text()
+    assert set(re.findall(r"companions\.(\w+)`", text)) == {*dir(ordinal.companions)}
+
+
 def test_searches_name_pages_that_exist():
     """`tools/site/look.mjs` makes these searches on the site that was built."""
     searches = json.loads((ROOT / "tools/site/searches.json").read_text())
