@@ -1,34 +1,41 @@
-"""Arguments with one entry per row, and the argument `missing_labels=`.
+"""Arguments with one entry per row, `missing_labels=`, and labels like the caller's.
 
-All of them pass `Labelled.from_arguments`, which warns if they are not in the order of
-X. Rows without a label are left out there if asked.
+Arguments with one entry per row pass `Labelled.from_arguments`, which warns if they are
+not in the order of X. Rows without a label are left out there if asked.
 They are left out before anything else reads the rows, together with the entries of the
 other arguments that have one per row. A model, search or comparison counts them in
-`n_missing_labels`.
+`n_missing_labels`. A model also notes the type of its training labels, so that
+predicted labels have the same type.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Literal, TypeVar
+from functools import partial, wraps
+from importlib.util import find_spec
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
 from .._input.checks import as_array, check_choice, shown
 from .._input.columns import feature_names, frame_columns, is_frame, warn_of_other_order
 from .._input.frame import Frame
-from .._input.labels import lacks_label
+from .._input.labels import is_ordered, lacks_label, ranks_of, read_labels
 from .._input.sparse import CSR, is_sparse
 from .._numerics.rows import take
 from .._rows.source import Block, has_blocks, is_remote, raw_blocks
 from ..kernels.functions import kernel_class
+from .model import Model
 
 MissingLabels = Literal["error", "drop"]
 BY_ROW = ("sample_weight", "groups", "offset", "cluster", "group_weight")
 
+_INTERVAL = re.compile(r"([(\[])(.*), (.*)([)\]])")
+_CLOSED = {"(]": "right", "[)": "left", "[]": "both", "()": "neither"}
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
+_M = TypeVar("_M")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,9 +181,10 @@ def with_missing_labels(fit: _Fit) -> _Fit:
         by_row = {name: every.pop(name) for name in BY_ROW if name in every}
         if missing_labels == "error":
             _warn_of_order(X, y, by_row)
-            return fit(X, y, **by_row, **every)
+            return with_labels_like(fit(X, y, **by_row, **every), y)
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
-        return counted(fit(rows.X, rows.y, **rows.by_row, **every), rows)
+        made = counted(fit(rows.X, rows.y, **rows.by_row, **every), rows)
+        return with_labels_like(made, y)
 
     return labelled  # type: ignore[return-value]
 
@@ -189,6 +197,74 @@ def counted(made: Any, rows: Labelled) -> Any:
         # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(made, "n_missing_labels", rows.n_missing)
     return made
+
+
+def with_labels_like(model: _M, y: Any) -> _M:
+    """Note in a new model whether its labels were an ordered Categorical of pandas.
+
+    The model is returned.
+    """
+    dtype: Any = getattr(y, "dtype", None)
+    given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
+    if given and isinstance(model, Model):  # and no path of models
+        # The model is changed in place, because a copy would lose its training rows.
+        object.__setattr__(model, "categorical_labels", True)
+        if type(dtype.categories).__name__ == "IntervalIndex":
+            found = _intervals(model.classes)
+            same = found is not None and dtype.categories.equals(found)
+            object.__setattr__(model, "interval_labels", same)
+    return model
+
+
+def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
+    """Return labels of the rows of X in the form of the training labels.
+
+    It is an array or an ordered Categorical; for a data frame, a Series with its index.
+
+    A model from a file gives arrays where pandas is not installed.
+    """
+    if not getattr(model, "categorical_labels", False) or not find_spec("pandas"):
+        return np.asarray(labels)
+    import pandas
+
+    known = (
+        _intervals(model.classes) if getattr(model, "interval_labels", False) else None
+    )
+    if known is not None:
+        place = ranks_of(read_labels(labels, "labels"), model.classes)
+        made = pandas.Categorical.from_codes(place, known, ordered=True)
+    else:
+        made = pandas.Categorical(labels, categories=model.classes, ordered=True)
+    framed = isinstance(X, pandas.DataFrame)
+    return cast(np.ndarray, pandas.Series(made, X.index) if framed else made)
+
+
+def _intervals(texts: np.ndarray) -> Any:
+    """Return the intervals of pandas that texts such as "(0, 10]" show, or None.
+
+    Their ends are integers, floats or times.
+    """
+    import pandas
+
+    parsed = [_INTERVAL.fullmatch(str(text)) for text in texts]
+    found = [one for one in parsed if one is not None]
+    sides = {(one[1], one[4]) for one in found}
+    if len(found) < len(texts) or len(sides) != 1:
+        return None
+    closed = _CLOSED["".join(sides.pop())]
+    ends = [one[k] for k in (2, 3) for one in found]
+    kinds = (int, float, "datetime64[ns]")
+    reads = [partial(np.array, dtype=kind) for kind in kinds]
+    for read in (*reads, pandas.to_timedelta):
+        try:
+            values = read(ends)
+        except (ValueError, OverflowError):
+            continue
+        half = len(values) // 2
+        return pandas.IntervalIndex.from_arrays(
+            values[:half], values[half:], closed=closed
+        )
+    return None
 
 
 def rows_of(values: Any, keep: np.ndarray) -> Any:

@@ -3,10 +3,7 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 import os
-import re
 from dataclasses import dataclass, field
-from functools import partial
-from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
@@ -15,7 +12,6 @@ from .._input.checks import enumerated, shown
 from .._input.columns import Categories, frame_columns, is_frame
 from .._input.features import read_features
 from .._input.frame import default_names
-from .._input.labels import is_ordered, ranks_of, read_labels
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import (
@@ -29,9 +25,6 @@ from .printing import rows_without_labels
 from .storage import Storable, read_file
 from .views import views
 
-_INTERVAL = re.compile(r"([(\[])(.*), (.*)([)\]])")
-_CLOSED = {"(]": "right", "[)": "left", "[]": "both", "()": "neither"}
-_M = TypeVar("_M")
 _S = TypeVar("_S", bound=Storable)
 
 
@@ -328,74 +321,6 @@ def innermost(model: Any) -> Any:
     while isinstance(model, Storable) and model._wrapped is not None:
         model = model._wrapped
     return model
-
-
-def with_labels_like(model: _M, y: Any) -> _M:
-    """Note in a new model whether its labels were an ordered Categorical of pandas.
-
-    The model is returned.
-    """
-    dtype: Any = getattr(y, "dtype", None)
-    given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
-    if given and isinstance(model, Model):  # and no path of models
-        # The model is changed in place, because a copy would lose its training rows.
-        object.__setattr__(model, "categorical_labels", True)
-        if type(dtype.categories).__name__ == "IntervalIndex":
-            found = _intervals(model.classes)
-            same = found is not None and dtype.categories.equals(found)
-            object.__setattr__(model, "interval_labels", same)
-    return model
-
-
-def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
-    """Return labels of the rows of X in the form of the training labels.
-
-    It is an array or an ordered Categorical; for a data frame, a Series with its index.
-
-    A model from a file gives arrays where pandas is not installed.
-    """
-    if not getattr(model, "categorical_labels", False) or not find_spec("pandas"):
-        return np.asarray(labels)
-    import pandas
-
-    known = (
-        _intervals(model.classes) if getattr(model, "interval_labels", False) else None
-    )
-    if known is not None:
-        place = ranks_of(read_labels(labels, "labels"), model.classes)
-        made = pandas.Categorical.from_codes(place, known, ordered=True)
-    else:
-        made = pandas.Categorical(labels, categories=model.classes, ordered=True)
-    framed = isinstance(X, pandas.DataFrame)
-    return cast(np.ndarray, pandas.Series(made, X.index) if framed else made)
-
-
-def _intervals(texts: np.ndarray) -> Any:
-    """Return the intervals of pandas that texts such as "(0, 10]" show, or None.
-
-    Their ends are integers, floats or times.
-    """
-    import pandas
-
-    parsed = [_INTERVAL.fullmatch(str(text)) for text in texts]
-    found = [one for one in parsed if one is not None]
-    sides = {(one[1], one[4]) for one in found}
-    if len(found) < len(texts) or len(sides) != 1:
-        return None
-    closed = _CLOSED["".join(sides.pop())]
-    ends = [one[k] for k in (2, 3) for one in found]
-    kinds = (int, float, "datetime64[ns]")
-    reads = [partial(np.array, dtype=kind) for kind in kinds]
-    for read in (*reads, pandas.to_timedelta):
-        try:
-            values = read(ends)
-        except (ValueError, OverflowError):
-            continue
-        half = len(values) // 2
-        return pandas.IntervalIndex.from_arrays(
-            values[:half], values[half:], closed=closed
-        )
-    return None
 
 
 def _short(value: Any) -> str:

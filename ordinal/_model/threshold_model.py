@@ -14,8 +14,9 @@ from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import absolute_cost, cost_of_decision
 from .._watch.convergence import warn_of_disorder
+from .labelled import labels_like_those_given
 from .links import CumulativeLink, require_link
-from .model import Model, labels_like_those_given
+from .model import Model
 from .support import KernelModel, decision, finite_scores
 
 

@@ -27,8 +27,8 @@ from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
-from .._model.labelled import Labelled, MissingLabels
-from .._model.model import Model, innermost, with_labels_like
+from .._model.labelled import Labelled, MissingLabels, with_labels_like
+from .._model.model import Model, innermost
 from .._model.printing import (
     Table,
     aligned,

@@ -31,8 +31,7 @@ from .._input.checks import (
 from .._input.features import read_features
 from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
-from .._model.labelled import MissingLabels
-from .._model.model import with_labels_like
+from .._model.labelled import MissingLabels, with_labels_like
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import PENALTIES, Method, register
 from .._rows.columns import block

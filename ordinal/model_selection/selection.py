@@ -21,8 +21,8 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
-from .._model.labelled import Labelled, MissingLabels, counted
-from .._model.model import Model, with_labels_like
+from .._model.labelled import Labelled, MissingLabels, counted, with_labels_like
+from .._model.model import Model
 from .._model.preparation import shared_arguments
 from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit

@@ -27,8 +27,8 @@ from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.column_names import named, with_names
 from .._model.explanation import Named, in_columns, of_pair
-from .._model.labelled import with_missing_labels
-from .._model.model import Model, labels_like_those_given, with_labels_like
+from .._model.labelled import labels_like_those_given, with_missing_labels
+from .._model.model import Model
 from .._model.registry import method_of, unwrapped
 from .._rows.reading import comes_in_blocks, read_chunks
 from .._rows.source import has_blocks
@@ -161,7 +161,7 @@ class PreprocessedModel(Model):
         if sample_weight is not None:
             options["sample_weight"] = sample_weight
         Z = as_named(fit, preprocessor.transform(table), preprocessor.feature_names_out)
-        return with_labels_like(cls(preprocessor, fit(Z, y, **options)), y)
+        return cls(preprocessor, fit(Z, y, **options))
 
     @property
     def _wrapped(self) -> Any:
@@ -401,11 +401,11 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
             raise _without_labels(fit.__name__, X)
         how = options.pop("preprocess", None)
         if how is None:
-            return with_labels_like(plain(X, y, **options), y)
+            return plain(X, y, **options)
         how = preprocess_for(fit_preprocessed, how)
         if states_columns(fit_preprocessed, how):
             _check_features(X, {})
-            return with_labels_like(plain(X, y, preprocess=how, **options), y)
+            return plain(X, y, preprocess=how, **options)
         return PreprocessedModel._fit(fit_preprocessed, how, X, y, **options)
 
     return cast(FitFunction[P, M], fit_preprocessed)
