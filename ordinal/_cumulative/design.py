@@ -30,11 +30,11 @@ from .._input.problem import Problem
 from .._input.types import ArrayLike, Matrix
 from .._numerics.memory import check_memory
 from .._numerics.rows import strips
-from .._rows.chunks import has_sparse_rows
 from .._rows.columns import (
     block,
     check_beside,
     every_row,
+    has_sparse_rows,
     is_in_memory,
     product,
     range_of,

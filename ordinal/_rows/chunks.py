@@ -12,7 +12,6 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from .._input.sparse import is_sparse
 from .._input.types import Matrix
 from .._numerics.pool import in_order
 from .._numerics.rows import strips, take
@@ -37,11 +36,6 @@ class InChunks(Protocol):
 
 
 InProcess: TypeAlias = Matrix | InChunks  # rows in memory, or read at every pass
-
-
-def has_sparse_rows(X: InProcess) -> bool:
-    """Return whether rows in memory, or in chunks, are sparse."""
-    return is_sparse(X) if isinstance(X, Matrix) else X.is_sparse
 
 
 def in_room(n: int, room: float) -> int:

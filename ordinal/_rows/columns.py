@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._input.problem import Problem
-from .._input.sparse import CSR
+from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
 from .._numerics.rows import matvec, strips, take
 from .._watch.cancellation import check_cancelled
@@ -28,6 +28,11 @@ AnyRows: TypeAlias = Matrix | Rows
 def is_in_memory(X: Any) -> bool:
     """Return whether all rows are in memory at once."""
     return not isinstance(X, Rows)
+
+
+def has_sparse_rows(X: Any) -> bool:
+    """Return whether rows are sparse."""
+    return X.is_sparse if isinstance(X, Rows) else is_sparse(X)
 
 
 def has_near_rows(X: Any) -> bool:

@@ -11,7 +11,8 @@ from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
 from .._numerics.rows import strips
-from .chunks import chunks, has_sparse_rows
+from .chunks import chunks
+from .columns import has_sparse_rows
 from .first_pass import ChunkedProblem
 from .rows import LocalRows
 from .sums import Moments

@@ -23,15 +23,13 @@ _LARGE = 1 << 26  # bytes of an array in single precision that is read in place
 
 def comes_in_blocks(X: Any) -> bool:
     """Return whether X is a source or a dask collection."""
-    return has_blocks(X) or is_remote(X)
+    # Most rows are plain arrays, about which nothing else needs to be asked.
+    return type(X) is not np.ndarray and (has_blocks(X) or is_remote(X))
 
 
 def is_chunked(X: Any) -> bool:
     """Return whether fits that can do so read X in chunks, whatever its size."""
-    # Most rows are plain arrays, about which nothing else needs to be asked.
-    return type(X) is not np.ndarray and (
-        isinstance(X, np.memmap) or comes_in_blocks(X)
-    )
+    return isinstance(X, np.memmap) or comes_in_blocks(X)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +85,14 @@ def read_problem(name: str, X: Any, y: Any, reading: Reading, **labels: Any) -> 
         return X.with_class_weights(labels.get("class_weight"))
     if chunks is None:
         check_in_memory(name, X)
-    if is_remote(X):
+    in_blocks = comes_in_blocks(X)
+    if in_blocks and is_remote(X):
         _check_remote(name, bool(chunks), reading.remote)
         return read_chunks(X, y, **labels)
     stays = reading.in_place and is_single(X) and X.nbytes >= _LARGE
-    if chunks and (has_blocks(X) or (is_chunked(X) and not reading.whole) or stays):
+    if chunks and (in_blocks or (is_chunked(X) and not reading.whole) or stays):
         return read_chunks(X, y, missing=missing, **labels)
-    if has_blocks(X):
+    if in_blocks:
         raise TypeError(
             "X comes in chunks, from which only a model on a basis can be fitted: "
             "pass the number of its rows, such as basis=300"
