@@ -20,7 +20,7 @@ from ordinal._watch.monitor import Monitor
 from ordinal.exceptions import ApproximationWarning, ConvergenceWarning
 from ordinal.inference.fitted import remember
 from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
-from ordinal.mixed.ratio import RatioRows
+from ordinal.mixed.rows import RatioRows
 from ordinal.models import Status
 
 pd = pytest.importorskip("pandas")

@@ -18,7 +18,7 @@ import ordinal
 from ordinal import inference
 from ordinal.linear import fit_ratio, stages
 from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
-from ordinal.mixed.ratio import RatioRows, joint_terms
+from ordinal.mixed.rows import RatioRows, joint_terms
 
 X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
 Y = WINE["rating"].to_numpy()

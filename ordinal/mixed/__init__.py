@@ -20,7 +20,7 @@ The modules of this package:
     fit            the function `fit_clmm`
     random_terms   random effects in formulas and arrays
     likelihood     marginal likelihood and its gradient
-    rows, ratio    likelihood of rows: cumulative; stopping ratios, adjacent categories
+    rows           likelihood of rows: cumulative; stopping ratios, adjacent categories
     panels         integrals over groups whose rows all have one rank
     search         the search for the optimum, its certificate, and profile likelihoods
     quadrature     the number of nodes, and checks of the integrals

@@ -84,8 +84,7 @@ from .random_terms import (
     split_formula,
     term_of,
 )
-from .ratio import RatioRows
-from .rows import IntervalRows, RowsOf
+from .rows import IntervalRows, RatioRows, RowsOf
 from .search import RememberedMixed, VarianceSearch
 
 # Standard deviations of the latent noise. That of cauchit is infinite.

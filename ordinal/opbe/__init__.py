@@ -32,12 +32,11 @@ combining by sums; it is left out here, as (F) is a product of probabilities wit
 
 The modules of this package:
 
-    fit    the function that users call, and the program of every rank
-    model  what the fit returns, which fuses the projections of the ranks
+    fit    the function that users call, the program of every rank, and the model, which
+           fuses the projections of the ranks
 """
 
-from .fit import fit_opbe
-from .model import OpbeModel
+from .fit import OpbeModel, fit_opbe
 
 __all__ = ["OpbeModel", "fit_opbe"]
 
