@@ -1,7 +1,7 @@
 """Fit the models of a method with a kernel: arguments, solver, probabilities, end.
 
 A method states itself as a `Family`, whose `Solver` fits models to one problem. All of
-them take their arguments, draw their folds and end in the same way.
+them take their arguments, draw their folds, keep support rows and end in the same way.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -16,16 +16,19 @@ import numpy as np
 
 from .._input.basis import BasisChoice, read_choice
 from .._input.checks import check_count, check_factor, check_positive
+from .._input.immutable import read_only
 from .._input.problem import Problem
+from .._input.sparse import CSR
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
+from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading
+from .._rows.rows import map_rows
 from .._watch.monitor import Monitor
 from ..kernels.functions import KernelFunction, on_basis
-from ..kernels.tiles import Products
+from ..kernels.tiles import Evaluator, Products
 from .folds import Shares, calibrate, draw_few_folds, fold_shares
 from .preparation import KernelCommon, prepare_with_kernel
-from .support import decisions
 
 # Columns of a linear kernel are the basis from _MANY rows on, up to _WIDEST columns and
 # with _LEAST_PER_FEATURE rows per column: as measured by tools/bench/scale.py.
@@ -210,6 +213,21 @@ def in_memory(problem: Problem, choice: BasisChoice | None) -> Problem:
     return problem.part(np.arange(n))
 
 
+def support_rows(kernel: KernelFunction, X: Matrix, rows: np.ndarray) -> Matrix:
+    """Return the training rows that a kernel model keeps.
+
+    For a precomputed kernel they are row numbers.
+    """
+    if kernel.by_number:
+        return read_only(rows.astype(np.int64))
+    return read_only_matrix(take(X, rows))
+
+
+def read_only_matrix(support: Matrix) -> Matrix:
+    """Return the rows as a read-only matrix."""
+    return support if isinstance(support, CSR) else read_only(support)
+
+
 class Arguments(KernelCommon, total=False):
     """Arguments that the `fit_*` functions of all families share."""
 
@@ -328,3 +346,35 @@ def fit_path(
             models = calibrate(models, problem, shares, fit_fold, monitor)
         prepared.conclude(*models, warn=family.warn)
     return models, scores
+
+
+def decisions(
+    models: Sequence[Any],
+    used: Sequence[np.ndarray | None],
+    X: np.ndarray | CSR,
+    X_test: Any,
+) -> Sequence[np.ndarray | None]:
+    """Return each model's `decision_function` of `X_test`, or None without `X_test`.
+
+    The models have one kernel, so that kernel values are computed once for all of them.
+    `used` are the numbers of their support rows in X, or None for models on a basis,
+    which all have the same support.
+    """
+    if X_test is None or models[0].kernel.by_number:
+        return [None] * len(models)
+    columns = [model._columns() for model in models]
+    ends = np.cumsum([c.shape[1] for c in columns])
+    if used[0] is None:
+        support, coef = models[0].support, np.hstack(columns)
+    else:
+        coef = np.zeros((len(X), ends[-1]))
+        for rows, c, end in zip(used, columns, ends, strict=True):
+            coef[rows, end - c.shape[1] : end] = c
+        some = np.flatnonzero(coef.any(axis=1))
+        support, coef = take(X, some), coef[some]
+
+    def sums_of(rows: Any) -> np.ndarray:
+        return Evaluator(models[0].kernel, rows, support).product(coef)
+
+    sums = np.split(map_rows(sums_of, X_test), ends[:-1], axis=1)
+    return [model._decided(part) for model, part in zip(models, sums, strict=True)]

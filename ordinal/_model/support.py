@@ -1,8 +1,7 @@
-"""Models over support rows: what they keep of the training rows, and how they score."""
+"""Models over support rows: what they hold, and how they score."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +10,10 @@ import numpy as np
 from .._input.checks import check_entries, shown
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .._input.frame import default_names
-from .._input.immutable import read_only
-from .._input.sparse import CSR, is_sparse
+from .._input.sparse import is_sparse
 from .._input.types import Matrix, MatrixLike
-from .._numerics.rows import dense, take
+from .._numerics.rows import dense
 from .._numerics.threads import resolve_n_threads
-from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Evaluator
@@ -70,21 +67,6 @@ class KernelModel(Model):
         self._check_values()
 
 
-def support_rows(kernel: KernelFunction, X: Matrix, rows: np.ndarray) -> Matrix:
-    """Return the training rows that a kernel model keeps.
-
-    For a precomputed kernel they are row numbers.
-    """
-    if kernel.by_number:
-        return read_only(rows.astype(np.int64))
-    return read_only_matrix(take(X, rows))
-
-
-def read_only_matrix(support: Matrix) -> Matrix:
-    """Return the rows as a read-only matrix."""
-    return support if isinstance(support, CSR) else read_only(support)
-
-
 def decision(model: Any, X: MatrixLike) -> np.ndarray:
     """Return the `decision_function` of a kernel model, from k(X, support) @ coef.
 
@@ -94,38 +76,6 @@ def decision(model: Any, X: MatrixLike) -> np.ndarray:
     n_threads = resolve_n_threads(None)
     values = Evaluator(model.kernel, X, model.support, n_threads)
     return np.asarray(model._decided(values.product(model._columns())))
-
-
-def decisions(
-    models: Sequence[Any],
-    used: Sequence[np.ndarray | None],
-    X: np.ndarray | CSR,
-    X_test: Any,
-) -> Sequence[np.ndarray | None]:
-    """Return each model's `decision_function` of `X_test`, or None without `X_test`.
-
-    The models have one kernel, so that kernel values are computed once for all of them.
-    `used` are the numbers of their support rows in X, or None for models on a basis,
-    which all have the same support.
-    """
-    if X_test is None or models[0].kernel.by_number:
-        return [None] * len(models)
-    columns = [model._columns() for model in models]
-    ends = np.cumsum([c.shape[1] for c in columns])
-    if used[0] is None:
-        support, coef = models[0].support, np.hstack(columns)
-    else:
-        coef = np.zeros((len(X), ends[-1]))
-        for rows, c, end in zip(used, columns, ends, strict=True):
-            coef[rows, end - c.shape[1] : end] = c
-        some = np.flatnonzero(coef.any(axis=1))
-        support, coef = take(X, some), coef[some]
-
-    def sums_of(rows: Any) -> np.ndarray:
-        return Evaluator(models[0].kernel, rows, support).product(coef)
-
-    sums = np.split(map_rows(sums_of, X_test), ends[:-1], axis=1)
-    return [model._decided(part) for model, part in zip(models, sums, strict=True)]
 
 
 def finite_scores(scores: np.ndarray) -> np.ndarray:

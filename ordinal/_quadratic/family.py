@@ -28,8 +28,9 @@ from .._model.kernel_fit import (
     Solver,
     in_memory,
     read,
+    read_only_matrix,
+    support_rows,
 )
-from .._model.support import read_only_matrix, support_rows
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels.features import Features

@@ -36,11 +36,12 @@ from .._input.types import (
     Rng,
 )
 from .._model.basis import enough_rows
+from .._model.kernel_fit import read_only_matrix, support_rows
 from .._model.labelled import MissingLabels
 from .._model.model import read_for
 from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
 from .._model.registry import Method, register
-from .._model.support import finite_scores, read_only_matrix, support_rows
+from .._model.support import finite_scores
 from .._model.threshold_model import ThresholdModel, by_probabilities
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import Minimum

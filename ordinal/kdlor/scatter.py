@@ -8,7 +8,7 @@ import numpy as np
 
 from .._input.problem import Problem
 from .._input.types import Matrix
-from .._model.support import read_only_matrix, support_rows
+from .._model.kernel_fit import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.memory import check_memory
 from .._numerics.rows import inner, matmul

@@ -32,8 +32,7 @@ from .._input.problem import Problem
 from .._input.types import AnyBasis, Matrix
 from .._input.weights import optional_cost
 from .._model.folds import Shares
-from .._model.kernel_fit import KernelOptions, Solver
-from .._model.support import support_rows
+from .._model.kernel_fit import KernelOptions, Solver, support_rows
 from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
 from .._quadratic.driver import records, values

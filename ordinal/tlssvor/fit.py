@@ -33,11 +33,11 @@ from .._model.kernel_fit import (
     Solver,
     fit,
     read,
+    read_only_matrix,
 )
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of_shortfalls
 from .._numerics.rows import dense, take
 from .._rows.columns import with_state
