@@ -46,7 +46,9 @@ class Callable:
             if p.name in plain.ALWAYS:
                 source = plain.ALWAYS[p.name]
             elif p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
-                given |= plain.ANY_NAME.get(p.name, {})
+                # Options of a method are those of a function of `inference`.
+                is_method = "(" in self.source
+                given |= {} if is_method else plain.ANY_NAME.get(p.name, {})
             elif p.default is p.empty:
                 source = plain.needed(self.source, p.name)
             elif rng.random() < share:

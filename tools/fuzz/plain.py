@@ -152,6 +152,7 @@ SPECIAL = {
     (".rank_values", "f"): "rows()",
     ("link_input", "like"): "fit('svorim')",
     ("coefficients", "model"): "likely()",
+    ("inference.contrasts", "feature"): "'x1'",
     ("lr_test", "smaller"): "likely(2)",
     ("lr_test", "larger"): "likely()",
     ("stratified_holdout", "n_splits"): "3",
@@ -168,7 +169,7 @@ REFUSED = {
     ".contrasts": "needs a categorical variable",
     ".cumulative_proba": "has no cumulative_proba",
     ".jeffreys": "is for models (without|of)",
-    "ordinal.inference.anova": "needs two models or more",
+    "inference.anova": "needs two models or more",
     "ordinal.fit_clmm": "groups must map names to labels",
 }
 
@@ -285,6 +286,8 @@ def needed(source: str, parameter: str) -> str | None:
     for (end, name), argument in SPECIAL.items():
         if name == parameter and source.endswith(end):
             return argument
+    if source.startswith("inference.") and parameter == "model":
+        return "likely()"
     return PLAIN.get(parameter)
 
 

@@ -22,12 +22,16 @@ from scipy import sparse
 
 import ordinal
 from ordinal import (
+    companions,
     comparison,
     data,
     datasets,
+    exceptions,
+    inference,
     kernels,
     metrics,
     model_selection,
+    models,
     plot,
     prediction_sets,
     preprocessing,
