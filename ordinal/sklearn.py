@@ -107,11 +107,11 @@ from ._model.registry import Content, Method, methods, parameters
 from ._model.threshold_model import (
     cost_of_rule,
     decide,
-    in_order,
     rank_decisions,
     summed_steps,
 )
 from ._numerics.rows import merged_rows
+from ._watch.convergence import in_order
 from .kernels.functions import kernel_class
 from .model_selection.scoring import Metric, Scorer, scorers_of, scoring_classes
 from .preprocessing.transformer import TableTransformer

@@ -24,6 +24,7 @@ from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading
 from .._rows.rows import map_rows
+from .._watch.convergence import in_order, warn_of_disorder
 from .._watch.monitor import Monitor
 from ..kernels.functions import KernelFunction, on_basis
 from ..kernels.tiles import Evaluator, Products
@@ -173,8 +174,10 @@ class Family(ABC, Generic[P, M]):
         """Raise ValueError if a fold for probabilities cannot be fitted."""
 
     def warn(self, model: M) -> None:
-        """Warn if a returned model has not converged."""
+        """Warn if a returned model has not converged, or of disordered thresholds."""
         model.convergence.warn_unless_converged(self.name)
+        if not in_order(model):
+            warn_of_disorder(model.disorder, self.name)
 
 
 def read(

@@ -13,7 +13,6 @@ from .._input.checks import check_choice, shown
 from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import absolute_cost, cost_of_decision
-from .._watch.convergence import warn_of_disorder
 from .labelled import labels_like_those_given
 from .links import CumulativeLink, require_link
 from .model import Model
@@ -277,22 +276,6 @@ class ScoreModel(Scored, ThresholdModel):
     def _decided(self, sums: np.ndarray) -> np.ndarray:
         """Return the score from the (n, 1) sums over the support rows."""
         return finite_scores(sums[:, 0])
-
-
-def warn_of_shortfalls(model: Scored, name: str) -> None:
-    """Warn if a model has not converged, or if its thresholds are out of order.
-
-    `name` is that of the `fit_*` function.
-    """
-    model.convergence.warn_unless_converged(name)
-    if not in_order(model):
-        warn_of_disorder(model.disorder, name)
-
-
-def in_order(model: Any) -> bool:
-    """Return whether all thresholds are in order."""
-    b = getattr(model, "thresholds", np.empty(0))
-    return not np.any(b[1:] < b[:-1])
 
 
 def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:

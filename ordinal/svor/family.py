@@ -16,7 +16,7 @@ from .._input.types import AnyBasis
 from .._input.weights import absolute_cost, optional_cost
 from .._model.column_names import named
 from .._model.kernel_fit import KernelOptions
-from .._model.threshold_model import ScoreModel, warn_of_shortfalls
+from .._model.threshold_model import ScoreModel
 from .._quadratic.driver import Solution
 from .._quadratic.family import QuadraticFamily, Solved, WholeSolution
 from .._quadratic.losses import Losses, losses_by_rank
@@ -228,10 +228,6 @@ class Svor(QuadraticFamily[float, SvorModel]):
             link=None,
             convergence=convergence,
         )
-
-    def warn(self, model: SvorModel) -> None:
-        """Warn if the fit has not converged or thresholds are out of order."""
-        warn_of_shortfalls(model, self.name)
 
     def _unit(self, problem: Problem, rank: np.ndarray) -> Program:
         """Return (D) for C = 1 and rows of weight 1.

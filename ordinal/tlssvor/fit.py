@@ -38,7 +38,7 @@ from .._model.kernel_fit import (
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import COSTS, GAMMAS, Method, register
-from .._model.threshold_model import ScoreModel, warn_of_shortfalls
+from .._model.threshold_model import ScoreModel
 from .._numerics.rows import dense, take
 from .._rows.columns import with_state
 from .._watch.cancellation import OutOfTime
@@ -370,10 +370,6 @@ class TlsSvor(Family[float, TlsSvorModel]):
         # A fit to the whole kernel matrix keeps all of it.
         options = replace(options, cache_mb=np.inf)
         return TlsSvorSolver(self, options, every, problem, every_row=True)
-
-    def warn(self, model: TlsSvorModel) -> None:
-        """Warn if the fit has not converged or thresholds are out of order."""
-        warn_of_shortfalls(model, self.name)
 
 
 class TlsSvorSolver(Solver[float, TlsSvorModel]):
