@@ -36,7 +36,7 @@ from ordinal._quadratic import driver, on_basis
 from ordinal._quadratic.driver import least_rows, solve
 from ordinal._quadratic.on_basis import RowsOnBasis
 from ordinal._quadratic.program import Gram, Points, Program
-from ordinal._rows import chunks, source
+from ordinal._rows import source
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.source import CHUNK, Arrays
 from ordinal._rows.sums import Moments, pairwise

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from files import solution
-from internals import ChunkedProblem, chunks, source
+from internals import ChunkedProblem, source
 from sources import Cut, mapped, wavy
 from strategies import slow
 
@@ -20,7 +20,7 @@ FEW = {"inference": "laplace", "max_iter": 3, "tol": 0.5, "rng": 5}
 @pytest.fixture(autouse=True)
 def many_chunks(monkeypatch):
     """More than are held, so that rows are read again."""
-    for module in (source, chunked_rows, chunks, covariance):
+    for module in (source, chunked_rows, covariance):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 

@@ -9,7 +9,7 @@ from oracles import fitc, slope, symmetric
 
 from ordinal import kernels
 from ordinal._numerics.rows import strips
-from ordinal._rows import chunks as row_chunks
+from ordinal._rows import rows as row_chunks
 from ordinal._solvers import _gp_products
 from ordinal.gpor import covariance
 from ordinal.gpor.covariance import Dense, LowRank, Tile

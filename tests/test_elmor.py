@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from files import solution
-from internals import chunks
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
+from ordinal._rows.rows import summed
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.networks import extreme
 
@@ -185,11 +185,10 @@ def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
 
 def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
     rows = []
-    plain = chunks.summed
 
     def counted(X, call, n_threads=1):
         rows.append(X.shape[0])
-        return plain(X, call, n_threads)
+        return summed(X, call, n_threads)
 
     monkeypatch.setattr("ordinal.networks.extreme.summed", counted)
     model = ordinal.companions.fit_elmor(X60, Y60)

@@ -14,7 +14,7 @@ from strategies import TlsCase, sample, tlssvor_cases
 
 from ordinal import fit_tlssvor, kernels, load
 from ordinal._input.weights import absolute_cost
-from ordinal._rows.state import LocalState
+from ordinal._rows.rows import LocalState
 from ordinal._solvers import _truncated_loss
 from ordinal.exceptions import ConvergenceWarning, DisorderedThresholdsWarning
 from ordinal.models import Status

@@ -18,8 +18,7 @@ import numpy as np
 from .._input.checks import enumerated, shown
 from .._input.warning import warn
 from .._numerics.rows import cancellable_slices, strips
-from .._rows.columns import block, product, rmatvec
-from .._rows.moments import sparse_means
+from .._rows.columns import block, product, rmatvec, sparse_means
 from .._rows.sums import Parts
 from ..exceptions import CollinearColumnsWarning
 from .design import HESSIAN_COLUMNS, Design

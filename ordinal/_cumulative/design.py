@@ -36,6 +36,8 @@ from .._rows.columns import (
     every_row,
     has_sparse_rows,
     is_in_memory,
+    moments,
+    moments_of,
     product,
     range_of,
     ranked_among_present,
@@ -43,7 +45,6 @@ from .._rows.columns import (
     stack_of_chunks,
     sum_of_chunks,
 )
-from .._rows.moments import moments, moments_of
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.cancellation import check_cancelled

@@ -14,8 +14,7 @@ import numpy as np
 from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._numerics.rows import csr_arrays, matvec, strips
-from .._rows.chunks import Chunk, each, summed
-from .._rows.rows import LocalRows
+from .._rows.rows import Chunk, LocalRows, each, summed
 from .._rows.sums import Parts
 from .._solvers import _sparse_products
 from .._watch.cancellation import check_cancelled

@@ -11,13 +11,7 @@ import numpy as np
 from .._input.types import Matrix
 from .._model.kernel_fit import KernelOptions
 from .._quadratic.losses import Losses
-from .._quadratic.on_basis import (
-    BasisRows,
-    RowsOnBasis,
-    SumsOf,
-    basis_rows,
-    cached_chunks,
-)
+from .._quadratic.on_basis import RowsOnBasis, SumsOf, basis_rows, cached_chunks
 from .._quadratic.proximal import KernelValues
 from .._quadratic.sums import FeatureRows, LeadingFeatures, Nodes, RowSums, Sums
 from .._rows.sums import Parts, merged, whole
@@ -148,17 +142,18 @@ class DaskBasisRows:
 
     Parameters
     ----------
-    features, X, rank, options
-        As for `BasisFit`.
+    features, X, rank, weight, options
+        As for `BasisFit`; the weights are at the workers already.
     room : int
         Number of rows whose features one worker may cache.
     """
 
     def __init__(
         self,
-        features: Features,
         X: DaskRows,
+        features: Features,
         rank: np.ndarray,
+        weight: np.ndarray,
         room: int,
         options: KernelOptions,
     ):
@@ -216,14 +211,4 @@ def _block_state(
     return BlockState(Z, KernelValues(features, X), rank, weight.astype(np.float32))
 
 
-@basis_rows.register
-def dask_basis_rows(
-    X: DaskRows,
-    features: Features,
-    rank: np.ndarray,
-    weight: np.ndarray,
-    room: int,
-    options: KernelOptions,
-) -> BasisRows:
-    """Return the rows of a fit on a basis, whose weights are at the workers."""
-    return DaskBasisRows(features, X, rank, room, options)
+basis_rows.register(DaskRows, DaskBasisRows)

@@ -20,11 +20,10 @@ from .._input.types import Matrix
 from .._input.weights import row_weights
 from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
-from .._rows.rows import Rows
+from .._rows.rows import HeldState, Rows, StateFactory
 from .._rows.source import CHUNK, Block, stacked
-from .._rows.state import HeldState, StateFactory
 from .._rows.sums import Moments, Parts, joined
-from .transport import DaskTransport, Event, RemoteState, WorkerPart, all_events
+from .transport import DaskTransport, Event, RemoteState, WorkerPart
 
 
 class DaskRows(Rows):
@@ -106,7 +105,7 @@ class DaskRows(Rows):
         make: StateFactory,
         room: int = 0,
         kind: type[WorkerPart] = WorkerPart,
-        needed: Callable[[Sequence[Event]], tuple[Event, ...]] = all_events,
+        needed: Callable[[Sequence[Event]], tuple[Event, ...]] = tuple,
     ) -> RemoteState:
         """Make a state of each block at its worker, and keep it there.
 

@@ -17,11 +17,11 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._rows.state import HeldState
+from .._rows.rows import HeldState
 from .._rows.sums import Node, Parts, merged, pairwise, whole
 from .._watch.cancellation import check_cancelled
 
@@ -157,16 +157,6 @@ class WorkerPart:
         return pairwise(answer)
 
 
-class Transport(Protocol):
-    """Interface that sends requests to the parts."""
-
-    def __len__(self) -> int: ...
-
-    def ask(self, requests: dict[int, Request]) -> dict[int, list[Node] | NeedsReplay]:
-        """Send requests to parts given by number, and return their answers."""
-        ...
-
-
 def packed(H: np.ndarray) -> np.ndarray:
     """Return the lower triangle of a matrix, row by row."""
     return np.concatenate([row[: i + 1] for i, row in enumerate(H)])
@@ -182,25 +172,20 @@ def unpacked(triangle: np.ndarray) -> np.ndarray:
     return H
 
 
-def all_events(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return all events: a replay applies each of them."""
-    return tuple(events)
-
-
 class RemoteState:
     """States of all rows, reached through a transport.
 
     Parameters
     ----------
-    transport : Transport
+    transport : DaskTransport
     needed : callable, optional
-        Drops the events that later events overwrite.
+        Drops the events that later events overwrite; by default none.
     """
 
     def __init__(
         self,
-        transport: Transport,
-        needed: Callable[[Sequence[Event]], tuple[Event, ...]] = all_events,
+        transport: DaskTransport,
+        needed: Callable[[Sequence[Event]], tuple[Event, ...]] = tuple,
     ):
         self._transport, self._needed = transport, needed
         self._events: list[Event] = []
@@ -290,6 +275,7 @@ class DaskTransport:
         return len(self._actors)
 
     def ask(self, requests: dict[int, Request]) -> dict[int, list[Node] | NeedsReplay]:
+        """Send requests to parts given by number, and return their answers."""
         # All are asked before the first answer is awaited: workers run in parallel.
         asked = {k: self._asked(k, request) for k, request in requests.items()}
         return {k: self._answer(k, future) for k, future in asked.items()}

@@ -5,15 +5,14 @@ of a dask cluster. A method writes functions of one chunk; what they return is s
 a tree that depends on the number of chunks alone, so that a fit has the same bytes
 wherever its rows are.
 
-rows        protocol of chunked rows, and its back end for sources and files
+rows        passes over chunks; protocols of chunked rows and of the state of a fit
+            beside them, with their back end for sources and files
 reading     which rows are read in chunks, and their reading, here or by dask
 first_pass  validation of all rows in one pass over a source
 source      sources of blocks, their validation, and checksums of later passes
-chunks      passes over chunks in this process
 sums        sums over chunks in a fixed tree; mean, variance and range of columns
-state       state of a fit beside the rows, in this process or at workers
-columns     operations on rows wherever these are: products, blocks, sums, state
-moments     centres, spreads and units of columns
+columns     operations on rows wherever these are: products, blocks, sums, state;
+            centres, spreads and units of columns
 
 Imports `_numerics` and what stands below.
 """

@@ -1,6 +1,7 @@
 """Operations on rows in memory, rows in chunks and rows at workers alike.
 
-They are products, blocks of columns, sums over chunks, and state beside the rows.
+They are products, blocks of columns, sums over chunks, state beside the rows, and
+centres, spreads and units of columns.
 Callers do not distinguish where the rows are, except by `is_in_memory` and
 `has_near_rows` where costs differ.
 """
@@ -8,6 +9,7 @@ Callers do not distinguish where the rows are, except by `is_in_memory` and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,10 +19,19 @@ from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
 from .._numerics.rows import matvec, strips, take
 from .._watch.cancellation import check_cancelled
-from .chunks import InProcess, beside_chunks, chunks, summed
-from .rows import Rows
-from .state import LocalState, RowState, StateFactory
-from .sums import Parts
+from .first_pass import ChunkedProblem
+from .rows import (
+    InProcess,
+    LocalRows,
+    LocalState,
+    Rows,
+    RowState,
+    StateFactory,
+    beside_chunks,
+    chunks,
+    summed,
+)
+from .sums import Moments, Parts
 
 AnyRows: TypeAlias = Matrix | Rows
 
@@ -154,3 +165,132 @@ def block(X: AnyRows, rows: slice, columns: np.ndarray) -> np.ndarray:
     if isinstance(X, Rows):
         return block(range_of(X, rows), slice(None), columns)
     return X.block(rows, columns) if isinstance(X, CSR) else X[rows, columns]
+
+
+_ENTRIES = 2**17  # entries of a temporary array, so that it stays in the cache
+_ROUNDING = 1e-12  # relative rounding error of a mean, also of very many rows
+_LEAST = 1e-300  # least spread of a column, by which coefficients are divided
+
+
+def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the centres and spreads of columns, (d,) each: means and deviations.
+
+    `share` are the weights of the rows divided by their sum. The centres of a sparse X
+    are 0, because its zeros must stay zeros. If a column is constant up to rounding,
+    its centre is the value in a row, so that centred entries are exactly 0, and its
+    spread is 1, or the rounding error of its mean if that is larger.
+    """
+    unit = column_units(X)
+    if isinstance(X, CSR):
+        mean = value = np.zeros(X.shape[1])
+        # In units of each column, so that squares of large entries do not overflow.
+        square = X.divided(unit).squares(share)
+    else:
+        mean, square = share @ X, np.zeros(X.shape[1])
+        # The row of the largest weight: a row of weight 0 may differ from the others.
+        value = X[np.argmax(share)]
+        for few in strips(len(X), max(1, _ENTRIES // max(1, X.shape[1]))):
+            # A second pass over the centred entries: E x^2 - (E x)^2 would lose all
+            # digits of a column far from 0.
+            Z = (X[few] - mean) / unit
+            square += share[few] @ (Z * Z)
+    return _varying(mean, np.sqrt(square) * unit, value)
+
+
+def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return centres and spreads of the columns of a problem, in memory or in chunks.
+
+    `total` is the sum of the weights.
+    """
+    if not isinstance(problem, ChunkedProblem):
+        return moments(problem.X, problem.weight / total)
+    if has_sparse_rows(problem.X):
+        mean, variance, unit = sparse_moments(problem.X, problem.weight)
+        none = np.zeros(mean.size)
+        return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)
+    found = chunked_moments(problem)
+    mean, _ = found.mean_and_variance()
+    spread = np.ldexp(np.sqrt(np.maximum(found.variance, 0.0)), found.exponent)
+    return _varying(mean, spread, found.low)
+
+
+def _varying(
+    mean: np.ndarray, spread: np.ndarray, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return centres and spreads as `moments` does, from means and deviations.
+
+    `value` are the centres of constant columns.
+    """
+    size = np.abs(mean)
+    varies = spread > np.maximum(_ROUNDING * size, _LEAST)
+    spread = np.where(varies, spread, np.maximum(1.0, _ROUNDING * size))
+    return np.where(varies, mean, value), spread
+
+
+def sparse_means(
+    X: Any, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return means and variances of sparse columns in units, and the units.
+
+    The unit of a column is that of `column_units`.
+    """
+    if isinstance(X, LocalRows):
+        return sparse_moments(X, weight)
+    unit = column_units(X)
+    return *X.divided(unit).mean_and_var(weight), unit
+
+
+def chunked_moments(problem: ChunkedProblem) -> Moments:
+    """Return the moments of dense columns, by the weights of the rows."""
+    if problem.moments is not None and problem.weight is problem.sample_weight:
+        return problem.moments
+    moments: Moments = problem.X.weighted_moments(problem.weight)
+    return moments
+
+
+def sparse_moments(
+    X: Any, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return means and variances of sparse columns in units, and the units.
+
+    The unit of a column is a power of two, as `unit_of` chooses it.
+    """
+    part: Any
+    largest = np.zeros(X.shape[1])
+    with closing(chunks(X)) as given:
+        for _, part in given:
+            largest = np.maximum(largest, _largest(part))
+    unit = unit_of(largest)
+    total, mean, variance = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    with closing(chunks(X)) as given:
+        for rows, part in given:
+            more = float(weight[rows].sum())
+            if more == 0:
+                continue
+            own = part.divided(unit).mean_and_var(weight[rows])
+            total += more
+            share, apart = more / total, own[0] - mean
+            mean = mean + share * apart
+            variance = (1 - share) * (variance + share * apart**2) + share * own[1]
+    return mean, variance, unit
+
+
+def unit_of(largest: np.ndarray) -> np.ndarray:
+    """Return a power of two per column, from its largest absolute value.
+
+    Divided by it, entries have squares that neither overflow nor underflow.
+    """
+    moderate = (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
+    near = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+    return np.where(moderate, 1.0, near)
+
+
+def column_units(X: Matrix) -> np.ndarray:
+    """Return `unit_of` the columns of X."""
+    return unit_of(_largest(X))
+
+
+def _largest(X: Any) -> np.ndarray:
+    """Return the largest absolute value of every column, (d,)."""
+    low, high = X.column_range() if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    return np.asarray(np.maximum(high, -low))

@@ -1,4 +1,8 @@
-"""Rows that are not in memory all at once: the protocol, and rows of this process."""
+"""Passes over chunks of rows, and rows that are not in memory all at once.
+
+Rows in memory are processed in the same chunks as rows that are read again at every
+pass. Sums over chunks are added in the tree of `sums`.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,126 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from .._input.types import Matrix
+from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
-from .chunks import Chunk, beside_chunks, each, summed
 from .source import CHUNK, Reader, SubsetReader, changed_count, stacked
-from .state import LocalState, RowState, StateFactory
-from .sums import Moments, Parts
+from .sums import Moments, Parts, pairwise
+
+Chunk: TypeAlias = tuple[slice, Matrix]
+Result = TypeVar("Result")
+InProcess: TypeAlias = "Matrix | LocalRows"  # in memory, or read at every pass
+
+
+def in_room(n: int, room: float) -> int:
+    """Return the number of rows to cache, the first of n: all, or whole chunks.
+
+    `room` is the number of rows for which there is memory.
+    """
+    return n if room >= n else int(room) // CHUNK * CHUNK
+
+
+def chunks(X: InProcess, start: int = 0) -> Generator[Chunk, None, None]:
+    """Yield slices of row numbers and the rows, chunk by chunk.
+
+    `start` is the first row of a chunk, or the number of all rows.
+    """
+    if start == X.shape[0]:
+        return
+    if isinstance(X, Matrix):
+        for rows in strips(X.shape[0], CHUNK, start):
+            yield rows, take(X, rows)
+    else:
+        yield from X.numbered_chunks(start)
+
+
+def by_chunk(
+    X: InProcess, call: Callable[[Chunk], Parts], n_threads: int = 1, start: int = 0
+) -> Generator[Parts, None, None]:
+    """Yield call((rows, chunk)) of every chunk in order, computed ahead on threads."""
+    with closing(chunks(X, start)) as given:
+        yield from in_order(call, given, n_threads)
+
+
+def summed(X: InProcess, call: Callable[[Chunk], Parts], n_threads: int = 1) -> Parts:
+    """Return the sum of call((rows, chunk)) over all chunks."""
+    with closing(by_chunk(X, call, n_threads)) as parts:
+        return pairwise(parts)
+
+
+def each(
+    X: InProcess, call: Callable[[Chunk], None], n_threads: int = 1, start: int = 0
+) -> None:
+    """Call a function of every chunk for its side effect."""
+    with (
+        closing(chunks(X, start)) as given,
+        closing(in_order(call, given, n_threads)) as done,
+    ):
+        for _ in done:
+            pass
+
+
+def beside_chunks(
+    call: Callable[..., Result], beside: Sequence[np.ndarray]
+) -> Callable[[Chunk], Result]:
+    """Return a function of a chunk from one of its rows and the vectors beside them.
+
+    `beside` have an entry per row of all, and are cut like the rows.
+    """
+    return lambda chunk: call(chunk[1], *(vector[chunk[0]] for vector in beside))
+
+
+class HeldState(Protocol):
+    """State of some rows, of which further methods are called by name."""
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in addition to the rows themselves."""
+
+
+StateFactory: TypeAlias = Callable[[Any, np.ndarray, np.ndarray, int, int], HeldState]
+"""Make the state of some rows: (X, ranks, weights, rows to cache, threads)."""
+
+
+class RowState(Protocol):
+    """State beside the rows, whose methods are called by name and return sums."""
+
+    def sum(self, name: str, *arguments: Any, symmetric: bool = False) -> Parts:
+        """Return the sum over all chunks of the results that a method yields.
+
+        `symmetric` says that each result is one symmetric matrix; only the lower
+        triangle of the sum is then set.
+        """
+        ...
+
+    def map(self, name: str, *arguments: Any) -> list[Parts]:
+        """Return the results of a method for disjoint parts of the rows."""
+        ...
+
+
+class LocalState:
+    """State of the rows of this process."""
+
+    def __init__(self, state: Any):
+        self._state = state
+
+    def sum(self, name: str, *arguments: Any, symmetric: bool = False) -> Parts:
+        answers = getattr(self._state, name)(*arguments)
+        if not hasattr(answers, "close"):
+            return pairwise(answers)
+        with closing(answers):
+            return pairwise(answers)
+
+    def map(self, name: str, *arguments: Any) -> list[Parts]:
+        return [getattr(self._state, name)(*arguments)]
 
 
 class Rows(ABC):

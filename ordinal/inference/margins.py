@@ -50,8 +50,7 @@ from .._model.model import read_for
 from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_two_sided
-from .._rows.columns import block
-from .._rows.moments import column_units
+from .._rows.columns import block, column_units
 from .fitted import Fitted, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite

@@ -12,7 +12,7 @@ from .._model.kernel_fit import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.memory import check_memory
 from .._numerics.rows import inner, matmul
-from .._rows.chunks import Chunk, summed
+from .._rows.rows import Chunk, summed
 from .._rows.sums import Parts
 from ..kernels.features import Features
 from ..kernels.functions import KernelFunction, check_values

@@ -39,8 +39,8 @@ from .._input.problem import Problem, around_ranks
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.descent import armijo, shifted
+from .._rows.columns import moments_of
 from .._rows.first_pass import ChunkedProblem
-from .._rows.moments import moments_of
 from .._solvers import _threshold_losses
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status

@@ -33,7 +33,7 @@ from .._input.fields import DISTINCT, FINITE, LABELS, Array
 from .._input.frame import Frame
 from .._input.labels import categories_of, is_missing, label_text
 from .._model.storage import Storable
-from .._rows.moments import column_units
+from .._rows.columns import column_units
 from .likelihood import RandomTerm
 
 _TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")

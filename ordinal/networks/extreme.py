@@ -30,7 +30,7 @@ from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink
 from .._model.preparation import Prepared
 from .._numerics.rows import TILE, dense, strips, take
-from .._rows.chunks import Chunk, chunks, summed
+from .._rows.rows import Chunk, chunks, summed
 from .._rows.source import CHUNK
 from .._rows.sums import Moments, Parts
 from .._watch.cancellation import check_cancelled

@@ -27,9 +27,8 @@ from .._input.problem import Problem
 from .._input.types import Matrix
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import in_double, strips, take
-from .._rows.chunks import in_room
+from .._rows.rows import RowState, in_room
 from .._rows.source import CHUNK
-from .._rows.state import RowState
 from .._rows.sums import Parts
 from .._solvers import _truncated_loss
 from .._watch.cancellation import check_cancelled

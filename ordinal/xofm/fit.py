@@ -36,9 +36,9 @@ from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.registry import PENALTIES, Method, register
 from .._numerics.rows import dense, take
-from .._rows.chunks import Chunk, by_chunk, chunks, each, in_room, summed
 from .._rows.columns import is_in_memory
 from .._rows.reading import Reading, categories_of, check_width, read_in_chunks
+from .._rows.rows import Chunk, by_chunk, chunks, each, in_room, summed
 from .._rows.sums import Parts
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
