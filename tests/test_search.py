@@ -1316,6 +1316,17 @@ def test_small_samples_are_fitted_without_the_basis():
     assert (few.scores[few.rows == 320] != whole.scores[whole.rows == 320]).any()
 
 
+def test_points_whose_score_is_infinite_on_a_sample_do_not_go_on():
+    X, y = np.zeros((4200, 1)), np.repeat([0, 1, 2], 1400)
+    found = select(
+        fit_and_tell, X, y, search={"label": list(range(9))}, halving=True, cv=3,
+        scoring=lambda true, given: 1.0 if given[0] == 1 else np.inf,
+        greater_is_better=False, standardize=False, refit=False, n_threads=1,
+    )  # fmt: skip
+    assert found.params == {"label": 1}
+    assert np.flatnonzero(found.rows == 2800).tolist() == [1]
+
+
 def test_points_without_a_score_on_a_sample_go_on():
     """A fit may need more rows than a sample has."""
 
