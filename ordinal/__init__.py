@@ -33,7 +33,7 @@ Modules
 companions          methods that the literature compares with
 model_selection     grids, splits, nested cross-validation
 comparison          tests over several data sets
-inference           likelihood ratio tests of linear models
+inference           tests, intervals and diagnostics of linear models
 metrics             errors and agreement of ranks
 prediction_sets     sets that contain the label at a given rate
 preprocessing       tables with categories and missing values, binning

@@ -9,6 +9,5 @@ pool                        threads of this process
 threads                     number of threads, helpers, and the vector code in use
 memory                      available memory
 
-Imports `_solvers`, `_input`, and how a fit is watched (`_watch.convergence`,
-`_watch.monitor`). Every package above may import it.
+Imports `_watch` and what stands below. Every package above may import it.
 """

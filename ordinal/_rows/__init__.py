@@ -7,7 +7,7 @@ wherever its rows are.
 
 rows        passes over chunks; protocols of chunked rows and of the state of a fit
             beside them, with their back end for sources and files
-reading     which rows are read in chunks, and their reading, here or by dask
+reading     reading of training rows, whole or in chunks, here or by dask
 first_pass  validation of all rows in one pass over a source
 source      sources of blocks, their validation, and checksums of later passes
 sums        sums over chunks in a fixed tree; mean, variance and range of columns

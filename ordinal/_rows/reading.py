@@ -1,4 +1,4 @@
-"""Which rows are read in chunks, and their reading: from memory, sources or workers."""
+"""Reading of training rows, whole or in chunks: from memory, sources or workers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Monitoring of a running fit, and the record of its end.
 
-convergence   record of a finished fit, and warnings of it
+convergence   record of a finished fit, and warnings that fits and models share
 monitor       whether a fit goes on: callback, clock and time limit
 forecast      forecast of the duration of a fit
 cancellation  end of the computations of a thread

@@ -1,4 +1,4 @@
-"""Records of how a fit ended, and the warnings."""
+"""Record of the end of a fit, and the warnings that fits and models share."""
 
 from __future__ import annotations
 
