@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,25 +31,6 @@ class Direction(NamedTuple):
     means: np.ndarray  # (q,) mean scores of the ranks that are present
     norm: float  # w'S w
     lost: float  # an upper bound on |e|^2 / (4 u t) of (GAP)
-
-
-class ScatterSolution(Protocol):
-    """Problem (D) for one u: its matrix Q, (q - 1, q - 1), and w for any a."""
-
-    Q: np.ndarray
-
-    def direction(self, a: np.ndarray) -> Direction: ...
-
-
-class Scatter(Protocol):
-    """Scatter of the rows for (P), for any u."""
-
-    shares: Shares
-    support: Any
-    t: float  # trace of the scatter about the mean of all rows
-    size: float  # mean of k(x, x)
-
-    def with_ridge(self, ridge: float, last: bool) -> ScatterSolution: ...
 
 
 class Shares(NamedTuple):
@@ -266,3 +247,6 @@ class BasisSolution:
         lost = float(e @ e) / (4 * ridge)
         coef = scatter.features.coefficients(w)
         return Direction(coef, scatter.means @ w, float(w @ Sw), lost)
+
+
+Scatter: TypeAlias = KernelScatter | BasisScatter

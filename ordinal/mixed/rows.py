@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -74,56 +74,20 @@ class Layout:
     m: int
 
 
-class EffectRows(Protocol):
-    """Rows of one family of models. The arguments are those of `LevelRows`.
+RowsOf: TypeAlias = Callable[[Design, Link, Layout, int], "IntervalRows | RatioRows"]
+
+
+class IntervalRows:
+    """Rows of cumulative models, whose rank is an interval of the latent variable.
+
+    `terms` computes l and its derivatives, `bends` H and the third derivatives, and
+    `moves` then the derivatives through k and H; their arguments are those of
+    `LevelRows`.
 
     Attributes
     ----------
     n_direct : int
         Number of rows of `direct`: derivatives of each row of data that are summed up.
-    """
-
-    n_direct: int
-
-    def ends(self, x: np.ndarray) -> np.ndarray | None:
-        """Return what the rows have without random effects, or None if it is invalid.
-
-        `x` are the parameters; only those of the design count.
-        """
-
-    def terms(
-        self, ends: np.ndarray, b: np.ndarray, least: float, share: np.ndarray,
-        direct: np.ndarray, value: np.ndarray, first: np.ndarray, second: np.ndarray,
-        by_row: np.ndarray,
-    ) -> None:  # fmt: skip
-        """Compute l and its derivatives, and keep them for `moves`."""
-
-    def bends(
-        self, ends: np.ndarray, b: np.ndarray, V: np.ndarray, beside: np.ndarray,
-        rest: np.ndarray, first: np.ndarray, by_row: np.ndarray,
-    ) -> None:  # fmt: skip
-        """Compute H and the third derivatives, and keep them for `moves`."""
-
-    def moves(
-        self, ends: np.ndarray, b: np.ndarray, k: np.ndarray, direct: np.ndarray,
-        first: np.ndarray, second: np.ndarray, by_row: np.ndarray,
-    ) -> None:  # fmt: skip
-        """Compute the derivatives through k and H, after `terms` and `bends`."""
-
-    def by_parameters(
-        self, direct: np.ndarray, cluster: np.ndarray | None = None, n_clusters: int = 1
-    ) -> np.ndarray:
-        """Return the gradients by the parameters of the design, (p, n_clusters).
-
-        `cluster` is that of each sorted row; without it all rows are one.
-        """
-
-
-RowsOf: TypeAlias = Callable[[Design, Link, Layout, int], EffectRows]
-
-
-class IntervalRows:
-    """Rows of cumulative models, whose rank is an interval of the latent variable.
 
     Parameters
     ----------
@@ -185,7 +149,8 @@ class IntervalRows:
     ) -> np.ndarray:
         """Return the gradients by alpha, nu*, beta and zeta, (p, n_clusters).
 
-        `direct` are D_q of the rows, (4, n).
+        `direct` are D_q of the rows, (4, n), and `cluster` is that of each sorted row;
+        without it all rows are one.
         """
         D, C, (eta, up, low, spread) = self.design, n_clusters, direct
         M = 1 + D.nominal.size
