@@ -53,12 +53,12 @@ study", IEEE TKDE 28(1):127-146, 2016, whose programs weigh the negatives of CSS
 The modules of this package:
 
     fit     the functions that users call
-    family  what tells the four methods apart: programs, losses, fitted thresholds
-    model   what every fit returns, and the division of ranks into two-class problems
+    family  what tells the four methods apart: division of the ranks into two-class
+            problems, programs, losses and models
 """
 
+from .family import SvmModel, SvrModel
 from .fit import fit_cssvc, fit_svc, fit_svmop, fit_svr
-from .model import SvmModel, SvrModel
 
 __all__ = ["SvmModel", "SvrModel", "fit_cssvc", "fit_svc", "fit_svmop", "fit_svr"]
 

@@ -8,19 +8,311 @@ width of the box of a row of weight 1 for C = 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from .._input.checks import check_entries
+from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
 from .._input.immutable import read_only
+from .._input.predictions import values_of
 from .._input.problem import Problem, around_ranks
-from .._input.types import AnyBasis
+from .._input.types import AnyBasis, ArrayLike, MatrixLike
 from .._input.weights import absolute_cost, optional_cost
+from .._model.links import PartitionLink, SoftmaxLink, require_link
+from .._model.support import Hyperplanes, decision, finite_scores
+from .._model.threshold_model import ScoreModel, predicted
 from .._quadratic.family import QuadraticFamily, Solved
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program
 from .._watch.convergence import Convergence
-from .model import Decomposition, SvmModel, SvrModel, sides
+
+Decomposition: TypeAlias = Literal["one_vs_one", "one_vs_all", "ordered"]
+
+
+def sides(decomposition: Decomposition, q: int) -> np.ndarray:
+    """Return the side of each of q ranks in every problem, (P, q).
+
+    The problems are all pairs, each rank against the others, or the ranks above each
+    rank but the last against those below.
+    """
+    if decomposition == "one_vs_one":
+        low, high = np.triu_indices(q, 1)
+        side = np.zeros((low.size, q))
+        every = np.arange(low.size)
+        side[every, low], side[every, high] = -1.0, 1.0
+        return side
+    if decomposition == "one_vs_all":
+        return 2 * np.eye(q) - 1
+    return np.where(np.arange(q) > np.arange(q - 1)[:, None], 1.0, -1.0)
+
+
+Rule: TypeAlias = Literal["largest", "mode", "median", "cost"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SvmModel(Hyperplanes):
+    """Several hyperplanes, f_p(x) = sum_i coef[i, p] k(support_i, x) + intercept[p].
+
+    Attributes
+    ----------
+    method : str
+        "svc", "cssvc" or "svmop".
+    decomposition : str
+        Division of the q ranks with training rows by the hyperplanes. "one_vs_one": the
+        lower from the higher one of two ranks, for the pairs (0, 1), (0, 2), ..., (q -
+        2, q - 1). "one_vs_all": each rank, on the positive side, from the others.
+        "ordered": the ranks up to k from those above k, for each k but the last.
+    support : (m, n_features) array or CSR
+        Training rows that have a coefficient other than 0, or the basis rows of a fit
+        with `basis`. For a precomputed kernel, the (m,) numbers of those rows.
+    coef : (m, P) array
+    intercept : (P,) array
+    present : (r,) array of bool
+        Whether each of the `classes` had training rows. Ranks without are never
+        predicted.
+    C : float
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    feature_names : tuple of str, or None
+    cost : (r, r) array, or None
+        Cost matrix, if one was passed to the fit.
+    link : SoftmaxLink or PartitionLink or None
+        Link from the values of the hyperplanes to probabilities; None unless fitted
+        with `probability=True`. For "ordered", each hyperplane has its own logistic
+        curve for the probability of the ranks above it; isotonic regression makes these
+        probabilities decrease with the rank, and the probability of a rank is the
+        difference of two. For "one_vs_all", a softmax of the values of the ranks; for
+        "one_vs_one", a softmax of their mean values against the others.
+    convergence : Convergence
+        Record of the fit; `parts` has one entry per hyperplane.
+    """
+
+    method: Literal["svc", "cssvc", "svmop"]
+    decomposition: Decomposition
+    coef: Annotated[np.ndarray, Array("f8", "m P"), FINITE]
+    intercept: Annotated[np.ndarray, Array("f8", "P"), FINITE]
+    present: Annotated[np.ndarray, Array("?", "r")]
+    C: Annotated[float, FINITE, POSITIVE]
+    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
+    link: Annotated[SoftmaxLink | PartitionLink, SHARED] | None
+
+    @property
+    def link_type(self) -> type[SoftmaxLink] | type[PartitionLink]:
+        """Return the type of the link, one of two kinds."""
+        return PartitionLink if self.decomposition == "ordered" else SoftmaxLink
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Return the values f_p(x) of the hyperplanes.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n, P) array
+            In units of the margin: up to slack, training rows on the upper side have
+            values of at least 1, those on the lower side of at most -1. `decomposition`
+            defines the sides.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
+        """
+        return decision(self, X)
+
+    def _columns(self) -> np.ndarray:
+        return self.coef
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """Return the values from sums over the support rows."""
+        with np.errstate(over="ignore"):  # seen by the check
+            return finite_scores(sums + self.intercept)
+
+    def rank_values(self, f: np.ndarray) -> np.ndarray:
+        """Return one value per rank; the rank of the largest is predicted.
+
+        Parameters
+        ----------
+        f : (n, P) array
+            From `decision_function`.
+
+        Returns
+        -------
+        (n, r) array
+            -inf for a rank without training rows. "one_vs_one": the votes of a rank;
+            ties are broken by adding s / (3 (|s| + 1)), which is less than half a vote,
+            where s is the sum of the values of the rank against all others divided by
+            the number of pairs. "one_vs_all": the value of its hyperplane. "ordered":
+            the sum of the values of the hyperplanes below the rank, divided by the
+            number of hyperplanes. If the values decrease with the rank, the largest sum
+            is that of the rank whose number is the number of positive values; if they
+            do not, the same holds after isotonic regression.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If f is not a finite real matrix with one column per hyperplane.
+        """
+        f = values_of(f, "f", self.intercept.size)
+        check_entries("f", f, np.isfinite(f), "be finite")
+        ranks = np.flatnonzero(self.present)
+        q = ranks.size
+        values = np.full((len(f), self.classes.size), -np.inf)
+        if self.decomposition == "one_vs_all":
+            values[:, ranks] = f
+        elif self.decomposition == "ordered":
+            sums = np.cumsum(f / (q - 1), axis=1)
+            values[:, ranks] = np.insert(sums, 0, 0.0, axis=1)
+        else:
+            side = sides("one_vs_one", q)
+            votes = (f > 0) @ np.maximum(side, 0) + (f < 0) @ np.maximum(-side, 0)
+            s = (f / len(side)) @ side
+            values[:, ranks] = votes + s / (1 + np.abs(s)) / 3
+        return values
+
+    def _linked(self, f: np.ndarray) -> np.ndarray:
+        """Return the input of the link: values of hyperplanes, or of ranks."""
+        if self.decomposition == "ordered":
+            return f
+        against = np.full((len(f), self.classes.size), np.inf)
+        if self.decomposition == "one_vs_one":
+            q = int(self.present.sum())
+            f = (f / (q - 1)) @ sides("one_vs_one", q)
+        against[:, self.present] = -f
+        return against
+
+    def _proba(self, f: np.ndarray) -> np.ndarray:
+        """Return `predict_proba` of rows with the values f."""
+        P = np.asarray(require_link(self.link)(self._linked(f)))
+        if self.decomposition != "ordered":
+            return P
+        out = np.zeros((len(f), self.classes.size))
+        out[:, self.present] = P
+        return out
+
+    def predict(
+        self, X: MatrixLike, *, rule: Rule = "largest", cost: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Predict labels by a decision rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`.
+        rule : {"largest", "mode", "median", "cost"}, default "largest"
+            "largest" predicts the rank of the largest of `rank_values`, the lowest one
+            of a tie. The others use `predict_proba`: the most probable rank, the
+            median, or the rank of least expected cost.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
+            model, or |j - k| if it has none.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError
+            If the rule needs probabilities and the model has none, or if `cost` is not
+            a finite (r, r) matrix.
+        """
+        return predicted(self, X, rule, "largest", cost)
+
+    def _labels(self, f: np.ndarray) -> np.ndarray:
+        """Return the labels of rows with the values f, by the largest rank value."""
+        return np.asarray(self.classes[self.rank_values(f).argmax(axis=1)])
+
+    def _check_values(self) -> None:
+        optional_cost(self.cost, self.classes.size)
+        q = int(self.present.sum())
+        if q < 2:
+            raise ValueError("two or more ranks must be present")
+        if len(sides(self.decomposition, q)) != self.intercept.size:
+            raise ValueError(f"there must be the hyperplanes of {q} ranks")
+        link = self.link
+        if link is None:
+            return
+        if not isinstance(link, self.link_type):
+            raise ValueError("the link must be one of the decomposition")
+        if isinstance(link, SoftmaxLink):
+            if not np.array_equal(np.isfinite(link.offsets), self.present):
+                raise ValueError("the link must know the ranks that are present")
+        elif link.slopes.size != self.intercept.size:
+            raise ValueError("the link must have a slope for each hyperplane")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SvrModel(ScoreModel):
+    """Score f(x) = sum_i coef[i] k(support_i, x) + intercept, and thresholds on it.
+
+    The score is in units of ranks.
+
+    Attributes
+    ----------
+    support : (m, n_features) array or CSR
+        The training rows with a dual other than 0, or the rows of the basis; for a
+        precomputed kernel the (m,) numbers of those rows.
+    coef : (m,) array
+    intercept : float
+    thresholds : (r - 1,) array
+        They are -inf or +inf where no training rows lie beyond them, and equal on both
+        sides of an inner rank without training rows, which is then never predicted.
+    fitted : bool
+        Whether the thresholds were fitted to minimise the cost of the training rows.
+    C, epsilon : float
+    cost : (r, r) array, or None
+        Cost matrix, if one was passed to the fit.
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    feature_names : tuple of str, or None
+    link : CumulativeLink or None
+        Probabilities from scores; None unless fitted with `probability`.
+    convergence : Convergence
+    """
+
+    intercept: Annotated[float, FINITE]
+    fitted: bool
+    C: Annotated[float, FINITE, POSITIVE]
+    epsilon: Annotated[float, FINITE, NONNEGATIVE]
+    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Return the score f(x): a rank as a number, 0 for the lowest of `classes`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n,) array
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
+        """
+        return decision(self, X)
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """Return the score from the (n, 1) sums over the support rows."""
+        with np.errstate(over="ignore"):  # seen by the check
+            return finite_scores(sums[:, 0] + self.intercept)
+
+    def _check_values(self) -> None:
+        optional_cost(self.cost, self.classes.size)
 
 
 def cheapest_thresholds(

@@ -27,8 +27,15 @@ from .._model.registry import COSTS, GAMMAS, Method, register
 from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
-from .family import Parameters, Svm, SvmMethod, Thresholds
-from .model import Decomposition, SvmModel, SvrModel
+from .family import (
+    Decomposition,
+    Parameters,
+    Svm,
+    SvmMethod,
+    SvmModel,
+    SvrModel,
+    Thresholds,
+)
 
 _Division: TypeAlias = Literal["one_vs_one", "one_vs_all"]
 _VARYING = ("C", "epsilon")  # what may differ between the points of a path
