@@ -9,7 +9,7 @@ from __future__ import annotations  # numpy.random is slow to import
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,7 @@ from .._model.kernel_fit import (
     support_rows,
 )
 from .._rows.rows import map_rows
+from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Convergence
 from ..kernels.features import Features
 from ..kernels.functions import KernelFunction
@@ -39,7 +40,7 @@ from ..kernels.tiles import Evaluator, Products
 from .driver import Pivoting, Solution, least_rows, records, solve, values
 from .losses import Losses
 from .on_basis import BasisFit, record
-from .program import Gram, Program, extrapolated, gram_in_time, nearest_feasible
+from .program import Gram, Program, extrapolated, nearest_feasible
 from .proximal import ProximalSolution, Start, cold
 
 
@@ -116,7 +117,6 @@ def _scores(
     return np.asarray(values.product(coef)[:, 0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class WholeSolution(Solved):
     """Solutions with the whole kernel matrix.
 
@@ -125,45 +125,32 @@ class WholeSolution(Solved):
     programs, solutions : sequences of Program and Solution
         One per number of thresholds.
     rows : (m,) array
-        The support rows among the training rows.
+        The support rows among the training rows. Rows whose multipliers sum to 0 are
+        among them if `keeps_duals`; `order` is that of the rows in the programs.
     """
 
-    options: KernelOptions
-    programs: Sequence[Program]
-    solutions: Sequence[Solution]
-    rows: np.ndarray
-    support: Any
-    coef: np.ndarray
-    b: list[np.ndarray]
-
-    @classmethod
-    def of_programs(
-        cls,
+    def __init__(
+        self,
         options: KernelOptions,
         problem: Problem,
         solved: Sequence[tuple[Program, Solution]],
         keeps_duals: bool,
         order: np.ndarray | None,
-    ) -> WholeSolution:
-        """Choose the support rows of solved programs.
-
-        Rows whose multipliers sum to 0 are among them if `keeps_duals`; `order` is that
-        of the rows in the programs.
-        """
-        programs, solutions = zip(*solved, strict=True)
-        beta = [s.g.sum(axis=1) for s in solutions]
+    ):
+        self.options, self.programs = options, [program for program, _ in solved]
+        self.solutions = [solution for _, solution in solved]
+        beta = [s.g.sum(axis=1) for s in self.solutions]
         used = (
-            [s.g.any(axis=(0, 1)) for s in solutions]
+            [s.g.any(axis=(0, 1)) for s in self.solutions]
             if keeps_duals
             else [part.any(axis=0) for part in beta]
         )
         rows = np.flatnonzero(np.any(used, axis=0))
-        coef = np.concatenate([part[:, rows] for part in beta]).T
-        rows = rows if order is None else order[rows]
-        support = support_rows(options.kernel, problem.X, rows)
+        self.coef = np.concatenate([part[:, rows] for part in beta]).T
+        self.rows = rows if order is None else order[rows]
+        self.support = support_rows(options.kernel, problem.X, self.rows)
         # The middle of the thresholds that are optimal within the violation.
-        b = [b for s in solutions for b in 0.5 * (s.low + s.up)]
-        return cls(options, programs, solutions, rows, support, coef, b)
+        self.b = [b for s in self.solutions for b in 0.5 * (s.low + s.up)]
 
     def squared_norms(self) -> np.ndarray:
         """Return |w|^2 of every problem, (P,)."""
@@ -400,7 +387,7 @@ class WholeKernel(Solver[P, M]):
             self._monitor = self._monitor.after(int(found.n_iter.sum()))
             solutions.append(found)
         self._last = list(zip(programs, solutions, strict=True))
-        solved = WholeSolution.of_programs(
+        solved = WholeSolution(
             self._options, self._problem, self._last, family.keeps_duals, self._order
         )
         return family.model(point, self._problem, solved), solved.rows
@@ -411,13 +398,19 @@ class WholeKernel(Solver[P, M]):
         self._pivoting, self._last = [], []
 
     def _gram_of(self, programs: Sequence[Program]) -> Gram:
-        options = self._options
-        return gram_in_time(
-            self._monitor,
-            options.kernel,
+        """Return the kernel matrix, without cached rows if there is no time for them.
+
+        Without rows it suffices to judge the starting point of a fit.
+        """
+        kernel, X, n_threads = (
+            self._options.kernel,
             self._inner.X,
-            options.cache_mb,
-            options.n_threads,
-            least_rows(max(program.lo.shape[1] for program in programs)),
-            self._products,
+            self._options.n_threads,
         )
+        least = least_rows(max(program.lo.shape[1] for program in programs))
+        try:
+            with self._monitor.stage("kernel matrix"), self._monitor.limited():
+                room = self._options.cache_mb
+                return Gram(kernel, X, room, n_threads, least, self._products)
+        except OutOfTime:
+            return Gram(kernel, X, 0.0, n_threads, least)

@@ -58,8 +58,7 @@ import numpy as np
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, strips, take
 from .._solvers import _kernel_values
-from .._watch.cancellation import OutOfTime, check_cancelled
-from .._watch.monitor import Monitor
+from .._watch.cancellation import check_cancelled
 from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Evaluator, Products, diagonal_of, on_itself
 
@@ -484,23 +483,3 @@ class Gram:
             return sum(parts, np.zeros(g.shape))
         values = Evaluator(self.kernel, self.X, take(self.X, used), self.n_threads)
         return np.ascontiguousarray(values.product(g[:, used].T).T)
-
-
-def gram_in_time(
-    monitor: Monitor,
-    kernel: KernelFunction,
-    X: Any,
-    cache_mb: float,
-    n_threads: int,
-    least: int,
-    products: Products | None,
-) -> Gram:
-    """Return the kernel matrix, without cached rows if there is no time for them.
-
-    Without rows it suffices to judge the starting point of a fit.
-    """
-    try:
-        with monitor.stage("kernel matrix"), monitor.limited():
-            return Gram(kernel, X, cache_mb, n_threads, least, products)
-    except OutOfTime:
-        return Gram(kernel, X, 0.0, n_threads, least)

@@ -20,13 +20,11 @@ discrete ordered labels", IJCAI Workshop on Advances in Preference Handling, 200
 
 The modules of this package:
 
-    fit        the functions that users call
-    model      what the fits return
+    fit        the functions that users call, and the model that they return
     objective  the losses, their minimum and the order of the thresholds
 """
 
-from .fit import fit_lat, fit_lit
-from .model import LinearThresholdModel
+from .fit import LinearThresholdModel, fit_lat, fit_lit
 
 __all__ = [
     "LinearThresholdModel",

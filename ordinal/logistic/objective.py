@@ -30,12 +30,10 @@ from functools import partial
 
 import numpy as np
 
-from .._cumulative.design import HESSIAN_COLUMNS, Design, l2_penalties
+from .._cumulative.design import HESSIAN_COLUMNS, l2_penalties
 from .._cumulative.matrices import ChunkedColumns, Columns, columns_of
 from .._cumulative.newton import length_in_errors
-from .._cumulative.separation import check_separation
-from .._input.immutable import read_only
-from .._input.problem import Problem, around_ranks
+from .._input.problem import Problem
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.descent import armijo, shifted
@@ -45,7 +43,6 @@ from .._solvers import _threshold_losses
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .model import LinearThresholdModel
 
 _EXACT = 1e-8  # relative step of a threshold, whose error is then about its square
 _SEARCHES = 200  # most steps to the roots
@@ -267,51 +264,11 @@ class ThresholdLoss:
         return np.diff(np.append(pools, self.times.size))
 
 
-def fit_thresholded(
-    problem: Problem,
-    beside: bool,
-    l2: float,
-    n_threads: int,
-    max_iter: int,
-    monitor: Monitor,
-    unit: np.ndarray | None = None,
-) -> LinearThresholdModel:
-    """Return the model of LIT (`beside`) or of LAT."""
-    loss = ThresholdLoss(problem, beside, l2, n_threads, unit)
+def minimum(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:
+    """Minimise V."""
     # A Hessian of more columns costs more than the steps that it saves.
     descend = _newton if loss.spread.size <= HESSIAN_COLUMNS else _lbfgs
-    found = descend(loss, max_iter, monitor)
-    coef = found.point.x / loss.spread
-    b = found.point.b + loss.centre @ coef
-    status, separated = found.status, np.zeros(0, dtype=np.int64)
-    # Only without a penalty can V fall for ever along a direction.
-    if l2 == 0:
-        status, separated = _check_separation(problem, found, monitor)
-    present = np.flatnonzero(problem.present)
-    return LinearThresholdModel(
-        method="lit" if beside else "lat",
-        coef=read_only(coef),
-        thresholds=read_only(around_ranks(b, present, problem.n_classes)),
-        l2=l2,
-        separated=read_only(separated),
-        **problem.model_fields(),
-        link=None,
-        convergence=monitor.record(
-            status, found.n_iter, found.violation, found.point.value
-        ),
-    )
-
-
-def _check_separation(
-    problem: Problem, found: DescentEnd, monitor: Monitor
-) -> tuple[Status, np.ndarray]:
-    """Return the status of the fit, and the features that separate the ranks."""
-    every, none = np.arange(problem.n_features), np.zeros(0, dtype=np.int64)
-    design = Design.from_problem(problem, every, none, none, None, "flexible")
-    x = np.concatenate([found.point.b, found.point.x])
-    return check_separation(
-        design, "logit", x, found.step, found.status, False, monitor
-    )
+    return descend(loss, max_iter, monitor)
 
 
 def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> DescentEnd:

@@ -155,7 +155,17 @@ class PreprocessedModel(Model):
                     "preprocess must be Standardizer, or None, where X is read in "
                     "chunks: other preprocessors need all rows at once"
                 )
-            return cls(*_fit_chunked(how, fit, X, y, sample_weight, options))
+            own = {
+                k: options.pop(k) for k in ("classes", "class_weight") if k in options
+            }
+            rows = read_chunks(X, y, sample_weight=sample_weight, **own)
+            if rows.moments is None:
+                raise TypeError(
+                    "X is sparse, and the result would not be: make it dense"
+                )
+            fitted, made = fit_to_chunks(how, rows)
+            with closing(made):
+                return cls(fitted, fit(made, None, **options))
         table = cast(MatrixLike, X)
         preprocessor = how.fit(table, sample_weight)
         if sample_weight is not None:
@@ -256,24 +266,6 @@ def within(model: Any, X: Any) -> tuple[Any, Any]:
     while isinstance(model, PreprocessedModel):
         model, X = model.model, model._features(X)
     return model, X
-
-
-def _fit_chunked(
-    how: type[ColumnPreprocessor],
-    fit: Callable[..., Any],
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    options: dict[str, Any],
-) -> tuple[ColumnPreprocessor, Any]:
-    """Return a preprocessor of the rows of a source, and a model of their features."""
-    about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
-    rows = read_chunks(X, y, sample_weight=sample_weight, **about)
-    if rows.moments is None:
-        raise TypeError("X is sparse, and the result would not be: make it dense")
-    preprocessor, made = fit_to_chunks(how, rows)
-    with closing(made):
-        return preprocessor, fit(made, None, **options)
 
 
 def preprocess_for(fit: Callable[..., Any], preprocess: Any) -> Preprocess:
