@@ -22,7 +22,9 @@ The modules of this package:
     likelihood     marginal likelihood and its gradient
     rows           likelihood of rows: cumulative; stopping ratios, adjacent categories
     panels         integrals over groups whose rows all have one rank
-    search         the search for the optimum, its certificate, and profile likelihoods
+    search         the search for the optimum, and its certificate
+    optimum        the optimum, from the fit without random effects
+    refits         fits to the training rows of a model: profiles, fewer terms
     quadrature     the number of nodes, and checks of the integrals
     model          the model that `fit_clmm` returns
     margins        averages and marginal effects with random effects

@@ -7,20 +7,15 @@ difference of the exact gradient, then certify it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from .._cumulative.design import Design, Threshold
-from .._cumulative.fitting import likelihood_of, minimize
+from .._cumulative.design import Threshold
 from .._cumulative.likelihood import Link
-from .._cumulative.newton import Minimum
-from .._cumulative.newton import minimize as newton
-from .._cumulative.separation import check_separation_by, separated_columns
+from .._cumulative.separation import check_separation_by
 from .._formula.formulas import named_column
 from .._input.checks import (
     as_array,
@@ -42,38 +37,29 @@ from .._model.preparation import Callback, shared_arguments
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.reading import check_in_memory
-from .._watch.convergence import Convergence, Status
-from .._watch.monitor import Monitor
-from ..inference.fitted import null_loglik, remember, with_records
+from ..inference.fitted import remember, with_records
 from ..inference.sandwich import (
     CovarianceChoice,
     CovarianceType,
-    is_held,
     sandwich_of_clusters,
 )
-from ..linear import ratio
 from ..linear.prepared import Missing, PomArguments, PreparedPom, prepare_pom
-from ..linear.ratio_loss import Family, RatioLikelihood
+from ..linear.ratio_loss import Family
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
-from .likelihood import MixedLikelihood, Mode, RandomTerm
+from .likelihood import MixedLikelihood, RandomTerm
 from .model import ClmmModel
+from .optimum import optimum_of, start_of
 from .quadrature import (
-    LARGE,
     Nodes,
     check_laplace,
     check_single_rows,
-    diverging,
-    final_value,
     has_quadrature,
     is_panelled,
     read_nodes,
-    with_enough_nodes,
 )
 from .random_terms import (
-    CodedEffects,
     EffectsSpec,
-    RandomEffects,
     check_names,
     effect_columns,
     from_arrays,
@@ -84,17 +70,9 @@ from .random_terms import (
     split_formula,
     term_of,
 )
+from .refits import GroupFactor, fitted_effects
 from .rows import IntervalRows, RatioRows, RowsOf
-from .search import RememberedMixed, VarianceSearch
 
-# Standard deviations of the latent noise. That of cauchit is infinite.
-_NOISE = {
-    "logit": 1.81,
-    "probit": 1.0,
-    "cloglog": 1.28,
-    "loglog": 1.28,
-    "cauchit": 1.81,
-}
 _HEAVIEST = 1e6  # weight of a group
 
 
@@ -318,19 +296,6 @@ def fit_clmm(
     return model
 
 
-class GroupFactor(NamedTuple):
-    """Grouping factor of a fit.
-
-    The effects of `term` are those of columns in the units `unit`, (q,), which have
-    mean square 1.
-    """
-
-    spec: CodedEffects
-    term: RandomTerm
-    unit: np.ndarray
-    levels: np.ndarray
-
-
 def _split(
     X: Any, y: Any, random: Any, groups: Any, slopes: Any
 ) -> tuple[Any, Any, list[EffectsSpec]]:
@@ -499,50 +464,6 @@ def _clusters(
     return number
 
 
-class _Start(NamedTuple):
-    """Fit without random effects.
-
-    Attributes
-    ----------
-    minimum : Minimum
-    null_loglik : float
-    total : float
-        Total weight of the rows.
-    find : callable
-        Returns the columns that separate the ranks.
-    rows_of : callable
-        Makes the rows of `MixedLikelihood`.
-    """
-
-    minimum: Minimum
-    null_loglik: float
-    total: float
-    find: Callable[[], np.ndarray]
-    rows_of: RowsOf
-
-
-def _start(
-    prepared: PreparedPom, family: str, weighted: Design, max_iter: int
-) -> _Start:
-    """Fit the model without random effects to rows with the weights of `weighted`."""
-    link, monitor = prepared.link, Monitor("start", 1e-6)
-    if family != "cumulative":
-        loss = RatioLikelihood(weighted, cast(Family, family), link)
-        found = newton(loss, loss.start(), max_iter, monitor)
-        find = partial(ratio.separated_columns, loss, found)
-        rows_of = partial(RatioRows, loss.family)
-        null = null_loglik(weighted, loss.of_design)
-        return _Start(found, null, weighted.total, find, rows_of)
-    make = partial(likelihood_of, link=link, l2=0.0, n_threads=prepared.n_threads)
-    plain = make(weighted)
-    found = minimize(plain, max_iter, monitor)
-    find = partial(
-        separated_columns, prepared.design, link, found.point.x, found.step, False
-    )
-    null = null_loglik(weighted, make)
-    return _Start(found, null, weighted.total, find, IntervalRows)
-
-
 def _fit(
     prepared: PreparedPom, family: str, factors: list[GroupFactor], nodes: Nodes,
     max_iter: int, by_group: np.ndarray | None, clusters: np.ndarray | None,
@@ -550,13 +471,14 @@ def _fit(
     """Find the optimum, and make the model; also return the remedy of its status."""
     design, monitor = prepared.design, prepared.monitor
     terms = [f.term for f in factors]
-    # A weight of a group multiplies the log of its integral. For the start without
-    # random effects, it is a weight of rows.
-    weighted = design
-    if by_group is not None:
-        weight = design.weight * by_group[terms[0].group]
-        weighted = replace(design, weight=weight, total=float(weight.sum()))
-    start = _start(prepared, family, weighted, max_iter)
+    rows_of: RowsOf = IntervalRows
+    if family != "cumulative":
+        rows_of = partial(RatioRows, cast(Family, family))
+    loss = MixedLikelihood(
+        design, prepared.link, terms, 1 if nodes == "auto" else nodes,
+        prepared.n_threads, by_group, rows_of, is_panelled(nodes, terms),
+    )  # fmt: skip
+    start = start_of(loss, family, max_iter)
     _, separated = check_separation_by(start.find, start.minimum.status, monitor)
     if separated.size:
         names = [prepared.problem.shown_names[j] for j in separated.tolist()]
@@ -564,12 +486,8 @@ def _fit(
             f"no finite coefficients are optimal, because {', '.join(names)} "
             "separate ranks without error: leave these columns out"
         )
-    loss = MixedLikelihood(
-        design, prepared.link, terms, 1 if nodes == "auto" else nodes,
-        prepared.n_threads, by_group, start.rows_of, is_panelled(nodes, terms),
-    )  # fmt: skip
     names = [f.spec.name for f in factors]
-    found = _optimum(loss, start, max_iter, monitor, names)
+    found = optimum_of(loss, start, max_iter, monitor, names)
     loss, x, covariance = found.loss, found.x, found.covariance
     p = design.n_parameters
     if covariance is not None and nodes == "auto" and not loss.by_panels:
@@ -581,195 +499,25 @@ def _fit(
         covariance = sandwich_of_clusters(scores, covariance)
     end = monitor.record(found.status, found.n_iter, found.violation, found.value)
     kind: CovarianceType = "observed" if clusters is None else "cluster"
+    of_effects, memory = fitted_effects(factors, loss, x, covariance)
     fields = {
-        **prepared.fields(weighted, x[:p], in_order=family == "cumulative"),
+        **prepared.fields(start.weighted, x[:p], in_order=family == "cumulative"),
+        **of_effects,
         "null_loglik": start.null_loglik,
         "covariance_type": kind,
         "is_singular": found.is_singular,
         "family": family,
+        "is_mixed": True,
+        "l1": 0.0,
+        "l2": 0.0,
+        "loglik": -end.primal,
+        "separated": read_only(np.zeros(0, dtype=np.int64)),
+        "convergence": end,
     }
-    model = _model(fields, prepared, factors, loss, x, end, covariance)
+    model = ClmmModel(**with_records(fields))
+    if memory is not None:
+        remember(model, memory)
     return model, found.remedy
-
-
-class _Optimum(NamedTuple):
-    """Result of a search for the optimum of a mixed likelihood."""
-
-    loss: MixedLikelihood
-    x: np.ndarray
-    covariance: np.ndarray | None
-    status: Status
-    n_iter: int
-    violation: float
-    value: float
-    is_singular: bool
-    remedy: str | None
-
-
-def _optimum(
-    loss: MixedLikelihood, start: _Start, max_iter: int, monitor: Monitor,
-    names: Sequence[str],
-) -> _Optimum:  # fmt: skip
-    """Search for the optimum from the fit without random effects.
-
-    `names` are those of the factors.
-    """
-    design, terms = loss.design, loss.terms
-    noise = _NOISE[loss.link]
-    theta = np.concatenate([0.5 * noise * np.eye(t.q)[t.free] for t in terms])
-    # about the standard error of the deviation of n_levels effects
-    sizes = np.concatenate(
-        [np.full(int(t.free.sum()), noise / math.sqrt(t.n_levels)) for t in terms]
-    )
-    units = np.zeros((design.n_parameters + theta.size,) * 2)
-    p = design.n_parameters
-    H = start.total * start.minimum.point.hessian.dense()
-    units[:p, :p] = np.linalg.cholesky(np.linalg.inv(H))
-    units[p:, p:] = np.diag(sizes)
-    search = VarianceSearch(loss, units, max_iter, monitor)
-    search.far = LARGE * noise
-    x = search.minimum(np.concatenate([start.minimum.point.x, theta]))
-    V, violation, is_singular, grows = None, math.inf, False, None
-    if search.is_far(x):
-        grows, search.far = diverging(search, x, None, noise), math.inf
-        x = x if grows else search.minimum(x)
-    status = Status.UNBOUNDED
-    if grows is None:
-        x, is_singular = search.without_zeros(x, noise)
-        if loss.by_panels:
-            x = with_enough_nodes(search, x)
-            if not is_singular:
-                x, is_singular = search.without_zeros(x, noise)
-        x, status, violation, V = search.certified(x)
-        if status in (Status.CONVERGED, Status.STALLED):
-            grows = diverging(search, x, V, noise)
-            if grows is None and search.ended:
-                status = search.status  # converged, or on the way to infinity
-    loss, remedy = search.loss, None
-    if grows is not None:
-        status, V = Status.UNBOUNDED, None
-        more = "" if loss.by_panels else ", or try n_quadrature='auto'"
-        remedy = (
-            "the log likelihood, integrated accurately, does not decrease if the "
-            f"standard deviation of {names[grows[0]]}, {grows[1]:.3g}, is doubled, "
-            "mostly because nearly all of its groups have rows of one rank only: "
-            f"leave it out{more}"
-        )
-    elif status is Status.STALLED and loss.link == "cauchit" and not loss.by_panels:
-        # The curvature of a group can be 0, where Laplace's value is infinite.
-        more = "n_quadrature='auto' or " if is_panelled("auto", terms) else ""
-        remedy = (
-            "with cauchit the likelihood by few quadrature nodes can grow without "
-            f"bound: pass {more}another link"
-        )
-    covariance = None
-    if V is not None:
-        covariance = np.zeros((x.size, x.size))
-        covariance[np.ix_(search.free, search.free)] = V
-    loss, value = final_value(loss, x, monitor)
-    return _Optimum(
-        loss, x, covariance, status, search.n_iter, violation, value, is_singular,
-        remedy=remedy,
-    )  # fmt: skip
-
-
-def _model(
-    fields: dict[str, Any], prepared: PreparedPom, factors: list[GroupFactor],
-    loss: MixedLikelihood, x: np.ndarray, convergence: Convergence,
-    covariance: np.ndarray | None,
-) -> ClmmModel:  # fmt: skip
-    """Return the model of the optimum x, in the units of the features.
-
-    `covariance` is that of x, and `fields` are those known so far.
-    """
-    p = loss.design.n_parameters
-    raw, joint = _raw(factors, loss, x), None
-    if covariance is not None:
-        with np.errstate(over="ignore", invalid="ignore"):  # seen by is_held
-            joint = read_only(raw @ covariance @ raw.T)
-        joint = joint if is_held(joint[:p, :p], covariance[:p, :p]) else None
-    model = ClmmModel(
-        **with_records(
-            {
-                **fields,
-                "is_mixed": True,
-                "covariance": None
-                if joint is None
-                else read_only(joint[:p, :p].copy()),
-                "l1": 0.0,
-                "l2": 0.0,
-                "loglik": -convergence.primal,
-                "separated": read_only(np.zeros(0, dtype=np.int64)),
-                "convergence": convergence,
-            }
-        ),
-        random=_effects(factors, loss, x),
-        joint_covariance=joint,
-        n_variances=loss.n_theta,
-        n_quadrature=loss.n_quadrature,
-        by_panels=loss.by_panels,
-    )
-    if covariance is not None:
-        units = tuple(f.unit for f in factors)
-        remember(model, RememberedMixed(loss, x, units, covariance, raw))
-    return model
-
-
-def _raw(
-    factors: list[GroupFactor], loss: MixedLikelihood, x: np.ndarray
-) -> np.ndarray:
-    """Return the derivatives of the model's parameters by those of the loss, (t, p).
-
-    The former are in the units of the features; the lower triangles of Lambda follow
-    the parameters of the design.
-    """
-    p, at = loss.design.n_parameters, loss.design.n_parameters
-    blocks = [np.zeros((p, x.size))]
-    blocks[0][:, :p] = loss.design.raw(np.eye(p))
-    for (_, term, unit, _), L in zip(factors, loss.lambdas(x), strict=True):
-        lower = np.tri(term.q, dtype=bool)
-        slopes = _signs(L) / unit[:, None]
-        block = np.zeros((int(lower.sum()), x.size))
-        columns = at + np.arange(int(term.free.sum()))
-        block[term.free[lower], columns] = slopes[term.free]
-        blocks.append(block)
-        at += columns.size
-    return np.vstack(blocks)
-
-
-def _signs(L: np.ndarray) -> np.ndarray:
-    """Return the signs of columns, (q,), that make the diagonal of Lambda positive."""
-    return np.where(np.diagonal(L) < 0, -1.0, 1.0)
-
-
-def _effects(
-    factors: list[GroupFactor], loss: MixedLikelihood, x: np.ndarray
-) -> tuple[RandomEffects, ...]:
-    """Return modes and covariances of the effects, in the units of their columns."""
-    found = loss.mode(x)
-    assert found is not None
-    mode: Mode = found[1]
-    blocks = loss.level_blocks(mode.factor)
-    out = []
-    for (own, _, unit, levels), L, u, block in zip(
-        factors, loss.lambdas(x), mode.u, blocks, strict=True
-    ):
-        # Lambda and -Lambda give the same covariance: diagonals are made positive.
-        sign = _signs(L)
-        L, u = L / unit[:, None] * sign, u * sign
-        block = block * np.outer(sign, sign)
-        out.append(
-            RandomEffects(
-                name=own.name,
-                columns=own.columns,
-                slopes=own.slopes,
-                levels=read_only(levels),
-                factor=read_only(L),
-                modes=read_only(u @ L.T),
-                variances=read_only(L @ block @ L.T),
-            )
-        )
-    return tuple(out)
 
 
 register(

@@ -251,13 +251,15 @@ class MixedLikelihood:
     def replaced(
         self,
         *,
+        design: Design | None = None,
         terms: list[RandomTerm] | None = None,
         n_quadrature: int | None = None,
         by_panels: bool | None = None,
     ) -> MixedLikelihood:
-        """Return the likelihood of the same rows with other terms or another rule."""
+        """Return the likelihood of the same rows with other columns, terms or rule."""
         return MixedLikelihood(
-            self.design, self.link, self.terms if terms is None else terms,
+            self.design if design is None else design, self.link,
+            self.terms if terms is None else terms,
             self.n_quadrature if n_quadrature is None else n_quadrature,
             self.n_threads, self.group_weight, self.rows_of,
             self.by_panels if by_panels is None else by_panels,

@@ -54,7 +54,7 @@ from .random_terms import (
     read_groups,
     read_slopes,
 )
-from .search import RememberedMixed
+from .refits import RememberedMixed
 
 Effects = Literal["new", "average", "known", "known_or_new"]
 _NODES = 100  # of the quadrature over the effects of new groups

@@ -1,28 +1,16 @@
-"""Search for the optimum of a cumulative link mixed model, its certificate, and profile
-likelihood intervals.
-
-As in `inference.profiles`, each end of an interval is a root of sqrt(D(c)) = z, where D
-is twice the decrease of the log-likelihood if the parameter is fixed at c. If an effect
-comes first in its factor, its standard deviation is the first diagonal entry of Lambda,
-so deviations are fixed like any other parameter. The likelihood is finite at a
-deviation of 0, which is the lower end if D does not reach z^2 there.
-"""
+"""Search for the optimum of a cumulative link mixed model, and its certificate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from .._input.warning import warn
 from .._numerics import lbfgs
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from ..exceptions import ConvergenceWarning
-from ..inference.profiles import profile_end
 from .likelihood import MixedLikelihood
 
 _COARSE = 1e-4  # slope in standard errors at which Newton's method replaces L-BFGS
@@ -264,160 +252,3 @@ def with_effect_first(
     theta = [L[own.free] for L, own in zip(lambdas, terms, strict=True)]
     index = p + sum(own.size for own in theta[:t])
     return loss, np.concatenate([x[:p], *theta]), index
-
-
-_CLOSE = 1e-6  # relative tolerance of sqrt(D) = z
-_MAX_ITER = 500  # steps of one fit
-_TINY = 1e-300  # keeps the division by sqrt(D) finite
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RememberedMixed:
-    """Loss of a mixed model, with the training rows, and its minimum.
-
-    Attributes
-    ----------
-    loss : MixedLikelihood
-    x : (p,) array
-        The minimum, in the units of the loss.
-    units : tuple of (q,) arrays
-        Units of the columns that the effects of each term multiply.
-    covariance : (p, p) array
-        Covariance of x, which is 0 for variances at the boundary.
-    raw : (t, p) array
-        Derivatives by x of the parameters in the units of the features, and of the
-        lower triangles of Lambda.
-    """
-
-    loss: MixedLikelihood
-    x: np.ndarray
-    units: tuple[np.ndarray, ...]
-    covariance: np.ndarray
-    raw: np.ndarray
-
-    def errors_with_modes(
-        self, known: Sequence[int], gradient: np.ndarray
-    ) -> np.ndarray:
-        """Return the square root of (1) in `margins` for each row of a gradient.
-
-        Its first t columns are derivatives by `raw`, the others by the effects of the
-        terms, of which `known` counts the known ones.
-        """
-        t = len(self.raw)
-        sums = [self._by_term(known, by_effects) for by_effects in gradient[:, t:]]
-        variance, by_modes = self.loss.of_modes(self.x, sums)
-        G = by_modes + gradient[:, :t] @ self.raw
-        variance += ((G @ self.covariance) * G).sum(axis=1)
-        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
-
-    def _by_term(
-        self, known: Sequence[int], by_effects: np.ndarray
-    ) -> list[np.ndarray]:
-        """Split derivatives by known effects by term, (G, q) each, in the units of the
-        loss. They are 0 for terms without known effects.
-        """
-        out = []
-        parts = np.split(by_effects, np.cumsum(known)[:-1])
-        for term, unit, part in zip(self.loss.terms, self.units, parts, strict=True):
-            shape = term.n_levels, term.q
-            out.append((part.reshape(shape) if part.size else np.zeros(shape)) / unit)
-        return out
-
-    def loglik_by(self, n_quadrature: int) -> float:
-        """Return the maximal log-likelihood with another number of nodes.
-
-        The search begins at x. Likelihoods of fits with n_quadrature="auto" are
-        compared at a common number of nodes.
-        """
-        free = np.diagonal(self.covariance) > 0
-        units, which = np.zeros_like(self.covariance), np.ix_(free, free)
-        units[which] = np.linalg.cholesky(self.covariance[which])
-        loss = self.loss.replaced(n_quadrature=n_quadrature)
-        search = VarianceSearch(loss, units, _MAX_ITER, Monitor("loglik_by", 1e-6))
-        search.free = free
-        search.minimum(self.x)
-        return -search.value
-
-    @property
-    def _errors(self) -> np.ndarray:
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
-
-    def coefficient_ends(self, index: int, z: float) -> tuple[float, float]:
-        """Return both ends of the interval of a parameter of the design."""
-        profile = _Profile(self.loss, self.x, index, self._errors)
-        return profile.end(-1, z, -math.inf), profile.end(1, z, math.inf)
-
-    def deviation_ends(self, t: int, j: int, z: float) -> tuple[float, float]:
-        """Return both ends of the interval of the standard deviation of effect j of
-        term t, in a loss in which this effect is the first of its term.
-        """
-        loss, x, index = with_effect_first(self.loss, self.x, t, j)
-        profile = _Profile(loss, x, index, self._errors)
-        unit = float(self.units[t][j])
-        lower, upper = profile.end(-1, z, 0.0), profile.end(1, z, math.inf)
-        return lower / unit, upper / unit
-
-
-class _Profile:
-    """Profile likelihood of the parameter `index` of a loss whose minimum is x.
-
-    `errors`, (p,), is about the standard errors of the parameters.
-    """
-
-    def __init__(
-        self, loss: MixedLikelihood, x: np.ndarray, index: int, errors: np.ndarray
-    ):
-        self.loss, self.x, self.index = loss, x, index
-        monitor = Monitor("confint", 1e-6)
-        self.search = VarianceSearch(
-            loss, np.zeros((x.size, x.size)), _MAX_ITER, monitor
-        )
-        V = self.search.covariance(x, errors)
-        if V is None:
-            raise ValueError(
-                "confint: the Hessian of the log likelihood is not positive definite "
-                "at the estimates: take method='wald'"
-            )
-        self.error = math.sqrt(V[index, index])
-        # Given this parameter, the others have the mean `regression` times its change,
-        # which starts each fit, and the covariance `given`.
-        self.regression = V[:, index] / V[index, index]
-        others = np.arange(x.size) != index
-        given = V - np.outer(self.regression, V[index])
-        self.search.units[np.ix_(others, others)] = np.linalg.cholesky(
-            given[np.ix_(others, others)]
-        )
-        self.search.free = others
-        self.least = loss.value_and_gradient(x)[0]
-
-    def at(self, c: float, near: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """Return sqrt(D(c)), its derivative and the minimum, searched from `near`."""
-        self.search.n_iter = 0
-        x = self.search.minimum(near + (c - near[self.index]) * self.regression)
-        if self.search.ended:
-            warn(
-                "confint: a fit with one parameter fixed ended with status "
-                f"{Status.MAX_ITER.value}",
-                ConvergenceWarning,
-            )
-        value, gradient = self.loss.value_and_gradient(x)
-        root = math.sqrt(max(2 * (value - self.least), 0.0))
-        return root, float(gradient[self.index]) / max(root, _TINY), x
-
-    def end(self, sign: int, z: float, bound: float) -> float:
-        """Return the end on the side of `sign`, or `bound` if it lies beyond."""
-        start, near = float(self.x[self.index]), self.x
-        step = sign * z * self.error
-        # A deviation has the bound 0, which is the end if it is not rejected.
-        if math.isfinite(bound) and self.at(bound, near)[0] <= z:
-            return bound
-
-        def fit_at(distance: float) -> tuple[float, float]:
-            nonlocal near
-            root, slope, x = self.at(start + distance * step, near)
-            if root < z:
-                near = x
-            return root, slope * step
-
-        end = profile_end(fit_at, z, (bound - start) / step, _CLOSE)
-        return start + end * step

@@ -1,0 +1,297 @@
+"""Refits of a mixed model to its training rows: profiles, other nodes, fewer terms.
+
+As in `inference.profiles`, each end of an interval is a root of sqrt(D(c)) = z, where D
+is twice the decrease of the log-likelihood if the parameter is fixed at c. If an effect
+comes first in its factor, its standard deviation is the first diagonal entry of Lambda,
+so deviations are fixed like any other parameter. The likelihood is finite at a
+deviation of 0, which is the lower end if D does not reach z^2 there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._cumulative.design import Design
+from .._input.immutable import read_only
+from .._input.warning import warn
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
+from ..exceptions import ConvergenceWarning
+from ..inference.fitted import TOL
+from ..inference.profiles import profile_end
+from ..inference.sandwich import is_held
+from .likelihood import MixedLikelihood, Mode, RandomTerm
+from .optimum import Optimum, optimum_of, start_of
+from .random_terms import CodedEffects, RandomEffects
+from .search import VarianceSearch, with_effect_first
+
+_CLOSE = 1e-6  # relative tolerance of sqrt(D) = z
+_MAX_ITER = 500  # steps of one fit
+_TINY = 1e-300  # keeps the division by sqrt(D) finite
+
+
+class GroupFactor(NamedTuple):
+    """Grouping factor of a fit.
+
+    The effects of `term` are those of columns in the units `unit`, (q,), which have
+    mean square 1.
+    """
+
+    spec: CodedEffects
+    term: RandomTerm
+    unit: np.ndarray
+    levels: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RememberedMixed:
+    """Loss of a mixed model, with the training rows, and its minimum.
+
+    Attributes
+    ----------
+    loss : MixedLikelihood
+    x : (p,) array
+        The minimum, in the units of the loss.
+    factors : tuple of GroupFactor
+    covariance : (p, p) array
+        Covariance of x, which is 0 for variances at the boundary.
+    raw : (t, p) array
+        Derivatives by x of the parameters in the units of the features, and of the
+        lower triangles of Lambda.
+    """
+
+    loss: MixedLikelihood
+    x: np.ndarray
+    factors: tuple[GroupFactor, ...]
+    covariance: np.ndarray
+    raw: np.ndarray
+
+    @property
+    def units(self) -> tuple[np.ndarray, ...]:
+        """Return the units of the columns that the effects of each term multiply."""
+        return tuple(factor.unit for factor in self.factors)
+
+    def refit(self, design: Design, family: str, asked: str) -> Optimum:
+        """Fit other columns of the same rows, with the same effects and nodes."""
+        loss = self.loss.replaced(design=design)
+        start = start_of(loss, family, _MAX_ITER)
+        names = [factor.spec.name for factor in self.factors]
+        monitor = Monitor(asked, TOL)
+        return optimum_of(loss, start, _MAX_ITER, monitor, names, same_nodes=True)
+
+    def errors_with_modes(
+        self, known: Sequence[int], gradient: np.ndarray
+    ) -> np.ndarray:
+        """Return the square root of (1) in `margins` for each row of a gradient.
+
+        Its first t columns are derivatives by `raw`, the others by the effects of the
+        terms, of which `known` counts the known ones.
+        """
+        t = len(self.raw)
+        sums = [self._by_term(known, by_effects) for by_effects in gradient[:, t:]]
+        variance, by_modes = self.loss.of_modes(self.x, sums)
+        G = by_modes + gradient[:, :t] @ self.raw
+        variance += ((G @ self.covariance) * G).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+    def _by_term(
+        self, known: Sequence[int], by_effects: np.ndarray
+    ) -> list[np.ndarray]:
+        """Split derivatives by known effects by term, (G, q) each, in the units of the
+        loss. They are 0 for terms without known effects.
+        """
+        out = []
+        parts = np.split(by_effects, np.cumsum(known)[:-1])
+        for term, unit, part in zip(self.loss.terms, self.units, parts, strict=True):
+            shape = term.n_levels, term.q
+            out.append((part.reshape(shape) if part.size else np.zeros(shape)) / unit)
+        return out
+
+    def loglik_by(self, n_quadrature: int) -> float:
+        """Return the maximal log-likelihood with another number of nodes.
+
+        The search begins at x. Likelihoods of fits with n_quadrature="auto" are
+        compared at a common number of nodes.
+        """
+        free = np.diagonal(self.covariance) > 0
+        units, which = np.zeros_like(self.covariance), np.ix_(free, free)
+        units[which] = np.linalg.cholesky(self.covariance[which])
+        loss = self.loss.replaced(n_quadrature=n_quadrature)
+        search = VarianceSearch(loss, units, _MAX_ITER, Monitor("loglik_by", 1e-6))
+        search.free = free
+        search.minimum(self.x)
+        return -search.value
+
+    @property
+    def _errors(self) -> np.ndarray:
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def coefficient_ends(self, index: int, z: float) -> tuple[float, float]:
+        """Return both ends of the interval of a parameter of the design."""
+        profile = _Profile(self.loss, self.x, index, self._errors)
+        return profile.end(-1, z, -math.inf), profile.end(1, z, math.inf)
+
+    def deviation_ends(self, t: int, j: int, z: float) -> tuple[float, float]:
+        """Return both ends of the interval of the standard deviation of effect j of
+        term t, in a loss in which this effect is the first of its term.
+        """
+        loss, x, index = with_effect_first(self.loss, self.x, t, j)
+        profile = _Profile(loss, x, index, self._errors)
+        unit = float(self.units[t][j])
+        lower, upper = profile.end(-1, z, 0.0), profile.end(1, z, math.inf)
+        return lower / unit, upper / unit
+
+
+def fitted_effects(
+    factors: Sequence[GroupFactor],
+    loss: MixedLikelihood,
+    x: np.ndarray,
+    covariance: np.ndarray | None,
+) -> tuple[dict[str, Any], RememberedMixed | None]:
+    """Return the fields of a model that the optimum x determines, in the units of the
+    features, and its training rows if there is a covariance of x.
+    """
+    p = loss.design.n_parameters
+    raw, joint = _raw(factors, loss, x), None
+    if covariance is not None:
+        with np.errstate(over="ignore", invalid="ignore"):  # seen by is_held
+            joint = read_only(raw @ covariance @ raw.T)
+        joint = joint if is_held(joint[:p, :p], covariance[:p, :p]) else None
+    fields = {
+        "covariance": None if joint is None else read_only(joint[:p, :p].copy()),
+        "random": _effects(factors, loss, x),
+        "joint_covariance": joint,
+        "n_variances": loss.n_theta,
+        "n_quadrature": loss.n_quadrature,
+        "by_panels": loss.by_panels,
+    }
+    if covariance is None:
+        return fields, None
+    return fields, RememberedMixed(loss, x, tuple(factors), covariance, raw)
+
+
+def _raw(
+    factors: Sequence[GroupFactor], loss: MixedLikelihood, x: np.ndarray
+) -> np.ndarray:
+    """Return the derivatives of the model's parameters by those of the loss, (t, p).
+
+    The former are in the units of the features; the lower triangles of Lambda follow
+    the parameters of the design.
+    """
+    p, at = loss.design.n_parameters, loss.design.n_parameters
+    blocks = [np.zeros((p, x.size))]
+    blocks[0][:, :p] = loss.design.raw(np.eye(p))
+    for (_, term, unit, _), L in zip(factors, loss.lambdas(x), strict=True):
+        lower = np.tri(term.q, dtype=bool)
+        slopes = _signs(L) / unit[:, None]
+        block = np.zeros((int(lower.sum()), x.size))
+        columns = at + np.arange(int(term.free.sum()))
+        block[term.free[lower], columns] = slopes[term.free]
+        blocks.append(block)
+        at += columns.size
+    return np.vstack(blocks)
+
+
+def _signs(L: np.ndarray) -> np.ndarray:
+    """Return the signs of columns, (q,), that make the diagonal of Lambda positive."""
+    return np.where(np.diagonal(L) < 0, -1.0, 1.0)
+
+
+def _effects(
+    factors: Sequence[GroupFactor], loss: MixedLikelihood, x: np.ndarray
+) -> tuple[RandomEffects, ...]:
+    """Return modes and covariances of the effects, in the units of their columns."""
+    found = loss.mode(x)
+    assert found is not None
+    mode: Mode = found[1]
+    blocks = loss.level_blocks(mode.factor)
+    out = []
+    for (own, _, unit, levels), L, u, block in zip(
+        factors, loss.lambdas(x), mode.u, blocks, strict=True
+    ):
+        # Lambda and -Lambda give the same covariance: diagonals are made positive.
+        sign = _signs(L)
+        L, u = L / unit[:, None] * sign, u * sign
+        block = block * np.outer(sign, sign)
+        out.append(
+            RandomEffects(
+                name=own.name,
+                columns=own.columns,
+                slopes=own.slopes,
+                levels=read_only(levels),
+                factor=read_only(L),
+                modes=read_only(u @ L.T),
+                variances=read_only(L @ block @ L.T),
+            )
+        )
+    return tuple(out)
+
+
+class _Profile:
+    """Profile likelihood of the parameter `index` of a loss whose minimum is x.
+
+    `errors`, (p,), is about the standard errors of the parameters.
+    """
+
+    def __init__(
+        self, loss: MixedLikelihood, x: np.ndarray, index: int, errors: np.ndarray
+    ):
+        self.loss, self.x, self.index = loss, x, index
+        monitor = Monitor("confint", 1e-6)
+        self.search = VarianceSearch(
+            loss, np.zeros((x.size, x.size)), _MAX_ITER, monitor
+        )
+        V = self.search.covariance(x, errors)
+        if V is None:
+            raise ValueError(
+                "confint: the Hessian of the log likelihood is not positive definite "
+                "at the estimates: take method='wald'"
+            )
+        self.error = math.sqrt(V[index, index])
+        # Given this parameter, the others have the mean `regression` times its change,
+        # which starts each fit, and the covariance `given`.
+        self.regression = V[:, index] / V[index, index]
+        others = np.arange(x.size) != index
+        given = V - np.outer(self.regression, V[index])
+        self.search.units[np.ix_(others, others)] = np.linalg.cholesky(
+            given[np.ix_(others, others)]
+        )
+        self.search.free = others
+        self.least = loss.value_and_gradient(x)[0]
+
+    def at(self, c: float, near: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """Return sqrt(D(c)), its derivative and the minimum, searched from `near`."""
+        self.search.n_iter = 0
+        x = self.search.minimum(near + (c - near[self.index]) * self.regression)
+        if self.search.ended:
+            warn(
+                "confint: a fit with one parameter fixed ended with status "
+                f"{Status.MAX_ITER.value}",
+                ConvergenceWarning,
+            )
+        value, gradient = self.loss.value_and_gradient(x)
+        root = math.sqrt(max(2 * (value - self.least), 0.0))
+        return root, float(gradient[self.index]) / max(root, _TINY), x
+
+    def end(self, sign: int, z: float, bound: float) -> float:
+        """Return the end on the side of `sign`, or `bound` if it lies beyond."""
+        start, near = float(self.x[self.index]), self.x
+        step = sign * z * self.error
+        # A deviation has the bound 0, which is the end if it is not rejected.
+        if math.isfinite(bound) and self.at(bound, near)[0] <= z:
+            return bound
+
+        def fit_at(distance: float) -> tuple[float, float]:
+            nonlocal near
+            root, slope, x = self.at(start + distance * step, near)
+            if root < z:
+                near = x
+            return root, slope * step
+
+        end = profile_end(fit_at, z, (bound - start) / step, _CLOSE)
+        return start + end * step
