@@ -219,6 +219,23 @@ def test_a_mixed_model_is_no_model_of_fit_pom():
     assert len([name for name in dir(PomModel) if name[0] != "_"]) <= 40
 
 
+def test_methods_that_delegate_have_the_parameters_of_their_function():
+    """Help and editors show them, and not **options."""
+    model = ordinal.fit_pom(X, Y)
+    delegating = [name for name in inference.__all__ if hasattr(PomModel, name)]
+    assert delegating == [
+        "average_proba", "confint", "marginal_effects", "odds_ratios", "residuals",
+        "summary", "table",
+    ]  # fmt: skip
+    for name in delegating:
+        method, function = getattr(model, name), getattr(inference, name)
+        (_, *expected) = inspect.signature(function).parameters.values()
+        assert [*inspect.signature(method).parameters.values()] == expected
+        assert inspect.getdoc(method) == inspect.getdoc(function)
+    for cls in (PomModel, ClmmModel, type(fit_ratio(X, Y))):
+        assert all(getattr(cls, n) is getattr(inference, n) for n in delegating)
+
+
 # Residuals at the modes, quantile residuals, simulation
 
 

@@ -40,7 +40,6 @@ from .._input.problem import around_ranks
 from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named, in_columns, linear_terms
 from .._model.model import Model
-from .._model.printing import Table, Text
 from .._model.threshold_model import by_probabilities, names_between
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
@@ -402,51 +401,13 @@ class LinearModel(Model):
 
     # Inference
 
-    def summary(self) -> Text:
-        """Return the tables of the fit, as `ordinal.inference.summary` does."""
-        return inference.summary(self)
-
-    def table(self) -> Table:
-        """Return the estimates with errors and tests; see `ordinal.inference.table`."""
-        return inference.table(self)
-
-    def confint(
-        self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
-    ) -> Table:
-        """Return confidence intervals, as `ordinal.inference.confint` does."""
-        return inference.confint(self, level, method=method)
-
-    def odds_ratios(
-        self, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
-    ) -> Table:
-        """Return odds ratios with their confidence intervals.
-
-        As `ordinal.inference.odds_ratios`.
-        """
-        return inference.odds_ratios(self, level, method=method)
-
-    def marginal_effects(self, X: MatrixLike | None = None, **options: Any) -> Table:
-        """Return average effects of features on the probabilities.
-
-        The options are those of `ordinal.inference.marginal_effects`.
-        """
-        return inference.marginal_effects(self, X, **options)
-
-    def average_proba(self, X: MatrixLike | None = None, **options: Any) -> Table:
-        """Return mean probabilities over rows, with errors and intervals.
-
-        The options are those of `ordinal.inference.average_proba`.
-        """
-        return inference.average_proba(self, X, **options)
-
-    def residuals(
-        self, X: MatrixLike | None = None, y: ArrayLike | None = None, **options: Any
-    ) -> np.ndarray:
-        """Return one residual per row, (n,).
-
-        The options are those of `ordinal.inference.residuals`.
-        """
-        return inference.residuals(self, X, y, **options)
+    summary = inference.summary
+    table = inference.table
+    confint = inference.confint
+    odds_ratios = inference.odds_ratios
+    marginal_effects = inference.marginal_effects
+    average_proba = inference.average_proba
+    residuals = inference.residuals
 
 
 def _few(names: tuple[str, ...], values: np.ndarray, at_most: int = 5) -> str:
