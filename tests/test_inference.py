@@ -6,6 +6,7 @@ preprocessing, searches, estimators of scikit-learn.
 """
 
 import inspect
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -96,6 +97,119 @@ def test_equal_slopes_of_ratio_models_are_tested_by_nominal_effects(family):
         inference.proportional_odds_test(model)
 
 
+RANDOM = {  # of fits by quadrature, by Laplace, and where the fit finds the nodes
+    "nodes": dict(n_quadrature=7),
+    "scale": dict(n_quadrature=5, scale=[1]),
+    "adjacent": dict(n_quadrature=1, family="adjacent"),
+    "slopes": dict(n_quadrature=1, slopes={"judge": [0]}),
+    "auto": dict(n_quadrature="auto"),
+}
+
+
+@pytest.mark.parametrize("case", RANDOM)
+def test_terms_of_mixed_models_are_tested_by_fits_without_them(case):
+    """Each figure is that of an explicit fit with the same random effects and nodes."""
+    options = RANDOM[case]
+    model, y, groups = mixed(**options)
+    table = inference.drop1(model)
+    kept = [1] if case == "scale" else []
+    dropped = [j for j in range(3) if j not in kept]
+    assert table["name"].tolist() == ["none", *(f"x{j + 1}" for j in dropped)]
+    explicit = options | {"n_quadrature": model.n_quadrature}
+    for row, j in enumerate(dropped, start=1):
+        smaller = fit_without(j, y, groups, **explicit)
+        assert table["loglik"][row] == pytest.approx(smaller.loglik, abs=1e-8)
+        assert table["aic"][row] == pytest.approx(smaller.aic, abs=1e-8)
+        if case == "auto":  # groups of one rank are integrated by panels
+            continue
+        test = inference.lr_test(smaller, model)
+        assert table["chi2"][row] == pytest.approx(test.chi2, abs=2e-8)
+        assert table["p_value"][row] == pytest.approx(test.p_value, abs=1e-8)
+        assert table["dof"][row] == test.dof == 1
+    assert table["loglik"][0] == model.loglik
+
+
+def fit_without(j, y, groups, *, scale=(), slopes=None, **options):
+    table = pd.DataFrame(X, columns=["x1", "x2", "x3"]).assign(y=y, **groups)
+    left = " + ".join(f"x{k + 1}" for k in range(3) if k != j)
+    random = "1 + x1" if slopes else "1"
+    formula = f"y ~ {left} + ({random} | judge)"
+    scale = [f"x{k + 1}" for k in scale]
+    return ordinal.fit_clmm(formula, table, scale=scale, **options)
+
+
+def test_drop1_of_a_mixed_model_agrees_with_r():
+    """The values of `drop1` of clmm with nAGQ=9 are in tests/reference/steps.R."""
+    table, rating = ordinal.datasets.load_wine(as_frame=True)
+    table = table.assign(rating=rating)
+    formula = "rating ~ temp + contact + (1 | judge)"
+    found = inference.drop1(ordinal.fit_clmm(formula, table, n_quadrature=9))
+    assert found["name"].tolist() == ["none", "temp", "contact"]
+    assert found["dof"].tolist() == [0, 1, 1]
+    assert_allclose(found["aic"], [177.0649215, 209.5519871, 189.4090079], atol=2e-7)
+    assert_allclose(found["chi2"][1:], [34.4870656, 14.3440864], atol=2e-7)
+    assert_allclose(found["p_value"][1:], [4.2909e-09, 1.5226e-04], rtol=1e-4)
+
+
+def test_step_of_a_mixed_model_ends_at_the_fit_of_its_terms():
+    model, y, groups = mixed(n_quadrature=7)
+    found = inference.step(model)
+    assert found.table["step"].tolist() == ["start", "- x3"]
+    smaller = ordinal.fit_clmm(X[:, :2], y, groups=groups, n_quadrature=7)
+    assert isinstance(found.model, ClmmModel)
+    assert found.model.coef_names == ("x1", "x2")
+    assert found.model.loglik == pytest.approx(smaller.loglik, abs=1e-8)
+    for name in ("coef", "thresholds", "covariance", "joint_covariance"):
+        ours, theirs = getattr(found.model, name), getattr(smaller, name)
+        assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    assert_allclose(found.model.ranef()["mode"], smaller.ranef()["mode"], atol=1e-5)
+    known = {"effects": "known", "groups": groups}
+    P, other = (
+        found.model.predict_proba(X, **known),
+        smaller.predict_proba(X[:, :2], **known),
+    )
+    assert_allclose(P, other, atol=1e-6)
+    # It has its training rows, and its own tests.
+    assert_allclose(found.model.residuals(), smaller.residuals(), atol=1e-5)
+    again, expected = (inference.drop1(m) for m in (found.model, smaller))
+    assert_allclose(again["chi2"][1:], expected["chi2"][1:], atol=2e-8)
+    forward = inference.step(model, direction="forward")
+    assert forward.model.coef_names == ("x1", "x2")
+    assert_allclose(forward.model.coef, found.model.coef, atol=1e-5)
+    one = inference.add1(model, ["x1"])
+    assert one["name"].tolist() == ["none", "x2", "x3"]
+    assert one["loglik"][1] == pytest.approx(smaller.loglik, abs=1e-8)
+
+
+def test_terms_of_a_mixed_model_need_its_unchanged_training_rows():
+    table, y = X.copy(), mixed()[1]
+    model = ordinal.fit_clmm(table, y, groups={"judge": JUDGE}, n_quadrature=1)
+    clustered = ordinal.fit_clmm(
+        X, y, groups={"judge": JUDGE}, n_quadrature=1, cluster=JUDGE
+    )
+    with pytest.raises(ValueError, match="drop1 compares likelihoods"):
+        inference.drop1(clustered)
+    with pytest.raises(ValueError, match="drop1 needs the training rows"):
+        inference.drop1(pickle.loads(pickle.dumps(model)))
+    table[:, 0] *= 2
+    for function in (inference.drop1, inference.step, inference.residuals):
+        name = function.__name__
+        with pytest.raises(ValueError, match=f"{name} needs unchanged training rows"):
+            function(model)
+    with pytest.raises(ValueError, match="needs unchanged training rows"):
+        model.confint_deviations()
+
+
+def test_fits_of_terms_of_a_mixed_model_that_end_early_are_said(monkeypatch):
+    model, _, _ = mixed(n_quadrature=1)
+    monkeypatch.setattr("ordinal.mixed.refits._MAX_ITER", 1)
+    with pytest.warns(
+        ordinal.exceptions.ConvergenceWarning,
+        match=r"drop1: the fit of \['x.', 'x.'\] ended with status max_iter",
+    ):
+        inference.drop1(model)
+
+
 def test_step_of_a_ratio_model_says_that_ranks_are_separated():
     x = np.arange(20.0)
     with pytest.warns(ordinal.exceptions.ConvergenceWarning):
@@ -126,8 +240,8 @@ def test_contrasts_and_tests_of_ratio_models_are_functions_of_the_covariance():
 NOT_DEFINED = {
     "fit_ratio": {"scale_test", "jeffreys"},
     "fit_clmm": {
-        "drop1", "add1", "step", "proportional_odds_test", "scale_test", "jeffreys",
-        "influence", "hosmer_lemeshow", "augment", "negative_rows",
+        "proportional_odds_test", "scale_test", "jeffreys", "influence",
+        "hosmer_lemeshow", "augment", "negative_rows",
     },
 }  # fmt: skip
 ARGUMENTS = {

@@ -314,15 +314,19 @@ def remembered(model: Any, asked: str) -> FitMemory:
             "that fitted the model and only where X was in memory, not after "
             "load, pickle or copy: call it before these, or fit again"
         )
-    value = found.loss.at(found.x).value
+    check_unchanged(found.loss.at(found.x).value, model, asked)
+    return found
+
+
+def check_unchanged(value: float, model: Fitted, asked: str) -> None:
+    """Raise ValueError unless the loss at the estimates is that of the fit."""
     stored = model.convergence.primal
     if not abs(value - stored) <= _SAME_LOSS * max(1.0, abs(stored)):
         raise ValueError(
-            f"{asked} needs unchanged training rows, but their mean loss is "
+            f"{asked} needs unchanged training rows, but their loss is "
             f"{value:.8g} now and was {stored:.8g}: the arrays passed to the fit "
             "have been changed since; fit again"
         )
-    return found
 
 
 def fitted_model(
@@ -405,7 +409,7 @@ def refit_design(fit: FitMemory, design: Design, x: np.ndarray, asked: str) -> M
     return refit(fit.loss_of(design), x, asked)
 
 
-def warn_unless_optimal(found: Minimum, asked: str, which: str) -> None:
+def warn_unless_optimal(found: Any, asked: str, which: str) -> None:
     """Warn if a fit that a method makes has stopped before its optimum."""
     if found.status is not Status.CONVERGED:
         warn(

@@ -380,6 +380,7 @@ def _common_logliks(smaller: Any, larger: Any) -> list[float]:
                 f"again with {most} to be compared, and has no training rows after "
                 f"load, pickle or copy: fit both with n_quadrature={most}"
             )
+        fit.check_unchanged(model, "lr_test")
         logliks.append(fit.loglik_by(most))
     return logliks
 

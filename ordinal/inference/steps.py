@@ -6,7 +6,8 @@ without a term starts at the minimum of the quadratic approximation of the large
 
     x_k - V_kd V_dd^-1 x_d                                                           (1)
 
-from which about two Newton steps are left. A term is never dropped before terms that
+from which about two Newton steps are left; fits with random effects start without
+these. A term is never dropped before terms that
 contain it, nor added before those that it contains (marginality).
 
 W. N. Venables, B. D. Ripley, "Modern Applied Statistics with S", Springer, 2002, 6.8.
@@ -20,6 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from .._cumulative.design import Design
 from .._cumulative.newton import Minimum
 from .._formula.coding import Coding
 from .._input.checks import check_choice, listed, shown
@@ -45,9 +47,6 @@ from .fitted import (
 from .limits import limit_fields
 from .sandwich import CovarianceChoice, covariance_of
 
-_REMEDIES = {
-    "mixed": "fit with and without a term, and compare both by lr_test",
-}
 Criterion = Literal["aic", "bic"]
 Direction = Literal["backward", "forward", "both"]
 
@@ -55,12 +54,13 @@ Direction = Literal["backward", "forward", "both"]
 class TermFit(NamedTuple):
     """Fit with some of the terms.
 
-    `columns` numbers the columns of these terms among those of the design.
+    `columns` numbers the columns of these terms among those of the design, and `found`
+    is the optimum, a `Minimum` if there are no random effects.
     """
 
     terms: tuple[str, ...]
     columns: np.ndarray
-    found: Minimum
+    found: Any
     loglik: float
     dof: int
 
@@ -70,7 +70,7 @@ class TermFits:
 
     Parameters
     ----------
-    model : PomModel
+    model : PomModel or RatioModel
     asked : str
         The method that messages name.
 
@@ -92,7 +92,7 @@ class TermFits:
                 "instead of mo(x)"
             )
         self.model, self.asked = model, asked
-        self.fit: FitMemory = remembered(model, asked)
+        self.fit = self._training()
         self.columns: dict[str, np.ndarray] = model.predictor.features
         beside = np.union1d(model.predictor.nominal, model.predictor.scale)
         names = list(self.columns)
@@ -107,6 +107,10 @@ class TermFits:
             variables = model.predictor.coding.terms
         self.variables = dict(zip(every, map(frozenset, variables), strict=True))
         self.free = [t for t in names if not np.isin(every[t], beside).any()]
+
+    def _training(self) -> Any:
+        """Return the training rows of the model."""
+        return remembered(self.model, self.asked)
 
     def start(self) -> TermFit:
         """Return the fit of the model itself."""
@@ -184,7 +188,7 @@ class TermFits:
         if set(fitted.terms) == set(self.columns):
             return model
         # The smaller model finds its columns by name, for which it needs a coding.
-        frame, coding = self.fit.frame, model.predictor.coding
+        frame, coding = None, model.predictor.coding
         if coding is None:
             if D.is_sparse:
                 raise ValueError(
@@ -210,6 +214,32 @@ class TermFits:
         columns = np.array([j for t in kept for j in places[t]], np.int64)
         return _model(self, fitted, coding, columns, frame)
 
+    def refitted(
+        self, fitted: TermFit, design: Design, frame: Frame | None
+    ) -> tuple[np.ndarray, dict[str, Any], Any]:
+        """Return the parameters of a fit with the columns of a design, the fields of
+        its model that the design does not determine, and the training rows.
+        """
+        found = fitted.found
+        smaller, monitor = self.fit.loss_of(design), Monitor(self.asked, TOL)
+        status, separated, limit = self.model._end(smaller, found, monitor)
+        point = found.point if limit is None else smaller.at(limit.x)
+        x = point.x
+        fields = {
+            "covariance": covariance_of(smaller, smaller.at(x)),
+            "separated": read_only(separated),
+            "limits": None,
+            "convergence": monitor.record(
+                status, found.n_iter, found.violation, point.value, None
+            ),
+        }
+        own = None
+        if limit is not None:
+            own = limit.limit
+            fields |= limit_fields(design, own, CovarianceChoice())
+        frame = self.fit.frame if frame is None else frame
+        return x, fields, FitMemory(smaller, x, frame, own, self.fit.again)
+
     def _columns(self, terms: Sequence[str]) -> np.ndarray:
         """Return the columns of the location of some terms, increasing."""
         parts = [self.columns[t] for t in terms]
@@ -228,9 +258,12 @@ class TermFits:
         if len(starts) > 1 and not np.isfinite(smaller.at(at).value):
             at = starts[1]
         found = refit(smaller, at, self.asked)
+        self._warn_unless_optimal(found, terms)
+        return self._fitted(terms, columns, found)
+
+    def _warn_unless_optimal(self, found: Any, terms: Sequence[str]) -> None:
         which = f"the fit of {listed(terms) if terms else 'no terms'}"
         warn_unless_optimal(found, self.asked, which)
-        return self._fitted(terms, columns, found)
 
     def _fitted(
         self, terms: tuple[str, ...], columns: np.ndarray, found: Minimum
@@ -242,41 +275,27 @@ class TermFits:
 
 
 def _model(
-    fits: TermFits, fitted: TermFit, coding: Coding, columns: np.ndarray, frame: Any
+    fits: TermFits,
+    fitted: TermFit,
+    coding: Coding,
+    columns: np.ndarray,
+    frame: Frame | None,
 ) -> Any:
     """Return the model of a fit whose design has only the given columns, increasing."""
-    loss, found, point = fits.fit.loss, fitted.found, fitted.found.point
-    D = loss.design
+    D, predictor = fits.fit.loss.design, fits.model.predictor
     design = replace(D, location=fitted.columns).with_columns(columns)
-    smaller = fits.fit.loss_of(design)
-    monitor = Monitor(fits.asked, TOL)
-    status, separated, limit = fits.model._end(smaller, found, monitor)
-    if limit is not None:
-        point = smaller.at(limit.x)
-    record = monitor.record(status, found.n_iter, found.violation, point.value, None)
+    x, fields, memory = fits.refitted(fitted, design, frame)
+    in_order = predictor.family == "cumulative"
+    of_design = fields_of_design(design, predictor.observed, x, in_order=in_order)
     made = with_values(
         fits.model,
         feature_names=coding.feature_names,
         coding=coding,
         column_names=coding.column_names,
-        **fields_of_design(
-            design,
-            fits.model.predictor.observed,
-            point.x,
-            in_order=fits.model.predictor.family == "cumulative",
-        ),
-        covariance=covariance_of(smaller, smaller.at(point.x)),
-        loglik=fitted.loglik,
-        separated=read_only(separated),
-        limits=None,
-        convergence=record,
+        **({"loglik": fitted.loglik} | of_design | fields),
     )
-    if limit is not None:
-        made = with_values(
-            made, **limit_fields(design, limit.limit, CovarianceChoice())
-        )
-    own = limit and limit.limit
-    remember(made, FitMemory(smaller, point.x, frame, own, fits.fit.again))
+    if memory is not None:
+        remember(made, memory)
     return made
 
 
@@ -350,7 +369,7 @@ class Steps(NamedTuple):
 
     Attributes
     ----------
-    model : PomModel
+    model : PomModel, RatioModel or ClmmModel
         Model with the chosen terms.
     table : Table
         The steps: "step", such as "- x1", "dof", "loglik" and the criterion.
@@ -367,7 +386,8 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     """Test every term by a fit without it.
 
     Terms that another one contains, such as a in a + b + a:b, are kept, as are
-    terms with nominal or scale effects.
+    terms with nominal or scale effects. Random effects stay, with the number of
+    quadrature nodes of the model; `lr_test` tests them.
 
     Parameters
     ----------
@@ -411,10 +431,10 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     x1     1 -4.83736 15.6747 1.72695  0.188801
     x2     1 -7.13556 20.2711 6.32335 0.0119158
     """
-    model = fitted_model(model, "drop1", _REMEDIES)
+    model = fitted_model(model, "drop1")
     check_choice("criterion", criterion, get_args(Criterion))
     check_observed(model, "drop1")
-    fits = TermFits(model, "drop1")
+    fits = model._term_fits("drop1")
     start = fits.start()
     others = [fits.without(start, [t]) for t in fits.droppable(start.terms)]
     return single_terms(fits, start, others, criterion)
@@ -462,10 +482,10 @@ def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Ta
     >>> table["name"], table["chi2"].round(3)
     (array(['none', 'x1', 'x2'], dtype='<U4'), array([  nan, 3.044, 7.64 ]))
     """
-    model = fitted_model(model, "add1", _REMEDIES)
+    model = fitted_model(model, "add1")
     check_choice("criterion", criterion, get_args(Criterion))
     check_observed(model, "add1")
-    fits = TermFits(model, "add1")
+    fits = model._term_fits("add1")
     start = fits.base(base, "base")
     others = [fits.with_term(start, t) for t in fits.addable(start.terms)]
     return single_terms(fits, start, others, criterion)
@@ -530,11 +550,11 @@ def step(
     >>> found.model.coef_names
     ('x2',)
     """
-    model = fitted_model(model, "step", _REMEDIES)
+    model = fitted_model(model, "step")
     check_choice("direction", direction, get_args(Direction))
     check_choice("criterion", criterion, get_args(Criterion))
     check_observed(model, "step")
-    fits = TermFits(model, "step")
+    fits = model._term_fits("step")
     smallest = fits.base(keep, "keep")
     if start is not None:
         first = fits.base([*start, *keep], "start")

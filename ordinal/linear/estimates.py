@@ -62,6 +62,7 @@ from ..inference.fitted import (
 )
 from ..inference.limits import LimitFit, end_of
 from ..inference.margins import DesignRows, Errors, MarginRows, Means, rows_to_average
+from ..inference.steps import TermFits
 from ..inference.tables import profile_ends
 
 _EFFECTS = "location", "nominal", "scale"
@@ -343,6 +344,10 @@ class LinearModel(Model):
     ) -> tuple[Status, np.ndarray, LimitFit | None]:
         """Return how a fit of fewer terms has ended, separating columns, its limit."""
         return end_of(loss, found, monitor)
+
+    def _term_fits(self, asked: str) -> TermFits:
+        """Return the fits of some of the terms to the training rows."""
+        return TermFits(self, asked)
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         """Return the ends of the profile intervals of parameters, (m, 2)."""

@@ -54,7 +54,7 @@ from .random_terms import (
     read_groups,
     read_slopes,
 )
-from .refits import RememberedMixed
+from .refits import MixedTermFits, RememberedMixed
 
 Effects = Literal["new", "average", "known", "known_or_new"]
 _NODES = 100  # of the quadrature over the effects of new groups
@@ -570,6 +570,9 @@ class ClmmModel(LinearModel):
                 shift += np.einsum("ij,ij->i", term.Z, b[term.level])
             yield probabilities_of(self, replace(base, offset=base.offset + shift))
 
+    def _term_fits(self, asked: str) -> MixedTermFits:
+        return MixedTermFits(self, asked)
+
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         fit = self._inside('confint(method="profile")')
         unit = spread_of_coef(self, fit.loss.design)
@@ -596,7 +599,7 @@ class ClmmModel(LinearModel):
         return self._rows(asked)
 
     def _rows(self, asked: str) -> RememberedMixed:
-        """Return the training rows; ValueError after load, pickle or copy."""
+        """Return the training rows; ValueError after load, pickle, copy or a change."""
         found: RememberedMixed | None = getattr(self, "_remembered", None)
         if found is None:
             raise ValueError(
@@ -604,6 +607,7 @@ class ClmmModel(LinearModel):
                 "only in the process that fitted it, not after load, pickle or "
                 "copy: call it before these, or fit again"
             )
+        found.check_unchanged(self, asked)
         return found
 
     def _averages(

@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._cumulative.design import Design
+from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._input.warning import warn
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..exceptions import ConvergenceWarning
-from ..inference.fitted import TOL
+from ..inference.fitted import TOL, check_unchanged
 from ..inference.profiles import profile_end
 from ..inference.sandwich import is_held
+from ..inference.steps import TermFit, TermFits
 from .likelihood import MixedLikelihood, Mode, RandomTerm
 from .optimum import Optimum, optimum_of, start_of
 from .random_terms import CodedEffects, RandomEffects
@@ -75,6 +77,12 @@ class RememberedMixed:
     def units(self) -> tuple[np.ndarray, ...]:
         """Return the units of the columns that the effects of each term multiply."""
         return tuple(factor.unit for factor in self.factors)
+
+    def check_unchanged(self, model: Any, asked: str) -> None:
+        """Raise ValueError if the arrays of the training rows have been changed."""
+        # `loss` has read its rows before; their design refers to them.
+        value = self.loss.replaced().value_and_gradient(self.x)[0]
+        check_unchanged(value, model, asked)
 
     def refit(self, design: Design, family: str, asked: str) -> Optimum:
         """Fit other columns of the same rows, with the same effects and nodes."""
@@ -295,3 +303,49 @@ class _Profile:
 
         end = profile_end(fit_at, z, (bound - start) / step, _CLOSE)
         return start + end * step
+
+
+class MixedTermFits(TermFits):
+    """Fits of the fixed terms of a `ClmmModel`, whose random effects and number of
+    quadrature nodes stay.
+    """
+
+    def _training(self) -> RememberedMixed:
+        found: RememberedMixed = self.model._rows(self.asked)
+        return found
+
+    def start(self) -> TermFit:
+        location = self.model.predictor.location
+        return TermFit(
+            tuple(self.columns), location, None, self.model.loglik, self.model.dof
+        )
+
+    def without(self, larger: TermFit, terms: Sequence[str]) -> TermFit:
+        left = tuple(t for t in larger.terms if t not in terms)
+        return self._fit(left) if terms else larger
+
+    def with_term(self, smaller: TermFit, term: str) -> TermFit:
+        return self._fit(tuple(t for t in self.columns if t in (*smaller.terms, term)))
+
+    def _fit(
+        self, terms: tuple[str, ...], starts: tuple[np.ndarray, ...] = ()
+    ) -> TermFit:
+        if terms == tuple(self.columns):
+            return self.start()
+        columns = self._columns(terms)
+        design = replace(self.fit.loss.design, location=columns)
+        found = self.fit.refit(design, self.model.family, self.asked)
+        self._warn_unless_optimal(found, terms)
+        return TermFit(terms, columns, found, -found.value, found.x.size)
+
+    def refitted(
+        self, fitted: TermFit, design: Design, frame: Frame | None
+    ) -> tuple[np.ndarray, dict[str, Any], RememberedMixed | None]:
+        found: Optimum = fitted.found
+        loss, x = found.loss.replaced(design=design), found.x
+        fields, memory = fitted_effects(self.fit.factors, loss, x, found.covariance)
+        fields["is_singular"] = found.is_singular
+        fields["convergence"] = Monitor(self.asked, TOL).record(
+            found.status, found.n_iter, found.violation, found.value
+        )
+        return x[: design.n_parameters], fields, memory

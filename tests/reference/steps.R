@@ -36,3 +36,8 @@ within <- clm(Sat ~ Infl * Cont + Type, data = housing, weights = Freq)
 pairs_within <- summary(pairs(emmeans(within, "Infl", by = "Cont")))
 print(pairs_within$estimate, digits = 13)
 print(pairs_within$p.value, digits = 12)
+
+# Random effects: drop1 of a mixed model
+data(wine)
+mixed <- clmm(rating ~ temp + contact + (1 | judge), wine, nAGQ = 9)
+show(drop1(mixed, test = "Chisq"))
