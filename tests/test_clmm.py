@@ -599,7 +599,7 @@ def test_summary_and_tables():
     with pytest.raises(ValueError, match="group must be one of 'judge', 'bottle'"):
         crossed.icc("row")
     assert MODEL.confint()["name"].tolist()[-2:] == ["temp[warm]", "contact[yes]"]
-    for name in ("proportional_odds_test", "influence", "step"):
+    for name in ("proportional_odds_test", "influence", "hosmer_lemeshow"):
         with pytest.raises(TypeError, match=f"{name} is not defined for a ClmmModel: "):
             getattr(inference, name)(MODEL)
     with pytest.raises(ValueError, match="X must be given"):
