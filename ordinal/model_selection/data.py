@@ -183,10 +183,12 @@ class TrainingRows:
         With `wants_products`, their inner products are shared by the fits of a path.
         """
         if data.chunked is not None:
-            made, standardizer = _chunked_part(
-                data.chunked, train, data.preprocess is Standardizer
-            )
-            return cls(made.X, made, None, None, None, standardizer, None)
+            n = data.chunked.n_samples
+            part = data.chunked if train.size == n else data.chunked.subset(train)
+            part, standardizer = part.with_moments(), None
+            if data.preprocess is Standardizer and part.moments is not None:
+                standardizer, part = fit_to_chunks(Standardizer, part)
+            return cls(part.X, part, None, None, None, standardizer, None)
         X, names = data.features(train), data.feature_names
         weight = None if data.weight is None else data.weight[train]
         group = None if data.group is None else data.group[train]
@@ -321,17 +323,3 @@ def _read_chunks(
     if preprocess is Standardizer and problem.moments is None:
         raise TypeError(_FILLED)
     return problem
-
-
-def _chunked_part(
-    problem: ChunkedProblem, train: np.ndarray, standardize: bool
-) -> tuple[ChunkedProblem, Standardizer | None]:
-    """Return some rows as a fit reads them, standardised by their own moments if asked
-    for.
-    """
-    part = problem if train.size == problem.n_samples else problem.subset(train)
-    part = part.with_moments()
-    if not standardize or part.moments is None:
-        return part, None
-    standardizer, made = fit_to_chunks(Standardizer, part)
-    return made, standardizer

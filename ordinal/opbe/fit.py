@@ -23,7 +23,6 @@ from .._input.types import (
     Gamma,
     Kernel,
     Labels,
-    Matrix,
     MatrixLike,
     Rng,
 )
@@ -36,8 +35,8 @@ from .._model.threshold_model import by_probabilities, decide
 from .._quadratic.family import QuadraticFamily, Solved
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program
-from .._watch.convergence import Convergence, of_ranks
-from ..kernels.functions import KernelFunction, KernelName
+from .._watch.convergence import of_ranks
+from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
 
@@ -218,35 +217,6 @@ def _log_classes(
     return -np.logaddexp(0, z + half), here, -np.logaddexp(0, half - z)
 
 
-def model_of(
-    problem: Problem,
-    kernel: KernelFunction,
-    support: Matrix,
-    C: float,
-    coef: np.ndarray,
-    thresholds: np.ndarray,
-    parts: Sequence[Convergence],
-) -> OpbeModel:
-    """Return a model from the projections of the q ranks with training rows.
-
-    `coef` is (m, q), and `thresholds` (q, 2).
-    """
-    present, r = problem.present, problem.n_classes
-    all_coef = np.zeros((len(coef), r))
-    all_coef[:, present] = coef
-    both = np.full((r, 2), np.inf)
-    both[present] = thresholds
-    return OpbeModel(
-        support=support,
-        coef=read_only(all_coef),
-        cuts=read_only(both),
-        C=C,
-        kernel=kernel,
-        **problem.model_fields(),
-        convergence=of_ranks(parts, present),
-    )
-
-
 class RankProblems(NamedTuple):
     """Problems with equally many thresholds.
 
@@ -322,15 +292,19 @@ class Opbe(QuadraticFamily[float, OpbeModel]):
         for group in groups:
             own = np.stack([next(b) for _ in group.ranks])
             both.append(group.before_and_after(own, order.size))
-        records = solved.records()
-        return model_of(
-            problem,
-            solved.options.kernel,
-            solved.support,
-            point,
-            solved.coef[:, order],
-            np.concatenate(both)[order],
-            [records[i] for i in order],
+        records, present = solved.records(), problem.present
+        coef = np.zeros((len(solved.coef), present.size))
+        coef[:, present] = solved.coef[:, order]
+        cuts = np.full((present.size, 2), np.inf)
+        cuts[present] = np.concatenate(both)[order]
+        return OpbeModel(
+            support=solved.support,
+            coef=read_only(coef),
+            cuts=read_only(cuts),
+            C=point,
+            kernel=solved.options.kernel,
+            **problem.model_fields(),
+            convergence=of_ranks([records[i] for i in order], present),
         )
 
 

@@ -149,7 +149,10 @@ class PreprocessedModel(Model):
     ) -> PreprocessedModel:
         """Fit to rows that `with_missing_labels` has seen."""
         _check_features(X, options)
-        if _is_chunked(X, fit, how, options):
+        # Without a basis, only a Standardizer reads a memmap in chunks; other
+        # preprocessors read it into memory.
+        needs_class = isinstance(X, np.memmap) and options.get("basis") is None
+        if reads_chunks(X, fit, options) and (isinstance(how, type) or not needs_class):
             if isinstance(how, PreprocessorOptions):
                 raise ValueError(
                     "preprocess must be Standardizer, or None, where X is read in "
@@ -327,16 +330,6 @@ def reads_chunks(X: Any, fit: Callable[..., Any], options: Mapping[str, Any]) ->
     without_basis = method is not None and method.reads_chunks
     by_basis = on_basis(options.get("basis"), options.get("kernel", "rbf"))
     return isinstance(X, np.memmap) and (without_basis or by_basis)
-
-
-def _is_chunked(
-    X: Any, fit: Callable[..., Any], how: Preprocess, options: dict[str, Any]
-) -> bool:
-    """Return whether the preprocessor and the fit read X in chunks."""
-    # Without a basis, only a Standardizer reads a memmap in chunks; other preprocessors
-    # read it into memory.
-    needs_class = isinstance(X, np.memmap) and options.get("basis") is None
-    return reads_chunks(X, fit, options) and (isinstance(how, type) or not needs_class)
 
 
 P = ParamSpec("P")
