@@ -321,7 +321,7 @@ def fit_path(
     if start is not None:
         family.check_start(start, problem, kernel, choice is not None)
     options = KernelOptions(kernel, prepared.n_threads, cache_mb, max_iter, monitor)
-    with prepared:
+    with monitor:
         shares, rng = None, prepared.rng
         if choice is not None:
             # Before the folds, so that `probability` does not change the model.
@@ -347,7 +347,7 @@ def fit_path(
 
         if shares is not None:
             models = calibrate(models, problem, shares, fit_fold, monitor)
-        prepared.conclude(*models, warn=family.warn)
+        monitor.conclude(*models, warn=family.warn)
     return models, scores
 
 

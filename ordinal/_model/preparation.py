@@ -3,9 +3,8 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Required, Self, TypedDict, TypeVar, Unpack, cast
+from dataclasses import dataclass, replace
+from typing import Any, Required, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -100,10 +99,7 @@ def shared_arguments(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """Checked arguments of all methods, and the beginning and end of a fit.
-
-    A fit runs `with` them: the monitor reports meanwhile. At its end the rows are
-    released, and warnings tell what the models that it concluded with fall short of.
+    """Checked arguments of all methods.
 
     Attributes
     ----------
@@ -111,41 +107,14 @@ class Prepared:
     n_threads : int
     rng : numpy.random.Generator
     monitor : Monitor
-        Monitor of the `fit_*` function with its `tol`, whose clock has started.
+        Monitor of the `fit_*` function with its `tol`, whose clock has started. A fit
+        runs `with` it, and concludes with its models; the rows are released at its end.
     """
 
     problem: Problem
     n_threads: int
     rng: np.random.Generator
     monitor: Monitor
-    _warnings: list[Callable[[], None]] = field(default_factory=list, init=False)
-
-    def __enter__(self) -> Self:
-        self.monitor.__enter__()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        try:
-            self.problem.close()
-        finally:
-            self.monitor.__exit__(kind, *error)
-        if kind is None:
-            for warning in self._warnings:
-                warning()
-
-    def conclude(self, *models: Any, warn: Callable[[Any], None] | None = None) -> None:
-        """Note the models of a fit, the last of which ends its progress line.
-
-        `warn` is called with each of them after the fit. By default it warns of models
-        that have not converged.
-        """
-        self.monitor.conclude(models[-1].convergence)
-        warn = warn or partial(_warn_unless_converged, self.monitor.method)
-        self._warnings.extend(partial(warn, model) for model in models)
-
-
-def _warn_unless_converged(name: str, model: Any) -> None:
-    model.convergence.warn_unless_converged(name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,6 +169,7 @@ def prepare(
         problem = X  # of a fit that reads labels and weights together with its table
     else:
         problem = read_problem(name, X, y, reading, **labels)
+    monitor.at_end(problem.close)
     problem.check_spans()
     if by_scale:
         warn_of_scales(name, problem)

@@ -6,9 +6,9 @@ import copy
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,16 @@ class State(Immutable):
     seconds: float
 
 
+class Finished(Protocol):
+    """Model, or models of a path, with the record of the fit."""
+
+    @property
+    def convergence(self) -> Convergence: ...
+
+
+M = TypeVar("M", bound=Finished)
+
+
 @dataclass(slots=True)
 class _Fit:
     """State that the monitors of all parts of a fit share."""
@@ -39,6 +49,7 @@ class _Fit:
     line: FitLine | None
     forecast: Forecast | None
     ended: Status | None = None
+    warnings: list[Callable[[], None]] = field(default_factory=list)
 
 
 class Monitor:
@@ -46,7 +57,8 @@ class Monitor:
 
     Drivers call `stop` between slices. As a context manager it closes the progress
     line, whatever ends the fit, and lets numbers underflow to 0 even if the caller has
-    set `np.seterr` to raise: underflow is not an error in any fit.
+    set `np.seterr` to raise: underflow is not an error in any fit. At the end warnings
+    say what the models with which the fit concluded fall short of.
 
     Ctrl-C needs no support here: kernels return at least every `SLICE` seconds, and the
     interpreter then raises KeyboardInterrupt.
@@ -87,9 +99,18 @@ class Monitor:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        self._contexts.close()
-        if self._fit.line is not None:
-            self._fit.line.close(kind)
+        try:
+            self._contexts.close()
+        finally:
+            if self._fit.line is not None:
+                self._fit.line.close(kind)
+        if kind is None:
+            for warning in self._fit.warnings:
+                warning()
+
+    def at_end(self, call: Callable[[], object]) -> None:
+        """Call a function when the context is left, whatever ends the fit."""
+        self._contexts.callback(call)
 
     def to_tol(self, tol: float) -> Monitor:
         """Return the monitor of a part of the fit that ends at another tolerance."""
@@ -157,10 +178,19 @@ class Monitor:
             self.seconds,
         )
 
-    def conclude(self, convergence: Convergence) -> None:
-        """Write the end of the fit to the progress line."""
+    def conclude(self, *models: M, warn: Callable[[M], None] | None = None) -> None:
+        """Note the models of a fit, the last of which ends its progress line.
+
+        `warn` is called with each of them after the fit. By default it warns of models
+        that have not converged.
+        """
         if self._fit.line is not None:
-            self._fit.line.end = str(convergence)
+            self._fit.line.end = str(models[-1].convergence)
+        warn = warn or self._warn_unless_converged
+        self._fit.warnings.extend(partial(warn, model) for model in models)
+
+    def _warn_unless_converged(self, model: Finished) -> None:
+        model.convergence.warn_unless_converged(self.method)
 
     def forecast(self, steps: int, needed: int, began: float) -> None:
         """Warn once if `max_time` is far too short for it (see `Forecast.update`)."""

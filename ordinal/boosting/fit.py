@@ -239,11 +239,11 @@ def fit_boosting(
     count = _count(n_rounds)
     given = shared_arguments(Common, locals())
     fit = _prepare_fit(X, y, groups, count is None, max_iter, options, **given)
-    with fit.prepared:
+    with fit.prepared.monitor:
         fit.begin()
         end = fit.grow(count)
         model = fit.model(end, fit.trees(end.rounds))
-        fit.prepared.conclude(model, warn=_warn)
+        fit.prepared.monitor.conclude(model, warn=_warn)
     return model
 
 
@@ -606,14 +606,14 @@ def _fit_path(
     own = _TreeOptions(**{f.name: options.pop(f.name) for f in fields(_TreeOptions)})
     groups, max_iter = options.pop("groups"), options.pop("max_iter")
     fit = _prepare_fit(X, y, groups, None in counts, max_iter, own, **options)
-    with fit.prepared:
+    with fit.prepared.monitor:
         fit.begin()
         # "auto", whose folds grow beside all rows, comes before any other round.
         ends = {n: fit.grow(n) for n in sorted(set(counts), key=lambda n: n or 0)}
         grown = fit.trees(max(end.rounds for end in ends.values()))
         made = {n: fit.model(end, grown) for n, end in ends.items()}
         models = [made[n] for n in counts]
-        fit.prepared.conclude(*models, warn=_warn)
+        fit.prepared.monitor.conclude(*models, warn=_warn)
     return models, [None] * len(models)
 
 

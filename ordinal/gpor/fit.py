@@ -533,7 +533,7 @@ def fit_gpor(
             found, n_iter = maximize(evidence, *search) if optimize else (None, 1)
             return _model(evidence, found, n_iter, replace(prepared, problem=part))
 
-    with prepared, _source_errors():
+    with prepared.monitor, _source_errors():
         if isinstance(choice, BasisChoice) and choice.way == "auto":
             seed = int(prepared.rng.integers(2**31))
 
@@ -546,7 +546,7 @@ def fit_gpor(
         if isinstance(choice, BasisChoice):
             choice = _rule_of(choice, prepared.rng)
         model = fit(prepared.problem, choice, n_restarts)
-        prepared.conclude(model)
+        prepared.monitor.conclude(model)
     return model
 
 

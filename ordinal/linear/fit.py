@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, get_args
@@ -457,11 +456,15 @@ def fit_pom_path(
             largest = (solver.largest or 1.0) / ratio
             given = geometric(largest, smallest or least, n_lambdas)
         path = _path(make, prepared, solver, given, ratio)
-        monitor.conclude(path.convergence)
+        monitor.conclude(path, warn=_warn_of_path)
+    return path
+
+
+def _warn_of_path(path: PomPath) -> None:
+    """Warn of problems of the fits of a path."""
     path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
     lines = dict.fromkeys(line for model in path.models for line in model.disorder)
     warn_of_disorder(tuple(lines), "fit_pom_path")
-    return path
 
 
 def _check_family(family: str, link: str, threshold: str) -> None:
@@ -500,7 +503,7 @@ def _fits(
         found: dict[tuple[float, float], PomModel] = {}
         task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
         prepared, net = task.prepared, None
-        with prepared.monitor as monitor, closing(prepared.problem):
+        with prepared.monitor as monitor:
             # From the largest penalties on: fits with l1 start at the previous one.
             for l1, l2 in sorted(asked, reverse=True):
                 if l1 > 0:
@@ -510,9 +513,8 @@ def _fits(
                 else:
                     model = _smooth_fit(task, l2)
                 found[l1, l2] = model
-            monitor.conclude(model.convergence)
+            monitor.conclude(*found.values(), warn=_warn)
         for model in found.values():
-            _warn(model)
             with_labels_like(model, prepared.training.y)
         models += [found[pair] for pair in asked]
     return models

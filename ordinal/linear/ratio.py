@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, cast, get_args
@@ -297,7 +296,7 @@ def fit_ratio(
     choice = CovarianceChoice.from_arguments(robust, groups, n)
     if l1 > 0:
         _check_lasso(loss, l1, choice)
-    with prepared.monitor as monitor, closing(prepared.problem):
+    with prepared.monitor as monitor:
         objectives = None
         if l1 > 0:
             solver = PathSolver(loss, max_iter, monitor)
@@ -306,13 +305,16 @@ def fit_ratio(
         else:
             found = minimize(loss, loss.start(), max_iter, monitor)
         model = ratio_model(prepared, loss, found, (l1, l2), choice, objectives)
-        monitor.conclude(model.convergence)
-    by_nominal = np.isin(
-        model.statistics.separated, model.predictor.nominal
-    ).any()  # without a penalty
+        monitor.conclude(model, warn=_warn)
+    return model
+
+
+def _warn(model: RatioModel) -> None:
+    """Warn of problems of a fit."""
+    # Nominal effects have no penalty.
+    by_nominal = np.isin(model.statistics.separated, model.predictor.nominal).any()
     remedy = "leave them out" if by_nominal else "l2 > 0 gives finite ones"
     warn_of_shortfalls(model, "fit_ratio", remedy)
-    return model
 
 
 def _check_lasso(loss: RatioLikelihood, l1: float, choice: CovarianceChoice) -> None:

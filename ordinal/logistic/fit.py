@@ -447,7 +447,7 @@ def _fit_thresholded(
     check_columns(name, problem.n_features)
     deal = draw_few_folds if isinstance(problem, ChunkedProblem) else fold_shares
     share = deal(problem, prepared.rng) if probability else None
-    with prepared:
+    with prepared.monitor:
 
         def fit(
             part: Problem, train: np.ndarray | None = None
@@ -458,7 +458,7 @@ def _fit_thresholded(
 
         model: LinearThresholdModel
         (model,) = calibrate(fit(problem), problem, share, fit, prepared.monitor)
-        prepared.conclude(model, warn=partial(_warn, name, problem))
+        prepared.monitor.conclude(model, warn=partial(_warn, name, problem))
     if coding is None:
         return model
     d, known = coding.n_features, coding.feature_names

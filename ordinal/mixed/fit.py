@@ -291,8 +291,11 @@ def fit_clmm(
         model, remedy = _fit(
             prepared, family, factors, nodes, max_iter, by_group, clusters
         )
-        monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged("fit_clmm", remedy=remedy)
+
+        def warn(model: ClmmModel) -> None:
+            model.convergence.warn_unless_converged("fit_clmm", remedy=remedy)
+
+        monitor.conclude(model, warn=warn)
     return model
 
 

@@ -442,10 +442,10 @@ def fit_elmor(
     problem = prepared.problem
     U = random_layer(problem.n_features, n_hidden, prepared.rng)
     share = draw_few_folds(problem, prepared.rng) if probability else None
-    with prepared:
+    with prepared.monitor:
         given = None if ridge == "loo" else float(ridge)
         fitted = fit_codes(prepared, U, given, share, max_iter)
-        prepared.conclude(fitted)
+        prepared.monitor.conclude(fitted)
     return elmor_model(problem, fitted)
 
 
@@ -611,9 +611,9 @@ def fit_cnnor(
     l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare("fit_cnnor", X, y, **shared_arguments(Common, locals()))
-    with prepared:
+    with prepared.monitor:
         found = fit_relations(prepared, sizes, l2, max_iter)
-        prepared.conclude(found)
+        prepared.monitor.conclude(found)
     return cnnor_model(prepared.problem, found, l2)
 
 
@@ -636,11 +636,11 @@ def _trained(
     n_starts = check_count("n_starts", n_starts)
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare(name, X, y, **common)
-    with prepared:
+    with prepared.monitor:
         training = Training.from_problem(prepared.problem)
         loss = loss_of(training.rank, training.share)
         trained = training.best(prepared, loss, n_hidden, n_starts, l2, max_iter)
-        prepared.conclude(trained)
+        prepared.monitor.conclude(trained)
     return prepared.problem, trained
 
 

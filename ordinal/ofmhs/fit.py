@@ -330,9 +330,9 @@ def fit_ofmhs(
     """
     penalty = _penalty(l1, pair_ratio)
     task = _prepared(X, y, max_iter, **shared_arguments(Common, locals()))
-    with task.prepared:
+    with task.prepared.monitor:
         model = task.fit(*penalty)
-        task.prepared.conclude(model, warn=_warn)
+        task.prepared.monitor.conclude(model, warn=_warn)
     return model
 
 
@@ -411,11 +411,11 @@ def _fit_path(
     penalties = [_penalty(**point) for point in points]
     models: dict[tuple[float, float], OfmhsModel] = {}
     task = _prepared(X, y, **options)
-    with task.prepared:
+    with task.prepared.monitor:
         # Pairs enter as the ratio decreases; with an infinite one they are 0.
         for penalty in sorted(set(penalties), reverse=True):
             models[penalty] = task.fit(*penalty)
-        task.prepared.conclude(*models.values(), warn=_warn)
+        task.prepared.monitor.conclude(*models.values(), warn=_warn)
     return [models[penalty] for penalty in penalties], [None] * len(points)
 
 

@@ -473,9 +473,9 @@ def fit_xofm(
         options=options, cache_mb=cache_mb, n_threads=prepared.n_threads,
         monitor=cast(HeldOutMonitor, prepared.monitor),
     )  # fmt: skip
-    with prepared:
+    with prepared.monitor:
         model = task.fit(prepared.problem, prepared.rng, probability)
-        prepared.conclude(model)
+        prepared.monitor.conclude(model)
     return model
 
 
