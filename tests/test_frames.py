@@ -28,7 +28,7 @@ from ordinal import (
     kernels,
 )
 from ordinal._input.columns import feature_names
-from ordinal._model import model as model_module
+from ordinal._model import labelled
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 
 nan = np.nan
@@ -237,7 +237,7 @@ def test_an_ordered_categorical_comes_back_from_whatever_predicts():
 def test_without_pandas_a_model_from_a_file_gives_arrays(monkeypatch):
     X, y = sample(40, 3)
     model = fit_pom(X, pd.Categorical(y, ordered=True))
-    monkeypatch.setattr(model_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(labelled, "find_spec", lambda name: None)
     assert isinstance(model.predict(X), np.ndarray)
 
 
