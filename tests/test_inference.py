@@ -297,10 +297,15 @@ def test_functions_take_searches_estimators_and_preprocessed_models():
     found = ordinal.select("pom", X, Y, **search)
     estimator = ordinal.sklearn.POM().fit(X, Y)
     plain = ordinal.fit_pom(X, Y)
-    for door in (found, estimator):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    by_name = ordinal.select("pom", frame, Y, **search)
+    assert by_name.model.feature_names == ("a", "b", "c")
+    scaled = ordinal.select("pom", X, Y, search=Grid(l2=[0.0]), cv=2)
+    best = ordinal.compare(X, Y, methods=["pom"], cv=2).best
+    for door in (found, estimator, by_name, scaled, best):
+        if door is not estimator:  # which sorts rows by their content
+            assert_allclose(inference.residuals(door), plain.residuals(), atol=1e-5)
         for name in ("tidy", "wald_test", "glance", "drop1"):
-            if name == "drop1" and door is found:
-                continue  # the model of a search has no training rows
             ours, theirs = (getattr(inference, name)(m) for m in (door, plain))
             for column, values in theirs.items():
                 if values.dtype.kind == "f":

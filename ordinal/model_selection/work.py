@@ -267,9 +267,10 @@ class Work:
             return PreprocessedModel(replace(rows.preprocessor, **named), model)
         if rows.preprocessor is not None:
             return PreprocessedModel(rows.preprocessor, model)
-        if isinstance(model, Model) and "feature_names" in model.__dataclass_fields__:
+        known = getattr(model, "feature_names", self.data.feature_names)
+        if isinstance(model, Model) and known != self.data.feature_names:
             return replace(model, **named)
-        return model
+        return model  # a copy would lose the training rows
 
     def _fitted(
         self,
