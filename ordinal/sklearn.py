@@ -104,12 +104,7 @@ from ._model.labelled import Labelled, MissingLabels, counted
 from ._model.links import falling
 from ._model.preparation import Callback
 from ._model.registry import Content, Method, methods, parameters
-from ._model.threshold_model import (
-    cost_of_rule,
-    decide,
-    rank_decisions,
-    summed_steps,
-)
+from ._model.threshold_model import cost_of_rule, decide, rank_decisions, summed_steps
 from ._numerics.rows import merged_rows
 from ._watch.convergence import in_order
 from .kernels.functions import kernel_class

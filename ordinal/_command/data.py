@@ -17,11 +17,7 @@ from .._files.chunks import TableBlocks
 from .._files.readers import Layout, as_numbers, column_of
 from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
-from .._input.columns import (
-    disguise_of,
-    identifiers_shown,
-    identify_rows,
-)
+from .._input.columns import disguise_of, identifiers_shown, identify_rows
 from .._input.frame import Frame
 from .._input.labels import ranks_of
 from ..datasets.sets import election_frame

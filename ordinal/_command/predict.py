@@ -14,12 +14,7 @@ from .._files.chunks import TableBlocks
 from .._files.table import layout_of, read_table
 from .._files.writing import check_target
 from .._input.checks import listed, shown
-from .._model.predicted import (
-    columns_of_effects,
-    levels_of,
-    write_csv,
-    write_predicted,
-)
+from .._model.predicted import columns_of_effects, levels_of, write_csv, write_predicted
 from .._model.predicted import predicted as predicted_rows
 
 

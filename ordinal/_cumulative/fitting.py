@@ -48,11 +48,7 @@ from .design import Design
 from .likelihood import Likelihood, Link, Point
 from .newton import Minimum
 from .newton import minimize as newton
-from .rowwise import (
-    ChunkedLikelihood,
-    RowwiseLikelihood,
-    factor,
-)
+from .rowwise import ChunkedLikelihood, RowwiseLikelihood, factor
 from .separation import Row, project
 
 _FEW = 1000  # weight of all rows up to which several starting points are tried

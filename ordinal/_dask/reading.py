@@ -115,11 +115,7 @@ def map_blocks(
 
 
 def _map_blocks(
-    client: Any,
-    blocks: Sequence[Any],
-    starts: np.ndarray,
-    answer: Any,
-    **options: Any,
+    client: Any, blocks: Sequence[Any], starts: np.ndarray, answer: Any, **options: Any
 ) -> list[Any]:
     """Return the results of all blocks, or raise the error of the first that failed."""
     answers = client.gather(client.map(answer, blocks, pure=False, **options))

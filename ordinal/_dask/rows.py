@@ -313,12 +313,7 @@ class _Chunks:
     size = 0  # bytes beside the block itself
 
     def __init__(
-        self,
-        X: Matrix,
-        rank: np.ndarray,
-        weight: np.ndarray,
-        room: int,
-        n_threads: int,
+        self, X: Matrix, rank: np.ndarray, weight: np.ndarray, room: int, n_threads: int
     ):
         self.n, self._n_threads = len(X), n_threads
         self._rows = X, rank, weight

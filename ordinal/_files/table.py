@@ -379,10 +379,7 @@ def parquet_table(
 
 
 def layout_of(
-    path: str,
-    separator: str | None,
-    decimal: str,
-    missing: Sequence[str] | None = None,
+    path: str, separator: str | None, decimal: str, missing: Sequence[str] | None = None
 ) -> Layout:
     """Return the checked layout of a file, with the separator that its name implies."""
     check_choice("decimal", decimal, SEPARATORS)

@@ -27,13 +27,7 @@ from .checks import (
 )
 from .frame import Column, Frame, Kind, days_of, default_names, number_kind
 from .immutable import read_only
-from .labels import (
-    categories_of,
-    is_missing,
-    is_ordered,
-    level_places,
-    read_labels,
-)
+from .labels import categories_of, is_missing, is_ordered, level_places, read_labels
 from .sparse import is_sparse
 from .warning import warn
 

@@ -14,11 +14,7 @@ from .._input.features import read_features
 from .._input.frame import default_names
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
-from .._watch.convergence import (
-    Convergence,
-    warn_of_unknown_levels,
-    warn_of_unnamed,
-)
+from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
 from .column_names import with_names
 from .explanation import Explanation, Named
 from .printing import rows_without_labels
@@ -147,12 +143,7 @@ class Model(Storable):
         return found
 
     def report(
-        self,
-        path: str | os.PathLike[str],
-        X: MatrixLike,
-        y: Labels,
-        *,
-        title: str = "",
+        self, path: str | os.PathLike[str], X: MatrixLike, y: Labels, *, title: str = ""
     ) -> None:
         """Write a report about the model on rows that it was not fitted to.
 

@@ -81,9 +81,7 @@ _Arguments = TypeVar("_Arguments", bound=Mapping[str, object])
 
 
 def shared_arguments(
-    kind: type[_Arguments],
-    given: Mapping[str, Any],
-    **fixed: Any,
+    kind: type[_Arguments], given: Mapping[str, Any], **fixed: Any
 ) -> _Arguments:
     """Return the arguments that `kind`, such as `Common`, names.
 

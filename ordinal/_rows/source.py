@@ -364,9 +364,7 @@ class Reader:
         return self._transformed(self._read(source.X[numbers]))
 
     def chunks(
-        self,
-        size: int = CHUNK,
-        ranks: Callable[[Any, int], np.ndarray] | None = None,
+        self, size: int = CHUNK, ranks: Callable[[Any, int], np.ndarray] | None = None
     ) -> Generator[Block, None, None]:
         """Yield the same rows, `size` at a time; the last chunk may have fewer."""
         held: list[Block] = []

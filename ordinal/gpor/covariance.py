@@ -332,9 +332,7 @@ class LowRank:
             yield from self._values.chunks(len(self.cached))
 
     def _sum(
-        self,
-        of_chunk: Callable[[Any], Parts],
-        chunks: Generator[Any, None, None],
+        self, of_chunk: Callable[[Any], Parts], chunks: Generator[Any, None, None]
     ) -> Parts:
         with closing(chunks), closing(in_order(of_chunk, chunks, self._n_threads)) as p:
             return pairwise(p)

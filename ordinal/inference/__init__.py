@@ -44,15 +44,7 @@ from .jeffreys_penalty import jeffreys
 from .nested import LikelihoodRatio, anova, lr_test
 from .simulation import simulate
 from .steps import Steps, add1, drop1, step
-from .tables import (
-    confint,
-    glance,
-    monotone_effects,
-    odds_ratios,
-    summary,
-    table,
-    tidy,
-)
+from .tables import confint, glance, monotone_effects, odds_ratios, summary, table, tidy
 
 __all__ = [
     "GoodnessOfFit",

@@ -19,13 +19,7 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
-from .fitted import (
-    Fitted,
-    covariance_for,
-    fitted_model,
-    fitted_rows,
-    read_design,
-)
+from .fitted import Fitted, covariance_for, fitted_model, fitted_rows, read_design
 from .tables import first_coef, tests_table
 
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]

@@ -11,12 +11,7 @@ from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take
 from .._solvers import _kernel_values
 from .._watch.cancellation import check_cancelled
-from .functions import (
-    LARGEST,
-    NOT_CSR,
-    KernelFunction,
-    check_values,
-)
+from .functions import LARGEST, NOT_CSR, KernelFunction, check_values
 
 # Number of multiplications below which one thread computes a matrix of values in 5 ms,
 # which is how long a second thread may wait for a processor on a busy machine. A value

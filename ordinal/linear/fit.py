@@ -14,9 +14,7 @@ from .._cumulative.elastic_net import NetSolution, PathSolver
 from .._cumulative.fitting import OrderedThresholds, likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
 from .._cumulative.newton import Minimum
-from .._cumulative.rowwise import (
-    ChunkedLikelihood,
-)
+from .._cumulative.rowwise import ChunkedLikelihood
 from .._cumulative.separation import check_separation
 from .._input.checks import (
     check_choice,
@@ -48,13 +46,7 @@ from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
-from .prepared import (
-    Missing,
-    PomArguments,
-    PreparedPom,
-    check_concave,
-    prepare_pom,
-)
+from .prepared import Missing, PomArguments, PreparedPom, check_concave, prepare_pom
 from .ratio import RatioModel, ratio_model
 from .ratio_loss import Family, RatioLikelihood
 

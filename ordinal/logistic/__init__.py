@@ -26,11 +26,7 @@ The modules of this package:
 
 from .fit import LinearThresholdModel, fit_lat, fit_lit
 
-__all__ = [
-    "LinearThresholdModel",
-    "fit_lat",
-    "fit_lit",
-]
+__all__ = ["LinearThresholdModel", "fit_lat", "fit_lit"]
 
 
 def __dir__() -> list[str]:

@@ -38,11 +38,7 @@ from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.reading import check_in_memory
 from ..inference.fitted import remember, with_records
-from ..inference.sandwich import (
-    CovarianceChoice,
-    CovarianceType,
-    sandwich_of_clusters,
-)
+from ..inference.sandwich import CovarianceChoice, CovarianceType, sandwich_of_clusters
 from ..linear.prepared import Missing, PomArguments, PreparedPom, prepare_pom
 from ..linear.ratio_loss import Family
 from ..preprocessing.base import Preprocess

@@ -21,13 +21,7 @@ from ..inference.fitted import null_loglik
 from ..linear import ratio
 from ..linear.ratio_loss import Family, RatioLikelihood
 from .likelihood import MixedLikelihood
-from .quadrature import (
-    LARGE,
-    diverging,
-    final_value,
-    is_panelled,
-    with_enough_nodes,
-)
+from .quadrature import LARGE, diverging, final_value, is_panelled, with_enough_nodes
 from .search import VarianceSearch
 
 # Standard deviations of the latent noise. That of cauchit is infinite.

@@ -199,12 +199,7 @@ class Selection(Storable):
         return cast(Explanation, found)
 
     def report(
-        self,
-        path: str | os.PathLike[str],
-        X: MatrixLike,
-        y: Labels,
-        *,
-        title: str = "",
+        self, path: str | os.PathLike[str], X: MatrixLike, y: Labels, *, title: str = ""
     ) -> None:
         """Write the report page of the refitted model, as `Model.report`."""
         self._fitted().report(path, X, y, title=title)

@@ -50,10 +50,7 @@ The modules of this package:
 
 from .fit import OfmhsModel, fit_ofmhs
 
-__all__ = [
-    "OfmhsModel",
-    "fit_ofmhs",
-]
+__all__ = ["OfmhsModel", "fit_ofmhs"]
 
 
 def __dir__() -> list[str]:

@@ -31,13 +31,7 @@ from .._model.explanation import Named
 from .._model.labelled import MissingLabels
 from .._model.links import CumulativeLink
 from .._model.model import read_for
-from .._model.preparation import (
-    Callback,
-    Common,
-    Prepared,
-    prepare,
-    shared_arguments,
-)
+from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
 from .._model.printing import Table
 from .._model.registry import Method, register
 from .._model.support import finite_scores

@@ -12,15 +12,7 @@ import numpy as np
 from .._input.checks import check_choice, listed, shown
 from ..model_selection import Nested, Selection
 from ..model_selection.spaces import Point, columns_of, described, value_key
-from .style import (
-    PALETTE,
-    Axes,
-    axes_of,
-    label_right,
-    legend_below,
-    literal,
-    name_bars,
-)
+from .style import PALETTE, Axes, axes_of, label_right, legend_below, literal, name_bars
 
 _WIDE = 8  # a range of positive values with this ratio gets a logarithmic scale
 _CELLS = 300  # along each side of a map between points

@@ -102,11 +102,7 @@ class Svor(QuadraticFamily[float, SvorModel]):
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def check_start(
-        self,
-        start: Any,
-        problem: Problem,
-        kernel: KernelFunction,
-        on_basis: bool,
+        self, start: Any, problem: Problem, kernel: KernelFunction, on_basis: bool
     ) -> None:
         """Raise TypeError or ValueError unless a fit can begin at this model."""
         if not isinstance(start, SvorModel):

@@ -172,11 +172,7 @@ _LOOSE = 1e-2  # tolerance for values of u above the final one
 
 
 def minimize(
-    psi: TruncatedObjective,
-    begin: TlsPoint,
-    u: float,
-    max_iter: int,
-    monitor: Monitor,
+    psi: TruncatedObjective, begin: TlsPoint, u: float, max_iter: int, monitor: Monitor
 ) -> tuple[TlsPoint, Status, int]:
     """Minimise psi; return the best point, the status, and the number of Newton steps.
 

@@ -79,10 +79,7 @@ def numbers_of(problem: Problem) -> Categories:
 
 
 def knots_of(
-    problem: Problem,
-    categories: Categories,
-    n_intervals: list[int],
-    breakpoints: str,
+    problem: Problem, categories: Categories, n_intervals: list[int], breakpoints: str
 ) -> list[np.ndarray]:
     """Return the knots of each feature; rows have positive weight.
 
