@@ -70,9 +70,14 @@ from ._input.checks import (
 from ._input.columns import read_once, warn_of_other_order
 from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._input.immutable import read_only
-from ._input.labels import ranks_of, read_labels
+from ._input.labels import (
+    check_spread,
+    ranks_of,
+    read_labels,
+    row_weights,
+    sample_weights,
+)
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.column_names import named, with_names
 from ._model.explanation import Named
 from ._model.grouping import group_numbers

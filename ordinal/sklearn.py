@@ -94,10 +94,11 @@ from ._input.labels import (
     in_halves,
     ranks_of,
     read_labels,
+    sample_weights,
+    weights_among,
 )
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
-from ._input.weights import sample_weights, weights_among
 from ._model.column_names import named
 from ._model.grouping import group_numbers
 from ._model.labelled import Labelled, MissingLabels, counted

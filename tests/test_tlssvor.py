@@ -13,7 +13,7 @@ from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
 from strategies import TlsCase, sample, tlssvor_cases
 
 from ordinal import fit_tlssvor, kernels, load
-from ordinal._input.weights import absolute_cost
+from ordinal._input.labels import absolute_cost
 from ordinal._rows.rows import LocalState
 from ordinal._solvers import _truncated_loss
 from ordinal.exceptions import ConvergenceWarning, DisorderedThresholdsWarning

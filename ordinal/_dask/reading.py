@@ -15,12 +15,15 @@ from .._input.columns import frame_columns
 from .._input.features import read_features
 from .._input.immutable import read_only
 from .._input.labels import (
+    class_weights,
     classes_in_rank_order,
     declared_categories,
     ranks_of,
     read_labels,
+    row_weights,
+    sample_weights,
+    total_weights,
 )
-from .._input.weights import class_weights, row_weights, sample_weights, total_weights
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import Block, in_block, is_remote
 from .._rows.sums import Moments, joined

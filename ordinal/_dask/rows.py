@@ -14,10 +14,9 @@ import numpy as np
 
 from .._input.features import read_features
 from .._input.immutable import read_only
-from .._input.labels import ranks_of, read_labels
+from .._input.labels import ranks_of, read_labels, row_weights
 from .._input.sparse import is_sparse
 from .._input.types import Matrix
-from .._input.weights import row_weights
 from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
 from .._rows.rows import HeldState, Rows, StateFactory

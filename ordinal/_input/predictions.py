@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from .checks import as_real_array, can_be_listed, check_entries, listed, shown
 from .columns import warn_of_other_order
-from .labels import declared_categories, ranks_of, read_labels
-from .weights import sample_weights
+from .labels import declared_categories, ranks_of, read_labels, sample_weights
 
 
 def read_ranks(

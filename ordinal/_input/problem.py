@@ -18,9 +18,10 @@ from .labels import (
     declared_categories,
     ranks_of,
     read_labels,
+    sample_weights,
+    total_weights,
 )
 from .sparse import CSR, is_sparse
-from .weights import sample_weights, total_weights
 
 _HALF = np.finfo(np.float64).max / 2
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from .._input.checks import check_choice, shown
 from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
+from .._input.labels import absolute_cost, cost_of_decision
 from .._input.types import ArrayLike, MatrixLike
-from .._input.weights import absolute_cost, cost_of_decision
 from .labelled import labels_like_those_given
 from .links import CumulativeLink, require_link
 from .model import Model

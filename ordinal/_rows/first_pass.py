@@ -13,13 +13,15 @@ from .._input.checks import as_array, check_spans
 from .._input.immutable import read_only
 from .._input.labels import (
     DROP_ARGUMENT,
+    class_weights,
     classes_in_rank_order,
     declared_categories,
     ranks_of,
     read_labels,
+    sample_weights,
+    total_weights,
 )
 from .._input.problem import Problem
-from .._input.weights import class_weights, sample_weights, total_weights
 from .rows import LocalRows
 from .source import CHUNK, Arrays, Block, Reader, has_blocks
 from .sums import Moments

@@ -29,9 +29,9 @@ import numpy as np
 from .._input.checks import shown
 from .._input.columns import check_shape, feature_names
 from .._input.features import read_features
+from .._input.labels import row_weights
 from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
-from .._input.weights import row_weights
 from .._numerics.rows import take
 
 SPAN = 8192  # rows of a checksum

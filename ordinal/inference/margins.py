@@ -43,9 +43,9 @@ from .._formula.expressions import columns_of, compares
 from .._input.checks import shown
 from .._input.columns import check_shape
 from .._input.frame import Frame
+from .._input.labels import sample_weights, shares
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Index, MatrixLike
-from .._input.weights import sample_weights, shares
 from .._model.model import read_for
 from .._model.printing import Table
 from .._numerics.rows import dense, strips, take

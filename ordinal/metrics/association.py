@@ -30,8 +30,8 @@ from numpy.typing import ArrayLike
 
 from .._input.checks import as_array, as_real_array, check_choice, check_share, shown
 from .._input.columns import warn_of_other_order
+from .._input.labels import sample_weights
 from .._input.predictions import read_ranks
-from .._input.weights import sample_weights
 from .._numerics.tails import normal_margin
 from .predictions import distances_of_ranks, rank_table, ratio
 

@@ -28,9 +28,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._input.basis import BasisChoice, read_basis
+from .._input.labels import optional_cost
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Matrix
-from .._input.weights import optional_cost
 from .._model.folds import Shares
 from .._model.kernel_fit import KernelOptions, Solver, support_rows
 from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky

@@ -10,9 +10,9 @@ import numpy as np
 
 from .._input.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._input.immutable import read_only
+from .._input.labels import optional_cost
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Matrix, MatrixLike
-from .._input.weights import optional_cost
 from .._model.links import SoftmaxLink
 from .._model.support import Hyperplanes, decision, finite_scores
 from .._model.threshold_model import predicted

@@ -16,8 +16,8 @@ from .._input.checks import (
 )
 from .._input.columns import column_number, feature_names, read_frame
 from .._input.frame import Frame, default_names
+from .._input.labels import sample_weights, shares
 from .._input.types import ArrayLike
-from .._input.weights import sample_weights, shares
 from .._model.column_names import with_names
 from .._model.model import Model, innermost
 from ..kernels.functions import kernel_class

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._input.checks import check_count, shown
-from .._input.labels import ranks_of, read_labels
+from .._input.labels import check_spread, ranks_of, read_labels, sample_weights
 from .._input.types import ArrayLike, Labels, MatrixLike
-from .._input.weights import check_spread, sample_weights
 from .._model.model import Model, innermost
 from ..inference.fitted import has_errors as has_standard_errors
 from ..linear import PomModel

@@ -36,9 +36,9 @@ from .._input.fields import (
     field_values,
 )
 from .._input.immutable import read_only
+from .._input.labels import sample_weights
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
-from .._input.weights import sample_weights
 from .._model.storage import Storable
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips

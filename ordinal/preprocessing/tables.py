@@ -22,10 +22,9 @@ from .._input.columns import (
 from .._input.features import read_frame_of
 from .._input.frame import Frame
 from .._input.immutable import read_only
-from .._input.labels import read_labels
+from .._input.labels import read_labels, sample_weights
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
-from .._input.weights import sample_weights
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import comes_in_blocks
 from ..exceptions import EmptyColumnsWarning

@@ -15,10 +15,10 @@ import numpy as np
 from .._input.checks import check_entries
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
 from .._input.immutable import read_only
+from .._input.labels import absolute_cost, optional_cost
 from .._input.predictions import values_of
 from .._input.problem import Problem, around_ranks
 from .._input.types import AnyBasis, ArrayLike, MatrixLike
-from .._input.weights import absolute_cost, optional_cost
 from .._model.links import PartitionLink, SoftmaxLink, require_link
 from .._model.support import Hyperplanes, decision, finite_scores
 from .._model.threshold_model import ScoreModel, predicted

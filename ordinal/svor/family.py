@@ -10,10 +10,10 @@ import numpy as np
 from .._input.checks import listed
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.immutable import read_only
+from .._input.labels import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import is_sparse
 from .._input.types import AnyBasis
-from .._input.weights import absolute_cost, optional_cost
 from .._model.column_names import named
 from .._model.kernel_fit import KernelOptions
 from .._model.threshold_model import ScoreModel
