@@ -8,7 +8,7 @@ the training rows, to which a model refers until it is saved or copied.
     fitted                protocol of fitted models, and their training rows
     sandwich, limits      covariances; limits of fits whose ranks are separated
     tables, profiles      estimates and statistics; profile likelihood intervals
-    margins, averages     average probabilities and marginal effects
+    margins               average probabilities and marginal effects
     comparisons           Wald tests, contrasts of levels, simultaneous intervals
     nested, steps         likelihood ratio tests; fits of some of the terms
     assumptions           tests of proportional odds and of one scale
@@ -23,7 +23,6 @@ array(['none', 'x1', 'x2'], dtype='<U4')
 """
 
 from .assumptions import proportional_odds_test, scale_test
-from .averages import average_proba, marginal_effects
 from .comparisons import (
     contrasts,
     equality_test,
@@ -41,6 +40,7 @@ from .diagnostics import (
     residuals,
 )
 from .jeffreys_penalty import jeffreys
+from .margins import average_proba, marginal_effects
 from .nested import LikelihoodRatio, anova, lr_test
 from .simulation import simulate
 from .steps import Steps, add1, drop1, step

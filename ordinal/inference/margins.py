@@ -23,7 +23,7 @@ package, for the finite differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -40,7 +40,7 @@ from .._cumulative.likelihood import (
 )
 from .._formula.coding import Coding
 from .._formula.expressions import columns_of, compares
-from .._input.checks import shown
+from .._input.checks import check_flag, check_share, shown
 from .._input.columns import check_shape
 from .._input.frame import Frame
 from .._input.labels import sample_weights, shares
@@ -49,9 +49,9 @@ from .._input.types import ArrayLike, Index, MatrixLike
 from .._model.model import read_for
 from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
-from .._numerics.tails import normal_two_sided
+from .._numerics.tails import normal_margin, normal_two_sided
 from .._rows.columns import block, column_units
-from .fitted import Fitted, predictors, remembered
+from .fitted import Fitted, about_groups, fitted_rows, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
 _BLOCK = 1 << 20  # entries of the rows in memory at a time
@@ -537,38 +537,79 @@ def rows_to_average(
 Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # (T, p) gradients to (T,)
 
 
-def averages_table(
-    means: Means, rows: MarginRows, errors: Errors, z: float, cumulative: bool
+def marginal_effects(
+    model: Any,
+    X: MatrixLike | None = None,
+    *,
+    level: float = 0.95,
+    offset: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    effects: str | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
 ) -> Table:
-    """Return mean probabilities of the ranks, or P(y <= j) at the thresholds.
+    """Return average marginal effects of the features on the rank probabilities.
 
-    The intervals have z standard errors to either side.
+    The effect of a numeric feature is the derivative of the mean probability of a
+    rank over the rows. That of a column with values 0 and 1 is the difference
+    between the mean probabilities with 1 and with 0 in all rows, and that of a
+    level of a category, such as "Infl[High]", the difference from the reference
+    level. In a formula, all terms with the feature contribute. The effects of a
+    feature sum to 0 over the ranks.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X : (n, n_features) array or data frame, optional
+        Rows to average over. Default: the training rows with their weights and
+        offsets.
+    level : float in (0, 1), default 0.95
+        Confidence level of the intervals.
+    offset : (n,) array-like, default 0
+    sample_weight : (n,) array-like >= 0, optional
+        Offsets and weights of the rows of `X`.
+    effects, groups : optional
+        As for `ClmmModel.predict_proba`, of a model with random effects, which needs
+        `X`.
+
+    Returns
+    -------
+    Table
+        A dict of arrays, with an entry for each feature and rank that has training
+        rows: "name", "rank", "effect", "standard_error" (delta method), "z",
+        "p_value", "lower", "upper".
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `decision_function` and `standard_errors`; also if offsets or weights
+        are passed without `X`, if `X` is missing and the model no longer has its
+        training rows, or if a formula has a comparison, which has no derivative.
+
+    See Also
+    --------
+    average_proba : Return the mean of `predict_proba` over rows, with standard errors
+        and intervals.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> effects = ordinal.inference.marginal_effects(model)
+    >>> effects["name"][:3], effects["rank"][:3]
+    (array(['x1', 'x1', 'x1'], dtype='<U2'), array([1, 2, 3]))
+    >>> effects["effect"][:3].round(4)
+    array([-0.2192,  0.0022,  0.217 ])
     """
-    model, (both, gradient) = means.model, means.evaluate(rows)
-    G = for_all_ranks(model.predictor.observed, gradient.T, 0.0, 0.0).T
-    below = for_all_ranks(model.predictor.observed, both[0], 0.0, 1.0)
-    above = for_all_ranks(model.predictor.observed, both[1], 1.0, 0.0)
-    if cumulative:
-        names, p = {"threshold": np.array(model.threshold_names)}, below
-    else:
-        names, p = {"rank": model.classes}, rank_probabilities(below, above)
-        G = of_ranks(G)
-    error = errors(G)
-    lower, upper = logit_interval(p, error, z)
-    return Table(
-        {
-            **names,
-            "probability": p,
-            "standard_error": error,
-            "lower": lower,
-            "upper": upper,
-        }
+    model, X = fitted_rows(model, X, "marginal_effects")
+    z = normal_margin(check_share("level", level))
+    random = about_groups("marginal_effects", model, effects=effects, groups=groups)
+    means, rows, errors = model._averages(
+        "marginal_effects", X, offset, sample_weight, **random
     )
-
-
-def effects_table(means: Means, rows: MarginRows, errors: Errors, z: float) -> Table:
-    """Return marginal effects of the features on the probabilities of the ranks."""
-    model, features = means.model, rows.features
+    features = rows.features
     found = [means.effects(rows, feature) for feature in features]
     effect = np.array([of_ranks(value) for value, _ in found]).ravel()
     error = np.array([errors(of_ranks(G)) for _, G in found]).ravel()
@@ -586,5 +627,100 @@ def effects_table(means: Means, rows: MarginRows, errors: Errors, z: float) -> T
             "p_value": normal_two_sided(ratio),
             "lower": effect - z * error,
             "upper": effect + z * error,
+        }
+    )
+
+
+def average_proba(
+    model: Any,
+    X: MatrixLike | None = None,
+    *,
+    cumulative: bool = False,
+    level: float = 0.95,
+    offset: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    effects: str | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+) -> Table:
+    """Return the mean of `predict_proba` over rows, with standard errors and
+    intervals.
+
+    Pass one row for the probabilities of that row. The standard errors are those
+    due to the estimates (delta method); the rows are treated as fixed.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X : (n, n_features) array or data frame, optional
+        Rows to average over. Default: the training rows with their weights and
+        offsets.
+    cumulative : bool, default False
+        Whether to return the mean of P(y <= j) at every threshold instead of
+        P(y = j).
+    level : float in (0, 1), default 0.95
+        Confidence level of the intervals. They are symmetric on the scale of log
+        p / (1 - p), as in R's `predict.clm`, and therefore lie between 0 and 1.
+    offset : (n,) array-like, default 0
+    sample_weight : (n,) array-like >= 0, optional
+        Offsets and weights of the rows of `X`.
+    effects, groups : optional
+        As for `ClmmModel.predict_proba`, of a model with random effects, which needs
+        `X`.
+
+    Returns
+    -------
+    Table
+        A dict of arrays, with an entry for each of the r ranks or r - 1 thresholds:
+        "rank" or "threshold", "probability", "standard_error", "lower", "upper".
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `decision_function` and `standard_errors`; also if offsets or weights
+        are passed without `X`, or if `X` is missing and the model no longer has its
+        training rows.
+
+    See Also
+    --------
+    marginal_effects : Return average marginal effects of the features on the rank
+        probabilities.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> ordinal.inference.average_proba(model, cumulative=True)
+    threshold probability standard_error    lower    upper
+    1|2          0.373492      0.0928077 0.215071 0.564661
+    2|3          0.630519        0.10474 0.414172 0.804653
+    """
+    model, X = fitted_rows(model, X, "average_proba")
+    z = normal_margin(check_share("level", level))
+    check_flag("cumulative", cumulative)
+    random = about_groups("average_proba", model, effects=effects, groups=groups)
+    means, rows, errors = model._averages(
+        "average_proba", X, offset, sample_weight, **random
+    )
+    both, gradient = means.evaluate(rows)
+    G = for_all_ranks(model.predictor.observed, gradient.T, 0.0, 0.0).T
+    below = for_all_ranks(model.predictor.observed, both[0], 0.0, 1.0)
+    above = for_all_ranks(model.predictor.observed, both[1], 1.0, 0.0)
+    if cumulative:
+        names, p = {"threshold": np.array(model.threshold_names)}, below
+    else:
+        names, p = {"rank": model.classes}, rank_probabilities(below, above)
+        G = of_ranks(G)
+    error = errors(G)
+    lower, upper = logit_interval(p, error, z)
+    return Table(
+        {
+            **names,
+            "probability": p,
+            "standard_error": error,
+            "lower": lower,
+            "upper": upper,
         }
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 # subclasses.
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -43,7 +44,6 @@ from .._model.model import Model
 from .._model.threshold_model import by_probabilities, names_between
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
-from ..inference.averages import averages
 from ..inference.diagnostics import (
     RankedRows,
     cumulative_residuals,
@@ -54,14 +54,23 @@ from ..inference.fitted import (
     FitStatistics,
     LinearPredictor,
     check_likelihood,
+    covariance_for,
     penalties_of,
     predictors,
     read_design,
+    remembered,
     score,
     standard_errors,
 )
-from ..inference.limits import LimitFit, end_of
-from ..inference.margins import DesignRows, Errors, MarginRows, Means, rows_to_average
+from ..inference.limits import LimitFit, LimitMeans, end_of
+from ..inference.margins import (
+    DesignRows,
+    Errors,
+    MarginRows,
+    Means,
+    errors_of,
+    rows_to_average,
+)
 from ..inference.steps import TermFits
 from ..inference.tables import profile_ends
 
@@ -310,8 +319,16 @@ class LinearModel(Model):
     def _averages(
         self, asked: str, X: Any, offset: Any, sample_weight: Any
     ) -> tuple[Means, MarginRows, Errors]:
-        """Return the sums over rows, the rows, and the errors of the sums."""
-        return averages(self, asked, X, offset, sample_weight)
+        """Return the sums over rows, the rows, and the function that computes standard
+        errors from gradients of the sums; messages name the function `asked`.
+        """
+        errors = partial(errors_of, covariance_for(self, asked, limit=True))
+        rows = rows_to_average(self, asked, X, offset, sample_weight)
+        if not self.statistics.separated.size:
+            return self._means(), rows, errors
+        fit = remembered(self, asked)
+        assert fit.limit is not None
+        return LimitMeans(self, fit.limit, fit.loss.design), rows, errors
 
     def _residuals(
         self, at: DesignRows, rank: np.ndarray, kind: Any, rng: Any

@@ -22,7 +22,6 @@ from .._model.support import finite_scores
 from .._model.threshold_model import by_probabilities
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from ..inference.averages import averages
 from ..inference.diagnostics import RankedRows, probabilities_of, ranks_among
 from ..inference.fitted import (
     check_likelihood,
@@ -627,7 +626,7 @@ class ClmmModel(LinearModel):
             )
         _check_asked(effects, groups, offset)
         if effects == "average":
-            return averages(self, asked, X, offset, sample_weight)
+            return super(ClmmModel, self)._averages(asked, X, offset, sample_weight)
         covariance_for(self, asked)
         joint = self.joint_covariance
         assert joint is not None
