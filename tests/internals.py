@@ -30,8 +30,8 @@ from ordinal._model.registry import method_of, methods, path_of
 from ordinal._model.storage import checksum
 from ordinal._numerics import cholesky
 from ordinal._numerics.cholesky import pivoted_cholesky
-from ordinal._numerics.pool import at_work
 from ordinal._numerics.tails import normal_margin
+from ordinal._numerics.threads import at_work
 from ordinal._quadratic import driver, on_basis
 from ordinal._quadratic.driver import least_rows, solve
 from ordinal._quadratic.on_basis import RowsOnBasis

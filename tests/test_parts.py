@@ -122,7 +122,7 @@ def test_a_forked_child_does_not_wait_for_openmp():
 HEAD = """
 import random, signal, sys, threading
 import numpy as np
-from ordinal._numerics.pool import at_work
+from ordinal._numerics.threads import at_work
 from ordinal._numerics import threads
 from ordinal._solvers import _parts
 
@@ -172,7 +172,7 @@ def test_no_press_is_lost_in_a_region():
 
 def test_without_more_threads_a_region_is_done_by_one(pool, monkeypatch):
     """Refuse further threads, as a system may."""
-    from ordinal._numerics import pool as module
+    from ordinal._numerics import threads as module
 
     def refused(*args):
         raise RuntimeError("can't start new thread")

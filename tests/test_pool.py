@@ -15,8 +15,8 @@ from processes import printed
 from strategies import sample
 
 import ordinal
-from ordinal._numerics import pool as pool_module
-from ordinal._numerics.pool import Pool, in_order
+from ordinal._numerics import threads as pool_module
+from ordinal._numerics.threads import Pool, in_order
 from ordinal.exceptions import ConvergenceWarning
 
 
@@ -160,7 +160,7 @@ def test_networks_need_no_further_threads(fit, few_threads):
 
 PRESSED = """
 import random, signal, sys
-from ordinal._numerics.pool import Pool, at_work, in_order
+from ordinal._numerics.threads import Pool, at_work, in_order
 
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 rng = random.Random(0)
@@ -190,7 +190,7 @@ def test_no_press_is_lost_and_nobody_waits_for_ever():
 def test_a_forked_child_ends_although_threads_were_at_work():
     printed(
         "import os, time\n"
-        "from ordinal._numerics.pool import Pool\n"
+        "from ordinal._numerics.threads import Pool\n"
         "with Pool(2) as pool:\n"
         "    pool.submit(time.sleep, 0.3)\n"
         "    child = os.fork()\n"

@@ -17,8 +17,8 @@ from .._input.immutable import read_only
 from .._input.labels import ranks_of, read_labels, row_weights
 from .._input.sparse import is_sparse
 from .._input.types import Matrix
-from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
+from .._numerics.threads import in_order
 from .._rows.rows import HeldState, Rows, StateFactory
 from .._rows.source import CHUNK, Block, stacked
 from .._rows.sums import Moments, Parts, joined

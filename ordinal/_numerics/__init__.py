@@ -5,8 +5,7 @@ descent                     Armijo's rule, factors of a matrix that is made posi
 lbfgs                       smooth minimisation, and line searches
 tails                       tail probabilities of distributions
 rows                        rows of dense and sparse matrices
-pool                        threads of this process
-threads                     number of threads, helpers, and the vector code in use
+threads                     pools of threads, their number, helpers of kernels
 memory                      available memory
 
 Imports `_watch` and what stands below. Every package above may import it.

@@ -23,8 +23,8 @@ import numpy as np
 
 from .._solvers import _triangular
 from .._watch.cancellation import check_cancelled
-from .pool import Pool
 from .rows import TILE, matmul, strips
+from .threads import Pool
 
 BLOCK = 128
 _FEW = 1000  # rows up to which a factorisation on one thread is as fast

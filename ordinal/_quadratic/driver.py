@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.pool import Begun, Pool
+from .._numerics.threads import Begun, Pool
 from .._solvers._active_set import ActiveSet
 from .._solvers._pair_smo import Phase, Smo, Workspace, advance, groups_of_block
 from .._watch.cancellation import OutOfTime, ended_by

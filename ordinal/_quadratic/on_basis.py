@@ -23,8 +23,8 @@ import numpy as np
 from .._input.types import Index, Matrix
 from .._model.kernel_fit import KernelOptions
 from .._numerics.memory import Scratch
-from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
+from .._numerics.threads import Pool
 from .._rows.rows import Rows
 from .._rows.source import CHUNK
 from .._solvers import _kernel_values

@@ -55,8 +55,8 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.pool import Pool
 from .._numerics.rows import TILE, strips, take
+from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from .._watch.cancellation import check_cancelled
 from ..kernels.functions import KernelFunction

@@ -46,8 +46,8 @@ import numpy as np
 
 from .._input.types import Matrix
 from .._numerics.cholesky import Cholesky
-from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
+from .._numerics.threads import Pool
 from .._rows.sums import Parts
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from .._numerics.memory import Scratch, zeros
-from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
+from .._numerics.threads import Pool, in_order
 from .._rows.source import CHUNK
 from .._rows.sums import Node, Parts, merged, whole
 from .._solvers import _piecewise_linear

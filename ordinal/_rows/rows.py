@@ -16,8 +16,8 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from .._input.types import Matrix
-from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
+from .._numerics.threads import in_order
 from .source import CHUNK, Reader, SubsetReader, changed_count, stacked
 from .sums import Moments, Parts, pairwise
 

@@ -3,8 +3,8 @@
 The threads of a BLAS wait for each other in busy loops. A product of small matrices, of
 which a fit has thousands, then takes a hundred times as long as soon as another process
 needs a processor. Large products are instead shared by threads of this package, which
-wait without using a processor (`_numerics/pool.py`). A fit thus needs no threads of the
-BLAS, and its last bits do not depend on their number.
+wait without using a processor (`_numerics/threads.py`). A fit thus needs no threads of
+the BLAS, and its last bits do not depend on their number.
 
 A BLAS whose number of threads cannot be set is left as it is: Accelerate, whose threads
 wait without using a processor, and any that exports none of the names below.

@@ -39,8 +39,8 @@ import numpy as np
 
 from .._input.types import Matrix
 from .._numerics.cholesky import Cholesky, lower_inverse, times_lower, times_upper
-from .._numerics.pool import in_order
 from .._numerics.rows import inner, matmul, strips, take
+from .._numerics.threads import in_order
 from .._rows.rows import Chunk, InProcess, chunks, in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts, pairwise

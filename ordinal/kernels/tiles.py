@@ -7,8 +7,8 @@ import numpy as np
 
 from .._input.sparse import is_sparse
 from .._input.types import Index, Matrix
-from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take
+from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from .._watch.cancellation import check_cancelled
 from .functions import LARGEST, NOT_CSR, KernelFunction, check_values

@@ -43,8 +43,8 @@ from .._model.model import read_for
 from .._model.preparation import Prepared
 from .._model.support import finite_scores
 from .._numerics.lbfgs import minimize
-from .._numerics.pool import in_order
 from .._numerics.rows import strips
+from .._numerics.threads import in_order
 from .._rows.sums import Parts, pairwise
 from .._watch.cancellation import check_cancelled
 from .._watch.convergence import Convergence

@@ -9,8 +9,8 @@ import numpy as np
 from .._input.problem import Problem
 from .._model.preparation import Prepared
 from .._numerics.lbfgs import Minimum, minimize
-from .._numerics.pool import in_order
 from .._numerics.rows import take
+from .._numerics.threads import in_order
 from .._rows.sums import Parts, pairwise
 from .._solvers import _hidden_layer
 from .._watch.convergence import Convergence, Status

@@ -25,8 +25,8 @@ import numpy as np
 
 from .._input.problem import Problem
 from .._input.types import Matrix
-from .._numerics.pool import Pool, in_order
 from .._numerics.rows import in_double, strips, take
+from .._numerics.threads import Pool, in_order
 from .._rows.rows import RowState, in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
