@@ -39,7 +39,7 @@ def fit(args: argparse.Namespace) -> None:
         filter_held("always")  # as each becomes a line
         if args.stream or chunks:
             data = read_streamed(args)
-            model, point = learner.learn_in_chunks(data.X, rng, watched, **data.params)
+            model, point = learner.learn(data.X, None, rng, watched, **data.params)
         else:
             data = read_data(args)
             model, point = learner.learn(

@@ -17,6 +17,7 @@ from .._input.frame import Frame
 from .._model.registry import Grid, Method, method_of, unwrapped
 from ..model_selection import select
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
+from ..preprocessing.base import Preprocess
 
 FOLDS = 5  # number of folds of a search, as in the papers
 
@@ -127,7 +128,7 @@ class Learner:
     def learn(
         self,
         X: Any,
-        y: np.ndarray,
+        y: np.ndarray | None,
         rng: np.random.Generator,
         progress: bool = False,
         callback: Callable[[Any], bool] | None = None,
@@ -136,42 +137,23 @@ class Learner:
         """Return a model for raw features, and the hyperparameters that were chosen.
 
         A search minimises the mean absolute error in folds of these rows. `callback` is
-        called after the steps of a fit without a search.
+        called after the steps of a fit without a search. Without y, X is a source of
+        numeric features and labels, which is read in chunks at every pass.
         """
+        how = self.preprocess
         if self.grid:
-            options["preprocess"] = self.preprocess
-            if not isinstance(X, np.ndarray | Frame):
+            options |= {"standardize": True} if y is None else {"preprocess": how}
+            if y is not None and not isinstance(X, np.ndarray | Frame):
                 options["standardize"] = False
             return self._searched(X, y, rng, progress, **options)
         options |= self._fit_options(progress) | {"callback": callback}
         known = self.parameters
         if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
             options = {k: v for k, v in options.items() if k in known}
-        if self.preprocess is None:
+        if how is None:
             return self.fit(X, y, **options), {}
-        model = PreprocessedModel.fit(
-            self.fit, X, y, preprocess=self.preprocess, **options
-        )
-        return model, {}
-
-    def learn_in_chunks(
-        self,
-        source: Any,
-        rng: np.random.Generator,
-        progress: bool = False,
-        **options: Any,
-    ) -> tuple[Any, dict[str, Any]]:
-        """Fit to numeric features that are read in chunks, at every pass."""
-        if self.grid:
-            options["standardize"] = True
-            return self._searched(source, None, rng, progress, **options)
-        options |= self._fit_options(progress)
-        if self.preprocess is None:
-            return self.fit(source, None, **options), {}
-        model = PreprocessedModel.fit(
-            self.fit, source, None, preprocess=Standardizer, **options
-        )
-        return model, {}
+        scaling: Preprocess = Standardizer if y is None else how
+        return PreprocessedModel.fit(self.fit, X, y, preprocess=scaling, **options), {}
 
     def _searched(
         self, X: Any, y: Any, rng: np.random.Generator, progress: bool, **options: Any
