@@ -16,7 +16,7 @@ import ordinal
 from ordinal._cumulative import likelihood
 from ordinal._cumulative.bordered import Bordered, Factor
 from ordinal._cumulative.likelihood import Point
-from ordinal._cumulative.newton import minimize
+from ordinal._cumulative.newton import newton
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.tuples(st.integers(0, 9), st.integers(1, 3), st.integers(0, 3))
@@ -101,7 +101,7 @@ def test_no_step_is_made_of_rounding(spare):
     bounds the step by ten times the distance, however little it is above."""
     loss = Saddle(3.0**18 * 1e-10 * (1 - spare))
     start = np.array([1.0, -1.0])
-    minimize(loss, start, 1, Monitor("descent", 1e-6))
+    newton(loss, start, 1, Monitor("descent", 1e-6))
     assert 0.8 < np.abs(loss.asked[1] - start).max() < 10.001
 
 

@@ -46,8 +46,7 @@ from .._watch.monitor import Monitor
 from .bordered import NONE
 from .design import Design
 from .likelihood import Likelihood, Link, Point
-from .newton import Minimum
-from .newton import minimize as newton
+from .newton import Minimum, newton
 from .rowwise import ChunkedLikelihood, RowwiseLikelihood, factor
 from .separation import Row, project
 

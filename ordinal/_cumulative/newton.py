@@ -61,7 +61,7 @@ class Loss(Protocol):
     def at(self, x: np.ndarray) -> Point: ...
 
 
-def minimize(
+def newton(
     loss: Loss,
     x: np.ndarray,
     max_iter: int,

@@ -27,7 +27,7 @@ from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .bordered import Bordered, Factor
 from .likelihood import Point
-from .newton import Loss, minimize
+from .newton import Loss, newton
 from .separation import DenseCone, certificate_of, project
 
 _MOVED = 1e-7  # least move of an end that drops out, relative to the largest one
@@ -216,7 +216,7 @@ def limit_of(
         return Limit(recession, within, u, float(loss.at(np.zeros(p)).value))
     try:
         with monitor.limited():
-            found = minimize(within, u, _MAX_ITER, Monitor("limit", _TOL))
+            found = newton(within, u, _MAX_ITER, Monitor("limit", _TOL))
     except OutOfTime:
         return None
     if found.status is not Status.CONVERGED:

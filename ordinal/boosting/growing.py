@@ -11,7 +11,7 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Likelihood, Link
-from .._cumulative.newton import Minimum, minimize
+from .._cumulative.newton import Minimum, newton
 from .._input.sparse import is_sparse
 from .._solvers import _cumulative
 from .._watch.convergence import Status
@@ -260,7 +260,7 @@ class Score:
     ) -> Minimum:
         link, n_threads = self._settings.link, self._settings.n_threads
         loss = Likelihood(replace(design, offset=f), link, 0.0, n_threads)
-        return minimize(loss, b, steps, Monitor("thresholds", _OPTIMUM))
+        return newton(loss, b, steps, Monitor("thresholds", _OPTIMUM))
 
 
 def _design(rank: np.ndarray, weight: np.ndarray) -> Design:

@@ -29,7 +29,7 @@ from .._cumulative.design import (
 )
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Likelihood, Link
-from .._cumulative.newton import Loss, Minimum, minimize
+from .._cumulative.newton import Loss, Minimum, newton
 from .._cumulative.recession import Limit
 from .._formula.coding import Coding
 from .._input.checks import enumerated, listed, shown
@@ -401,7 +401,7 @@ class StartedLoss(Loss, Protocol):
 
 def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
     """Minimise a loss from a point near the minimum, for the method `asked`."""
-    return minimize(loss, x, _MAX_ITER, Monitor(asked, TOL))
+    return newton(loss, x, _MAX_ITER, Monitor(asked, TOL))
 
 
 def refit_design(fit: FitMemory, design: Design, x: np.ndarray, asked: str) -> Minimum:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._cumulative.elastic_net import PathSolver
 from .._cumulative.likelihood import Link, cumulative, exceeding
-from .._cumulative.newton import Minimum, minimize
+from .._cumulative.newton import Minimum, newton
 from .._cumulative.separation import certificate_of, check_separation_by, involved
 from .._input.checks import (
     check_choice,
@@ -303,7 +303,7 @@ def fit_ratio(
             net = solver.reach(l1, l2)
             found, objectives = solver.minimum(net), (net.primal, net.dual)
         else:
-            found = minimize(loss, loss.start(), max_iter, monitor)
+            found = newton(loss, loss.start(), max_iter, monitor)
         model = ratio_model(prepared, loss, found, (l1, l2), choice, objectives)
         monitor.conclude(model, warn=_warn)
     return model

@@ -12,8 +12,7 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.fitting import likelihood_of, minimize
-from .._cumulative.newton import Minimum
-from .._cumulative.newton import minimize as newton
+from .._cumulative.newton import Minimum, newton
 from .._cumulative.separation import separated_columns
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
