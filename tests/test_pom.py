@@ -21,7 +21,7 @@ from strategies import at_most, datasets
 
 import ordinal
 from ordinal import fit_pom, inference
-from ordinal._cumulative import newton
+from ordinal._cumulative.newton import newton
 from ordinal.exceptions import DisorderedThresholdsWarning
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
@@ -767,7 +767,7 @@ def test_a_saddle_point_is_no_maximum():
     )
     saddle = np.array([theta, 0.0])
     assert np.abs(loss.at(saddle).gradient).max() < 1e-14
-    found = newton.minimize(loss, saddle, 100, Monitor("fit_pom", 1e-6))
+    found = newton(loss, saddle, 100, Monitor("fit_pom", 1e-6))
     assert found.status is ordinal.models.Status.CONVERGED
     assert found.point.value < loss.at(saddle).value - 0.01
     model = fit_pom(X, y, link="cauchit", offset=offset)
