@@ -157,7 +157,7 @@ def test_scores_of_linear_models_are_those_of_separate_fits():
     expected = plain(ordinal.fit_pom, found.points, splits, metrics.mae)
     assert_allclose(found.scores, expected, atol=1e-12)
     assert not found.failures
-    assert found.model.l1 == found.params["l1"]
+    assert found.model.statistics.l1 == found.params["l1"]
 
 
 def test_words_go_to_linear_models_as_they_are():

@@ -58,7 +58,8 @@ def table(model: Any) -> Table:
 
     See Also
     --------
-    tidy : Return one entry per parameter: estimate, error, test and interval.
+    ordinal.inference.tidy : Return one entry per parameter: estimate, error, test and
+        interval.
     summary : Return the tables of the fit in the form in which R's `clm` prints them.
 
     Examples
@@ -112,8 +113,9 @@ def summary(model: Any) -> Text:
 
     See Also
     --------
-    tidy : Return one entry per parameter: estimate, error, test and interval.
-    glance : Return statistics of the whole fit.
+    ordinal.inference.tidy : Return one entry per parameter: estimate, error, test and
+        interval.
+    ordinal.inference.glance : Return statistics of the whole fit.
 
     Examples
     --------
@@ -175,8 +177,10 @@ def confint(
 
     See Also
     --------
-    tidy : Return one entry per parameter: estimate, error, test and interval.
-    simultaneous_intervals : Return simultaneous confidence intervals of all of `coef`.
+    ordinal.inference.tidy : Return one entry per parameter: estimate, error, test and
+        interval.
+    ordinal.inference.simultaneous_intervals : Return simultaneous confidence intervals
+        of all of `coef`.
 
     Examples
     --------
