@@ -949,7 +949,7 @@ def test_quasi_complete_separation_names_its_columns(seed, link):
         "fit_pom: separated: 'x4' separate ranks without error, so no finite"
     )
     assert message.endswith(
-        "l2 > 0 gives finite ones, and so does jeffreys() of the model"
+        "l2 > 0 gives finite ones, and so does ordinal.inference.jeffreys(model)"
     )
     # the others are those of the fit without the rows that the level predicts
     rest = ordinal.fit_pom(X[rare == 0], y[rare == 0], link=link)

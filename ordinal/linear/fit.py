@@ -527,7 +527,7 @@ def _warn(model: PomModel) -> None:
     are_nominal = np.isin(model.statistics.separated, model.predictor.nominal).all()
     remedy = "leave them out of nominal=" if are_nominal else _PENALISE
     if not (model.predictor.nominal.size or model.predictor.scale.size):
-        remedy += ", and so does jeffreys() of the model"
+        remedy += ", and so does ordinal.inference.jeffreys(model)"
     warn_of_shortfalls(model, "fit_pom", remedy, _EASIER)
 
 
