@@ -390,10 +390,8 @@ def residuals(
 
     See Also
     --------
-    ordinal.inference.augment : Return one entry per row: features, rank, predictions
-        and residuals.
-    ordinal.inference.hosmer_lemeshow : Test the goodness of fit by the method of
-        Fagerland and Hosmer.
+    augment : Return one entry per row: features, rank, predictions and residuals.
+    hosmer_lemeshow : Test the goodness of fit by the method of Fagerland and Hosmer.
     ordinal.plot.residuals : Plot residuals of the training rows by fitted value or
         along a feature.
 

@@ -58,8 +58,7 @@ def table(model: Any) -> Table:
 
     See Also
     --------
-    ordinal.inference.tidy : Return one entry per parameter: estimate, error, test and
-        interval.
+    tidy : Return one entry per parameter: estimate, error, test and interval.
     summary : Return the tables of the fit in the form in which R's `clm` prints them.
 
     Examples
@@ -113,9 +112,8 @@ def summary(model: Any) -> Text:
 
     See Also
     --------
-    ordinal.inference.tidy : Return one entry per parameter: estimate, error, test and
-        interval.
-    ordinal.inference.glance : Return statistics of the whole fit.
+    tidy : Return one entry per parameter: estimate, error, test and interval.
+    glance : Return statistics of the whole fit.
 
     Examples
     --------
@@ -177,10 +175,8 @@ def confint(
 
     See Also
     --------
-    ordinal.inference.tidy : Return one entry per parameter: estimate, error, test and
-        interval.
-    ordinal.inference.simultaneous_intervals : Return simultaneous confidence intervals
-        of all of `coef`.
+    tidy : Return one entry per parameter: estimate, error, test and interval.
+    simultaneous_intervals : Return simultaneous confidence intervals of all of `coef`.
 
     Examples
     --------

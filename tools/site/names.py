@@ -78,15 +78,18 @@ class NamesInMarkdown(SphinxPostTransform):
 def _as_code(app, env, link: addnodes.pending_xref, content: nodes.Node):
     """Return what a name that is none of `ordinal` itself becomes: code, but `Grid` and
     other classes, the companions
-    and functions of inference are known without their module."""
-    if not link.get("perhaps"):
-        return None
-    name = link["reftarget"]
-    known = env.domains["py"].objects
-    full = [f"ordinal.{module}.{name}" for module in ("companions", "inference")]
-    if name[0].isupper():
+    and functions of inference are known without their module.
+
+    Methods that are functions of inference name others of them in their docstrings."""
+    name, known = link["reftarget"], env.domains["py"].objects
+    perhaps = link.get("perhaps")
+    modules = ("companions", "inference") if perhaps else ("inference",)
+    full = [f"ordinal.{module}.{name}" for module in modules]
+    if perhaps and name[0].isupper():
         full = [key for key in known if key.endswith(f".{name}")]
     full = [key for key in full if key in known and not known[key].aliased]
+    if not perhaps and not full:
+        return None
     if len(full) != 1:
         return content
     place = known[full[0]]
