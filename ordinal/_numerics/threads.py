@@ -1,4 +1,4 @@
-"""Threads of this process: calls on a pool of them, their number, helpers of kernels.
+"""Threads of this process: calls on a pool, helpers of kernels, their number.
 
 A pool makes independent calls, and Ctrl-C may leave it at any point.
 `concurrent.futures` and `threading` are written in Python, and the interpreter raises
@@ -45,7 +45,13 @@ Result = TypeVar("Result")
 _LOOK = 0.04  # seconds after which a waiting thread checks its condition again
 _IDLE = 0.2  # seconds after which a thread without work checks that its pool exists
 
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
+
+THREADS = sys.platform not in ("emscripten", "wasi")
+
 at_work = set[object]()  # one object per thread of a pool that has not ended
+_forked = False
 
 
 def _wait_for_threads() -> None:
@@ -55,8 +61,6 @@ def _wait_for_threads() -> None:
 
 
 atexit.register(_wait_for_threads)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=at_work.clear)
 
 
 @dataclass(slots=True, eq=False)
@@ -340,25 +344,19 @@ def way() -> str:
 
 
 _parts.started_by(_start)
-atexit.register(_parts.dismiss)  # before `pool` waits for its threads
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_parts.after_fork)
+atexit.register(_parts.dismiss)  # called before `_wait_for_threads`
 
 
-THREADS = sys.platform not in ("emscripten", "wasi")
-
-_forked = False
-_GROUPS = Path("/sys/fs/cgroup")
-_OWN_GROUPS = Path("/proc/self/cgroup")
-
-
-def _mark_fork() -> None:
+def _after_fork() -> None:
+    """Forget the threads of the parent, which a forked child lacks."""
     global _forked
     _forked = True
+    at_work.clear()
+    _parts.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_mark_fork)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def is_forked() -> bool:
