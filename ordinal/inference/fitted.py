@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -217,7 +217,6 @@ def with_values(model: _M, **values: Any) -> _M:
     return cast(_M, replace(cast(Any, model), **values))
 
 
-@runtime_checkable
 class Fitted(Protocol):
     """Fitted linear model, which `PomModel` documents.
 
@@ -356,7 +355,7 @@ def fitted_rows(
 ) -> tuple[Any, Any]:
     """Return the model as `fitted_model` does, and raw rows as its features."""
     given = model
-    while not isinstance(model, Fitted):
+    while not isinstance(getattr(model, "statistics", None), FitStatistics):
         if isinstance(model, PreprocessedModel) and X is not None:
             X = model._features(X)
         # estimators of scikit-learn have `model_`, and results of searches `model`
