@@ -11,7 +11,8 @@ from .kernels.functions import KernelName
 from .linear.prepared import Missing
 from .linear.ratio_loss import Family
 from .networks.models import CodeLoss
-from .npsvor.fit import _Solver
+from .npsvor.fit import Intercept, _Solver
+from .npsvor.model import NpsvorModel
 from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator
 from .svor.family import SvorModel
 from collections.abc import Mapping, Sequence
@@ -282,7 +283,10 @@ class NPSVOR(_Estimator):
     e_abs: float | None
     e_rel: float | None
     polish: bool | None
+    n_steps: int | None
+    intercept: Intercept | None
     basis: AnyBasis | None
+    start: NpsvorModel | float | None
     rng: Rng
     cache_mb: float
     max_iter: int | None
@@ -294,11 +298,12 @@ class NPSVOR(_Estimator):
         classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
         normalize: bool = False, rho: float | None = None, e_abs: float | None = None,
         e_rel: float | None = None, polish: bool | None = None,
-        basis: AnyBasis | None = None, probability: bool = False, rng: Rng = 0,
-        n_threads: int | None = None, cache_mb: float = 1000.0,
-        max_iter: int | None = None, max_time: float | None = None,
-        callback: Callback | None = None, verbose: bool = False,
-        rule: str | None = None, scoring: str | object = 'mae'
+        n_steps: int | None = None, intercept: Intercept | None = None,
+        basis: AnyBasis | None = None, start: NpsvorModel | float | None = None,
+        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
+        cache_mb: float = 1000.0, max_iter: int | None = None,
+        max_time: float | None = None, callback: Callback | None = None,
+        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
 class OFMHS(_Estimator):

@@ -111,12 +111,12 @@ def npsvor_dual(K, g, y, k, epsilon):
     return -total
 
 
-def npsvor_admm(K, lo, hi, pn, pp, rho, e_abs, e_rel, max_iter):
-    """Algorithm 2 for one rank, step by step: (g, b, iterations, ratio)."""
+def npsvor_admm(K, lo, hi, pn, pp, rho, e_abs, e_rel, max_iter, z=0.0):
+    """Algorithm 2 for one rank, step by step, from z: (g, z, b, iterations, ratio)."""
     n = len(K)
     M = rho * np.linalg.inv(K + rho * np.eye(n))
     m = M.sum(axis=1)
-    z, u = np.zeros(n), np.zeros(n)
+    z, u = np.full(n, z), np.zeros(n)
     n_iter, ratio = 0, math.inf
     while ratio > 1 and n_iter < max_iter:
         n_iter += 1
@@ -134,7 +134,7 @@ def npsvor_admm(K, lo, hi, pn, pp, rho, e_abs, e_rel, max_iter):
         allowed = math.sqrt(n) * e_abs + e_rel * max(norm(g), norm(z))
         allowed_dual = math.sqrt(n) * e_abs + e_rel * norm(rho * u)
         ratio = max(norm(g - z) / allowed, norm(rho * (z - before)) / allowed_dual)
-    return g, rho * multiple, n_iter, ratio
+    return g, z, rho * multiple, n_iter, ratio
 
 
 def nearest_feasible(g, lo, hi):

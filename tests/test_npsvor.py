@@ -28,7 +28,7 @@ from scipy import sparse
 from strategies import cases, moderate, sample
 
 import ordinal
-from ordinal import fit_npsvor, fit_npsvor_path, kernels
+from ordinal import fit_npsvor, fit_npsvor_path, kernels, select
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.kernels.functions import Custom
 from ordinal.kernels.tiles import diagonal_of, on_itself
@@ -278,21 +278,37 @@ ADMM_TIGHT = {
 }
 
 
-@given(cases(C=st.sampled_from([0.03, 0.7, 1.7])), st.sampled_from([0.3, 1.0]))
-def test_admm_is_the_papers_algorithm(case, rho):
+@given(
+    cases(C=st.sampled_from([0.03, 0.7, 1.7])),
+    st.sampled_from([0.3, 1.0]),
+    st.sampled_from([None, 1.0, -0.25]),
+    st.sampled_from([None, 1, 7]),
+)
+def test_admm_is_the_papers_algorithm(case, rho, start, n_steps):
     options = {"solver": "admm", "rho": rho, "e_abs": 1e-3, "e_rel": 1e-3}
-    model, g = fitted(case, "precomputed", max_iter=5000, **options)
+    options |= {"start": start, "n_steps": n_steps, "max_iter": 5000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model, g = fitted(case, "precomputed", **options)
+    average, _ = fitted(case, "precomputed", intercept="average", **options)
     c = by_rank(model)
     assert c.tol == 1.0
-    assert c.converged
+    assert c.converged or (c.status is Status.N_STEPS and c.n_iter.max() == n_steps)
     K = kernel_matrix(case.kernel, case.X, case.X)
     for k in held(case):
         lo, hi, pn, pp = npsvor_boxes(case.y, k, *case.terms)
-        point, b, n_iter, ratio = npsvor_admm(K, lo, hi, pn, pp, rho, 1e-3, 1e-3, 5000)
+        point, z, b, n_iter, ratio = npsvor_admm(
+            K, lo, hi, pn, pp, rho, 1e-3, 1e-3, n_steps or 5000, start or 0.0
+        )
         assert c.n_iter[k] == n_iter
         assert_allclose(c.violation[k], ratio, rtol=1e-5, atol=1e-9)
         assert_allclose(model.intercept[k], b, rtol=1e-7, atol=1e-9)
         assert_allclose(g[k], point, rtol=1e-6, atol=1e-9)
+        # (9): rows strictly within their bounds, where phi has a slope
+        free = (lo < z) & (z < hi) & ((z != 0) | (pn == pp))
+        slopes = np.where(z > 0, pp, pn)
+        b_free = np.mean((-K @ point - slopes)[free]) if free.any() else b
+        assert_allclose(average.intercept[k], b_free, rtol=1e-5, atol=1e-6)
         # the certificate: (P) at the model, (D) at the nearest feasible point
         assert abs(g[k].sum()) <= 1e-12 * (1 + hi.sum())
         squared = g[k] @ K @ g[k]
@@ -327,6 +343,67 @@ def test_the_polish_starts_from_admm():
     assert by_rank(warm).n_iter.sum() < 0.7 * by_rank(cold).n_iter.sum()
     rough = fit_npsvor(X, y, **ADMM_TIGHT)
     assert_allclose(warm.decision_function(X), rough.decision_function(X), atol=2e-3)
+
+
+def test_a_number_of_steps_is_a_point_of_a_search():
+    X, y = sample(80, 3)
+    grid = {"C": [1.0, 100.0], "n_steps": [3, 500]}
+    found = select("npsvor", X, y, search=grid, solver="admm", rng=0)
+    assert found.scores.shape == (4, 5)
+    few = [point["n_steps"] == 3 for point in found.points]
+    assert set(found.status[few].flat) == {"n_steps"}
+    assert not found.failures
+
+
+@pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
+def test_a_fit_begins_at_another_model(form):
+    X, y = sample(80, 3)
+    X = {"csr": sparse.csr_array, "precomputed": kernels.RBF(0.5)}.get(form, np.array)(
+        *[X] * (1 + (form == "precomputed"))
+    )
+    options = {"C": 5.0, "kernel": "precomputed" if form == "precomputed" else "rbf"}
+    cold = fit_npsvor(X, y, **options)
+    again = fit_npsvor(X, y, start=cold, **options)
+    assert by_rank(again).n_iter.sum() < 0.2 * by_rank(cold).n_iter.sum()
+    f = cold.decision_function(X)
+    assert_allclose(again.decision_function(X), f, atol=3e-3)
+    near = fit_npsvor(X, y, start=cold, **(options | {"C": 4.0}))
+    there = fit_npsvor(X, y, **(options | {"C": 4.0}))
+    assert_allclose(near.decision_function(X), there.decision_function(X), atol=5e-3)
+    admm = ADMM_TIGHT | options
+    slow, fast = fit_npsvor(X, y, **admm), fit_npsvor(X, y, start=cold, **admm)
+    assert_allclose(fast.decision_function(X), slow.decision_function(X), atol=1e-3)
+    if form == "dense":
+        rough = fit_npsvor(X, y, basis=40, **options)
+        warm = fit_npsvor(X, y, basis=40, start=rough, **options)
+        assert by_rank(warm).n_iter.sum() <= by_rank(rough).n_iter.sum()
+        assert warm.convergence.converged
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"start": 1.0}, TypeError, "start must be an? NpsvorModel"),
+        ({"start": np.inf, "solver": "admm"}, ValueError, "start must be a finite"),
+        ({"start": "cold", "solver": "admm"}, TypeError, "start must be an Npsvor"),
+        ({"n_steps": 5}, ValueError, "n_steps must be left out with solver='smo'"),
+        (
+            {"n_steps": 0, "solver": "admm"},
+            ValueError,
+            "n_steps must be a positive integer",
+        ),
+        (
+            {"n_steps": 5, "solver": "admm", "polish": True},
+            ValueError,
+            "n_steps must be left out",
+        ),
+        ({"intercept": "x", "solver": "admm"}, ValueError, "intercept must be one of"),
+    ],
+)
+def test_where_admm_begins_and_ends_is_checked(options, error, message):
+    X, y = sample(30, 3)
+    with pytest.raises(error, match=message):
+        fit_npsvor(X, y, **options)
 
 
 def test_admm_has_the_papers_defaults():

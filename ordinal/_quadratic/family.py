@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from .._input.basis import BasisChoice
+from .._input.checks import listed
 from .._input.problem import Problem
+from .._input.sparse import is_sparse
 from .._input.types import AnyBasis
 from .._model.basis import TRIAL_GAP, chosen, features_among
 from .._model.folds import split_problem
@@ -414,3 +416,64 @@ class WholeKernel(Solver[P, M]):
                 return Gram(kernel, X, room, n_threads, least, self._products)
         except OutOfTime:
             return Gram(kernel, X, 0.0, n_threads, least)
+
+
+def check_start_model(
+    start: Any, kind: type[Any], problem: Problem, kernel: KernelFunction
+) -> None:
+    """Raise TypeError or ValueError unless a fit can begin at a model of this kind."""
+    if not isinstance(start, kind):
+        name = kind.__name__
+        raise TypeError(f"start must be a {name}, got {type(start).__name__}")
+    if not np.array_equal(start.classes, problem.classes):
+        raise ValueError(
+            f"start must have the classes of the data, {listed(problem.classes)}, "
+            f"got {listed(start.classes)}"
+        )
+    by_number = kernel.by_number
+    if start.kernel.by_number != by_number:
+        raise ValueError(
+            "start and the fit must both have a precomputed kernel, or neither"
+        )
+    if is_sparse(start.support) != is_sparse(problem.X) and not by_number:
+        raise ValueError("start and X must both be dense or both be CSR")
+    names = {start.feature_names, problem.feature_names}
+    if None not in names and len(names) > 1:
+        raise ValueError("start and X must have the same columns in the same order")
+    if not by_number and start.n_features != problem.n_features:
+        raise ValueError(
+            f"start has {start.n_features} features, X has {problem.n_features}"
+        )
+
+
+def matched_rows(
+    support: Any, values: np.ndarray, X: Any, lo: np.ndarray, hi: np.ndarray
+) -> np.ndarray:
+    """Return the values of support rows, (m, k), at the same rows of X, (k, n); else 0.
+
+    Rows are found by their bytes in O(n), in whatever order they are in X. Of equal
+    rows, a value goes to one whose bounds allow its sign.
+    """
+    where: dict[bytes | int, list[int]] = {}
+    for i, key in enumerate(_keys(X, support)):
+        where.setdefault(key, []).append(i)
+    g = np.zeros_like(lo)
+    for row, key in zip(values, _keys(support, support), strict=True):
+        for i in where.get(key, ()):
+            if not ((row < 0) & (lo[:, i] == 0) | (row > 0) & (hi[:, i] == 0)).any():
+                g[:, i] = row
+                where[key].remove(i)
+                break
+    return g
+
+
+def _keys(X: Any, support: Any) -> list[Any]:
+    """Return a key per row: its number for a precomputed kernel, or its bytes."""
+    if len(support.shape) == 1:
+        return support.tolist() if X is support else list(range(len(X)))
+    if is_sparse(X):
+        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        return [
+            X.indices[a:b].tobytes() + (X.data[a:b] + 0.0).tobytes() for a, b in spans
+        ]
+    return [row.tobytes() for row in X + 0.0]  # -0.0 is 0.0

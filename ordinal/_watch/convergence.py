@@ -134,6 +134,7 @@ class Status(enum.Enum):
     MAX_ITER = "max_iter"
     MAX_TIME = "max_time"
     N_EPOCHS = "n_epochs"  # a stochastic method has made all of its passes
+    N_STEPS = "n_steps"  # early stopping: the number of steps that was asked for
     HELD_OUT = "held_out"  # early stopping: held-out rows were predicted best here
     STOPPED = "stopped"  # the callback asked for it
     STALLED = "stalled"  # no step improves the objective beyond rounding
@@ -257,7 +258,8 @@ class Convergence(Immutable):
         `easier` is a change that makes a problem with a dual converge within its limit;
         `remedy` replaces the advice that belongs to the status.
         """
-        if self.status not in (Status.CONVERGED, Status.HELD_OUT):
+        meant = Status.CONVERGED, Status.N_STEPS, Status.HELD_OUT
+        if self.status not in meant:
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
             more = f", or {easier}" if limited and self.dual is not None else ""
             advice = remedy or f"{self.remedy}{more}"

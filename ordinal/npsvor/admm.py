@@ -23,26 +23,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from .._input.basis import BasisChoice, read_basis
+from .._input.checks import check_finite, shown
 from .._input.labels import optional_cost
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Matrix
+from .._model.column_names import named
 from .._model.folds import Shares
 from .._model.kernel_fit import KernelOptions, Solver, support_rows
 from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
 from .._quadratic.driver import records, values
-from .._quadratic.family import QuadraticFamily, Solved, WholeKernel
+from .._quadratic.family import (
+    QuadraticFamily,
+    Solved,
+    WholeKernel,
+    check_start_model,
+    matched_rows,
+)
 from .._quadratic.losses import Losses, losses_by_rank
-from .._quadratic.program import Program, project
+from .._quadratic.program import Program, nearest_feasible, project
+from .._quadratic.proximal import Start
 from .._solvers import _admm_updates
 from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
+from ..kernels.features import Features
 from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Products, diagonal_of, on_itself
 from .model import NpsvorModel, model_of
@@ -293,6 +304,7 @@ class AdmmResult:
     """Result of `solve_admm`; arrays have one entry per problem."""
 
     g: np.ndarray  # (p, n), its sum 0, not yet in its box
+    z: np.ndarray  # (p, n), in its box, its sum not yet 0
     b: np.ndarray
     ratio: np.ndarray  # the larger residual over its allowance; <= 1 ends a problem
     n_iter: np.ndarray
@@ -303,6 +315,7 @@ def solve_admm(
     factor: Factor | NoFactor,
     programs: Sequence[Program],
     family: NpsvorAdmm,
+    z: np.ndarray,
     *,
     max_iter: int,
     n_threads: int,
@@ -311,23 +324,24 @@ def solve_admm(
     """Iterate all problems of the programs until each of them meets (19) and (20).
 
     These are the bounds on the primal and the dual residual in the paper. Every problem
-    has one group. The results are in the order of the programs, and zero if there was
-    no time for a factor.
+    has one group. `z`, (p, n), is the point to begin at, and is overwritten. The
+    results are in the order of the programs, and zero if there was no time for a
+    factor.
     """
     lo, hi, pn, pp = (
         np.concatenate([getattr(program, name)[:, 0] for program in programs])
         for name in ("lo", "hi", "pn", "pp")
     )
     rho, (p, n) = family.rho, lo.shape
-    g_end, b = np.zeros((p, n)), np.zeros(p)
+    g_end, z_end, b = np.zeros((p, n)), np.zeros((p, n)), np.zeros(p)
     ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
     if isinstance(factor, NoFactor):
-        return AdmmResult(g_end, b, ratio, n_iter, Status.MAX_TIME)
+        return AdmmResult(g_end, z_end, b, ratio, n_iter, Status.MAX_TIME)
     # The product M 1 serves the constraint sum g = 0 of all problems and iterations.
     m = factor.apply(np.ones((1, n)))[0]
 
     live = np.arange(p)  # problems that still iterate, to which the arrays below belong
-    z, u = np.zeros((p, n)), np.zeros((p, n))
+    u = np.zeros((p, n))
     shift, width = -(pp + pn) / (2 * rho), (pp - pn) / (2 * rho)
     status = Status.MAX_ITER
     for iteration in range(1, max_iter + 1):
@@ -339,7 +353,8 @@ def solve_admm(
         sums = np.empty((live.size, 5))
         _admm_updates.clip(g, z, u, shift, width, lo, hi, sums, n_threads)
         ratio[live] = _residual_ratio(sums, n, family)
-        n_iter[live], b[live], g_end[live] = iteration, rho * multiple, g
+        n_iter[live], b[live] = iteration, rho * multiple
+        g_end[live], z_end[live] = g, z
         stopped = monitor.stop(iteration, ratio[live].max())
         going = ratio[live] > 1
         if stopped is not None or not going.any():
@@ -353,7 +368,7 @@ def solve_admm(
             z, u, shift, width, lo, hi = (
                 np.ascontiguousarray(x[going]) for x in (z, u, shift, width, lo, hi)
             )
-    return AdmmResult(g=g_end, b=b, ratio=ratio, n_iter=n_iter, status=status)
+    return AdmmResult(g_end, z_end, b, ratio, n_iter, status)
 
 
 def _residual_ratio(sums: np.ndarray, n: int, family: NpsvorAdmm) -> np.ndarray:
@@ -367,6 +382,21 @@ def _residual_ratio(sums: np.ndarray, n: int, family: NpsvorAdmm) -> np.ndarray:
                 rho * dual / (base + e_rel * rho * u_norm),
             )
         )
+
+
+def average_intercepts(
+    program: Program, z: np.ndarray, f: np.ndarray, otherwise: np.ndarray
+) -> np.ndarray:
+    """Return the average b of the rows strictly within their bounds, where any are.
+
+    Complementarity: f_i + b + phi_i'(z_i) = 0 for these rows, f = K g without b. The
+    arrays have a row per problem.
+    """
+    lo, hi, pn, pp = (getattr(program, name)[:, 0] for name in ("lo", "hi", "pn", "pp"))
+    free = (lo < z) & (z < hi) & ((z != 0) | (pn == pp))
+    b = np.where(free, -f - np.where(z > 0, pp, pn), 0.0).sum(axis=1)
+    n_free = free.sum(axis=1)
+    return np.where(n_free > 0, b / np.maximum(n_free, 1), otherwise)
 
 
 class Parameters(NamedTuple):
@@ -393,6 +423,48 @@ class Npsvor(QuadraticFamily[Parameters, NpsvorModel]):
     def prepared(self, problem: Problem, basis: AnyBasis | None) -> Self:
         """Return the method with its cost checked; raise if it is unusable."""
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
+
+    def check_start(
+        self,
+        start: Any,  # noqa: ANN401  (checked here)
+        problem: Problem,
+        kernel: KernelFunction,
+        on_basis: bool,
+    ) -> None:
+        """Raise TypeError or ValueError unless a fit can begin at this model."""
+        check_start_model(start, NpsvorModel, problem, kernel)
+
+    def begin(
+        self, start: NpsvorModel, program: Program, point: Parameters, problem: Problem
+    ) -> np.ndarray:
+        """Return feasible multipliers near those of a model, (p, 1, n)."""
+        coef, lo, hi = (
+            start.coef[:, problem.present],
+            program.lo[:, 0],
+            program.hi[:, 0],
+        )
+        g = matched_rows(start.support, coef, problem.X, lo, hi)
+        return nearest_feasible(g[:, None], program)
+
+    def begin_on_basis(
+        self,
+        start: NpsvorModel | None,
+        losses: list[Losses],
+        problem: Problem,
+        features: Features,
+    ) -> list[Start]:
+        """Return starts with the scores of a model, if there is one."""
+        begin = super(Npsvor, self).begin_on_basis(start, losses, problem, features)
+        if start is None or start.kernel.by_number:  # its rows may have other numbers
+            return begin
+        f = replace(start, normalize=False).decision_function(
+            named(features.support, start.feature_names)
+        )
+        b = np.where(np.isfinite(start.intercept), start.intercept, 0.0)
+        return [
+            replace(of, w=features.interpolating(f[:, k] - b[k]), b=-b[k : k + 1])
+            for of, k in zip(begin, np.flatnonzero(problem.present), strict=True)
+        ]
 
     def programs(self, point: Parameters, problem: Problem) -> list[Program]:
         """Return (D) of every rank that has training rows."""
@@ -450,6 +522,8 @@ class NpsvorAdmm(Npsvor):
     e_abs: float = 1e-2
     e_rel: float = 1e-2
     polish: bool = False
+    n_steps: int | None = None
+    intercept: str = "multiplier"
     low_rank: int | float | np.ndarray | None = None  # `basis` of a factor of low rank
     reads_chunks = False
 
@@ -467,6 +541,11 @@ class NpsvorAdmm(Npsvor):
         """Check the cost and the basis; a float is a part of the trace of K."""
         # With slots, dataclass makes a second class, which super() does not know.
         checked = super(NpsvorAdmm, self).prepared(problem, basis)
+        if self.polish and self.n_steps is not None:
+            raise ValueError(
+                "polish=True ends at the optimum wherever it begins, so that n_steps "
+                "must be left out"
+            )
         if basis is None:
             return checked
         if self.polish:
@@ -478,6 +557,23 @@ class NpsvorAdmm(Npsvor):
         if isinstance(low_rank, float) and low_rank == 1:
             raise ValueError("basis as a part of the trace must be in (0, 1), got 1.0")
         return replace(checked, low_rank=low_rank)
+
+    def check_start(
+        self,
+        start: Any,  # noqa: ANN401  (checked here)
+        problem: Problem,
+        kernel: KernelFunction,
+        on_basis: bool,
+    ) -> None:
+        """Raise TypeError or ValueError unless ADMM can begin here."""
+        if isinstance(start, NpsvorModel):
+            check_start_model(start, NpsvorModel, problem, kernel)
+        elif isinstance(start, bool) or not isinstance(start, Real):
+            raise TypeError(
+                f"start must be an NpsvorModel or a number, got {shown(start)}"
+            )
+        else:
+            check_finite("start", start)
 
     def check_folds(self, shares: Shares) -> None:
         """Raise ValueError if a fold of a link has none of the basis rows."""
@@ -498,11 +594,11 @@ class NpsvorAdmm(Npsvor):
         choice: BasisChoice | None,
         problem: Problem,
         point: Parameters,
-        start: Any,  # noqa: ANN401  (no start is taken)
+        start: NpsvorModel | float | None,
         products: Products | None,
     ) -> Admm:
         """Return the solver by ADMM."""
-        return Admm(self, options, problem, products)
+        return Admm(self, options, problem, start, products)
 
 
 class Admm(Solver[Parameters, NpsvorModel]):
@@ -513,10 +609,11 @@ class Admm(Solver[Parameters, NpsvorModel]):
         family: NpsvorAdmm,
         options: KernelOptions,
         problem: Problem,
+        start: NpsvorModel | float | None = None,
         products: Products | None = None,
     ):
         super().__init__(options.monitor)
-        self.family, self.options = family, options
+        self.family, self.options, self._start = family, options, start
         self._problem, self._products = problem, products
 
     def restricted_to(
@@ -527,7 +624,7 @@ class Admm(Solver[Parameters, NpsvorModel]):
         if isinstance(basis, np.ndarray):
             here = np.flatnonzero(np.isin(rows, basis))
             family = replace(family, low_rank=here)
-        return Admm(family, self.options, problem)
+        return Admm(family, self.options, problem, self._start)
 
     def fit(self, point: Parameters) -> tuple[NpsvorModel, np.ndarray | None]:
         """Return the model of a point, and the numbers of its support rows."""
@@ -543,11 +640,13 @@ class Admm(Solver[Parameters, NpsvorModel]):
         monitor = options.monitor.to_tol(1.0)
         programs = [family.programs(point, problem)[0] for point in points]
         factor = self._factor()
+        limit = options.max_iter or max(MAX_ITER, family.n_steps or 0)
         out = solve_admm(
             factor,
             programs,
             family,
-            max_iter=options.max_iter or MAX_ITER,
+            np.concatenate([self._begin(program) for program in programs]),
+            max_iter=min(limit, family.n_steps or limit),
             n_threads=options.n_threads,
             monitor=monitor,
         )
@@ -576,8 +675,12 @@ class Admm(Solver[Parameters, NpsvorModel]):
         models = []
         for program, point, nearest in zip(programs, own, inside, strict=True):
             g, f, b = out.g[point, None], G[point], out.b[point]
+            if family.intercept == "average":
+                b = average_intercepts(program, out.z[point], f, b)
             ratio = out.ratio[point]
             status = Status.CONVERGED if not (ratio > 1).any() else out.status
+            if status is Status.MAX_ITER and (family.n_steps or np.inf) <= limit:
+                status = Status.N_STEPS
             primal, _ = values(program, g, f, -b[:, None])
             dual = values(program, nearest, G_inside[point], -b[:, None])[1]
             parts = records(
@@ -597,6 +700,14 @@ class Admm(Solver[Parameters, NpsvorModel]):
                 )
             )
         return [(model, rows) for model in models]
+
+    def _begin(self, program: Program) -> np.ndarray:
+        """Return the z of a program to begin at, (p, n)."""
+        lo, hi, start = program.lo[:, 0], program.hi[:, 0], self._start
+        if not isinstance(start, NpsvorModel):
+            return np.full(lo.shape, 0.0 if start is None else start)
+        coef = start.coef[:, self._problem.present]
+        return matched_rows(start.support, coef, self._problem.X, lo, hi)
 
     def _factor(self) -> Factor | NoFactor:
         """Return a factor of K + rho I, or `NoFactor` if time is up."""

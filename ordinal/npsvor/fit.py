@@ -11,6 +11,7 @@ import numpy as np  # noqa: F401  (resolves the hint of `rng`)
 from .._input.checks import (
     can_be_listed,
     check_choice,
+    check_count,
     check_factor,
     check_factor_or_zero,
     check_flag,
@@ -40,13 +41,24 @@ from .admm import Npsvor, NpsvorAdmm, Parameters
 from .model import NpsvorModel
 
 _Solver: TypeAlias = Literal["smo", "admm"]
+Intercept: TypeAlias = Literal["multiplier", "average"]
 _VARYING = ("C", "C2", "epsilon")  # what may differ between the points of a path
+
+
+def _check_intercept(name: str, value: Any) -> str:  # noqa: ANN401  (checked here)
+    """Return the value if it is a way to find an intercept."""
+    check_choice(name, value, get_args(Intercept))
+    return str(value)
+
+
 # Options of ADMM, with the checks of their values
 _ADMM: dict[str, Callable[[str, Any], Any]] = {
     "rho": check_factor,
     "e_abs": check_factor_or_zero,
     "e_rel": check_factor_or_zero,
     "polish": check_flag,
+    "n_steps": check_count,
+    "intercept": _check_intercept,
 }
 
 
@@ -57,6 +69,8 @@ class AdmmArguments(TypedDict):
     e_abs: float | None
     e_rel: float | None
     polish: bool | None
+    n_steps: int | None
+    intercept: Intercept | None
 
 
 @preprocessed
@@ -82,7 +96,10 @@ def fit_npsvor(
     e_abs: float | None = None,
     e_rel: float | None = None,
     polish: bool | None = None,
+    n_steps: int | None = None,
+    intercept: Intercept | None = None,
     basis: AnyBasis | None = None,
+    start: NpsvorModel | float | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -171,11 +188,27 @@ def fit_npsvor(
     polish : bool, default False, ADMM only
         Whether to continue with SMO from the result of ADMM until the tolerance `tol`
         is reached.
+    n_steps : int, optional, ADMM only
+        Number of iterations after which a rank ends if it has not met the tolerances:
+        early stopping, which regularises. It is a parameter to tune, like C, and a fit
+        that ends so has the status "n_steps" and no warning. The program of the paper's
+        authors takes 50. Default: iterate up to `max_iter`.
+    intercept : {"multiplier", "average"}, default "multiplier", ADMM only
+        Where the intercept of (9) comes from. "multiplier" is that of the constraint on
+        the sum, "average" is what the complementarity conditions say on average over
+        the rows strictly within their bounds. The two agree at the optimum, and can
+        differ by more than the margin where ADMM stops early.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         Approximation for many rows: K is replaced by a matrix of low rank that is exact
         at the basis rows. Values and default are those of `fit_svorim`. ADMM takes a
         number, a share of the trace of K or row numbers, chooses rows by a pivoted
         incomplete Cholesky factorisation, and needs 8 n bytes per basis row.
+    start : SvorModel, optional
+        Warm start from the dual variables of this model, which may have been fitted
+        with another C (the variables are scaled by the ratio) or on fewer rows (matched
+        by their features, or by their numbers if the kernel is precomputed). With
+        `basis`, from its scores. This changes the time of the fit, and the result only
+        within `tol`.
     probability : bool, default False
         Whether to calibrate the probabilities of `predict_proba`. This takes five more
         fits, each of which leaves out a fifth of the rows, whose scores are then used.
@@ -272,6 +305,8 @@ def fit_npsvor_path(
     e_abs: float | None = None,
     e_rel: float | None = None,
     polish: bool | None = None,
+    n_steps: int | None = None,
+    intercept: Intercept | None = None,
     basis: AnyBasis | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -354,6 +389,16 @@ def fit_npsvor_path(
     polish : bool, default False, ADMM only
         Whether to continue with SMO from the result of ADMM until the tolerance `tol`
         is reached.
+    n_steps : int, optional, ADMM only
+        Number of iterations after which a rank ends if it has not met the tolerances:
+        early stopping, which regularises. It is a parameter to tune, like C, and a fit
+        that ends so has the status "n_steps" and no warning. The program of the paper's
+        authors takes 50. Default: iterate up to `max_iter`.
+    intercept : {"multiplier", "average"}, default "multiplier", ADMM only
+        Where the intercept of (9) comes from. "multiplier" is that of the constraint on
+        the sum, "average" is what the complementarity conditions say on average over
+        the rows strictly within their bounds. The two agree at the optimum, and can
+        differ by more than the margin where ADMM stops early.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         Approximation for many rows: K is replaced by a matrix of low rank that is exact
         at the basis rows. Values and default are those of `fit_svorim`. ADMM takes a

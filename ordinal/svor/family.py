@@ -7,18 +7,22 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from .._input.checks import listed
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.immutable import read_only
 from .._input.labels import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import is_sparse
 from .._input.types import AnyBasis
 from .._model.column_names import named
 from .._model.kernel_fit import KernelOptions
 from .._model.threshold_model import ScoreModel
 from .._quadratic.driver import Solution
-from .._quadratic.family import QuadraticFamily, Solved, WholeSolution
+from .._quadratic.family import (
+    QuadraticFamily,
+    Solved,
+    WholeSolution,
+    check_start_model,
+    matched_rows,
+)
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program, nearest_feasible
 from .._quadratic.proximal import Start, cold
@@ -72,18 +76,6 @@ class SvorModel(ScoreModel):
         optional_cost(self.cost, self.classes.size)
 
 
-def _keys(X: Any, support: Any) -> list[Any]:
-    """Return a key per row: its number for a precomputed kernel, or its bytes."""
-    if len(support.shape) == 1:
-        return support.tolist() if X is support else list(range(len(X)))
-    if is_sparse(X):
-        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        return [
-            X.indices[a:b].tobytes() + (X.data[a:b] + 0.0).tobytes() for a, b in spans
-        ]
-    return [row.tobytes() for row in X + 0.0]  # -0.0 is 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Svor(QuadraticFamily[float, SvorModel]):
     """A method of the family with the caller's cost; a point is its C."""
@@ -105,31 +97,11 @@ class Svor(QuadraticFamily[float, SvorModel]):
         self, start: Any, problem: Problem, kernel: KernelFunction, on_basis: bool
     ) -> None:
         """Raise TypeError or ValueError unless a fit can begin at this model."""
-        if not isinstance(start, SvorModel):
-            raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
+        check_start_model(start, SvorModel, problem, kernel)
         if not on_basis and start.dual is None:
             raise ValueError(
                 "start must be a model of the whole kernel, whose dual variables are "
                 "known, got a model on a basis"
-            )
-        if not np.array_equal(start.classes, problem.classes):
-            raise ValueError(
-                f"start must have the classes of the data, {listed(problem.classes)}, "
-                f"got {listed(start.classes)}"
-            )
-        by_number = kernel.by_number
-        if start.kernel.by_number != by_number:
-            raise ValueError(
-                "start and the fit must both have a precomputed kernel, or neither"
-            )
-        if is_sparse(start.support) != is_sparse(problem.X) and not by_number:
-            raise ValueError("start and X must both be dense or both be CSR")
-        names = {start.feature_names, problem.feature_names}
-        if None not in names and len(names) > 1:
-            raise ValueError("start and X must have the same columns in the same order")
-        if not by_number and start.n_features != problem.n_features:
-            raise ValueError(
-                f"start has {start.n_features} features, X has {problem.n_features}"
             )
 
     def programs(self, point: float, problem: Problem) -> list[Program]:
@@ -154,20 +126,8 @@ class Svor(QuadraticFamily[float, SvorModel]):
         assert start.dual is not None
         # Boxes are in proportion to C: scaled duals stay inside, or at their bounds.
         old = np.add.reduceat(start.dual, present[:-1], axis=1) * (point / start.C)
-        where: dict[bytes | int, list[int]] = {}
-        for i, key in enumerate(_keys(problem.X, start.support)):
-            # Rows are found by their bytes in O(n), in whatever order they are in X.
-            where.setdefault(key, []).append(i)
-        g = np.zeros_like(program.lo)
-        for values, key in zip(old, _keys(start.support, start.support), strict=True):
-            # Of equal rows, take one whose rank allows the signs of these duals.
-            for i in where.get(key, ()):
-                lo, hi = program.lo[0, :, i], program.hi[0, :, i]
-                if not ((values < 0) & (lo == 0) | (values > 0) & (hi == 0)).any():
-                    g[0, :, i] = values
-                    where[key].remove(i)
-                    break
-        return nearest_feasible(g, program)
+        g = matched_rows(start.support, old, problem.X, program.lo[0], program.hi[0])
+        return nearest_feasible(g[None], program)
 
     def begin_on_basis(
         self,
