@@ -21,7 +21,7 @@ from strategies import at_most, datasets
 
 import ordinal
 from ordinal import fit_pom, inference
-from ordinal._cumulative.newton import newton
+from ordinal._cumulative.fitting import newton
 from ordinal.exceptions import DisorderedThresholdsWarning
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"

@@ -4,10 +4,9 @@ design, matrices       columns, thresholds and parameters of a linear model
 likelihood             mean loss, its gradient and Hessian; probabilities of all ranks
 rowwise                the same for sparse rows and for rows in chunks
 bordered               Hessians by many thresholds
-newton                 Newton's method
 elastic_net            coordinate descent for the elastic net
-fitting                choice of a form of the loss and of a solver; thresholds that
-                       keep their order at rows
+fitting                Newton's method; choice of a form of the loss, of a solver and of
+                       starting values; thresholds that keep their order at rows
 collinear, separation  collinear columns and separated ranks
 recession              limit of a fit whose ranks are separated
 

@@ -79,12 +79,15 @@ class Bordered:
         """Indices of C's variables, (D,)."""
         return np.delete(np.arange(self.size), self.first)
 
-    def diagonal(self) -> np.ndarray:
-        """Return the diagonal, (p,)."""
-        out = np.empty(self.size)
-        out[self.first] = np.diagonal(self.diag, axis1=1, axis2=2).ravel()
-        out[self.rest] = np.diagonal(self.core)
-        return out
+    def units(self) -> np.ndarray:
+        """Return the scale of each variable, 1 / sqrt(diag(H)), (p,)."""
+        diagonal = np.empty(self.size)
+        diagonal[self.first] = np.diagonal(self.diag, axis1=1, axis2=2).ravel()
+        diagonal[self.rest] = np.diagonal(self.core)
+        diagonal = np.abs(diagonal)
+        # The bound keeps products of steps finite.
+        least = max(1e-100 * diagonal.max(), 1e-200)
+        return np.asarray(1 / np.sqrt(np.maximum(diagonal, least)))
 
     def plus(self, v: np.ndarray) -> Bordered:
         """Return H + diag(v) for v of shape (p,)."""

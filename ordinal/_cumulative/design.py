@@ -18,10 +18,10 @@ all other parameters by a factor.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -35,16 +35,15 @@ from .._rows.columns import (
     check_beside,
     every_row,
     has_sparse_rows,
-    is_in_memory,
     moments,
     moments_of,
     product,
     range_of,
-    ranked_among_present,
     row_strips,
     stack_of_chunks,
     sum_of_chunks,
 )
+from .._rows.rows import Rows
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.cancellation import check_cancelled
@@ -180,13 +179,15 @@ class Design:
         unit: np.ndarray | None = None,
     ) -> Design:
         """Make the design of the rows of a problem."""
-        total, X = float(problem.weight.sum()), problem.X
+        total, X = float(problem.weight.sum()), cast(Any, problem.X)
         centre, spread = moments_of(problem, total)
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
         if offset is not None:
             check_beside(X, "offset")
+        if isinstance(X, Rows):  # others have their ranks beside them
+            X = X.with_codes(problem.among_present)
         return cls(
-            ranked_among_present(problem), location, nominal, scale, offset,
+            X, location, nominal, scale, offset,
             problem.rank_among_present, problem.weight, total, J=J, centre=centre,
             spread=spread, unit=unit,
         )  # fmt: skip
@@ -264,14 +265,10 @@ class Design:
         empty = replace(self, X=none, rank=none, weight=none, offset=None)
         return partial(_call_of_part, call, empty)
 
-    def strips(self, width: int) -> Iterator[slice]:
-        """Return slices of at most `width` rows, and at most a chunk, of all rows."""
-        return row_strips(self.X, width)
-
     @property
     def is_chunked(self) -> bool:
         """Return whether the rows are read again at every pass."""
-        return not is_in_memory(self.X)
+        return isinstance(self.X, Rows)
 
     @property
     def is_sparse(self) -> bool:
@@ -330,10 +327,6 @@ class Design:
             slopes = out[q : q + qm].reshape(q, self.nominal.size, *out.shape[1:])
             out[:q] += np.einsum("qm...,m->q...", slopes, self.centre[self.nominal])
         return out
-
-    def raw_covariance(self, V: np.ndarray) -> np.ndarray:
-        """Return the covariance of raw(x), (p, p), where x has the covariance V."""
-        return self.raw(self.raw(V).T)
 
     def unit_shift(self) -> np.ndarray:
         """Return the alpha with J alpha = 1, (q,), which every structure has.
@@ -427,8 +420,8 @@ class Design:
     def start(self, quantile: np.ndarray) -> np.ndarray:
         """Return starting values: no effects, and thresholds at the given quantiles.
 
-        `quantile` is F^-1 of `shares()`, (T,). With an offset the thresholds are moved
-        by its mean, and enlarged by its deviation.
+        `quantile` is F^-1 of the share of the weight up to each threshold, (T,). With
+        an offset the thresholds are moved by its mean, and enlarged by its deviation.
         """
         x = np.zeros(self.n_parameters)
         q = self.J.shape[1]
@@ -488,15 +481,11 @@ class Design:
     def mass(self) -> np.ndarray:
         """Return the weight of each rank, (T + 1,)."""
         mass = np.zeros(self.T + 1)
-        for rows in self.strips(self.n_samples):  # bincount copies what it counts
+        for rows in row_strips(
+            self.X, self.n_samples
+        ):  # bincount copies what it counts
             mass += np.bincount(self.rank[rows], self.weight[rows], self.T + 1)
         return mass
-
-    def shares(self) -> np.ndarray:
-        """Return the share of the weight up to each threshold, (T,), all below 1."""
-        below = np.cumsum(self.mass())[:-1] / self.total
-        # The weight of a rank may be less than the rounding error of the sum.
-        return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
 def _call_of_part(

@@ -41,9 +41,9 @@ from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .bordered import NONE
 from .design import Design, l1_penalties, l2_penalties
+from .fitting import Loss, Minimum
 from .likelihood import Point
 from .matrices import SparseColumns
-from .newton import Loss, Minimum
 from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor
 
 _ROUNDING = 1e-14  # relative rounding error of the loss

@@ -1,15 +1,20 @@
-"""Choice of the form of the loss, of the solver and of starting values for a design.
+"""Fits of linear cumulative models: Newton's method, starting values, constraints.
+
+For all links but cauchit log P is concave in the predictors, so that the loss is convex
+unless there are scale effects. Where it is not convex, Newton's method adds a multiple
+of the Hessian's diagonal until the step descends, and leaves saddle points along the
+direction of the most negative curvature. The loss is infinite where a row has
+probability 0, so that the line search keeps the thresholds about a row in order.
 
 Newton's method needs the Hessian, of (p, p) entries, and its factor. With more than
 `HESSIAN_COLUMNS` columns L-BFGS takes its place, which needs gradients only.
 
-With the link cauchit or with scale effects the loss is not convex. A fit with scale
-effects begins at the one without, so that they never lower the likelihood. With few
-rows there may be several minima; the lowest one reached from a few starting points is
-taken. Of 750 fits with one to three scale effects to 30 to 200 rows, 14 missed the
-lowest known minimum from the fit without these effects, and 4 from the starting points
-below. Of 300 fits with cauchit to 15 to 60 rows of heavy tails it was 13 from a start
-without effects, and 8 from those below.
+A fit with scale effects begins at the one without, so that they never lower the
+likelihood. With few rows there may be several minima; the lowest one reached from a few
+starting points is taken. Of 750 fits with one to three scale effects to 30 to 200 rows,
+14 missed the lowest known minimum from the fit without these effects, and 4 from the
+starting points below. Of 300 fits with cauchit to 15 to 60 rows of heavy tails it was
+13 from a start without effects, and 8 from those below.
 
 `OrderedThresholds` keeps thresholds with nominal effects in order at given rows.
 Thresholds with slopes may cross at a row, where a rank then has a negative probability.
@@ -35,21 +40,26 @@ step would leave that point.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from .._numerics import lbfgs
+from .._numerics.descent import FALL, HALVINGS, armijo, shifted, shortened
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .bordered import NONE
+from .bordered import NONE, Factor
 from .design import Design
 from .likelihood import Likelihood, Link, Point
-from .newton import Minimum, newton
 from .rowwise import ChunkedLikelihood, RowwiseLikelihood, factor
 from .separation import Row, project
 
+_MOST = 1e12  # most rows in whose standard errors steps are measured
+_FLAT = 1e-8  # rounding error of eigenvalues, relative to the diagonal
+_MAX_SHIFT = 1e12
 _FEW = 1000  # weight of all rows up to which several starting points are tried
 _FAR = 2.0  # starting values of zeta, by scaled columns
 _LARGE = 1e30  # most factor, or one over it, by which starting values are enlarged
@@ -59,6 +69,171 @@ _HELD = 2**23  # most entries of these rows, if they are read in chunks
 _LEAST_ROWS, _ROWS_EACH = 4096, 50  # least number of these rows, and per parameter
 _NEAR = 0.1  # tolerance of a starting point, in standard errors of these rows
 _STEEPER = 3.0  # slopes of cauchit may be far above those of light tails
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Minimum:
+    """End of a descent.
+
+    `step` is the next Newton step, or without a Hessian the sum of all steps.
+    `violation` is its length in standard errors, or the largest slope.
+    """
+
+    point: Point
+    step: np.ndarray
+    violation: float
+    status: Status
+    n_iter: int
+
+
+# Function that returns a step, and the constraint force at its end: the sum of normals
+# of constraints times their multipliers. With it the gradient of the Lagrangian is
+# gradient - force. force'step is 0 if the active constraints stay the same, and
+# negative otherwise.
+StepOf: TypeAlias = Callable[[Point], tuple[np.ndarray, np.ndarray]]
+
+
+class Loss(Protocol):
+    """Function to be minimised: a likelihood, or one with a fixed parameter."""
+
+    @property
+    def design(self) -> Design: ...
+    @property
+    def is_convex(self) -> bool: ...
+    def at(self, x: np.ndarray) -> Point: ...
+
+
+def newton(
+    loss: Loss,
+    x: np.ndarray,
+    max_iter: int,
+    monitor: Monitor,
+    done: int = 0,
+    step_of: StepOf | None = None,
+) -> Minimum:
+    """Descend from x until a Newton step is shorter than `monitor.tol`.
+
+    Parameters
+    ----------
+    loss : Loss
+    x : (p,) array
+    max_iter : int
+    monitor : Monitor
+        The length of a step is measured in standard errors (`length_in_errors`).
+    done : int
+        Number of earlier steps; `n_iter` of the result includes them.
+    step_of : callable, optional
+        Steps under constraints, of a convex loss.
+    """
+    step_of = step_of or _newton_step
+    here, n_iter = loss.at(x), done
+    # Weights or an offset beyond the range of double: no step can be judged.
+    if not math.isfinite(here.value):
+        return Minimum(here, np.zeros_like(x), math.inf, Status.STALLED, n_iter)
+    while True:
+        step, force = step_of(here)
+        slope = float((here.gradient - force) @ step)
+        violation = length_in_errors(slope, loss.design.total)
+        stop = monitor.stop(n_iter, violation)
+        if violation <= monitor.tol:
+            # A loss that is not convex may have a saddle point here.
+            there = None if loss.is_convex or stop else _below_saddle(loss, here)
+            if there is None:
+                return Minimum(here, step, violation, Status.CONVERGED, n_iter)
+            here, n_iter = there, n_iter + 1
+            continue
+        if stop is None and n_iter - done >= max_iter:
+            stop = Status.MAX_ITER
+        end = None
+        if stop is None:
+            short = shortened(step)
+            along = partial(_along, loss, here, short, force)
+            begin = _Tilted(here, here.value, here.gradient - force)
+            end = armijo(along, begin, float(begin.gradient @ short))
+        if end is None:
+            return Minimum(here, step, violation, stop or Status.STALLED, n_iter)
+        here, n_iter = end.point, n_iter + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tilted:
+    """A point with value and gradient of the Lagrangian: the loss less force'x."""
+
+    point: Point
+    value: float
+    gradient: np.ndarray
+
+
+def _along(
+    loss: Loss, here: Point, step: np.ndarray, force: np.ndarray, size: float
+) -> _Tilted:
+    """Evaluate the Lagrangian at here.x + size step, up to a constant."""
+    there = loss.at(here.x + size * step)
+    work = size * float(force @ step)
+    return _Tilted(there, there.value - work, there.gradient - force)
+
+
+def length_in_errors(slope: float, total: float) -> float:
+    """Return the length of a Newton step in standard errors.
+
+    Parameters
+    ----------
+    slope : float
+        Derivative of the mean loss along the step.
+    total : float
+        Sum of the weights.
+    """
+    # The number of rows is bounded. Weights in small units would make standard errors
+    # so large that any step passes, and those in large units so small that rounding
+    # lets none pass.
+    return math.sqrt(min(max(total, 1.0), _MOST) * max(-slope, 0.0))
+
+
+def _newton_step(here: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Return -(H + shift diag(H))^-1 gradient, (p,), and no force of constraints.
+
+    `shift` is 0, or as large as makes the matrix positive definite.
+    """
+    # Scaled to a diagonal of 1, because thresholds with no row nearby have curvatures
+    # like 1e-70 beside others of 1.
+    unit = here.hessian.units()
+    H, gradient = here.hessian.scaled(unit), here.gradient * unit
+    each = np.ones(unit.size)
+
+    def shifted_factor(shift: float) -> Factor:
+        made = Factor(H.plus(shift * each) if shift else H)
+        # More of it, or the least eigenvalue may be a rounding error.
+        return Factor(H.plus(1.1 * shift * each)) if shift else made
+
+    # A shift far larger than needed would make short gradient steps.
+    found = shifted(shifted_factor, least=1e-10, growth=3, most=_MAX_SHIFT)
+    towards = gradient if found is None else found[0].solve(gradient)
+    return np.asarray(-towards * unit), np.zeros(unit.size)
+
+
+def _below_saddle(loss: Loss, here: Point) -> Point | None:
+    """Return a lower point near one whose gradient is 0; None if it is a minimum.
+
+    The direction is that of the most negative curvature. O(p^3).
+    """
+    unit = here.hessian.units()
+    H = here.hessian.scaled(unit)
+    try:
+        Factor(H.plus(np.full(unit.size, _FLAT)))
+    except np.linalg.LinAlgError:
+        curvature, along = np.linalg.eigh(H.dense())
+    else:
+        return None
+    if curvature[0] > -_FLAT:
+        return None
+    for halving in range(HALVINGS):
+        size = 0.5**halving
+        # To third order, only one of the two senses may descend.
+        for step in (size * unit * along[:, 0], -size * unit * along[:, 0]):
+            there = loss.at(here.x + step)
+            if there.value - here.value <= FALL * size**2 * curvature[0]:
+                return there
+    return None
 
 
 def likelihood_of(design: Design, link: Link, l2: float, n_threads: int) -> Likelihood:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .._numerics.tails import normal_cdf, normal_quantile
+from .._rows.columns import row_strips
 from .._solvers import _cumulative, _third_derivatives
 from .bordered import Bordered, tridiagonal
 from .design import Design, l2_penalties
@@ -100,7 +101,7 @@ class RowLoss:
     def derivatives(self, x: np.ndarray) -> Iterator[tuple[slice, RowDerivatives]]:
         """Yield slices of rows, few at a time, and their derivatives."""
         k = self.n_predictors
-        for rows in self.design.strips(max(1, _BLOCK // (k * (x.size + k)))):
+        for rows in row_strips(self.design.X, max(1, _BLOCK // (k * (x.size + k)))):
             yield rows, self.row_derivatives(x, rows)
 
     def scores(self, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -151,7 +152,10 @@ class Likelihood(RowLoss):
 
     def start(self) -> np.ndarray:
         """Return the parameters of no effects."""
-        return self.design.start(quantile(self.link, self.design.shares()))
+        below = np.cumsum(self.design.mass())[:-1] / self.design.total
+        # The weight of a rank may be less than the rounding error of the sum.
+        below = np.minimum(below, np.nextafter(1.0, 0.0))
+        return self.design.start(quantile(self.link, below))
 
     def terms(self, x: np.ndarray, rows: slice) -> Terms:
         """Return the terms of some rows at parameters x."""
@@ -206,11 +210,17 @@ class Likelihood(RowLoss):
     def at(self, x: np.ndarray) -> Point:
         """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
         with np.errstate(all="ignore"):  # anything but a number makes the value inf
-            sums = self._sums(x)
-            value = -float(sums.value.sum()) / self.design.total
+            sums, total = self._sums(x), self.design.total
+            value = -float(sums.value.sum()) / total
             value += 0.5 * float(self.penalties @ x**2)
-            gradient = self._gradient(sums) + self.penalties * x
-            hessian = self._hessian(sums)
+            by_slot = self.design.of_slots(sums.by_slot.sum(axis=0).reshape(-1, 1))
+            by_core = sums.by_core.sum(axis=0)
+            gradient = np.concatenate([by_slot[:, 0], by_core]) / -total
+            gradient = gradient + self.penalties * x
+            parts = sums.diag, sums.off[:, :-1], sums.border, sums.core
+            diag, off, border, core = (p.sum(axis=0) / -total for p in parts)
+            core = np.tril(core) + np.tril(core, -1).T
+            hessian = self.assembled(diag, off, border, core)
             finite = np.isfinite(gradient).all() and hessian.is_finite()
         if not (finite and math.isfinite(value)):
             value = np.inf
@@ -233,18 +243,6 @@ class Likelihood(RowLoss):
             sums.by_core, sums.diag, sums.off, sums.border, sums.core, self.n_threads,
         )  # fmt: skip
         return sums
-
-    def _gradient(self, sums: _Sums) -> np.ndarray:
-        """Return the gradient without penalty, (p,)."""
-        by_slot = self.design.of_slots(sums.by_slot.sum(axis=0).reshape(-1, 1))
-        by_core = sums.by_core.sum(axis=0)
-        return np.concatenate([by_slot[:, 0], by_core]) / -self.design.total
-
-    def _hessian(self, sums: _Sums) -> Bordered:
-        """Return the Hessian, with the penalty."""
-        parts = sums.diag, sums.off[:, :-1], sums.border, sums.core
-        diag, off, border, core = (p.sum(axis=0) / -self.design.total for p in parts)
-        return self.assembled(diag, off, border, np.tril(core) + np.tril(core, -1).T)
 
     def assembled(
         self, diag: np.ndarray, off: np.ndarray, border: np.ndarray, core: np.ndarray

@@ -50,7 +50,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from .._numerics.rows import take
-from .._rows.columns import has_near_rows, rmatvec
+from .._rows.columns import has_near_rows, rmatvec, row_strips
 from .._rows.sums import Parts
 from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
@@ -445,7 +445,7 @@ class _AllRows:
 
     def worst(self, d: np.ndarray, excluded: Sequence[Row]) -> tuple[Row, float]:
         D = self.design
-        moved = np.hstack([moves(D, d, rows) for rows in D.strips(_ROWS)])
+        moved = np.hstack([moves(D, d, rows) for rows in row_strips(D.X, _ROWS)])
         for row in excluded:
             moved[row] = np.inf
         side, i = divmod(int(moved.argmin()), D.n_samples)
@@ -529,7 +529,7 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     total[:q] = D.J.T @ (count[:-1] - count[1:])
     if D.nominal.size:
         sums = np.zeros((D.T + 1, D.nominal.size))
-        for rows in D.strips(_ROWS):
+        for rows in row_strips(D.X, _ROWS):
             has_weight = D.weight[rows] > 0
             N = D.columns(rows, D.nominal)
             np.add.at(sums, D.rank[rows][has_weight], N[has_weight])

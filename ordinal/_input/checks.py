@@ -28,14 +28,18 @@ NO_NUMBERS = (bool, np.timedelta64)
 
 def check_positive(name: str, value: Any) -> float:
     """Return the value as a float if it is positive and finite."""
-    rule = "a positive finite number"
-    return check_real(name, value, lambda v: 0 < v < math.inf, rule)
+    number = as_real(value)
+    if not 0 < number < math.inf:
+        raise _broken(name, value, "a positive finite number")
+    return number
 
 
 def check_nonnegative(name: str, value: Any) -> float:
     """Return the value as a float if it is finite and >= 0."""
-    rule = "a finite number >= 0"
-    return check_real(name, value, lambda v: 0 <= v < math.inf, rule)
+    number = as_real(value)
+    if not 0 <= number < math.inf:
+        raise _broken(name, value, "a finite number >= 0")
+    return number
 
 
 def check_factor(name: str, value: Any, most: float = MOST) -> float:

@@ -2,7 +2,7 @@
 
 They are products, blocks of columns, sums over chunks, state beside the rows, and
 centres, spreads and units of columns.
-Callers do not distinguish where the rows are, except by `is_in_memory` and
+Callers do not distinguish where the rows are, except by their type `Rows` and by
 `has_near_rows` where costs differ.
 """
 
@@ -36,11 +36,6 @@ from .sums import Moments, Parts
 AnyRows: TypeAlias = Matrix | Rows
 
 
-def is_in_memory(X: Any) -> bool:
-    """Return whether all rows are in memory at once."""
-    return not isinstance(X, Rows)
-
-
 def has_sparse_rows(X: Any) -> bool:
     """Return whether rows are sparse."""
     return X.is_sparse if isinstance(X, Rows) else is_sparse(X)
@@ -55,15 +50,6 @@ def check_beside(X: Any, name: str) -> None:
     """Raise ValueError if the rows take no vector of this name beside them."""
     if isinstance(X, Rows):
         X.check_beside(name)
-
-
-def ranked_among_present(problem: Problem) -> Any:
-    """Return the rows of a problem, which hold ranks among the present ones, if any.
-
-    Rows in this process are returned as they are: their ranks are beside them.
-    """
-    X: Any = problem.X
-    return X.with_codes(problem.among_present) if isinstance(X, Rows) else X
 
 
 def every_row(X: AnyRows, step: int) -> Matrix:
@@ -259,7 +245,8 @@ def sparse_moments(
     largest = np.zeros(X.shape[1])
     with closing(chunks(X)) as given:
         for _, part in given:
-            largest = np.maximum(largest, _largest(part))
+            low, high = part.column_range()
+            largest = np.maximum(largest, np.maximum(high, -low))
     unit = unit_of(largest)
     total, mean, variance = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
     with closing(chunks(X)) as given:
@@ -287,10 +274,6 @@ def unit_of(largest: np.ndarray) -> np.ndarray:
 
 def column_units(X: Matrix) -> np.ndarray:
     """Return `unit_of` the columns of X."""
-    return unit_of(_largest(X))
-
-
-def _largest(X: Any) -> np.ndarray:
-    """Return the largest absolute value of every column, (d,)."""
-    low, high = X.column_range() if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
-    return np.asarray(np.maximum(high, -low))
+    a: Any = X
+    low, high = a.column_range() if is_sparse(a) else (a.min(axis=0), a.max(axis=0))
+    return unit_of(np.maximum(high, -low))

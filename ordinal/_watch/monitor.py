@@ -139,7 +139,8 @@ class Monitor:
     def stop(self, n_iter: int, violation: float) -> Status | None:
         """Report progress; return the status to end with, or None to continue.
 
-        Raises Stopped if nobody waits for the task that the fit belongs to.
+        The callback or the time limit may end the fit. Raises Stopped if nobody waits
+        for the task that the fit belongs to.
 
         Once it has returned a status, it does so in all later parts of the fit, such as
         the other points of a path, or the polish after ADMM.
@@ -149,8 +150,13 @@ class Monitor:
         line = self._fit.line
         if line is not None:
             line.show(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
-        if self._fit.ended is None:
-            self._fit.ended = self._ask(n_iter, violation)
+        if self._fit.ended is None and self.callback is not None:
+            seconds = self.seconds
+            state = State(self.method, int(n_iter), float(violation), self.tol, seconds)
+            if _truth(self.callback(state)):
+                self._fit.ended = Status.STOPPED
+        if self._fit.ended is None and self.late():
+            self._fit.ended = Status.MAX_TIME
         return self._fit.ended
 
     @property
@@ -207,15 +213,6 @@ class Monitor:
         Nothing is named if n is 1.
         """
         return self.stage(f"{kind} {i + 1} of {n}") if n > 1 else nullcontext()
-
-    def _ask(self, n_iter: int, violation: float) -> Status | None:
-        """Return the status if the callback or the time limit ends the fit now."""
-        if self.callback is not None:
-            seconds = self.seconds
-            state = State(self.method, int(n_iter), float(violation), self.tol, seconds)
-            if _truth(self.callback(state)):
-                return Status.STOPPED
-        return Status.MAX_TIME if self.late() else None
 
 
 def _truth(answer: object) -> bool:

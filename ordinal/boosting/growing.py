@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from .._cumulative.design import Design
+from .._cumulative.fitting import Minimum, newton
 from .._cumulative.likelihood import Likelihood, Link
-from .._cumulative.newton import Minimum, newton
 from .._input.sparse import is_sparse
 from .._solvers import _cumulative
 from .._watch.convergence import Status

@@ -27,9 +27,8 @@ from .._cumulative.design import (
     read_offset,
     structure_of,
 )
-from .._cumulative.fitting import likelihood_of
+from .._cumulative.fitting import Loss, Minimum, likelihood_of, newton
 from .._cumulative.likelihood import Likelihood, Link
-from .._cumulative.newton import Loss, Minimum, newton
 from .._cumulative.recession import Limit
 from .._formula.coding import Coding
 from .._input.checks import enumerated, listed, shown

@@ -198,7 +198,7 @@ def jeffreys_fit(loss: Any, z: float) -> JeffreysFit:
         error = math.sqrt(inner[j, j])
         ends.append([_end(penalised, best, j, side * error, z) for side in (-1, 1)])
     bounds = np.reshape(ends, (-1, 2)) / D.spread[D.location][:, None]
-    return JeffreysFit(D.raw(best.x), D.raw_covariance(inner), bounds)
+    return JeffreysFit(D.raw(best.x), D.raw(D.raw(inner).T), bounds)
 
 
 def _end(

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .._cumulative.design import Design, by_threshold
-from .._cumulative.fitting import likelihood_of
+from .._cumulative.fitting import Minimum, likelihood_of
 from .._cumulative.likelihood import Likelihood
-from .._cumulative.newton import Minimum
 from .._cumulative.recession import Limit, limit_of, recession_of
 from .._cumulative.separation import check_separation, has_diverging_scales
 from .._input.immutable import read_only

@@ -120,7 +120,7 @@ def covariance_of(
 def in_units(design: Design, inner: np.ndarray) -> np.ndarray | None:
     """Convert a covariance to the units of the columns; None if it overflows there."""
     with np.errstate(over="ignore", invalid="ignore"):
-        covariance = design.raw_covariance(inner)
+        covariance = design.raw(design.raw(inner).T)
     return read_only(covariance) if is_held(covariance, inner) else None
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from .._cumulative.design import Design
-from .._cumulative.newton import Minimum
+from .._cumulative.fitting import Minimum
 from .._formula.coding import Coding
 from .._input.checks import check_choice, listed, shown
 from .._input.frame import Frame

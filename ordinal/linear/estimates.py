@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import inference
 from .._cumulative.design import structure_of, threshold_parameter_names
+from .._cumulative.fitting import Minimum
 from .._cumulative.likelihood import (
     Link,
     cumulative,
@@ -25,7 +26,6 @@ from .._cumulative.likelihood import (
     for_all_ranks,
     rank_probabilities,
 )
-from .._cumulative.newton import Minimum
 from .._input.fields import (
     DISTINCT,
     FINITE,

@@ -11,9 +11,8 @@ import numpy as np
 
 from .._cumulative.design import HESSIAN_COLUMNS, Design, Threshold
 from .._cumulative.elastic_net import NetSolution, PathSolver
-from .._cumulative.fitting import OrderedThresholds, likelihood_of, minimize
+from .._cumulative.fitting import Minimum, OrderedThresholds, likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
-from .._cumulative.newton import Minimum
 from .._cumulative.rowwise import ChunkedLikelihood
 from .._cumulative.separation import check_separation
 from .._input.checks import (

@@ -27,7 +27,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._cumulative.design import Design
-from .._cumulative.newton import length_in_errors
+from .._cumulative.fitting import length_in_errors
 from ..inference.fitted import TOL, StartedLoss, refit
 from .prepared import PreparedPom
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast, get_args
 import numpy as np
 
 from .._cumulative.elastic_net import PathSolver
+from .._cumulative.fitting import Minimum, newton
 from .._cumulative.likelihood import Link, cumulative, exceeding
-from .._cumulative.newton import Minimum, newton
 from .._cumulative.separation import certificate_of, check_separation_by, involved
 from .._input.checks import (
     check_choice,
@@ -30,6 +30,7 @@ from .._input.labels import (
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
+from .._rows.columns import row_strips
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..inference.fitted import (
@@ -339,7 +340,7 @@ def separated_columns(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     if not (np.isfinite(step).all() and found.point.hessian.size):
         return none
     flat = False
-    for rows in D.strips(1 << 12):
+    for rows in row_strips(D.X, 1 << 12):
         eta = loss.predictors(found.point.x, rows)[D.weight[rows] > 0]
         ends = exceeding(loss.link, eta), cumulative(loss.link, eta)
         flat = flat or bool(min(end.min(initial=1.0) for end in ends) < _FLAT)
@@ -350,7 +351,7 @@ def separated_columns(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
         D, step = replace(D, location=none), step[: sum(D.sizes[:2])]
         loss = RatioLikelihood(D, loss.family, loss.link)
     moved = 0.0
-    for rows in D.strips(1 << 12):
+    for rows in row_strips(D.X, 1 << 12):
         by = np.abs(loss.predictors(step, rows, known=False))[D.weight[rows] > 0]
         moved = max(moved, float(by.max(initial=0.0)))
     if moved <= _MOVES and not flat:

@@ -42,6 +42,7 @@ from .._cumulative.likelihood import (
 )
 from .._cumulative.matrices import DenseColumns, SparseColumns, columns_of
 from .._input.types import Index
+from .._rows.columns import row_strips
 from ..inference.fitted import Fitted, predictors, refit
 from ..inference.margins import Derivative, DesignRows, Means, Summand
 
@@ -131,7 +132,7 @@ class RatioLikelihood(RowLoss):
         free = replace(D, location=np.zeros(0, np.int64), offset=f)
         best = refit(self.of_design(free), u, "fit_ratio").point
         x, by_score = np.concatenate([best.x, beta]), np.zeros(D.n_samples)
-        for rows in D.strips(max(1, BLOCK // D.T**2)):
+        for rows in row_strips(D.X, max(1, BLOCK // D.T**2)):
             with np.errstate(all="ignore"):  # of rows without weight
                 eta = self.predictors(x, rows)
                 _, G, _ = row_terms(self.family, self.link, eta, D.rank[rows])
@@ -200,7 +201,7 @@ class RatioLikelihood(RowLoss):
         p = x.size
         value, gradient, H = 0.0, np.zeros(p), np.zeros((p, p))
         with np.errstate(all="ignore"):  # what is no number counts as out of reach
-            for rows in D.strips(max(1, BLOCK // (T * T + p))):
+            for rows in row_strips(D.X, max(1, BLOCK // (T * T + p))):
                 w, eta = D.weight[rows], self.predictors(x, rows)
                 N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
                 rank, used = D.rank[rows], w > 0

@@ -31,8 +31,8 @@ from functools import partial
 import numpy as np
 
 from .._cumulative.design import HESSIAN_COLUMNS, l2_penalties
+from .._cumulative.fitting import length_in_errors
 from .._cumulative.matrices import ChunkedColumns, Columns, columns_of
-from .._cumulative.newton import length_in_errors
 from .._input.problem import Problem
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky

@@ -11,8 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from .._cumulative.design import Design
-from .._cumulative.fitting import likelihood_of, minimize
-from .._cumulative.newton import Minimum, newton
+from .._cumulative.fitting import Minimum, likelihood_of, minimize, newton
 from .._cumulative.separation import separated_columns
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor

@@ -36,9 +36,8 @@ from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.registry import PENALTIES, Method, register
 from .._numerics.rows import dense, take
-from .._rows.columns import is_in_memory
 from .._rows.reading import Reading, categories_of, check_width, read_in_chunks
-from .._rows.rows import Chunk, by_chunk, chunks, each, in_room, summed
+from .._rows.rows import Chunk, Rows, by_chunk, chunks, each, in_room, summed
 from .._rows.sums import Parts
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -502,7 +501,7 @@ class _XofmFit:
         # Every fit draws from a copy of the generator, so that the model is the same
         # with and without a link.
         drawn = copy.deepcopy(rng)
-        deal = fold_shares if is_in_memory(problem.X) else draw_few_folds
+        deal = draw_few_folds if isinstance(problem.X, Rows) else fold_shares
         share = deal(problem, copy.deepcopy(rng)) if probability else None
 
         def of_fold(part: Problem, train: np.ndarray) -> list[XofmModel]:
