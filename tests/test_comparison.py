@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ordinal._numerics import tails
-from ordinal.comparison import friedman, wilcoxon, win_draw_loss
+from ordinal.comparison import friedman, rank_sum, wilcoxon, win_draw_loss
 
 grid = st.integers(0, 6).map(float)  # many ties
 spread = st.integers(-(10**9), 10**9).map(float)  # hardly any
@@ -84,12 +84,35 @@ def test_wilcoxon_agrees_with_scipy(data, n, elements):
     assert ours.p_value == close(theirs.pvalue)
 
 
+@given(
+    st.data(), st.integers(1, 55), st.integers(1, 20), st.sampled_from([grid, spread])
+)
+def test_rank_sum_agrees_with_scipy(data, n, m, elements):
+    a, b = (
+        data.draw(hnp.arrays(np.float64, size, elements=elements)) for size in (n, m)
+    )
+    ours = rank_sum(a, b)
+    both = np.concatenate([a, b])
+    untied = np.unique(both).size == both.size
+    assert ours.exact == (untied and n <= 50)
+    assert ours.a + ours.b == (n + m) * (n + m + 1) / 2
+    assert rank_sum(b, a) == (ours.b, ours.a, ours.p_value, ours.exact)
+    if np.ptp(both) == 0:
+        assert ours.p_value == 1
+        return
+    method = "exact" if ours.exact else "asymptotic"
+    theirs = scipy.stats.mannwhitneyu(a, b, method=method, use_continuity=False)
+    assert ours.a - n * (n + 1) / 2 == theirs.statistic
+    assert ours.p_value == close(theirs.pvalue)
+
+
 @pytest.mark.parametrize("power", [1020, -1060])
 def test_the_unit_of_the_scores_does_not_matter(power):
     scores = np.array([[3.0, -8.0, 7.0], [1.0, 15.0, -15.0], [0.0, 2.0, 9.0]])
     scores = np.concatenate([scores, -scores[:2]])
     there = np.ldexp(scores, power)  # where differences overflow, or are subnormal
-    assert wilcoxon(there[:, 0], there[:, 1]) == wilcoxon(scores[:, 0], scores[:, 1])
+    for test in (wilcoxon, rank_sum):
+        assert test(there[:, 0], there[:, 1]) == test(scores[:, 0], scores[:, 1])
     a, b = friedman(there), friedman(scores)
     assert a.ranks.tolist() == b.ranks.tolist()
     assert a[1:] == b[1:]
@@ -192,6 +215,7 @@ def test_every_comparison_is_won_drawn_or_lost(data, k, n_sets):
         (lambda: wilcoxon([1, np.nan], [1, 2]), ValueError,
          "a must be .* nan in row 1"),
         (lambda: wilcoxon([1], ["1"]), TypeError, "b must hold real .* dtype <U1"),
+        (lambda: rank_sum([1], []), ValueError, "lengths > 0, got 1 and 0"),
         (lambda: friedman([1, 2]), ValueError, r"2-dimensional, got shape \(2,\)"),
         (lambda: friedman([[1, 2]]), ValueError, r"2 rows .* got shape \(1, 2\)"),
         (lambda: friedman([[1], [2]]), ValueError, r"2 columns .* got shape \(2, 1\)"),

@@ -8,9 +8,11 @@ significance  tests of Wilcoxon and Friedman, counts of wins and losses
 from .methods import Comparison, compare
 from .significance import (
     Friedman,
+    RankSum,
     SignedRank,
     WinDrawLoss,
     friedman,
+    rank_sum,
     wilcoxon,
     win_draw_loss,
 )
@@ -18,10 +20,12 @@ from .significance import (
 __all__ = [
     "Comparison",
     "Friedman",
+    "RankSum",
     "SignedRank",
     "WinDrawLoss",
     "compare",
     "friedman",
+    "rank_sum",
     "wilcoxon",
     "win_draw_loss",
 ]

@@ -90,7 +90,7 @@ def main():
     print(header(ordinal), f"\n# {args.splits} partitions, seed {args.seed}\n{HEADING}")
     with store_folder(args) as store:
         for of in product(args.sets, args.methods):
-            print(row(args, *of, store), flush=True)
+            print(row(args, *of, store)[0], flush=True)
 
 
 if __name__ == "__main__":
