@@ -32,12 +32,13 @@ def positive(seed, T, M, D):
     H = L @ L.T
     at = [slice(t * M, (t + 1) * M) for t in range(T)]
     first = rng.permutation(p)[:U]
+    rest = np.setdiff1d(np.arange(p), first)
     made = Bordered(
         np.array([H[t, t] for t in at]).reshape(T, M, M),
         np.array([H[t, u] for t, u in pairwise(at)]).reshape(max(T - 1, 0), M, M),
-        H[:U, U:].reshape(T, M, D), H[U:, U:], first,
+        H[:U, U:].reshape(T, M, D), H[U:, U:], first, rest,
     )  # fmt: skip
-    order = np.argsort(np.concatenate([first, made.rest]))
+    order = np.argsort(np.concatenate([first, rest]))
     return made, H[np.ix_(order, order)]
 
 

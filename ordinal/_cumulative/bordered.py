@@ -54,8 +54,8 @@ class Bordered:
         B.
     core : (D, D) array
         C.
-    first : (T M,) int array
-        Indices of A's variables among all; the others are those of C, in order.
+    first, rest : (T M,), (D,) int arrays
+        Indices of A's and C's variables among all; those of C increase.
     """
 
     diag: np.ndarray
@@ -63,25 +63,18 @@ class Bordered:
     border: np.ndarray
     core: np.ndarray
     first: np.ndarray
+    rest: np.ndarray
 
     @classmethod
     def from_dense(cls, H: np.ndarray) -> Bordered:
         """Wrap a matrix without structure."""
         none, border = np.zeros((0, 1, 1)), np.zeros((0, 1, len(H)))
-        return cls(none, none, border, H, np.zeros(0, dtype=np.int64))
-
-    @property
-    def size(self) -> int:
-        return self.first.size + len(self.core)
-
-    @property
-    def rest(self) -> np.ndarray:
-        """Indices of C's variables, (D,)."""
-        return np.delete(np.arange(self.size), self.first)
+        first, rest = np.zeros(0, dtype=np.int64), np.arange(len(H))
+        return cls(none, none, border, H, first, rest)
 
     def units(self) -> np.ndarray:
         """Return the scale of each variable, 1 / sqrt(diag(H)), (p,)."""
-        diagonal = np.empty(self.size)
+        diagonal = np.empty(self.first.size + self.rest.size)
         diagonal[self.first] = np.diagonal(self.diag, axis1=1, axis2=2).ravel()
         diagonal[self.rest] = np.diagonal(self.core)
         diagonal = np.abs(diagonal)
@@ -114,22 +107,20 @@ class Bordered:
             border=np.delete(self.border, j, 2),
             core=np.delete(np.delete(self.core, j, 0), j, 1),
             first=self.first - (self.first > index),
+            rest=np.delete(self.rest - (self.rest > index), j),
         )
 
     def dense(self) -> np.ndarray:
         """Return H as a dense array."""
-        H, first, rest = np.empty((self.size, self.size)), self.first, self.rest
+        first, rest = self.first, self.rest
+        p = first.size + rest.size
+        H = np.empty((p, p))
         border = self.border.reshape(first.size, rest.size)
         H[np.ix_(first, first)] = tridiagonal(self.diag, self.off)
         H[np.ix_(first, rest)] = border
         H[np.ix_(rest, first)] = border.T
         H[np.ix_(rest, rest)] = self.core
         return H
-
-    def is_finite(self) -> bool:
-        """Return whether all entries are finite."""
-        parts = self.diag, self.off, self.border, self.core
-        return all(bool(np.isfinite(part).all()) for part in parts)
 
 
 NONE = Bordered.from_dense(np.empty((0, 0)))  # matrix of no variables
@@ -174,7 +165,8 @@ class Factor:
         if not first.size:
             return core
         rest = self._rest
-        out = np.empty((H.size, H.size))
+        p = first.size + rest.size
+        out = np.empty((p, p))
         unit = np.eye(first.size).reshape(*H.diag.shape[:2], first.size)
         A_inverse = self._A.solve(unit).reshape(first.size, first.size)
         border = self._AB @ core

@@ -17,7 +17,6 @@ all other parameters by a factor.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +26,7 @@ import numpy as np
 
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
+from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Matrix
 from .._numerics.memory import check_memory
 from .._numerics.rows import strips
@@ -34,8 +34,6 @@ from .._rows.columns import (
     block,
     check_beside,
     every_row,
-    has_sparse_rows,
-    moments,
     moments_of,
     product,
     range_of,
@@ -184,11 +182,12 @@ class Design:
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
         if offset is not None:
             check_beside(X, "offset")
+        codes = problem.among_present
         if isinstance(X, Rows):  # others have their ranks beside them
-            X = X.with_codes(problem.among_present)
+            X = X.with_codes(codes)
         return cls(
             X, location, nominal, scale, offset,
-            problem.rank_among_present, problem.weight, total, J=J, centre=centre,
+            codes[problem.rank], problem.weight, total, J=J, centre=centre,
             spread=spread, unit=unit,
         )  # fmt: skip
 
@@ -273,7 +272,7 @@ class Design:
     @property
     def is_sparse(self) -> bool:
         """Return whether the columns are sparse, in memory or in chunks."""
-        return has_sparse_rows(self.X)
+        return bool(self.X.is_sparse) if self.is_chunked else is_sparse(self.X)
 
     @property
     def n_samples(self) -> int:
@@ -417,26 +416,7 @@ class Design:
         padded, row = np.pad(known, ((0, 0), (1, 1))), np.arange(rank.size)
         return padded[row, rank + 1], padded[row, rank]
 
-    def start(self, quantile: np.ndarray) -> np.ndarray:
-        """Return starting values: no effects, and thresholds at the given quantiles.
-
-        `quantile` is F^-1 of the share of the weight up to each threshold, (T,). With
-        an offset the thresholds are moved by its mean, and enlarged by its deviation.
-        """
-        x = np.zeros(self.n_parameters)
-        q = self.J.shape[1]
-        x[:q] = self.alpha_of(quantile)
-        if (np.diff(self.J @ x[:q]) <= 0).any():  # possible for some structures
-            x[:q] = self.alpha_of(np.linspace(-1, 1, self.T))
-        if self.offset is not None:
-            known = mean_offset(self.offset)[:, None]
-            _, (deviation,) = moments(known, self.weight / self.total)
-            # The latent variable has the variance of the noise plus that of the offset.
-            x = self.enlarged(x + self.level(x.size), math.hypot(1, deviation))
-            x[:q] = self._uncrossed(x[:q])
-        return x
-
-    def _uncrossed(self, alpha: np.ndarray) -> np.ndarray:
+    def uncrossed(self, alpha: np.ndarray) -> np.ndarray:
         """Return alpha with thresholds far enough apart to cross at no row.
 
         Offsets by threshold make them cross where they grow faster than thresholds do.

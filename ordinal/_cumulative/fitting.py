@@ -43,6 +43,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -255,7 +256,7 @@ def minimize(loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
     for start in starts:
         found.append(_descent(loss, start, max_iter, monitor, done))
         done = found[-1].n_iter
-    lowest = min(found, key=lambda minimum: minimum.point.value)
+    lowest = min(found, key=attrgetter("point.value"))
     if not math.isfinite(lowest.point.value):  # a row has probability 0 at the start
         return _descent(loss, loss.start(), max_iter, monitor, done)
     return replace(lowest, n_iter=done)

@@ -12,15 +12,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._numerics.tails import normal_cdf, normal_quantile
-from .._rows.columns import row_strips
+from .._rows.columns import moments, row_strips
 from .._solvers import _cumulative, _third_derivatives
 from .bordered import Bordered, tridiagonal
-from .design import Design, l2_penalties
+from .design import Design, l2_penalties, mean_offset
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
 _BLOCK = 1 << 17  # entries of the scores of some rows, which stay in the cache
@@ -151,11 +151,25 @@ class Likelihood(RowLoss):
         return self.link != "cauchit" and not self.design.scale.size
 
     def start(self) -> np.ndarray:
-        """Return the parameters of no effects."""
-        below = np.cumsum(self.design.mass())[:-1] / self.design.total
+        """Return starting values: no effects, and the thresholds of the ranks' shares.
+
+        With an offset the thresholds are moved by its mean, and enlarged by its
+        deviation.
+        """
+        D, x = self.design, np.zeros(self.design.n_parameters)
+        below, q = np.cumsum(D.mass())[:-1] / D.total, D.J.shape[1]
         # The weight of a rank may be less than the rounding error of the sum.
         below = np.minimum(below, np.nextafter(1.0, 0.0))
-        return self.design.start(quantile(self.link, below))
+        x[:q] = D.alpha_of(quantile(self.link, below))
+        if (np.diff(D.J @ x[:q]) <= 0).any():  # possible for some structures
+            x[:q] = D.alpha_of(np.linspace(-1, 1, D.T))
+        if D.offset is not None:
+            known = mean_offset(D.offset)[:, None]
+            _, (deviation,) = moments(known, D.weight / D.total)
+            # The latent variable has the variance of the noise plus that of the offset.
+            x = D.enlarged(x + D.level(x.size), math.hypot(1, deviation))
+            x[:q] = D.uncrossed(x[:q])
+        return x
 
     def terms(self, x: np.ndarray, rows: slice) -> Terms:
         """Return the terms of some rows at parameters x."""
@@ -210,39 +224,48 @@ class Likelihood(RowLoss):
     def at(self, x: np.ndarray) -> Point:
         """Return value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
         with np.errstate(all="ignore"):  # anything but a number makes the value inf
-            sums, total = self._sums(x), self.design.total
-            value = -float(sums.value.sum()) / total
-            value += 0.5 * float(self.penalties @ x**2)
-            by_slot = self.design.of_slots(sums.by_slot.sum(axis=0).reshape(-1, 1))
-            by_core = sums.by_core.sum(axis=0)
-            gradient = np.concatenate([by_slot[:, 0], by_core]) / -total
-            gradient = gradient + self.penalties * x
-            parts = sums.diag, sums.off[:, :-1], sums.border, sums.core
-            diag, off, border, core = (p.sum(axis=0) / -total for p in parts)
+            total, (value, by_slot, by_core, *blocks) = self.design.total, self._sums(x)
+            value = -float(value) / total + 0.5 * float(self.penalties @ x**2)
+            by_slot = self.design.of_slots(by_slot.reshape(-1, 1))[:, 0]
+            gradient = np.concatenate([by_slot, by_core]) / -total + self.penalties * x
+            diag, off, border, core = (block / -total for block in blocks)
             core = np.tril(core) + np.tril(core, -1).T
             hessian = self.assembled(diag, off, border, core)
-            finite = np.isfinite(gradient).all() and hessian.is_finite()
-        if not (finite and math.isfinite(value)):
+        derivatives = gradient, diag, off, border, core
+        if not all(np.isfinite(part).all() for part in (value, *derivatives)):
             value = np.inf
         return Point(x, value, gradient, hessian)
 
-    def _sums(self, x: np.ndarray) -> _Sums:
-        """Sum the terms of all rows by the kernel."""
+    def _sums(self, x: np.ndarray) -> list[Any]:
+        """Return the sums of the terms of all rows, by the kernel.
+
+        They are log P, its gradient by (theta_t, nu_t), (T, M), and by (beta, zeta),
+        (C,), and the blocks of its Hessian that `assembled` takes.
+        """
         D, (columns, centre, factor) = self.design, self._columns
         alpha, nu, beta, zeta = D.split(x)
         theta, slopes = D.J @ alpha, np.ascontiguousarray(D.J @ nu)
         gap = np.concatenate([[np.inf], np.diff(theta), [np.inf]])
         ends = np.zeros(_cumulative.padded(beta.size + zeta.size))
         ends[: beta.size] = beta
-        rows, sums = _Sums.from_design(D)
+        T, M, C = D.T, 1 + D.nominal.size, beta.size + zeta.size
+        shapes = (), (T, M), (C,), (T, M, M), (T, M, M), (T, M, C), (C, C)
+        entries = sum(math.prod(shape) for shape in shapes)
+        rows = _cumulative.share_of_rows(D.n_samples, entries)
+        shares = -(-D.n_samples // rows)
+        # Every thread has shares of its own.
+        value, by_slot, by_core, diag, off, border, core = sums = [
+            np.zeros((shares, *shape)) for shape in shapes
+        ]
         scratch = _cumulative.scratch_of_share(ends.size, D.nominal.size)
         _cumulative.sums(
             self.link_number, np.asarray(D.X), *columns, centre, factor,
             self._offset, D.rank, D.weight, theta, gap, slopes, ends, zeta, rows,
-            np.empty((sums.value.size, scratch)), sums.value, sums.by_slot,
-            sums.by_core, sums.diag, sums.off, sums.border, sums.core, self.n_threads,
+            np.empty((shares, scratch)), value, by_slot, by_core, diag, off, border,
+            core, self.n_threads,
         )  # fmt: skip
-        return sums
+        sums[4] = off[:, :-1]  # the last threshold has no next one
+        return [part.sum(axis=0) for part in sums]
 
     def assembled(
         self, diag: np.ndarray, off: np.ndarray, border: np.ndarray, core: np.ndarray
@@ -259,42 +282,17 @@ class Likelihood(RowLoss):
             Block by (beta, zeta).
         """
         D, (T, M, C) = self.design, border.shape
-        if D.is_flexible and T > _CHAIN:
-            made = Bordered(diag, off, border, core, D.slots())
-            return made.plus(self.penalties)
         U = D.n_parameters - C
+        if D.is_flexible and T > _CHAIN:
+            rest = np.arange(U, D.n_parameters)
+            made = Bordered(diag, off, border, core, D.slots(), rest)
+            return made.plus(self.penalties)
         H = np.zeros((D.n_parameters, D.n_parameters))
         H[U:, U:] = core
         H[U:, :U] = D.of_slots(border.reshape(T * M, C)).T
         H[:U, :U] = D.of_slots(D.of_slots(tridiagonal(diag, off)).T)
         H = np.tril(H) + np.tril(H, -1).T
         return Bordered.from_dense(H).plus(self.penalties)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sums:
-    """Arrays that `_cumulative.sums` fills: sums over each share of the rows.
-
-    Every thread has shares of its own. The first axis numbers the shares.
-    """
-
-    value: np.ndarray
-    by_slot: np.ndarray
-    by_core: np.ndarray
-    diag: np.ndarray
-    off: np.ndarray
-    border: np.ndarray
-    core: np.ndarray
-
-    @classmethod
-    def from_design(cls, D: Design) -> tuple[int, _Sums]:
-        """Return the number of rows per share, and arrays of zeros."""
-        T, M, C = D.T, 1 + D.nominal.size, D.location.size + D.scale.size
-        shapes = (), (T, M), (C,), (T, M, M), (T, M, M), (T, M, C), (C, C)
-        entries = sum(math.prod(shape) for shape in shapes)
-        rows = _cumulative.share_of_rows(D.n_samples, entries)
-        shares = -(-D.n_samples // rows)
-        return rows, cls(*(np.zeros((shares, *shape)) for shape in shapes))
 
 
 def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -372,7 +372,8 @@ class ChunkedLikelihood(Likelihood):
             return Point(x, math.inf, np.full(x.size, np.nan), NONE)
         diag, off, border, core = parts
         first = self.design.slots() if len(diag) else np.zeros(0, np.int64)
-        hessian = Bordered(diag, off, border, core, first).plus(self.penalties)
+        rest = np.arange(first.size, x.size)
+        hessian = Bordered(diag, off, border, core, first, rest).plus(self.penalties)
         return Point(x, *self._penalised(x, value, gradient), hessian)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -106,7 +106,7 @@ class Prepared:
     rng : numpy.random.Generator
     monitor : Monitor
         Monitor of the `fit_*` function with its `tol`, whose clock has started. A fit
-        runs `with` it, and concludes with its models; the rows are released at its end.
+        runs `with` it, and concludes with its models.
     """
 
     problem: Problem
@@ -167,7 +167,6 @@ def prepare(
         problem = X  # of a fit that reads labels and weights together with its table
     else:
         problem = read_problem(name, X, y, reading, **labels)
-    monitor.at_end(problem.close)
     problem.check_spans()
     if by_scale:
         warn_of_scales(name, problem)

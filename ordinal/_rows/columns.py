@@ -36,11 +36,6 @@ from .sums import Moments, Parts
 AnyRows: TypeAlias = Matrix | Rows
 
 
-def has_sparse_rows(X: Any) -> bool:
-    """Return whether rows are sparse."""
-    return X.is_sparse if isinstance(X, Rows) else is_sparse(X)
-
-
 def has_near_rows(X: Any) -> bool:
     """Return whether single rows can be read without a message to a worker."""
     return X.is_near if isinstance(X, Rows) else True
@@ -190,7 +185,7 @@ def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
     """
     if not isinstance(problem, ChunkedProblem):
         return moments(problem.X, problem.weight / total)
-    if has_sparse_rows(problem.X):
+    if problem.X.is_sparse:
         mean, variance, unit = sparse_moments(problem.X, problem.weight)
         none = np.zeros(mean.size)
         return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)

@@ -4,7 +4,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_thread = threading.local()
+
+class _Thread(threading.local):
+    """Functions that the computations of a thread call; None before the first fit."""
+
+    over: Callable[[], bool] | None = None
+    stop: Callable[[], bool] | None = None
+    report: Callable[[], None] | None = None
+
+
+_thread = _Thread()
 
 
 class OutOfTime(Exception):
@@ -20,17 +29,13 @@ def never() -> bool:
     return False
 
 
-def nothing() -> None:
-    """Do nothing: no fit reports its progress."""
-
-
 @contextmanager
 def ended_by(over: Callable[[], bool]) -> Iterator[None]:
     """Cancel the computations of this thread once over() is true.
 
     `check_cancelled` then raises OutOfTime.
     """
-    before = getattr(_thread, "over", never)
+    before = _thread.over
     _thread.over = over
     try:
         yield
@@ -39,9 +44,9 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
 
 
 @contextmanager
-def reported_by(report: Callable[[], None]) -> Iterator[None]:
-    """Let `check_cancelled` call report(), instead of that of an enclosing fit."""
-    before = getattr(_thread, "report", nothing)
+def reported_by(report: Callable[[], None] | None) -> Iterator[None]:
+    """Let `check_cancelled` call report(), if any, and not that of an enclosing fit."""
+    before = _thread.report
     _thread.report = report
     try:
         yield
@@ -55,8 +60,8 @@ def stopped_by(stop: Callable[[], bool]) -> Iterator[None]:
 
     `check_cancelled` and the monitors of fits then raise Stopped.
     """
-    before = getattr(_thread, "stop", never)
-    _thread.stop = stop if before is never else lambda: before() or stop()
+    before = _thread.stop
+    _thread.stop = stop if before is None else lambda: before() or stop()
     try:
         yield
     finally:
@@ -65,13 +70,13 @@ def stopped_by(stop: Callable[[], bool]) -> Iterator[None]:
 
 def current() -> Callable[[], bool]:
     """Return the tests of `check_cancelled` in this thread, to pass them to others."""
-    over, stop = getattr(_thread, "over", never), getattr(_thread, "stop", never)
-    return over if stop is never else lambda: over() or stop()
+    over, stop = _thread.over or never, _thread.stop
+    return over if stop is None else lambda: over() or stop()
 
 
 def check_stopped() -> None:
     """Raise Stopped if nobody waits for the task of this thread any more."""
-    if getattr(_thread, "stop", never)():
+    if _thread.stop is not None and _thread.stop():
         raise Stopped
 
 
@@ -80,7 +85,8 @@ def check_cancelled() -> None:
 
     Computations that may take seconds call it between their blocks.
     """
-    getattr(_thread, "report", nothing)()
+    if _thread.report is not None:
+        _thread.report()
     check_stopped()
-    if getattr(_thread, "over", never)():
+    if _thread.over is not None and _thread.over():
         raise OutOfTime

@@ -15,7 +15,7 @@ import numpy as np
 from .._input.checks import check_positive, shown
 from .._input.immutable import Immutable
 from .blas import OneThread
-from .cancellation import check_stopped, ended_by, nothing, reported_by
+from .cancellation import check_stopped, ended_by, reported_by
 from .convergence import Convergence, Status
 from .forecast import Forecast
 from .progress import FitLine, Line
@@ -92,7 +92,7 @@ class Monitor:
     def __enter__(self) -> Self:
         line = self._fit.line
         # An enclosing fit, if any, reports again when this one has ended.
-        report = nothing if line is None else line.show
+        report = None if line is None else line.show
         self._contexts.enter_context(reported_by(report))
         self._contexts.enter_context(np.errstate(under="ignore"))
         self._contexts.enter_context(OneThread())
@@ -107,10 +107,6 @@ class Monitor:
         if kind is None:
             for warning in self._fit.warnings:
                 warning()
-
-    def at_end(self, call: Callable[[], object]) -> None:
-        """Call a function when the context is left, whatever ends the fit."""
-        self._contexts.callback(call)
 
     def to_tol(self, tol: float) -> Monitor:
         """Return the monitor of a part of the fit that ends at another tolerance."""

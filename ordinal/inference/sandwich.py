@@ -27,7 +27,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from .._cumulative.bordered import Bordered, Factor
+from .._cumulative.bordered import NONE, Bordered, Factor
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Point
 from .._input.checks import as_array, shown
@@ -109,7 +109,7 @@ def covariance_of(
     Returns None without a Hessian, or if the covariance leaves the range of double in
     these units.
     """
-    if not at.hessian.size:
+    if at.hessian is NONE:
         return None
     inner = inverse(at.hessian) / loss.design.total
     if choice.kind != "observed":

@@ -493,7 +493,8 @@ def _fits(
         asked = list(group)
         found: dict[tuple[float, float], PomModel] = {}
         task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
-        prepared, net = task.prepared, None
+        prepared, order, net = task.prepared, task.order, None
+        minimum = minimize if order is None else order.minimize
         with prepared.monitor as monitor:
             # From the largest penalties on: fits with l1 start at the previous one.
             for l1, l2 in sorted(asked, reverse=True):
@@ -502,22 +503,19 @@ def _fits(
                     end = net.reach(l1, l2)
                     model = _model_of_net(_model, prepared, net, end, (l1, l2))
                 else:
-                    model = _smooth_fit(task, l2)
+                    loss = likelihood_of(
+                        prepared.design, prepared.link, l2, prepared.n_threads
+                    )
+                    least = minimum(loss, task.max_iter, monitor)
+                    model = _model(
+                        prepared, loss, least, (0.0, l2), task.choice, order=order
+                    )
                 found[l1, l2] = model
             monitor.conclude(*found.values(), warn=_warn)
         for model in found.values():
             with_labels_like(model, prepared.training.y)
         models += [found[pair] for pair in asked]
     return models
-
-
-def _smooth_fit(task: _Task, l2: float) -> PomModel:
-    """Fit the model without l1."""
-    prepared, order = task.prepared, task.order
-    loss = likelihood_of(prepared.design, prepared.link, l2, prepared.n_threads)
-    least = minimize if order is None else order.minimize
-    end = least(loss, task.max_iter, prepared.monitor)
-    return _model(prepared, loss, end, (0.0, l2), task.choice, order=order)
 
 
 def _warn(model: PomModel) -> None:
@@ -572,7 +570,7 @@ def _prepared(
         shifted=l1 == 0 and in_order is False,
         **given,
     )
-    if prepared.monotone:
+    if prepared.training.monotone:
         n_threads = prepared.n_threads
         prepared = constrained(
             prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
@@ -585,7 +583,7 @@ def _prepared(
 def _order(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
     """Return the constraint of `in_order`, or None if thresholds cannot cross."""
     design, coding = prepared.design, prepared.training.coding
-    if prepared.monotone:
+    if prepared.training.monotone:
         raise ValueError(
             "in_order must be False with monotone effects: use fused(x) instead of "
             "mo(x), which has no constraint"

@@ -43,7 +43,7 @@ def constrained(prepared: PreparedPom, asked: str, loss_of: LossOf) -> PreparedP
 
     `loss_of` makes the loss of a design, and messages name the fit `asked`.
     """
-    terms = list(prepared.monotone.values())
+    terms = list(prepared.training.monotone.values())
     if len(terms) > _MOST_TERMS:
         raise ValueError(f"a formula may have {_MOST_TERMS} terms mo(x) at most")
     found = []

@@ -7,7 +7,6 @@ an error, or are left out of the features, labels, weights and offsets alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Required, Unpack, cast, get_args
 
@@ -88,6 +87,8 @@ class TrainingTable:
         The table from which the coding made X.
     beside : tuple of str
         Terms with nominal or scale effects that the formula does not name.
+    monotone : mapping of str to (Variable, range)
+        Variables and columns of the monotone terms, by name.
     named : mapping of str to str
         Names of terms that the caller wrote otherwise.
     unit : array or None
@@ -103,6 +104,7 @@ class TrainingTable:
     n_missing: int = 0
     frame: Frame | None = None
     beside: tuple[str, ...] = ()
+    monotone: Mapping[str, tuple[Variable, range]] = field(default_factory=dict)
     named: Mapping[str, str] = field(default_factory=dict)
     unit: np.ndarray | None = None
 
@@ -118,12 +120,6 @@ class PreparedPom:
     threshold: Threshold
     n_threads: int
     monitor: Monitor
-
-    @property
-    def monotone(self) -> dict[str, tuple[Variable, range]]:
-        """Variables and columns of the monotone terms, by name."""
-        coding = self.training.coding
-        return {} if coding is None else coding.monotone
 
     @property
     def rowwise(self) -> RowwiseLikelihood:
@@ -205,7 +201,7 @@ def prepare_pom(
     if chunks is None:
         check_in_memory(name, X)
     training = _read_training(X, y, chunks, complete, given)
-    if training.coding is not None and training.coding.monotone and not monotone:
+    if training.monotone and not monotone:
         raise ValueError(
             f"{name} does not fit monotone effects: use fused(x) instead of mo(x), "
             "which has no constraint, or fit_pom without l1"
@@ -218,17 +214,16 @@ def prepare_pom(
     check_columns(name, problem.n_features)
     if isinstance(problem, ChunkedProblem) and given.get("preprocess") is not None:
         training = replace(training, unit=unit_of_chunks(problem))
-    with closing(problem):
-        design = _design(training, problem, given["nominal"], given["scale"], threshold)
-        with OneThread():  # threads of BLAS spin on a busy machine
-            design = identified(design, problem.shown_names, is_penalised)
-        if design.is_shifted and not shifted:
-            raise ValueError(
-                f"offset must have shape ({design.n_samples},) here: offsets by "
-                "threshold are for fit_ratio, and fit_pom without l1 and in_order"
-            )
-        if design.offset is not None:
-            _check_start(design, link, prepared.n_threads)
+    design = _design(training, problem, given["nominal"], given["scale"], threshold)
+    with OneThread():  # threads of BLAS spin on a busy machine
+        design = identified(design, problem.shown_names, is_penalised)
+    if design.is_shifted and not shifted:
+        raise ValueError(
+            f"offset must have shape ({design.n_samples},) here: offsets by "
+            "threshold are for fit_ratio, and fit_pom without l1 and in_order"
+        )
+    if design.offset is not None:
+        _check_start(design, link, prepared.n_threads)
     return PreparedPom(
         training, problem, design, link, threshold, prepared.n_threads, prepared.monitor
     )
@@ -310,6 +305,7 @@ def _read_training(
         n_missing=n_missing,
         frame=frame,
         beside=() if formula is None else formula.beside,
+        monotone={} if coding is None else coding.monotone,
         named={} if formula is None else formula.named,
         unit=unit,
     )
@@ -505,8 +501,7 @@ def _design(
     beside = [j for term in training.beside for j in terms[term]]
     # All other columns have a location effect.
     location = np.setdiff1d(np.arange(problem.n_features), [*nominal, *beside])
-    monotone = {} if coding is None else coding.monotone
-    increments = [j for _, columns in monotone.values() for j in columns]
+    increments = [j for _, columns in training.monotone.values() for j in columns]
     # The sign constraint is one on coefficients of the location.
     if np.isin(increments, np.union1d(nominal, scale)).any():
         raise ValueError(

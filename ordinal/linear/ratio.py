@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 
+from .._cumulative.bordered import NONE
 from .._cumulative.elastic_net import PathSolver
 from .._cumulative.fitting import Minimum, newton
 from .._cumulative.likelihood import Link, cumulative, exceeding
@@ -287,7 +288,7 @@ def fit_ratio(
     prepared = prepare_pom(
         "fit_ratio", X, y, l1 > 0 or l2 > 0, monotone=l1 == 0, shifted=True, **given
     )
-    if prepared.monotone:
+    if prepared.training.monotone:
         prepared = constrained(
             prepared, "fit_ratio", lambda D: RatioLikelihood(D, family, link, l2)
         )
@@ -337,7 +338,7 @@ def separated_columns(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
     """
     D, step = loss.design, found.step
     none = np.zeros(0, np.int64)
-    if not (np.isfinite(step).all() and found.point.hessian.size):
+    if not (np.isfinite(step).all() and found.point.hessian is not NONE):
         return none
     flat = False
     for rows in row_strips(D.X, 1 << 12):
