@@ -18,11 +18,13 @@ folds. Its partitions are not available, so that hold-outs are our own.
 import argparse
 import json
 import os
+import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ import numpy as np
 from _common import add_data, fit_of
 from _common import table as read
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import RidgeCV
 from sklearn.tree import DecisionTreeRegressor
 
@@ -52,6 +54,9 @@ SETS = (
 MEASURES = ("MAE", "RPS", "accuracy", "log loss", "average MAE")
 SMALL = 2700  # rows of a set of which a share of 3/4 makes 2000, with margin
 Proba = Callable[[np.ndarray], np.ndarray]
+Cells = dict[tuple[int, str, str], tuple[float, float, int]]
+WORST = 3  # beyond which the picture draws no ratio
+SHOWN = ("stacking", "fit_boosting", "LightGBM", "CatBoost", "xRFM", "random forest")
 
 
 @dataclass(frozen=True)
@@ -106,16 +111,34 @@ def constant(X: np.ndarray, y: np.ndarray, r: int) -> Proba:
     return lambda rows: np.tile(share, (len(rows), 1))
 
 
-def lightgbm(**options: Any) -> Any:
-    from lightgbm import LGBMClassifier
+def peer(module: str, name: str, **fixed: Any) -> Callable[..., Proba]:
+    """Return a fit of a classifier whose module is imported when it is fitted."""
 
-    return LGBMClassifier(n_jobs=1, verbosity=-1, random_state=0, **options)
+    def make(**options: Any) -> Any:
+        return getattr(import_module(module), name)(**fixed, **options)
+
+    return partial(theirs, make)
 
 
-def xgboost(**options: Any) -> Any:
-    from xgboost import XGBClassifier
+class RecursiveFeatureMachine(BaseEstimator):
+    """xRFM, which chooses its number of refits by a fifth of the rows."""
 
-    return XGBClassifier(n_jobs=1, random_state=0, verbosity=0, **options)
+    def __init__(self, bandwidth: float = 10.0, reg: float = 1e-2):
+        self.bandwidth, self.reg = bandwidth, reg
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "RecursiveFeatureMachine":
+        from xrfm import xRFM
+
+        kernel = {"kernel": "l2", "bandwidth": self.bandwidth, "exponent": 1.0}
+        fit = {"reg": self.reg, "iters": 3, "verbose": False}
+        fixed = {"device": "cpu", "n_threads": 1, "random_state": 0, "verbose": False}
+        a, b = stratified_holdout(y, 1, test_size=0.2, rng=0)[0]
+        self.model_ = xRFM({"model": kernel | {"diag": False}, "fit": fit}, **fixed)
+        self.model_.fit(X[a], y[a], X[b], y[b])
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return self.model_.predict_proba(X.astype(np.float32))
 
 
 def ogboost(max_depth: int, **options: Any) -> Any:
@@ -125,16 +148,6 @@ def ogboost(max_depth: int, **options: Any) -> Any:
     return GradientBoostingOrdinal(
         base_learner=tree, link_function="logit", random_state=0, **options
     )
-
-
-def ebm(**options: Any) -> Any:
-    from interpret.glassbox import ExplainableBoostingClassifier
-
-    return ExplainableBoostingClassifier(n_jobs=1, random_state=0, **options)
-
-
-def forest(**options: Any) -> Any:
-    return RandomForestClassifier(random_state=0, n_jobs=1, **options)
 
 
 def grid(**values: Any) -> list[dict[str, Any]]:
@@ -162,23 +175,40 @@ METHODS: dict[str, tuple[Callable[..., Proba], list[dict[str, Any]]]] = {
     ),
     "boosting, defaults": (partial(ours, ordinal.fit_boosting), [{}]),
     "decomposed forest": (
-        partial(theirs, lambda **o: OrdinalDecomposition(forest(**o))),
+        partial(theirs, lambda **o: OrdinalDecomposition(
+            RandomForestClassifier(random_state=0, n_jobs=1, **o))),
         grid(n_estimators=[100], min_samples_leaf=[1, 2, 5, 10]),
     ),
     "random forest": (
-        partial(theirs, forest),
+        peer("sklearn.ensemble", "RandomForestClassifier", n_jobs=1, random_state=0),
         grid(n_estimators=[300], min_samples_leaf=[1, 2, 5, 10]),
     ),
-    "LightGBM": (partial(theirs, lightgbm), grid(**TREES, num_leaves=[8, 31])),
-    "XGBoost": (partial(theirs, xgboost), grid(**TREES, max_depth=[3, 6])),
+    "LightGBM": (
+        peer("lightgbm", "LGBMClassifier", n_jobs=1, verbosity=-1, random_state=0),
+        grid(**TREES, num_leaves=[8, 31]),
+    ),
+    "XGBoost": (
+        peer("xgboost", "XGBClassifier", n_jobs=1, verbosity=0, random_state=0),
+        grid(**TREES, max_depth=[3, 6]),
+    ),
+    "CatBoost": (
+        peer("catboost", "CatBoostClassifier", thread_count=1, verbose=False,
+             random_seed=0, allow_writing_files=False),
+        grid(iterations=[300], learning_rate=[0.05, 0.2], depth=[4, 6]),
+    ),
     "HistGradientBoosting": (
-        partial(theirs, partial(HistGradientBoostingClassifier, random_state=0)),
+        peer("sklearn.ensemble", "HistGradientBoostingClassifier", random_state=0),
         grid(max_iter=[100, 300], learning_rate=[0.05], max_leaf_nodes=[8, 31]),
     ),
     "OGBoost": (partial(theirs, ogboost), grid(**TREES, max_depth=[2, 4])),
     "EBM": (
-        partial(theirs, ebm),
+        peer("interpret.glassbox", "ExplainableBoostingClassifier", n_jobs=1,
+             random_state=0),
         grid(outer_bags=[2], interactions=[0, 10], max_rounds=[200, 600]),
+    ),
+    "xRFM": (
+        partial(theirs, RecursiveFeatureMachine),
+        grid(bandwidth=[3.0, 10.0], reg=[1e-2, 0.3]),
     ),
     "ridge on ranks": (partial(theirs, RankRegression), [{}]),
 }  # fmt: skip
@@ -198,7 +228,7 @@ by the average MAE of the ranks in three folds. The published means are of 30
 partitions, which are not available: they were drawn anew. Predictions are medians.
 """
 GPOR_ROWS = 500
-EBM_ROWS = 1500  # beyond which a search of EBM would take longer than all the others
+COSTLY, COSTLY_ROWS = ("EBM", "CatBoost"), 1500  # longer searches than all the others
 
 
 @cache
@@ -246,7 +276,7 @@ def searched(
 ) -> dict[str, Any]:
     """The point of the least error in folds of the training rows."""
     fit, points = METHODS[name]
-    if len(points) == 1 or (name == "EBM" and len(y) > EBM_ROWS):
+    if len(points) == 1 or (name in COSTLY and len(y) > COSTLY_ROWS):
         return points[-1]
     folds = stratified_kfold(y, protocol.folds, rng=0)
     found = [
@@ -309,46 +339,56 @@ def run(args: argparse.Namespace, done: dict) -> None:
                 store.write(json.dumps(row) + "\n")
 
 
-def values_of(rows: list, k: int, set_name: str, method: str) -> list[float]:
-    """Measure number k of a method on the hold-outs of a set."""
-    of = set_name, method
-    return [row["scores"][k] for row in rows if (row["set"], row["method"]) == of]
+def cells_of(rows: list) -> Cells:
+    """Return mean, standard error and number of hold-outs per measure, set and method.
+
+    Seconds of tuning and of the fit are the measures after those of MEASURES.
+    """
+    found: dict[tuple[str, str], list] = {}
+    for row in rows:
+        values = [*row["scores"], row["tuning"], row["fit"]]
+        found.setdefault((row["set"], row["method"]), []).append(values)
+    return {
+        (k, *key): (np.mean(own), np.std(own) / np.sqrt(max(len(own) - 1, 1)), len(own))
+        for key, values in found.items()
+        for k, own in enumerate(zip(*values, strict=True))
+    }
 
 
-def table(rows: list, k: int, sets: list, methods: list) -> str:
-    """Means of measure number k, with their standard errors."""
+def table(cells: Cells, k: int, sets: list, methods: list) -> str:
+    """Means of measure number k with standard errors, from three hold-outs on.
+
+    A cell of fewer hold-outs than others of its row has their number in brackets.
+    """
     out = [f"| set | hold-outs | {' | '.join(methods)} |",
            f"|---|---:{'|---:' * len(methods)}|"]  # fmt: skip
     for s in sets:
-        every = [values_of(rows, k, s, m) for m in methods]
-        cells = [shown(found) if found else "-" for found in every]
-        out.append(f"| {s} | {max(map(len, every))} | {' | '.join(cells)} |")
+        found = [cells.get((k, s, m)) for m in methods]
+        most = max(cell[2] for cell in found if cell)
+        line = [
+            "-" if cell is None else f"{cell[0]:.3f}"
+            + f" ± {cell[1]:.3f}" * (cell[2] > 2) + f" ({cell[2]})" * (cell[2] < most)
+            for cell in found
+        ]  # fmt: skip
+        out.append(f"| {s} | {most} | {' | '.join(line)} |")
     return "\n".join([*out, ""])
 
 
-def shown(found: list[float]) -> str:
-    """A mean, with its standard error from three hold-outs on."""
-    if len(found) < 3:
-        return f"{np.mean(found):.3f}"
-    error = np.std(found, ddof=1) / np.sqrt(len(found))
-    return f"{np.mean(found):.3f} ± {error:.3f}"
+def axes_of(cells: Cells, sets: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the sets and the methods that have cells."""
+    _, known, fitted = map(set, zip(*cells, strict=True))
+    return [s for s in sets if s in known], [m for m in METHODS if m in fitted]
 
 
-def tables(done: dict, png: Path | None) -> str:
+def tables(plain: Cells, theirs: Cells) -> str:
     """Return the tables of the page on accuracy as Markdown."""
-    rows = [row for row in done.values() if "scores" in row]
-    plain = [row for row in rows if row["protocol"] == "hold-outs"]
-    methods = [m for m in METHODS if any(row["method"] == m for row in plain)]
-    sets = [s for s in SETS if any(row["set"] == s for row in plain)]
-    out = [ranks_of_methods(plain, sets, methods, png)]
+    out = []
     for k, measure in enumerate(MEASURES[:4]):
-        out += [f"## {measure}\n", table(plain, k, sets, methods)]
-    theirs = [row for row in rows if row["protocol"] == "tocuco"]
-    sets = [s for s in PUBLISHED if any(row["set"] == s for row in theirs)]
-    methods = [m for m in METHODS if any(row["method"] == m for row in theirs)]
-    if sets:
+        out += [f"## {measure}\n", table(plain, k, *axes_of(plain, SETS))]
+    if theirs:
         out += ["## The protocol of TOC-UCO\n", TOCUCO]
         for k in (0, 4):
+            sets, methods = axes_of(theirs, PUBLISHED)
             out += [f"### {MEASURES[k]}\n", table(theirs, k, sets, methods)]
         out += ["### Published means\n", "| set | ordinal ensemble | XGBoost |",
                 "|---|---:|---:|"]  # fmt: skip
@@ -356,62 +396,60 @@ def tables(done: dict, png: Path | None) -> str:
     return "\n".join([*out, ""])
 
 
-def ranks_of_methods(rows: list, sets: list, methods: list, png: Path | None) -> str:
-    """Mean places by MAE and RPS of the methods that were fitted to all sets, on the
-    hold-outs that all of them have, and medians over the sets of mean seconds."""
-    found = {(row["set"], row["split"], row["method"]): row for row in rows}
-    fitted = {m: {s for s, _, other in found if other == m} for m in methods}
-    every = [m for m in methods if fitted[m] == set(sets)]
-    shared = [
-        (s, k) for s, k in product(sets, range(max(row["split"] for row in rows) + 1))
-        if all((s, k, m) in found for m in every)
-    ]  # fmt: skip
-    sets = [s for s in sets if any(s == other for other, _ in shared)]
-    tests = []
-    for measure in (0, 1):
-        means = [
-            [np.mean([found[s, k, m]["scores"][measure] for s, k in shared if s == of])
-             for m in every] for of in sets
-        ]  # fmt: skip
-        tests.append(friedman(np.array(means)))
-    if png is not None:
-        draw(tests, every, png)
+def places(cells: Cells, png: Path | None) -> str:
+    """Return mean places of the methods that were fitted to all sets."""
+    sets, methods = axes_of(cells, SETS)
+    every = [m for m in methods if all((0, s, m) in cells for s in sets)]
+    values = np.array([[[cells[k, s, m][0] for m in every] for s in sets]
+                       for k in (0, 1, 5, 6)])  # fmt: skip
+    tests = [friedman(values[k]) for k in (0, 1)]
+    seconds = np.median(values[2:], axis=1)
+    best = values[1] / values[1].min(axis=1, keepdims=True)
+    near = (best <= 1.05).sum(axis=0)
     lines = [
-        "## Mean places\n",
-        f"Over {len(sets)} sets, of the {len(every)} methods that were fitted to all "
-        f"of them, by means of {len(shared)} hold-outs that all have; the critical "
-        f"difference is {tests[0].critical_difference:.1f} places.\n",
-        "| method | by MAE | by RPS | s of tuning | s of the fit |",
-        "|---|---:|---:|---:|---:|",
+        f"Mean places over {len(sets)} sets of the {len(every)} methods that were "
+        "fitted to all of them; the critical difference is "
+        f"{tests[0].critical_difference:.1f} places. The fourth column counts the sets "
+        "on which the RPS is at most 1.05 times that of the best method; seconds are "
+        "medians over the sets.\n",
+        "| method | by RPS | by MAE | within 5 % | s of tuning | s of the fit |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for i in np.argsort(tests[1].ranks, kind="stable"):
-        own = [row for row in rows if row["method"] == every[i]]
-        seconds = (
-            np.median(
-                [np.mean([row[w] for row in own if row["set"] == s]) for s in sets]
-            )
-            for w in ("tuning", "fit")
-        )
         lines.append(
-            f"| {every[i]} | {tests[0].ranks[i]:.1f} | {tests[1].ranks[i]:.1f} | "
-            + " | ".join(f"{s:.2f}" for s in seconds) + " |"
-        )  # fmt: skip
+            f"| {every[i]} | {tests[1].ranks[i]:.1f} | {tests[0].ranks[i]:.1f} | "
+            f"{near[i]} | {seconds[0, i]:.2f} | {seconds[1, i]:.2f} |"
+        )
     if png is not None:
-        lines += ["", f"![Critical difference diagrams by MAE and by RPS](pictures/"
-                  f"{png.name})"]  # fmt: skip
-    return "\n".join([*lines, ""])
+        draw(best, sets, every, png)
+        lines += ["", "![RPS of every method divided by that of the best one, per set]"
+                  f"(pictures/{png.name})"]  # fmt: skip
+    return "\n".join([*lines, "", ""])
 
 
-def draw(tests: list, names: list[str], png: Path) -> None:
-    """Critical difference diagrams by MAE and by RPS."""
+def draw(ratios: np.ndarray, sets: list[str], names: list[str], png: Path) -> None:
+    """Dots of RPS relative to the best method, a line per set."""
     from matplotlib import pyplot as plt
     from pictures import save, use_style
 
     use_style()
-    figure, axes = plt.subplots(2, 1, figsize=(7.5, 9), layout="constrained")
-    for ax, test, measure in zip(axes, tests, MEASURES[:2], strict=True):
-        ordinal.plot.critical_difference(test, names, ax=ax)
-        ax.set_xlabel(f"average rank by {measure}")
+    figure, ax = plt.subplots(figsize=(7.5, 6.5), layout="constrained")
+    lines, coloured = np.arange(len(sets))[::-1], [m for m in SHOWN if m in names]
+    ratios = np.minimum(ratios, WORST)
+    others = ratios[:, [m not in coloured for m in names]]
+    ax.plot(others.ravel(), np.repeat(lines, others.shape[1]), "o", color="0.8", ms=4,
+            label="others")  # fmt: skip
+    for place, name in reversed([*enumerate(coloured)]):
+        ax.plot(ratios[:, names.index(name)], lines, "Dosv^P"[place], label=name,
+                color=f"C{place}", ms=8 - 2 * (place > 0))  # fmt: skip
+    ax.set(xscale="log", yticks=lines, yticklabels=sets, xlim=(0.98, 1.04 * WORST))
+    ticks = [1, 1.1, 1.25, 1.5, 2, WORST]
+    ax.set_xticks(ticks, [*map(str, ticks[:-1]), f"{WORST} or more"])
+    ax.minorticks_off()
+    ax.grid(color="0.9")
+    ax.set_axisbelow(True)
+    ax.set_xlabel("RPS divided by that of the best method of the set")
+    figure.legend(loc="outside upper center", ncols=4)
     save(figure, png)
 
 
@@ -428,7 +466,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, help="hold-outs of every set")
     parser.add_argument("--seconds", type=float, default=np.inf, help="of this run")
     parser.add_argument("--page", type=Path, help="put the tables there")
-    parser.add_argument("--png", type=Path, help="draw the mean places there")
+    parser.add_argument("--png", type=Path, help="draw the ratios there")
     parser.add_argument("--no-run", action="store_true", help="tables alone")
     args = parser.parse_args()
     args.sets = args.sets or PROTOCOLS[args.protocol].sets
@@ -441,11 +479,19 @@ def main() -> None:
         warnings.simplefilter("ignore")
         if not args.no_run:
             run(args, done)
+    ran = [row for row in done.values() if "scores" in row]
+    plain, theirs = (
+        cells_of([row for row in ran if row["protocol"] == name]) for name in PROTOCOLS
+    )
+    parts = {"places": places(plain, args.png), "tables": tables(plain, theirs)}
     if args.page is None:
-        print(tables(done, args.png))
+        print(*parts.values(), sep="\n")
     else:
-        head, mark, _ = args.page.read_text().partition("<!-- tables -->\n")
-        args.page.write_text(head + mark + "\n" + tables(done, args.png))
+        page, part = (
+            args.page.read_text(),
+            r"(?s)(<!-- (\w{6}) -->\n).*?(?=<!-- end|\Z)",
+        )
+        args.page.write_text(re.sub(part, lambda m: f"{m[1]}\n{parts[m[2]]}", page))
 
 
 if __name__ == "__main__":
