@@ -48,6 +48,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -192,7 +193,8 @@ class _Scorer:
         y = only_column(y)
         classes = scoring_classes(estimator, y)
         y = read_labels(y, "y")
-        score = self.metric(estimator, X, None, y, classes, sample_weight)
+        by_estimator = replace(self.metric, rule=None)  # which has a rule of its own
+        score = by_estimator(estimator, X, None, y, classes, sample_weight)
         return score if self.metric.greater_is_better else -score
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> _Scorer:

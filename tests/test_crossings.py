@@ -14,6 +14,7 @@ from the registry, the door by which the table reaches it, and the change.
     explanations, reports         names of columns of the table
     figures                       names and values of columns of the table
     ranks that a fold lacks       no winner by an undefined score
+    scores                        of the labels by the rule that the table names
     doors                         same predictions
     fits that ended early         no standard error or test without a warning
 
@@ -24,7 +25,6 @@ draws the relations of `RELATIONS` without an end (tools/fuzz/crossings.py).
 
 import csv
 import html
-import inspect
 import io
 import re
 import tempfile
@@ -32,6 +32,8 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
+from inspect import isfunction, signature
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -49,7 +51,7 @@ from strategies import case
 
 import ordinal
 import ordinal.sklearn
-from ordinal import inference
+from ordinal import inference, model_selection
 from ordinal.__main__ import main
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 
@@ -358,7 +360,7 @@ def figure(name, model, X):
     age, size = X.columns[:2]
     given = {"X": X, "feature": age, "along": age, "a": age, "b": size, "x": X[:1]}
     draw = getattr(ordinal.plot, name)
-    asked = inspect.signature(draw).parameters
+    asked = signature(draw).parameters
     try:
         drawn = draw(model, **{k: v for k, v in given.items() if k in asked})
     except TypeError:  # neither probabilities nor a score
@@ -523,6 +525,50 @@ def test_an_undefined_score_names_no_winner(scoring, seed):
         ).all()
 
 
+# Scores
+
+
+@relation(
+    2,
+    method=METHODS,
+    metric=["mae", "accuracy", "kappa"],
+    rule=[None, "own", "mode", "median", "cost"],
+    door=["compare", "select", "nested"],
+)
+def test_scores_judge_what_the_rule_predicts(method, metric, rule, door, seed):
+    """Recomputed from the labels that models of the folds predict by this rule."""
+    frame, y = table(seed)
+    fit = partial(METHODS[method].fit, **{"n_threads": 1, **QUICK.get(method, {})})
+    scored = {"scoring": metric, "rule": rule}
+    if door == "compare":
+        found = ordinal.compare(frame, y, methods={"it": fit}, cv=2, **scored)
+        ((scores,),), ((used,),) = found.scores.values(), found.rules.values()
+        model = found.best
+    else:
+        scored |= {"search": {"verbose": [False]}, **WHOLE}
+        if door == "nested":
+            found = model_selection.nested(fit, frame, y, outer=2, cv=2, **scored)
+            scores = found.scores[metric]
+        else:
+            found = ordinal.select(fit, frame, y, cv=2, **scored)
+            (scores,) = found.scores
+        used, model = found.rules[metric], found
+    own = METHODS[method].own_rule
+    expected = {None: "mode" if metric == "accuracy" else "median", "own": own}
+    assert used == expected.get(rule, rule) or (rule is None and used == own)
+    given = {"probability": True} if "probability" in signature(fit).parameters else {}
+    if door != "compare" or not METHODS[method].accepts >= {"missing", "categories"}:
+        given |= WHOLE
+    for score, (train, test) in zip(scores, found.splits, strict=True):
+        of_fold = fit(frame.iloc[train], y[train], classes=[0, 1, 2], **given)
+        labels = of_fold.predict(frame.iloc[test], rule=used)
+        judge = getattr(ordinal.metrics, metric)
+        assert_allclose(score, judge(y[test], labels, labels=[0, 1, 2]))
+    if door != "nested":
+        by_rule = np.asarray(model.predict(frame, rule=used))
+        assert_array_equal(predicted(model, frame), by_rule)
+
+
 # Doors
 
 
@@ -614,9 +660,9 @@ def statistics():
     """Return the functions of inference that need a model alone, by name."""
     for name in inference.__all__:
         function = getattr(inference, name)
-        if name in OWN_FIT or not inspect.isfunction(function):
+        if name in OWN_FIT or not isfunction(function):
             continue
-        first, *others = inspect.signature(function).parameters.values()
+        first, *others = signature(function).parameters.values()
         if first.name == "model" and all(p.default is not p.empty for p in others):
             yield name, function
 

@@ -13,6 +13,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import metrics
+from ordinal.__main__ import main
 from ordinal.model_selection import Grid, nested
 from ordinal.model_selection.scoring import Gain, Loss
 from ordinal.sklearn import LAT, POM, SVORIM, scorer
@@ -280,3 +281,76 @@ def test_weights_of_classes_that_a_fold_lacks():
         POM(class_weight=weights, classes=range(4)).fit(X, Y).predict(X),
         POM(class_weight={0: 1.0, 1: 2.0, 2: 1.0}).fit(X, Y).predict(X),
     )
+
+
+# Rules (what they predict: `test_scores_judge_what_the_rule_predicts`)
+
+
+def test_the_rule_belongs_to_the_metric():
+    names = ["mae", "mze", "qwk", "gm", "rps", "amae"]
+    found = SEARCH(scoring=names)
+    median, mode = dict.fromkeys(["mae", "kappa", "amae"], "median"), "mode"
+    assert found.rules == {**median, "mze": mode, "gm": mode}
+    methods = ["svorim", "xofm", "constant-mode"]
+    result = ordinal.compare(X, Y, methods=methods, cv=2, scoring=names[:2])
+    used = {name: (str(a), str(b)) for name, a, b in zip(
+        result.methods, result.rules["mae"], result.rules["mze"], strict=True
+    )}  # fmt: skip
+    assert used == {
+        "svorim": ("threshold", "threshold"),  # calibration did not pay
+        "xofm": ("median", "mode"),
+        "constant-mode": ("own", "own"),
+    }
+    assert {"mae_rule", "mze_rule"} <= result.table().keys()
+    assert "median, mode" in repr(result)
+
+
+def test_a_score_does_not_depend_on_the_metrics_beside_it():
+    """Also where these need probabilities, by which SVORIM could predict."""
+    alone, beside = (
+        ordinal.compare(X, Y, methods=["svorim", "xofm"], cv=2, scoring=scoring)
+        for scoring in (["mae"], ["mae", "rps"])
+    )
+    assert alone.methods == beside.methods
+    assert_array_equal(alone.scores["mae"], beside.scores["mae"])
+
+
+def test_models_keep_the_rule_in_files(tmp_path):
+    found = ordinal.select("svorim", X, Y, search=Grid(C=[1.0]), cv=2, rule="mode")
+    assert found.model.model.rule == "mode"
+    assert "by the rule mode" in repr(found)
+    found.save(tmp_path / "found.npz")
+    read = ordinal.load(tmp_path / "found.npz", ordinal.model_selection.Selection)
+    assert read.rules == {"mae": "mode"}
+    by_mode = found.model.predict(X, rule="mode")
+    assert_array_equal(read.predict(X), by_mode)
+    by_threshold = found.predict(X, rule="threshold")
+    assert (by_threshold != by_mode).any()
+    plain = ordinal.select("svorim", X, Y, search=Grid(C=[1.0]), cv=2)
+    assert plain.model.model.rule is None
+    assert plain.model.model.link is None  # which would take five more fits
+    assert_array_equal(plain.predict(X), by_threshold)
+
+
+def test_rules_without_probabilities():
+    fit = partial(ordinal.fit_xofm, probability=False)
+    search = {"search": Grid(l2_main=[1e-2]), "cv": 2}
+    assert ordinal.select(fit, X, Y, **search).rules == {"mae": "share"}
+    assert ordinal.compare(X, Y, methods={"it": fit}, cv=2).rules["mae"] == ["share"]
+    with pytest.raises(ValueError, match="rule='mode' needs probabilities: leave out"):
+        ordinal.select(fit, X, Y, rule="mode", **search)
+    with pytest.raises(ValueError, match="rule must be one of 'own', 'mode'"):
+        SEARCH(rule="threshold")
+
+
+def test_the_command_takes_a_rule(tmp_path, capsys):
+    table = np.column_stack([X, Y])
+    path, model = str(tmp_path / "t.csv"), str(tmp_path / "m.npz")
+    np.savetxt(path, table, delimiter=",", header="a,b,c,y", comments="")
+    main(["compare", path, "--methods", "svorim", "--folds", "2", "--rule", "mode"])
+    assert "mode" in capsys.readouterr().out
+    fit = ["fit", path, "--method", "lat", "--out", model, "--folds", "2"]
+    assert main([*fit, "--rule", "mode"]) == 1
+    assert "--rule is for --tune only" in capsys.readouterr().err
+    assert main([*fit, "--rule", "mode", "--tune"]) == 0
+    assert ordinal.load(model).model.rule == "mode"

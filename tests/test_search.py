@@ -69,7 +69,7 @@ class Constant:
     def __init__(self, label):
         self.label = label
 
-    def predict(self, X):
+    def predict(self, X, rule=None):
         return np.full(len(X), self.label)
 
 

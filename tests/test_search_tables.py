@@ -30,7 +30,7 @@ from ordinal.preprocessing import (
 FRAME, Y = wines(80)
 TAU = Grid(tau=[0.5, 1.0])
 RISING = {"alcohol": 1}
-XOFM = {"search": TAU, "cv": 3, "monotone": RISING, "max_iter": 30}
+XOFM = {"search": TAU, "cv": 3, "rule": "own", "monotone": RISING, "max_iter": 30}
 
 
 # fits that end after a few steps say so, and do here
@@ -141,7 +141,7 @@ def test_a_fit_with_preprocess_is_the_model_of_the_search(method, preprocess, tm
     options = {k: v for k, v in options.items() if k in takes}
     tried = {name: values[-2:] for name, values in list(method.grid.items())[:1]}
     space = Grid(**(tried or {"optimize": [False]}))
-    found = select(method.fit, X, Y, search=space, cv=2, **how, **options)
+    found = select(method.fit, X, Y, search=space, cv=2, rule="own", **how, **options)
     model = method.fit(X, Y, preprocess=preprocess, **found.params, **options)
     assert type(model) is type(found.model)
     assert hasattr(model, "coef") or type(model) is PreprocessedModel

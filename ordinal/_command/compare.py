@@ -212,10 +212,10 @@ def _compare(args: argparse.Namespace) -> None:
     names = "all" if args.methods and "all" in args.methods else args.methods
     names = list(chosen_fits(names, min(train.size for train, _ in splits)))
     learners = _learners(names, args)
-    rows = SearchData(data.X, None, data.y, data.classes)
-    study = Study(rows, learners, (args.seed or 0,))
+    rows, seed = SearchData(data.X, None, data.y, data.classes), args.seed or 0
+    study = Study(rows, learners, scorers_of(_SCORING, None), args.rule, (seed,))
     line = Line() if on_terminal() else None
-    result = compared(study, splits, scorers_of(_SCORING, None), line)
+    result = compared(study, splits, line)
     print(REPORTS[args.format](data, result, learners, args), flush=True)
     if args.plot is not None:
         scored = [name for name in result.methods if name not in result.reasons]

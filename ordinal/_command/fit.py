@@ -3,6 +3,7 @@
 import argparse
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..comparison.learner import Learner
 from ..comparison.methods import Study, compared
 from ..model_selection import stratified_kfold
 from ..model_selection.data import SearchData
-from ..model_selection.scoring import scorers_of
+from ..model_selection.scoring import Rule, scorers_of
 from .data import Data, Streamed, is_large, read_data, read_streamed
 from .methods import described, in_options, learner_of, on_terminal
 
@@ -29,6 +30,11 @@ def fit(args: argparse.Namespace) -> None:
         raise ValueError(
             "--seed is for --tune only: to seed the method itself, pass --set rng=N"
         )
+    if args.rule is not None and not args.tune:
+        raise ValueError(
+            "--rule is for --tune only: a model without a search predicts by its own "
+            "rule"
+        )
     learner = learner_of(args.method, args.set, args)
     check_target(args.out)  # better now than after the fit
     rng = np.random.default_rng(args.seed or 0)
@@ -39,11 +45,13 @@ def fit(args: argparse.Namespace) -> None:
         filter_held("always")  # as each becomes a line
         if args.stream or chunks:
             data = read_streamed(args)
-            model, point = learner.learn(data.X, None, rng, watched, **data.params)
+            model, point = learner.learn(
+                data.X, None, rng, watched, rule=args.rule, **data.params
+            )
         else:
             data = read_data(args)
             model, point = learner.learn(
-                data.X, data.y, rng, progress=watched, **data.params
+                data.X, data.y, rng, watched, rule=args.rule, **data.params
             )
     for warning in caught:
         print(f"ordinal: warning: {in_options(str(warning.message))}", file=sys.stderr)
@@ -73,10 +81,14 @@ def _cross_validated(data: Data, learner: Learner, args: argparse.Namespace) -> 
     seed = args.seed or 0
     k = min(args.folds, len(data.y))
     rows = SearchData(data.X, None, data.y, data.classes)
-    study = Study(rows, {args.method: learner}, (seed,))
+    # Both judge the labels that the saved model predicts. A search chooses by the MAE.
+    both = scorers_of(("mae", "accuracy"), None)
+    scorers = tuple(replace(scorer, rule=both[0].rule) for scorer in both)
+    rule: Rule | None = args.rule if learner.grid else "own"
+    study = Study(rows, {args.method: learner}, scorers, rule, (seed,))
     splits = stratified_kfold(ranks_of(data.y, data.classes), k, rng=seed)
     line = Line() if on_terminal() else None
-    result = compared(study, splits, scorers_of(("mae", "accuracy"), None), line)
+    result = compared(study, splits, line)
     mae, accuracy = (
         f"{result.mean(m)[0]:.4f} ± {result.standard_error(m)[0]:.4f}"
         for m in ("mae", "accuracy")

@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import ordinal
 
@@ -294,6 +294,7 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
 
 def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
     from ..comparison.learner import FOLDS
+    from ..model_selection.scoring import Rule
 
     command.add_argument(
         "--tune",
@@ -303,6 +304,12 @@ def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
     )
     command.add_argument(
         "--seed", type=int, metavar="N", help=f"of the {of} (default: 0)"
+    )
+    command.add_argument(
+        "--rule",
+        choices=get_args(Rule),
+        help="rule of the predictions that are scored (default: the one that belongs "
+        "to the score, such as the median of the probabilities for MAE)",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import os
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .storage import Storable, read_file
 from .views import views
 
 _S = TypeVar("_S", bound=Storable)
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -48,11 +49,17 @@ class Model(Storable):
         then holds their text.
     n_missing_labels : int
         Number of training rows that `missing_labels="drop"` left out.
+    rule : str or None
+        Rule by which `predict` predicts unless it is given another: the one that
+        belongs to the score by which `select` or `compare` chose the model. None stands
+        for the method's own rule. A model behind a preprocessor has it itself.
     """
 
     categorical_labels: bool = field(default=False, kw_only=True)
     interval_labels: bool = field(default=False, kw_only=True)
     n_missing_labels: int = field(default=0, kw_only=True)
+    rule: str | None = field(default=None, kw_only=True)
+    _rules: ClassVar[tuple[str, ...]] = ("median", "mode", "cost")  # its own rule first
 
     if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
 
@@ -66,7 +73,7 @@ class Model(Storable):
         def convergence(self) -> Convergence: ...
 
     def predict(
-        self, X: MatrixLike, *, rule: Any = ..., cost: ArrayLike | None = None
+        self, X: MatrixLike, *, rule: Any = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict the labels of rows, (n,), of the type of `classes`.
 
@@ -193,6 +200,8 @@ class Model(Storable):
         lines["features"] = f"{self.n_features}{known}"
         if hasattr(self, "support"):
             lines["support"] = f"{len(self.support)} rows"
+        if self.rule is not None:
+            lines["rule"] = self.rule
         lines["convergence"] = str(self.convergence)
         if self.n_missing_labels:
             lines["left out"] = rows_without_labels(self.n_missing_labels)
@@ -311,6 +320,18 @@ def innermost(model: Any) -> Any:
     """Return the model without the preprocessing of its features."""
     while isinstance(model, Storable) and model._wrapped is not None:
         model = model._wrapped
+    return model
+
+
+def with_rule(model: _T, rule: str | None) -> _T:
+    """Note in a new model the rule by which it predicts, unless it is its own.
+
+    The model is returned.
+    """
+    inner = innermost(model)
+    if isinstance(inner, Model) and rule not in (None, inner._rules[0]):
+        # The model is changed in place, because a copy would lose its training rows.
+        object.__setattr__(inner, "rule", rule)
     return model
 
 

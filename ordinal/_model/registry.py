@@ -49,6 +49,10 @@ Grid = Mapping[str, Sequence[Any]]
 # the value 1/e at distances from 10 to 1.
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
+# Rules on probabilities in whose place a method's own rule is scored: those whose
+# probabilities take five more fits did not pay on the 19 sets of docs/accuracy.md
+# (docs/decisions.md has the errors).
+BOTH_RULES = frozenset({"median", "mode"})
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # relative to the mean loss of a row
 
 
@@ -114,6 +118,11 @@ class Method:
         that a `TablePreprocessor` leaves out the first level of every category.
     probabilities : bool
         Whether its models have probabilities without `probability=True`.
+    own_rule : str
+        Rule by which its models predict unless they are given another.
+    keeps_rule : set of "median", "mode"
+        Rules on probabilities in whose place `own_rule` serves where predictions are
+        scored, as `BOTH_RULES` says.
     variants : mapping of str to mapping
         By the names that the command has for it, the arguments which each name means;
         by default the name of the method, and none.
@@ -151,6 +160,8 @@ class Method:
     scale_free: bool = False
     full_rank: bool = False
     probabilities: bool = False
+    own_rule: str = "median"
+    keeps_rule: Set[str] = frozenset()
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     grid: Grid = field(default_factory=dict)
     varying: tuple[str, ...] = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -17,6 +16,8 @@ from .labelled import labels_like_those_given
 from .links import CumulativeLink, require_link
 from .model import Model
 from .support import KernelModel, decision, finite_scores
+
+ON_PROBABILITIES = "mode", "median", "cost"
 
 
 def decide(P: np.ndarray, rule: str, cost: np.ndarray | None = None) -> np.ndarray:
@@ -55,39 +56,37 @@ def cost_of_rule(
     return absolute_cost(r) if own is None else own
 
 
-def by_probabilities(
-    model: Any,
-    X: MatrixLike,
-    rule: str,
-    rules: tuple[str, ...],
-    cost: Any,
-    **options: Any,
-) -> np.ndarray:
-    """Return labels by one of the `rules` on the model's probabilities.
-
-    The options are those of `predict_proba`. Raises ValueError as `cost_of_rule`.
-    """
-    table = cost_of_rule(rule, rules, cost, None, model.classes.size)
-    P = model.predict_proba(X, **options)
-    return labels_like_those_given(model, model.classes[decide(P, rule, table)], X)
-
-
 def predicted(
-    model: Any, X: MatrixLike, rule: str, plain: str, cost: Any
+    model: Any, X: MatrixLike, rule: str | None, cost: Any, **options: Any
 ) -> np.ndarray:
     """Return labels by a rule on the decision function or on the probabilities.
 
-    `plain` is the name of the model's rule on its decision function. Raises ValueError
-    as `cost_of_rule`, and for a rule on probabilities if the model has none.
+    None is the `rule` of the model or, if it has none, its own rule. The options are
+    those of `predict_proba`. Raises ValueError as `cost_of_rule`, and for a rule on
+    probabilities if the model has none.
     """
-    rules = plain, "mode", "median", "cost"
+    if rule is None:
+        rule = str(model.rule or model._rules[0])
     own = getattr(model, "cost", None)
-    table = cost_of_rule(rule, rules, cost, own, model.classes.size)
-    if rule == plain:
-        labels = model._labels(model.decision_function(X))
+    table = cost_of_rule(rule, model._rules, cost, own, model.classes.size)
+    if rule in ON_PROBABILITIES:
+        P = model.predict_proba(X, **options)
+        labels = model.classes[decide(P, rule, table)]
     else:
-        labels = model.classes[decide(model.predict_proba(X), rule, table)]
+        labels = model._labels(model.decision_function(X))
     return labels_like_those_given(model, labels, X)
+
+
+def labels_of_values(model: Any, values: np.ndarray, rule: str | None) -> np.ndarray:
+    """Return labels by a rule, (n,), from values of the model's decision function.
+
+    None is the model's own rule.
+    """
+    if rule not in ON_PROBABILITIES:
+        return np.asarray(model._labels(values))
+    own, r = getattr(model, "cost", None), model.classes.size
+    table = cost_of_rule(rule, ON_PROBABILITIES, None, own, r)
+    return np.asarray(model.classes[decide(model._proba(values), rule, table)])
 
 
 ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]
@@ -121,6 +120,7 @@ class Scored(Thresholds):
     """
 
     __slots__ = ()
+    _rules = "threshold", *ON_PROBABILITIES
     link_type = CumulativeLink
 
     if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Scored(Thresholds):
         self,
         X: MatrixLike,
         *,
-        rule: ThresholdRule = "threshold",
+        rule: ThresholdRule | None = None,
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Predict labels by a decision rule.
@@ -200,12 +200,13 @@ class Scored(Thresholds):
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`.
-        rule : {"threshold", "mode", "median", "cost"}, default "threshold"
-            "threshold" counts the `thresholds` that the score reaches; a score on a
-            threshold gets the higher rank. The others use `predict_proba`: the most
-            probable rank, the median (which corresponds to the thresholds
-            offsets / slope of the `link`), or the rank of least expected cost.
-            Threshold, median and mode never decrease as the score increases.
+        rule : {"threshold", "mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "threshold", which counts
+            the `thresholds` that the score reaches; a score on a threshold gets the
+            higher rank. The others use `predict_proba`: the most probable rank, the
+            median (which corresponds to the thresholds offsets / slope of the `link`),
+            or the rank of least expected cost. Threshold, median and mode never
+            decrease as the score increases.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default:
             the `cost` of the model or, without one, |j - k|.
@@ -220,7 +221,7 @@ class Scored(Thresholds):
             If the rule needs probabilities and the model has none, or if `cost` is not
             a finite (r, r) matrix.
         """
-        return predicted(self, X, rule, "threshold", cost)
+        return predicted(self, X, rule, cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """Return the labels of rows with the scores f, by the thresholds."""
@@ -283,9 +284,8 @@ def rank_decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
 
     `rule` is a rule of `model.predict`, or None for its default.
     """
-    own = inspect.signature(model.predict).parameters["rule"].default
-    rule = own if rule is None else rule
-    check_choice("rule", rule, dict.fromkeys((own, "mode", "median", "cost")))
+    rule = (model.rule or model._rules[0]) if rule is None else rule
+    check_choice("rule", rule, model._rules)
     if rule == "threshold":
         return summed_steps(model.decision_function(X), model.thresholds)
     if rule in ("nearest", "largest"):

@@ -35,7 +35,7 @@ from .._model.explanation import Named
 from .._model.links import falling
 from .._model.model import read_for
 from .._model.support import finite_scores
-from .._model.threshold_model import Thresholds, by_probabilities
+from .._model.threshold_model import Thresholds, predicted
 from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import Convergence, Status
 from .forest import Trees
@@ -228,7 +228,7 @@ class BoostingModel(Thresholds):
         self,
         X: MatrixLike,
         *,
-        rule: Literal["median", "mode", "cost"] = "median",
+        rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Predict labels by a rule on `predict_proba`.
@@ -237,9 +237,10 @@ class BoostingModel(Thresholds):
         ----------
         X : (n, d) array-like or data frame
             As for `decision_function`.
-        rule : {"median", "mode", "cost"}, default "median"
-            The median has the least expected absolute error; the mode is the most
-            probable rank; "cost" the rank of least expected cost.
+        rule : {"median", "mode", "cost"}, optional
+            Default: the `rule` of the model or, without one, "median". The median has
+            the least expected absolute error; the mode is the most probable rank;
+            "cost" the rank of least expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default |j - k|.
 
@@ -253,8 +254,7 @@ class BoostingModel(Thresholds):
             As in `decision_function`; also if the rule is unknown, or if `cost` is
             passed with another rule or does not have shape (r, r).
         """
-        rules = "median", "mode", "cost"
-        return by_probabilities(self, X, rule, rules, cost)
+        return predicted(self, X, rule, cost)
 
     def importance(self) -> Named:
         """Return the share of each feature in the gain of all splits.

@@ -16,6 +16,7 @@ import numpy as np
 from .._input.frame import Frame
 from .._model.registry import Grid, Method, method_of, unwrapped
 from ..model_selection import select
+from ..model_selection.scoring import Rule, Scorer, ruled
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 from ..preprocessing.base import Preprocess
 
@@ -118,12 +119,24 @@ class Learner:
     def has_proba(self) -> bool:
         """Return whether models have probabilities, maybe through `probability`."""
         method = self._method
-        return method is None or method.probabilities or self.calibrates
+        known = method is None or method.probabilities
+        return known or self._given.get("probability", True) is not False
 
     @property
     def calibrates(self) -> bool:
         """Return whether `probability` is an option that `params` leaves open."""
-        return "probability" in self.parameters and "probability" not in self.params
+        return "probability" in self.parameters and "probability" not in self._given
+
+    def scorers(
+        self, scorers: tuple[Scorer, ...], rule: Rule | None
+    ) -> tuple[Scorer, ...]:
+        """Return the scorers with the rules by which the models of this method predict.
+
+        The baselines are rules themselves.
+        """
+        if unwrapped(self.fit)[0] is fit_constant:
+            rule = None
+        return ruled(scorers, self.fit, self._given, rule)
 
     def learn(
         self,
@@ -132,12 +145,14 @@ class Learner:
         rng: np.random.Generator,
         progress: bool = False,
         callback: Callable[[Any], bool] | None = None,
+        rule: Rule | None = None,
         **options: Any,
     ) -> tuple[Any, dict[str, Any]]:
         """Return a model for raw features, and the hyperparameters that were chosen.
 
-        A search minimises the mean absolute error in folds of these rows. `callback` is
-        called after the steps of a fit without a search. Without y, X is a source of
+        A search minimises the mean absolute error in folds of these rows, of which
+        `rule` is the rule of `select`. `callback` is called after the steps of a fit
+        without a search. Without y, X is a source of
         numeric features and labels, which is read in chunks at every pass.
         """
         how = self.preprocess
@@ -145,7 +160,7 @@ class Learner:
             options |= {"standardize": True} if y is None else {"preprocess": how}
             if y is not None and not isinstance(X, np.ndarray | Frame):
                 options["standardize"] = False
-            return self._searched(X, y, rng, progress, **options)
+            return self._searched(X, y, rng, progress, rule=rule, **options)
         options |= self._fit_options(progress) | {"callback": callback}
         known = self.parameters
         if not any(p.kind is p.VAR_KEYWORD for p in known.values()):

@@ -28,7 +28,7 @@ from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
 from .._model.labelled import Labelled, MissingLabels, with_labels_like
-from .._model.model import Model, innermost
+from .._model.model import Model, innermost, with_rule
 from .._model.printing import (
     Table,
     aligned,
@@ -43,7 +43,15 @@ from .._watch.monitor import State
 from .._watch.progress import Line, Progress, duration
 from ..model_selection.data import SearchData
 from ..model_selection.scheduler import run
-from ..model_selection.scoring import Scorer, Scoring, scorers_of, without_rows
+from ..model_selection.scoring import (
+    Rule,
+    Scorer,
+    Scoring,
+    calibrates,
+    rules_of,
+    scorers_of,
+    without_rows,
+)
 from ..model_selection.search import mean_score, splits_of, standard_error
 from ..model_selection.splits import Splits, SplitsLike, drawn_folds
 from ..model_selection.work import Outcome, Task, status_of
@@ -85,6 +93,9 @@ class Comparison(Immutable):
     splits : list of (train_idx, test_idx)
     greater_is_better : bool
         Whether larger values of the first metric are better.
+    rules : dict of str to (m,) array of str
+        Per metric of labels, the rule of the predictions of each method that were
+        scored; "own" for a function of the caller and for a baseline.
     """
 
     methods: tuple[str, ...]
@@ -96,6 +107,7 @@ class Comparison(Immutable):
     reasons: dict[str, str]
     splits: Splits
     greater_is_better: bool
+    rules: dict[str, np.ndarray]
     _study: Study
     _best: list[Model] = field(default_factory=list)
 
@@ -192,13 +204,15 @@ class Comparison(Immutable):
     def table(self) -> Table:
         """Return a table with one row per method.
 
-        Its columns are mean and standard error of every metric, mean seconds, and the
-        number of fits that converged.
+        Its columns are mean and standard error of every metric, the rule of the
+        predictions that it judges, mean seconds, and the number of fits that converged.
         """
         columns: dict[str, np.ndarray] = {"method": np.array(self.methods)}
         for metric in self.scores:
             columns[metric] = self.mean(metric)
             columns[f"{metric}_se"] = self.standard_error(metric)
+            if metric in self.rules:
+                columns[f"{metric}_rule"] = self.rules[metric]
         columns["seconds"] = self.seconds.mean(axis=1)
         columns["converged"] = np.isin(self.status, ("converged", "fitted")).sum(axis=1)
         return Table(columns)
@@ -223,18 +237,22 @@ class Comparison(Immutable):
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the head and the cells of the printed table."""
-        head = ["method", *(_TITLES.get(name, name) for name in self.scores), "seconds"]
+        titles = [_TITLES.get(name, name) for name in self.scores]
+        head = ["method", *titles, *["rules"] * bool(self.rules), "seconds"]
         cells = []
         for i, method in enumerate(self.methods):
             of = [(self.mean(m)[i], self.standard_error(m)[i]) for m in self.scores]
             shown = [_cell(mean, error) for mean, error in of]
+            if self.rules:
+                used = dict.fromkeys(str(by[i]) for by in self.rules.values())
+                shown.append(", ".join(used))
             cells.append([method, *shown, f"{self.seconds[i].mean():.3f}"])
         return head, cells
 
     def __repr__(self) -> str:
         head, cells = self.rows()
         columns = [
-            aligned(name, column, left=name == "method")
+            aligned(name, column, left=name in ("method", "rules"))
             for name, *column in zip(head, *cells, strict=True)
         ]
         lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
@@ -308,6 +326,9 @@ class Study:
     ----------
     data : SearchData
     learners : mapping of str to Learner
+    scorers : tuple of Scorer
+    rule : str or None
+        Rule of all predictions; None for the one that belongs to each metric.
     seed : sequence of int
         Seed of the folds of searches.
     labels : the caller's `y`, or None
@@ -318,18 +339,28 @@ class Study:
 
     data: SearchData
     learners: Mapping[str, Learner]
+    scorers: tuple[Scorer, ...]
+    rule: Rule | None = None
     seed: tuple[int, ...] = (0,)
     labels: Any = None
     n_missing_labels: int = 0
 
     def learned(
-        self, learner: Learner, rows: np.ndarray | None, fold: int, **options: Any
+        self,
+        learner: Learner,
+        scorers: tuple[Scorer, ...],
+        rows: np.ndarray | None,
+        fold: int,
+        **options: Any,
     ) -> tuple[Any, dict[str, Any]]:
         """Fit a method to the rows of these numbers, by default to all.
 
-        Returns the model and the hyperparameters that a search has chosen.
+        Returns the model, with the probabilities that the scorers need, and the
+        hyperparameters that a search has chosen.
         """
         data, chosen = self.data, slice(None) if rows is None else rows
+        if learner.calibrates and calibrates(scorers, learner.parameters):
+            options["probability"] = True
         X = data.X if rows is None else data.features(rows)
         if data.weight is not None:
             options["sample_weight"] = data.weight[chosen]
@@ -338,10 +369,17 @@ class Study:
             options["groups"] = data.group[chosen]
         # Every method is tuned in the same folds.
         rng = np.random.default_rng([*self.seed, fold])
-        return learner.learn(X, data.y[chosen], rng, classes=data.classes, **options)
+        options |= {"rule": self.rule, "classes": data.classes}
+        return learner.learn(X, data.y[chosen], rng, **options)
+
+    def scorers_of(self, method: str) -> tuple[Scorer, ...]:
+        """Return the scorers with the rules by which a method predicts."""
+        return self.learners[method].scorers(self.scorers, self.rule)
 
     def refitted(self, method: str) -> Model:
-        model: Model = self.learned(self.learners[method], None, 0)[0]
+        deciding = self.scorers_of(method)[:1]
+        model: Model = self.learned(self.learners[method], deciding, None, 0)[0]
+        with_rule(model, deciding[0].rule)
         object.__setattr__(model, "n_missing_labels", self.n_missing_labels)
         return with_labels_like(model, self.labels)
 
@@ -367,8 +405,9 @@ class FoldOutcome(Outcome):
 class MethodWork:
     """Work of a comparison: the points of its tasks are a method and a fold each."""
 
-    def __init__(self, study: Study, scorers: tuple[Scorer, ...], say: Say):
-        self._study, self._scorers, self._say = study, scorers, say
+    def __init__(self, study: Study, say: Say):
+        self._study, self._say = study, say
+        self._scorers = {name: study.scorers_of(name) for name in study.learners}
 
     def side_by_side(self, space: object) -> bool:
         """Return False: the seconds of a fit are those of a fit alone."""
@@ -381,9 +420,7 @@ class MethodWork:
         """Fit and score a method, whose error becomes the outcome."""
         ((name, fold),) = task.points[0].items()
         data, learner = self._study.data, self._study.learners[name]
-        options: dict[str, Any] = {}
-        if learner.calibrates and any(scorer.needs_proba for scorer in self._scorers):
-            options["probability"] = True
+        scorers = self._scorers[name]
         if learner.package is not None:
             # The import of LightGBM takes as long as ten fits, and is no part of their
             # seconds. If it fails, the fit reports why.
@@ -391,19 +428,21 @@ class MethodWork:
                 import_module(learner.package)
         start = time.perf_counter()
         try:
-            options["callback"] = self._say.fold(name, fold)
-            model, params = self._study.learned(learner, task.train, fold, **options)
+            callback = self._say.fold(name, fold)
+            model, params = self._study.learned(
+                learner, scorers, task.train, fold, callback=callback
+            )
             seconds = time.perf_counter() - start
             X = data.features(task.test)
             scores = tuple(
                 float("nan")
                 if scorer.needs_proba and not learner.has_proba
                 else data.score(scorer, model, X, task.test)
-                for scorer in self._scorers
+                for scorer in scorers
             )
         except Exception as error:
             why = f"{type(error).__name__}: {error}{learner.advice(data.X)}"
-            nan = (float("nan"),) * len(self._scorers)
+            nan = (float("nan"),) * len(scorers)
             seconds = time.perf_counter() - start
             return [FoldOutcome(nan, "failed", why, seconds, error=error)]
         disordered = bool(getattr(innermost(model), "disorder", ()))
@@ -475,6 +514,7 @@ def compare(
     cv: SplitsLike = 5,
     scoring: Scoring | Sequence[Scoring] = ("mae", "accuracy", "rps"),
     greater_is_better: bool | None = None,
+    rule: Rule | None = None,
     classes: Sequence[Any] | None = None,
     missing_labels: MissingLabels = "error",
     sample_weight: ArrayLike | None = None,
@@ -516,6 +556,9 @@ def compare(
         probabilities has no such score.
     greater_is_better : bool, optional
         Whether larger values of a callable `scoring` are better, as for `select`.
+    rule : {"own", "mode", "median", "cost"}, optional
+        Rule of all predictions, as for `select`. Default: the one that belongs to each
+        metric; the column "rules" says which. `best` predicts by that of the first.
     classes : sequence of labels in rank order, optional
         As for the `fit_*` functions; needed for labels that are strings.
     missing_labels : {"error", "drop"}, default "error"
@@ -597,20 +640,18 @@ def compare(
         for name, fit in fits.items()
     }  # fmt: skip
     seed = (int(rng.integers(2**32)),)
-    study = Study(data, learners, seed, y, labelled.n_missing)
-    return compared(study, splits, scorers, line)
+    study = Study(data, learners, scorers, rule, seed, y, labelled.n_missing)
+    return compared(study, splits, line)
 
 
-def compared(
-    study: Study, splits: Splits, scorers: tuple[Scorer, ...], line: Line | None
-) -> Comparison:
+def compared(study: Study, splits: Splits, line: Line | None) -> Comparison:
     """Return the comparison of the methods of a study on these splits.
 
     Raises the first error if every method failed.
     """
-    say = Say(line, list(study.learners), len(splits))
+    say, scorers = Say(line, list(study.learners), len(splits)), study.scorers
     jobs = [MethodJob(name, splits) for name in study.learners]
-    found, _ = run(jobs, Workers(MethodWork(study, scorers, say)), None, say)
+    found, _ = run(jobs, Workers(MethodWork(study, say)), None, say)
     folds = dict(zip(study.learners, found, strict=True))
     errors = [of[0].error or of[-1].error for of in folds.values()]
     if all(errors):
@@ -623,6 +664,7 @@ def compared(
     def array(get: Callable[[FoldOutcome], Any]) -> np.ndarray:
         return read_only(np.array([[get(fold) for fold in folds[n]] for n in names]))
 
+    rules = [rules_of(study.scorers_of(name)) for name in names]
     return Comparison(
         methods=tuple(names),
         scores={
@@ -636,6 +678,7 @@ def compared(
         reasons={n: f.failure for n in names for f in folds[n][-1:] if f.failure},
         splits=[(read_only(train), read_only(test)) for train, test in splits],
         greater_is_better=scorers[0].greater_is_better,
+        rules={m: read_only(np.array([by[m] for by in rules])) for m in rules[0]},
         _study=study,
     )
 

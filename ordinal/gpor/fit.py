@@ -42,7 +42,7 @@ from .._model.model import read_for
 from .._model.preparation import Callback, Common, Prepared, prepare, shared_arguments
 from .._model.registry import Method, register
 from .._model.support import finite_scores
-from .._model.threshold_model import ThresholdModel, by_probabilities
+from .._model.threshold_model import ThresholdModel, predicted
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import Minimum
 from .._numerics.rows import matmul, strips, take
@@ -279,7 +279,7 @@ class GporModel(ThresholdModel):
         self,
         X: MatrixLike,
         *,
-        rule: Literal["median", "mode", "cost"] = "median",
+        rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
         diagonal: ArrayLike | None = None,
     ) -> np.ndarray:
@@ -288,11 +288,12 @@ class GporModel(ThresholdModel):
         Parameters
         ----------
         X, diagonal : as for `predict_latent`
-        rule : {"median", "mode", "cost"}, default "median"
-            The median has the least expected absolute error and is the rank between
-            whose thresholds the latent mean lies. On the data sets of the paper it also
-            has fewer errors than the mode, the most probable rank, which the paper
-            uses. "cost" is the rank of least expected cost.
+        rule : {"median", "mode", "cost"}, optional
+            Default: the `rule` of the model or, without one, "median". The median has
+            the least expected absolute error and is the rank between whose thresholds
+            the latent mean lies. On the data sets of the paper it also has fewer errors
+            than the mode, the most probable rank, which the paper uses. "cost" is the
+            rank of least expected cost.
         cost : (r, r) array-like, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default
             |j - k|.
@@ -307,8 +308,7 @@ class GporModel(ThresholdModel):
             As in `predict_latent`; also if the rule is unknown, or if `cost` is passed
             with another rule or is not a finite (r, r) matrix.
         """
-        rules = "median", "mode", "cost"
-        return by_probabilities(self, X, rule, rules, cost, diagonal=diagonal)
+        return predicted(self, X, rule, cost, diagonal=diagonal)
 
 
 @preprocessed

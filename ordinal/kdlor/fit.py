@@ -587,6 +587,7 @@ register(
         fit_kdlor,
         name="kdlor",
         estimator="KDLOR",
+        own_rule="threshold",
         accepts={"sparse"},
         grid={"ridge": _RIDGES, "gamma": GAMMAS},
         varying=("ridge",),

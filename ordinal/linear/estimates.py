@@ -41,7 +41,7 @@ from .._input.problem import around_ranks
 from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named, in_columns, linear_terms
 from .._model.model import Model
-from .._model.threshold_model import by_probabilities, names_between
+from .._model.threshold_model import names_between, predicted
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
 from ..inference.diagnostics import (
@@ -390,7 +390,7 @@ class LinearModel(Model):
         self,
         X: MatrixLike,
         *,
-        rule: Literal["median", "mode", "cost"] = "median",
+        rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> np.ndarray:
@@ -399,10 +399,10 @@ class LinearModel(Model):
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
-        rule : {"median", "mode", "cost"}, default "median"
-            The median has the least expected absolute error. The mode is the most
-            probable rank, which `polr` and `clm` of R predict. "cost" is the rank of
-            least expected cost.
+        rule : {"median", "mode", "cost"}, optional
+            Default: the `rule` of the model or, without one, "median". The median has
+            the least expected absolute error. The mode is the most probable rank, which
+            `polr` and `clm` of R predict. "cost" is the rank of least expected cost.
         cost : (r, r) array-like, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default
             |j - k|.
@@ -418,8 +418,7 @@ class LinearModel(Model):
             As in `decision_function`; also if the rule is unknown, or if `cost` is
             passed with another rule or does not have shape (r, r).
         """
-        rules = "median", "mode", "cost"
-        return by_probabilities(self, X, rule, rules, cost, offset=offset)
+        return predicted(self, X, rule, cost, offset=offset)
 
     # Inference
 

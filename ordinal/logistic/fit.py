@@ -37,7 +37,7 @@ from .._model.labelled import MissingLabels
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.preparation import Callback, Common, prepare, shared_arguments
-from .._model.registry import PENALTIES, Method, register
+from .._model.registry import BOTH_RULES, PENALTIES, Method, register
 from .._model.support import finite_scores
 from .._model.threshold_model import Scored
 from .._numerics.rows import matvec
@@ -520,6 +520,8 @@ register(
         fit_lit,
         name="lit",
         estimator="LIT",
+        own_rule="threshold",
+        keeps_rule=BOTH_RULES,
         accepts={"sparse"},
         grid={"l2": PENALTIES},
         reads_chunks=True,
@@ -530,6 +532,8 @@ register(
         fit_lat,
         name="lat",
         estimator="LAT",
+        own_rule="threshold",
+        keeps_rule=BOTH_RULES,
         accepts={"sparse"},
         grid={"l2": PENALTIES},
         reads_chunks=True,

@@ -19,7 +19,7 @@ from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table, aligned
 from .._model.support import finite_scores
-from .._model.threshold_model import by_probabilities
+from .._model.threshold_model import predicted
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
 from ..inference.diagnostics import RankedRows, probabilities_of, ranks_among
@@ -303,7 +303,7 @@ class ClmmModel(LinearModel):
         self,
         X: MatrixLike,
         *,
-        rule: Literal["median", "mode", "cost"] = "median",
+        rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
         effects: Effects = "new",
         groups: Mapping[str, ArrayLike] | None = None,
@@ -314,9 +314,8 @@ class ClmmModel(LinearModel):
         Parameters and errors are those of `predict_proba`, rules those of
         `PomModel.predict`.
         """
-        rules = "median", "mode", "cost"
-        return by_probabilities(
-            self, X, rule, rules, cost, effects=effects, groups=groups, offset=offset
+        return predicted(
+            self, X, rule, cost, effects=effects, groups=groups, offset=offset
         )
 
     def _both(

@@ -23,7 +23,7 @@ from .._watch.progress import Progress
 from ..preprocessing.base import Preprocess
 from .data import RowArguments
 from .scheduler import Store, run
-from .scoring import Scoring, scorers_of
+from .scoring import Rule, Scoring, rules_of, scorers_of
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
 from .spaces import Point, Space, columns_of, resolve_space
@@ -64,6 +64,8 @@ class Nested(Storable):
     n_missing_labels : int
         Number of rows that `missing_labels="drop"` left out; `splits` number the
         others.
+    rules : dict of str to str
+        Per metric of labels, the rule of the predictions that were scored.
     """
 
     scores: dict[str, Annotated[np.ndarray, Array("f8", "s")]]
@@ -74,6 +76,7 @@ class Nested(Storable):
     splits: Annotated[Splits, Length("s")]
     damaged: Annotated[int, NONNEGATIVE] = 0
     n_missing_labels: Annotated[int, NONNEGATIVE] = field(default=0, kw_only=True)
+    rules: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     @property
     def failures(self) -> dict[int, str]:
@@ -120,6 +123,7 @@ def nested(
     cv: int | Splitter = 5,
     scoring: Scoring | Sequence[Scoring] = ("mae", "mze"),
     greater_is_better: bool | None = None,
+    rule: Rule | None = None,
     choose: Choice = "best",
     classes: Sequence[Any] | None = None,
     missing_labels: MissingLabels = "error",
@@ -156,6 +160,8 @@ def nested(
     scoring : str, callable or sequence of them, default ("mae", "mze")
         Metrics as for `select`. The first one decides the search; all are computed on
         the test rows.
+    rule : {"own", "mode", "median", "cost"}, optional
+        As for `select`.
     choose : {"best", "one_se"}, default "best"
         Whether to test the point with the best mean score, or the simplest one within
         one standard error of it (`Selection.one_se`).
@@ -208,7 +214,8 @@ def nested(
     _check_cv(cv)
     scorers = scorers_of(scoring, greater_is_better)
     given = shared_arguments(RowArguments, locals())
-    work = Work.from_arguments(fit, X, y, scorers, options, **given)
+    searched = getattr(search, "values", ())
+    work = Work.from_arguments(fit, X, y, scorers, options, rule, searched, **given)
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     rows = np.arange(len(work.data.y))
     holdouts = splits_of(outer, "outer", rows, work.data, drawn)
@@ -236,6 +243,7 @@ def nested(
         splits=[(read_only(train), read_only(test)) for train, test in holdouts],
         damaged=damaged,
         n_missing_labels=labelled.n_missing,
+        rules=rules_of(work.scorers),
     )
 
 

@@ -8,8 +8,9 @@ order in `ranks_`; of other estimators only the order of numbers is known.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from .. import metrics
 from .._input.checks import check_choice, check_flag, enumerated, listed, shown
 from .._input.labels import categories_of, declared_categories, ranks_of, read_labels
-from .._model.registry import unwrapped
+from .._model.registry import method_of, unwrapped
+from .._model.threshold_model import ON_PROBABILITIES, labels_of_values
 from .._rows.rows import map_rows
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
@@ -41,6 +43,11 @@ _OF_PROBABILITIES = ("rps", "log_loss")
 _OF_PAIRS = ("somers_d", "c_index", "gamma")  # functions of labels or scores
 _SYNONYMS = {"qwk": "kappa"}
 _NOTHING: Mapping[str, Any] = {}
+# Metrics of hits alone: the mode has the best expectation. By all others an error of
+# one rank is less than one of two, for which the median is made.
+_OF_HITS = ("mze", "accuracy", "gm", "ms", "gmsec")
+_OWN = "own"
+Rule = Literal["own", "mode", "median", "cost"]
 # Ends of the names of functions of sklearn.metrics, by which its scorers are signed too
 _DIRECTIONS = {"_score": True, "_loss": False, "_error": False}
 
@@ -62,6 +69,9 @@ class Scorer:
         Arguments of a metric of `ordinal.metrics` that the caller has fixed.
     stated : bool
         Whether the caller has stated the direction, which nothing else tells.
+    rule : str or None
+        Rule of the predictions that are scored; None for the model's own, and for a
+        metric of probabilities.
     """
 
     name: str
@@ -71,6 +81,7 @@ class Scorer:
     weighs: bool
     fixed: tuple[str, ...] = ()
     stated: bool = False
+    rule: str | None = None
 
     @classmethod
     def from_argument(cls, scoring: Any, greater_is_better: bool | None) -> Scorer:
@@ -113,8 +124,11 @@ class Scorer:
     ) -> Scorer:
         """Return the scorer of a metric of `ordinal.metrics`."""
         greater, needs_proba = name not in _LOSSES, name in _OF_PROBABILITIES
-        name = _with_options(name, fixed)
-        return cls(name, call, greater, needs_proba, True, tuple(fixed))
+        rule = "mode" if name in _OF_HITS else "median"
+        return cls(
+            _with_options(name, fixed), call, greater, needs_proba, True, tuple(fixed),
+            rule=None if needs_proba else rule,
+        )  # fmt: skip
 
     def __call__(
         self,
@@ -129,13 +143,7 @@ class Scorer:
 
         `values` are those of its decision function at X, or None if they are not known.
         """
-        if values is not None:
-            predicted = (model._proba if self.needs_proba else model._labels)(values)
-        elif self.needs_proba:
-            _check_probabilities(model, self.name)
-            predicted = map_rows(model.predict_proba, X)
-        else:
-            predicted = map_rows(model.predict, X)
+        predicted = self._predicted(model, X, values)
         if self.needs_proba:
             predicted = in_rank_order(predicted, model, classes)
         known = {"labels": classes, "sample_weight": weight} if self.weighs else {}
@@ -147,6 +155,18 @@ class Scorer:
             raise TypeError(
                 f"scoring must return a number, got {shown(score)} of {self.name}"
             ) from None
+
+    def _predicted(self, model: Any, X: Any, values: np.ndarray | None) -> np.ndarray:
+        """Return the probabilities of rows, or their labels by the rule."""
+        if values is not None:
+            if self.needs_proba:
+                return np.asarray(model._proba(values))
+            return labels_of_values(model, values, self.rule)
+        if self.needs_proba:
+            _check_probabilities(model, self.name)
+            return map_rows(model.predict_proba, X)
+        given = {} if self.rule is None else {"rule": self.rule}
+        return map_rows(partial(model.predict, **given), X)
 
 
 def scorers_of(scoring: Any, greater_is_better: bool | None) -> tuple[Scorer, ...]:
@@ -173,6 +193,53 @@ def scorers_of(scoring: Any, greater_is_better: bool | None) -> tuple[Scorer, ..
                 f"{shown(scorer.name)}, whose direction is known: leave it out"
             )
     return scorers
+
+
+def ruled(
+    scorers: tuple[Scorer, ...],
+    fit: Callable[..., Any],
+    given: Mapping[str, Any],
+    rule: Rule | None,
+) -> tuple[Scorer, ...]:
+    """Return the scorers with the rules by which the models of a method predict.
+
+    `given` are the options of the fits, those of a partial included, and `rule` is the
+    caller's, or None for the one that belongs to the metric. A function of the caller
+    predicts by its own rule unless another one is asked for.
+
+    Raises ValueError for a rule on probabilities which `given` leaves out.
+    """
+    if rule is not None:
+        check_choice("rule", rule, get_args(Rule))
+    method = method_of(unwrapped(fit)[0])
+    calibrated = method is None or method.probabilities
+    has = calibrated or given.get("probability", True) is not False
+    if rule in ON_PROBABILITIES and not has:
+        raise ValueError(
+            f"rule={shown(rule)} needs probabilities: leave out probability=False, or "
+            "the rule"
+        )
+
+    def of(scorer: Scorer) -> str | None:
+        if scorer.needs_proba or method is None:
+            return None if scorer.needs_proba or rule == _OWN else rule
+        if rule is not None:
+            return method.own_rule if rule == _OWN else rule
+        keeps = not has or scorer.rule in method.keeps_rule
+        return method.own_rule if keeps else scorer.rule or method.own_rule
+
+    return tuple(replace(scorer, rule=of(scorer)) for scorer in scorers)
+
+
+def calibrates(scorers: Iterable[Scorer], parameters: Collection[str]) -> bool:
+    """Return whether a fit with these parameters must calibrate probabilities."""
+    needed = any(s.needs_proba or s.rule in ON_PROBABILITIES for s in scorers)
+    return needed and "probability" in parameters
+
+
+def rules_of(scorers: Iterable[Scorer]) -> dict[str, str]:
+    """Return the rules by which labels are predicted, by the names of the metrics."""
+    return {s.name: s.rule or _OWN for s in scorers if not s.needs_proba}
 
 
 def _with_options(name: str, options: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ from .._watch.progress import Progress
 from ..preprocessing.base import Preprocess
 from .data import RowArguments
 from .scheduler import Store, run
-from .scoring import Scoring, scorers_of
+from .scoring import Rule, Scoring, rules_of, scorers_of
 from .search import Search, Trials, halving_from, mean_score, splits_of, standard_error
 from .spaces import Point, Space, columns_of, described, resolve_space
 from .splits import Splits, SplitsLike, drawn_folds
@@ -100,6 +100,9 @@ class Selection(Storable):
     n_missing_labels : int
         Number of rows that `missing_labels="drop"` left out; `splits` number the
         others.
+    rules : dict of str to str
+        Per metric of labels, the rule of the predictions that were scored. `predict`
+        uses that of `scoring`.
 
     Notes
     -----
@@ -123,6 +126,7 @@ class Selection(Storable):
     model: Model | None = None
     damaged: Annotated[int, NONNEGATIVE] = 0
     n_missing_labels: Annotated[int, NONNEGATIVE] = field(default=0, kw_only=True)
+    rules: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -174,6 +178,8 @@ class Selection(Storable):
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """Predict labels, (n,), for rows of raw features by the refitted model.
 
+        Without `rule`, they follow the rule by which points were scored.
+
         Raises ValueError if there is no refitted model.
         """
         return self._fitted().predict(X, **rule)  # type: ignore[no-any-return]
@@ -223,11 +229,13 @@ class Selection(Storable):
         return Table({name: values[order] for name, values in columns.items()})
 
     def __repr__(self) -> str:
-        error = self.standard_error[self.best]
+        error, rule = self.standard_error[self.best], self.rules.get(self.scoring)
+        by_rule = "" if rule is None else f" by the rule {rule}"
         return (
             f"Selection({described(self.params)}: {self.scoring} {self.score:.4g} "
-            f"± {error:.2g}; {len(self.points)} points, {self.scores.shape[1]} folds, "
-            f"{len(self.failures)} failed fits{left_out(self.n_missing_labels)})"
+            f"± {error:.2g}{by_rule}; {len(self.points)} points, "
+            f"{self.scores.shape[1]} folds, {len(self.failures)} failed fits"
+            f"{left_out(self.n_missing_labels)})"
         )
 
     def _repr_html_(self) -> str:
@@ -287,6 +295,7 @@ def select(
     cv: SplitsLike = 5,
     scoring: Scoring | Sequence[Scoring] = "mae",
     greater_is_better: bool | None = None,
+    rule: Rule | None = None,
     classes: Sequence[Any] | None = None,
     missing_labels: MissingLabels = "error",
     sample_weight: ArrayLike | None = None,
@@ -349,6 +358,14 @@ def select(
         metrics of `ordinal.metrics` and for functions of `sklearn.metrics` whose names
         end with "_score", "_loss" or "_error", also within `functools.partial`, and
         required for others.
+    rule : {"own", "mode", "median", "cost"}, optional
+        Rule of the predictions that are scored, and by which the result predicts: the
+        method's own, the most probable rank, the median of the probabilities, or the
+        rank of least expected cost. Default: the one that belongs to the metric, which
+        is the mode for "mze", "accuracy", "gm", "ms" and "gmsec" and the median for the
+        other metrics of `ordinal.metrics`, except where a method's own rule was as
+        accurate on the data sets of docs/accuracy.md and probabilities would take five
+        more fits; and the own rule for a callable `scoring`.
     classes : sequence of labels in rank order, optional
         As for the `fit_*` functions; required if labels are strings.
     missing_labels : {"error", "drop"}, default "error"
@@ -418,8 +435,9 @@ def select(
         Source of the random numbers that draw the folds.
     **options
         Other arguments of every fit, such as `kernel` or `solver`. With
-        probability=True, the refitted model has calibrated probabilities; the fits in
-        the folds have them only if `scoring` needs probabilities.
+        probability=True, the refitted model has calibrated probabilities. The fits in
+        the folds have them only if `scoring` or the rule needs probabilities, and then
+        the refitted model has them, too.
 
     Returns
     -------
@@ -469,7 +487,8 @@ def select(
     search = resolve_space(search, fit, options, n_iter, rng)
     scorers = scorers_of(scoring, greater_is_better)
     given = shared_arguments(RowArguments, locals())
-    work = Work.from_arguments(fit, X, y, scorers, options, **given)
+    searched = getattr(search, "values", ())
+    work = Work.from_arguments(fit, X, y, scorers, options, rule, searched, **given)
     rows = np.arange(len(work.data.y))
     folds = partial(drawn_folds, rng=rng)
     splits = splits_of(cv, "cv", rows, work.data, folds)
@@ -513,4 +532,5 @@ def selection_of(trials: Trials, splits: Splits) -> Selection:
         scoring=scorers[0].name,
         greater_is_better=scorers[0].greater_is_better,
         splits=[(read_only(train), read_only(test)) for train, test in splits],
+        rules=rules_of(scorers),
     )

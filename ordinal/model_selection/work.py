@@ -13,21 +13,21 @@ from __future__ import annotations
 import inspect
 import pickle
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Unpack
 
 import numpy as np
 
 from .._input.checks import check_keywords, shortened, shown
-from .._model.model import Model
+from .._model.model import Model, with_rule
 from .._model.registry import Method, method_of, path_of, unwrapped
 from .._watch.convergence import Convergence
 from ..kernels.functions import KernelFunction
 from ..preprocessing import PreprocessedModel, Standardizer
 from ..preprocessing.model import states_columns
 from .data import RowArguments, SearchData, TrainingRows
-from .scoring import Scorer
+from .scoring import Rule, Scorer, calibrates, ruled
 from .spaces import Point, Space
 
 SCORED = "scored "  # beginning of the reason why a score does not count
@@ -100,15 +100,23 @@ class Work:
         y: Any,
         scorers: tuple[Scorer, ...],
         options: dict[str, Any],
+        rule: Rule | None = "own",
+        searched: Collection[str] = (),
         **rows: Unpack[RowArguments],
     ) -> Work:
         """Make the work of `select`, `nested` or `cross_conformal` from its arguments.
 
-        Raises ValueError or TypeError for unusable data or arguments.
+        Probabilities are calibrated where scores need them, unless `searched`, the
+        arguments of the points, say whether. Raises ValueError or TypeError for
+        unusable data or arguments.
         """
         if not callable(fit):
             raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
         given = {**unwrapped(fit)[1], **options}
+        scorers = ruled(scorers, fit, given, rule)
+        known = inspect.signature(fit).parameters.keys() - {*given, *searched}
+        if calibrates(scorers, known):
+            options = {**options, "probability": True}
         data = SearchData.from_arguments(fit, given, X, y, **rows)
         work = cls(fit, options, data, scorers)
         work._check()
@@ -261,7 +269,7 @@ class Work:
         """Return the model of the rows `train`, by default of all, for raw features."""
         rows = self._rows(np.arange(len(self.data.y)) if train is None else train)
         options = self._options(rows, n_threads, [point]) | point
-        model = self.fit(rows.named, rows.y, **options)
+        model = with_rule(self.fit(rows.named, rows.y, **options), self.scorers[0].rule)
         named: dict[str, Any] = {"feature_names": self.data.feature_names}
         if isinstance(rows.preprocessor, Standardizer):
             return PreprocessedModel(replace(rows.preprocessor, **named), model)
@@ -365,7 +373,7 @@ class Work:
         scorer needs them. It takes five more fits per point; the refit has it.
         """
         asked = self.given.get("probability", False)
-        needed = any(scorer.needs_proba for scorer in self.scorers)
+        needed = calibrates(self.scorers, self.parameters)
         return {"probability": False} if asked and not needed and self.ours else {}
 
     @property

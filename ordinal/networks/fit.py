@@ -644,12 +644,13 @@ def _trained(
     return prepared.problem, trained
 
 
-for _fit, _name in ((fit_nnor, "nnor"), (fit_nnpom, "nnpom")):
+for _fit, _name, _rule in ((fit_nnor, "nnor", "scan"), (fit_nnpom, "nnpom", "mode")):
     register(
         Method(
             _fit,
             name=_name,
             estimator=_name.upper(),
+            own_rule=_rule,
             accepts={"sparse"},
             scale_free=True,
             probabilities=True,
@@ -662,6 +663,7 @@ register(
         fit_elmor,
         name="elmor",
         estimator="ELMOR",
+        own_rule="nearest",
         accepts={"sparse"},
         scale_free=True,
         grid={"n_hidden": (50, 100, 200, 400)},
@@ -673,6 +675,7 @@ register(
         fit_cnnor,
         name="cnnor",
         estimator="CNNOR",
+        own_rule="scan",
         accepts={"sparse"},
         scale_free=True,
         probabilities=True,

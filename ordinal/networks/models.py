@@ -37,7 +37,7 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.links import SoftmaxLink, falling, require_link
 from .._model.model import Model, read_for
 from .._model.support import finite_scores
-from .._model.threshold_model import Thresholds, by_probabilities, predicted
+from .._model.threshold_model import ON_PROBABILITIES, Thresholds, predicted
 from .._watch.convergence import Convergence
 from .layers import Cumulative, LayerRows, hidden_units, log_odds
 from .training import TrainedNetwork
@@ -112,6 +112,7 @@ class OrderedOutputs(Model):
     """Base class of models with one output P(y > k) per threshold."""
 
     __slots__ = ()
+    _rules = "scan", *ON_PROBABILITIES
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log odds of y > k, (n, r - 1)."""
@@ -146,18 +147,23 @@ class OrderedOutputs(Model):
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def predict(
-        self, X: MatrixLike, *, rule: ScanRule = "scan", cost: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        *,
+        rule: ScanRule | None = None,
+        cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Predict labels by a decision rule.
 
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
-        rule : {"scan", "mode", "median", "cost"}, default "scan"
-            "scan" is the rule of the paper of NNOR: the predicted rank is the first k
-            with an output P(y > k) below 1/2. The others use `predict_proba`: the most
-            probable rank, the median, or the rank of least expected cost. Scan and
-            median differ only where outputs are out of order.
+        rule : {"scan", "mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "scan", the rule of the
+            paper of NNOR: the predicted rank is the first k with an output P(y > k)
+            below 1/2. The others use `predict_proba`: the most probable rank, the
+            median, or the rank of least expected cost. Scan and median differ only
+            where outputs are out of order.
         cost : (r, r) array-like, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default
             |j - k|.
@@ -172,7 +178,7 @@ class OrderedOutputs(Model):
             As in `decision_function`; also if the rule is unknown, or if `cost` is
             passed with another rule or does not have shape (r, r).
         """
-        return predicted(self, X, rule, "scan", cost)
+        return predicted(self, X, rule, cost)
 
     def _labels(self, z: np.ndarray) -> np.ndarray:
         """`predict` of rows with these log odds, by the scan."""
@@ -261,6 +267,7 @@ class NnpomModel(Thresholds, NetworkModel):
         starting point. There is no dual.
     """
 
+    _rules = ON_PROBABILITIES
     output_weights: Annotated[np.ndarray, Array("f8", "h"), FINITE]
     thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
     link: Link
@@ -304,7 +311,7 @@ class NnpomModel(Thresholds, NetworkModel):
         self,
         X: MatrixLike,
         *,
-        rule: Literal["mode", "median", "cost"] = "mode",
+        rule: Literal["mode", "median", "cost"] | None = None,
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Predict labels by a rule on `predict_proba`.
@@ -312,10 +319,10 @@ class NnpomModel(Thresholds, NetworkModel):
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
-        rule : {"mode", "median", "cost"}, default "mode"
-            The most probable rank, as in the survey of Gutierrez et al.; the median,
-            which has the least expected absolute error; or the rank of least expected
-            cost.
+        rule : {"mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "mode". The mode is the
+            most probable rank, as in the survey of Gutierrez et al.; the median, which
+            has the least expected absolute error; or the rank of least expected cost.
         cost : (r, r) array-like, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default
             |j - k|.
@@ -330,8 +337,7 @@ class NnpomModel(Thresholds, NetworkModel):
             As in `decision_function`; also if the rule is unknown, or if `cost` is
             passed with another rule or does not have shape (r, r).
         """
-        rules = "mode", "median", "cost"
-        return by_probabilities(self, X, rule, rules, cost)
+        return predicted(self, X, rule, cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -366,6 +372,7 @@ class ElmorModel(NetworkModel):
         Record of the fit. Its `primal` is (R) of `ordinal.networks`. There is no dual.
     """
 
+    _rules = "nearest", *ON_PROBABILITIES
     output_weights: Annotated[np.ndarray, Array("f8", "m h"), FINITE]
     intercept: Annotated[np.ndarray, Array("f8", "m"), FINITE]
     observed: Annotated[np.ndarray, Array("b1", "r"), _SEVERAL]
@@ -459,7 +466,7 @@ class ElmorModel(NetworkModel):
         self,
         X: MatrixLike,
         *,
-        rule: NearestRule = "nearest",
+        rule: NearestRule | None = None,
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Predict labels by a decision rule.
@@ -467,12 +474,13 @@ class ElmorModel(NetworkModel):
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
-        rule : {"nearest", "mode", "median", "cost"}, default "nearest"
-            "nearest" predicts the rank whose code is nearest to the outputs, the lower
-            one of a tie. (The rank of least exponential loss, another way of decoding,
-            is the same unless the outputs are out of order; it differed in one row of
-            thousands.) The other rules use `predict_proba`: the most probable rank, the
-            median, or the rank of least expected cost.
+        rule : {"nearest", "mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "nearest", the rank whose
+            code is nearest to the outputs, the lower one of a tie. (The rank of least
+            exponential loss, another way of decoding, is the same unless the outputs
+            are out of order; it differed in one row of thousands.) The other rules use
+            `predict_proba`: the most probable rank, the median, or the rank of least
+            expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default
             |j - k|.
@@ -488,7 +496,7 @@ class ElmorModel(NetworkModel):
             probabilities that the model does not have, or if `cost` is passed with
             another rule or does not have shape (r, r).
         """
-        return predicted(self, X, rule, "nearest", cost)
+        return predicted(self, X, rule, cost)
 
     def _labels(self, outputs: np.ndarray) -> np.ndarray:
         """Return labels of rows with these outputs, by the nearest code."""

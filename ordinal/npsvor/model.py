@@ -15,7 +15,7 @@ from .._input.problem import Problem
 from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.links import SoftmaxLink
 from .._model.support import Hyperplanes, decision, finite_scores
-from .._model.threshold_model import predicted
+from .._model.threshold_model import ON_PROBABILITIES, predicted
 from .._watch.convergence import Convergence, of_ranks
 from ..kernels.functions import KernelFunction
 
@@ -60,6 +60,7 @@ class NpsvorModel(Hyperplanes):
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
     link: Annotated[SoftmaxLink, SHARED] | None
     link_type = SoftmaxLink
+    _rules = "nearest", *ON_PROBABILITIES
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return signed distances f_k(x) to the r hyperplanes.
@@ -112,7 +113,7 @@ class NpsvorModel(Hyperplanes):
         return np.asarray(np.abs(f))
 
     def predict(
-        self, X: MatrixLike, *, rule: Rule = "nearest", cost: ArrayLike | None = None
+        self, X: MatrixLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a decision rule.
 
@@ -120,10 +121,10 @@ class NpsvorModel(Hyperplanes):
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`.
-        rule : {"nearest", "mode", "median", "cost"}, default "nearest"
-            "nearest" predicts the rank of the nearest hyperplane, the lower one of a
-            tie. The others use `predict_proba`: the most probable rank, the median, or
-            the rank of least expected cost.
+        rule : {"nearest", "mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "nearest", the rank of the
+            nearest hyperplane, the lower one of a tie. The others use `predict_proba`:
+            the most probable rank, the median, or the rank of least expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default:
             the `cost` of the model or, without one, |j - k|.
@@ -138,7 +139,7 @@ class NpsvorModel(Hyperplanes):
             If the rule needs probabilities and the model has none, or if `cost` is not
             a finite (r, r) matrix.
         """
-        return predicted(self, X, rule, "nearest", cost)
+        return predicted(self, X, rule, cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """Return the labels of rows at the distances f, by the nearest hyperplane."""

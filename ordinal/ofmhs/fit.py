@@ -418,6 +418,7 @@ register(
         fit_ofmhs,
         name="ofmhs",
         estimator="OFMHS",
+        own_rule="threshold",
         accepts={"sparse"},
         scale_free=True,
         probabilities=True,

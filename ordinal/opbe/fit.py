@@ -31,7 +31,7 @@ from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import COSTS, GAMMAS, Method, register
 from .._model.support import KernelModel, decision, finite_scores
-from .._model.threshold_model import by_probabilities, decide
+from .._model.threshold_model import ON_PROBABILITIES, decide, predicted
 from .._quadratic.family import QuadraticFamily, Solved
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program
@@ -73,6 +73,7 @@ class OpbeModel(KernelModel):
     coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
     cuts: Annotated[np.ndarray, Array("f8", "r _"), NOT_NAN]
     C: Annotated[float, FINITE, POSITIVE]
+    _rules = ON_PROBABILITIES
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the projections f_k(x), which increase with the rank.
@@ -152,7 +153,7 @@ class OpbeModel(KernelModel):
             return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def predict(
-        self, X: MatrixLike, *, rule: Rule = "mode", cost: ArrayLike | None = None
+        self, X: MatrixLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a rule on `predict_proba`.
 
@@ -160,9 +161,9 @@ class OpbeModel(KernelModel):
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`.
-        rule : {"mode", "median", "cost"}, default "mode"
-            The most probable rank, as in the paper; the median; or the rank of least
-            expected cost.
+        rule : {"mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "mode": the most probable
+            rank, as in the paper; the median; or the rank of least expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default |j - k|.
 
@@ -176,8 +177,7 @@ class OpbeModel(KernelModel):
             If the rule is unknown, or if `cost` is passed with another rule or is not
             a finite (r, r) matrix.
         """
-        rules = "mode", "median", "cost"
-        return by_probabilities(self, X, rule, rules, cost)
+        return predicted(self, X, rule, cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """Return the labels of rows with the projections f, by the mode."""
@@ -459,6 +459,7 @@ register(
         fit_opbe,
         name="opbe",
         estimator="OPBE",
+        own_rule="mode",
         accepts={"sparse"},
         probabilities=True,
         grid={"C": COSTS, "gamma": GAMMAS},

@@ -21,7 +21,7 @@ from .._input.problem import Problem, around_ranks
 from .._input.types import AnyBasis, ArrayLike, MatrixLike
 from .._model.links import PartitionLink, SoftmaxLink, require_link
 from .._model.support import Hyperplanes, decision, finite_scores
-from .._model.threshold_model import ScoreModel, predicted
+from .._model.threshold_model import ON_PROBABILITIES, ScoreModel, predicted
 from .._quadratic.family import QuadraticFamily, Solved
 from .._quadratic.losses import Losses, losses_by_rank
 from .._quadratic.program import Program
@@ -98,6 +98,7 @@ class SvmModel(Hyperplanes):
     C: Annotated[float, FINITE, POSITIVE]
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
     link: Annotated[SoftmaxLink | PartitionLink, SHARED] | None
+    _rules = "largest", *ON_PROBABILITIES
 
     @property
     def link_type(self) -> type[SoftmaxLink] | type[PartitionLink]:
@@ -198,7 +199,7 @@ class SvmModel(Hyperplanes):
         return out
 
     def predict(
-        self, X: MatrixLike, *, rule: Rule = "largest", cost: ArrayLike | None = None
+        self, X: MatrixLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a decision rule.
 
@@ -206,10 +207,11 @@ class SvmModel(Hyperplanes):
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`.
-        rule : {"largest", "mode", "median", "cost"}, default "largest"
-            "largest" predicts the rank of the largest of `rank_values`, the lowest one
-            of a tie. The others use `predict_proba`: the most probable rank, the
-            median, or the rank of least expected cost.
+        rule : {"largest", "mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "largest", the rank of the
+            largest of `rank_values`, the lowest one of a tie. The others use
+            `predict_proba`: the most probable rank, the median, or the rank of least
+            expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default the `cost` of the
             model, or |j - k| if it has none.
@@ -224,7 +226,7 @@ class SvmModel(Hyperplanes):
             If the rule needs probabilities and the model has none, or if `cost` is not
             a finite (r, r) matrix.
         """
-        return predicted(self, X, rule, "largest", cost)
+        return predicted(self, X, rule, cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """Return the labels of rows with the values f, by the largest rank value."""

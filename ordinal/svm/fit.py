@@ -23,7 +23,7 @@ from .._input.types import (
 from .._model.kernel_fit import Arguments, fit, path_function
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.registry import COSTS, GAMMAS, Method, register
+from .._model.registry import BOTH_RULES, COSTS, GAMMAS, Method, register
 from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -711,6 +711,7 @@ _ESTIMATORS: dict[SvmMethod, tuple[Callable[..., Any], str]] = {
     "cssvc": (fit_cssvc, "CSSVC"),
     "svmop": (fit_svmop, "SVMOP"),
 }
+_KEEPS = {"svr": frozenset[str](), "cssvc": frozenset({"mode"})}
 _VARIANTS = {"svc": {"svc": {}, "svc-1va": {"decomposition": "one_vs_all"}}}
 for _method, (_function, _estimator) in _ESTIMATORS.items():
     register(
@@ -718,6 +719,8 @@ for _method, (_function, _estimator) in _ESTIMATORS.items():
             _function,
             name=_method,
             estimator=_estimator,
+            own_rule="threshold" if _method == "svr" else "largest",
+            keeps_rule=_KEEPS.get(_method, BOTH_RULES),
             accepts={"sparse"},
             variants=_VARIANTS.get(_method, {}),
             grid={"C": COSTS, "gamma": GAMMAS},

@@ -22,7 +22,7 @@ from .._input.types import (
 from .._model.kernel_fit import Arguments, checked_cost, fit, path_function
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.registry import COSTS, GAMMAS, Method, register
+from .._model.registry import BOTH_RULES, COSTS, GAMMAS, Method, register
 from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -755,6 +755,8 @@ for _method, _function in _FITS.items():
             _function,
             name=_method,
             estimator=_ESTIMATORS[_method],
+            own_rule="threshold",
+            keeps_rule=BOTH_RULES,
             accepts={"sparse"},
             grid={"C": COSTS, "gamma": GAMMAS},
             varying=("C",),

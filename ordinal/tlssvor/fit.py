@@ -37,7 +37,7 @@ from .._model.kernel_fit import (
 )
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.registry import COSTS, GAMMAS, Method, register
+from .._model.registry import BOTH_RULES, COSTS, GAMMAS, Method, register
 from .._model.threshold_model import ScoreModel
 from .._numerics.rows import dense, take
 from .._rows.columns import with_state
@@ -504,6 +504,8 @@ register(
         fit_tlssvor,
         name="tlssvor",
         estimator="TLSSVOR",
+        own_rule="threshold",
+        keeps_rule=BOTH_RULES,
         accepts={"sparse"},
         grid={"C": COSTS, "gamma": GAMMAS},
     )

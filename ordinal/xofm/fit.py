@@ -578,6 +578,7 @@ register(
         fit_xofm,
         name="xofm",
         estimator="XOFM",
+        own_rule="share",
         accepts={"missing", "categories", "sparse"},
         scale_free=True,
         reads_chunks=True,

@@ -29,7 +29,7 @@ from .._model.explanation import Named
 from .._model.links import CumulativeLink, require_link
 from .._model.model import Model, read_for
 from .._model.support import finite_scores
-from .._model.threshold_model import predicted
+from .._model.threshold_model import ON_PROBABILITIES, predicted
 from .._numerics.rows import dense, dense_strips
 from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import Convergence
@@ -206,6 +206,7 @@ class XofmModel(Model):
     link: Annotated[CumulativeLink, SHARED] | None
     convergence: Convergence
     link_type = CumulativeLink
+    _rules = "share", *ON_PROBABILITIES
 
     @property
     def n_features(self) -> int:
@@ -363,7 +364,7 @@ class XofmModel(Model):
         self,
         X: MatrixLike,
         *,
-        rule: Literal["share", "mode", "median", "cost"] = "share",
+        rule: Literal["share", "mode", "median", "cost"] | None = None,
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Predict labels by a decision rule.
@@ -372,11 +373,11 @@ class XofmModel(Model):
         ----------
         X : (n, d) array-like or data frame
             As for `decision_function`.
-        rule : {"share", "mode", "median", "cost"}, default "share"
-            "share" predicts the rank with the largest share by Definition 5, the lower
-            one of a tie. The others use the calibrated probabilities: the most probable
-            rank, the median, or the rank of least expected cost. Median and mode never
-            decrease as the score increases.
+        rule : {"share", "mode", "median", "cost"}, optional
+            Default: the `rule` of the model or, without one, "share", the rank with the
+            largest share by Definition 5, the lower one of a tie. The others use the
+            calibrated probabilities: the most probable rank, the median, or the rank of
+            least expected cost. Median and mode never decrease as the score increases.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] is the cost of predicting rank k for a row of rank j. Default
             |j - k|.
@@ -392,7 +393,7 @@ class XofmModel(Model):
             above, or if the rule needs probabilities and the model was fitted without
             `probability=True`.
         """
-        return predicted(self, X, rule, "share", cost)
+        return predicted(self, X, rule, cost)
 
     def _labels(self, U: np.ndarray) -> np.ndarray:
         """Return labels of rows with the scores U, by the rule of the paper."""
