@@ -350,7 +350,7 @@ def test_the_command_takes_a_rule(tmp_path, capsys):
     main(["compare", path, "--methods", "svorim", "--folds", "2", "--rule", "mode"])
     assert "mode" in capsys.readouterr().out
     fit = ["fit", path, "--method", "lat", "--out", model, "--folds", "2"]
-    assert main([*fit, "--rule", "mode"]) == 1
+    assert main([*fit, "--rule", "mode"]) == 2
     assert "--rule is for --tune only" in capsys.readouterr().err
     assert main([*fit, "--rule", "mode", "--tune"]) == 0
-    assert ordinal.load(model).model.rule == "mode"
+    assert ordinal.load(model).rule == "mode"
