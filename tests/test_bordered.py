@@ -14,9 +14,8 @@ from scipy.sparse import csr_array
 
 import ordinal
 from ordinal._cumulative import likelihood
-from ordinal._cumulative.bordered import Bordered, Factor
 from ordinal._cumulative.fitting import newton
-from ordinal._cumulative.likelihood import Point
+from ordinal._cumulative.likelihood import Bordered, Factor, Point
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.tuples(st.integers(0, 9), st.integers(1, 3), st.integers(0, 3))

@@ -1,9 +1,9 @@
 """Cumulative models P(y <= j | x) = F(theta_j - f(x)): likelihood and minimisation.
 
 design, matrices       columns, thresholds and parameters of a linear model
-likelihood             mean loss, its gradient and Hessian; probabilities of all ranks
+likelihood             mean loss, its gradient, its Hessian, which is bordered with
+                       many thresholds; probabilities of all ranks
 rowwise                the same for sparse rows and for rows in chunks
-bordered               Hessians by many thresholds
 elastic_net            coordinate descent for the elastic net
 fitting                Newton's method; choice of a form of the loss, of a solver and of
                        starting values; thresholds that keep their order at rows

@@ -39,10 +39,9 @@ from .._solvers import _coordinate_descent
 from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .bordered import NONE
 from .design import Design, l1_penalties, l2_penalties
 from .fitting import Loss, Minimum
-from .likelihood import Point
+from .likelihood import NONE, Point
 from .matrices import SparseColumns
 from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor
 

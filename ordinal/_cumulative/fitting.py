@@ -52,9 +52,8 @@ from .._numerics import lbfgs
 from .._numerics.descent import FALL, HALVINGS, armijo, shifted, shortened
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .bordered import NONE, Factor
 from .design import Design
-from .likelihood import Likelihood, Link, Point
+from .likelihood import NONE, Factor, Likelihood, Link, Point
 from .rowwise import ChunkedLikelihood, RowwiseLikelihood, factor
 from .separation import Row, project
 

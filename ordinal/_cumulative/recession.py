@@ -25,9 +25,8 @@ import numpy as np
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .bordered import Bordered, Factor
 from .fitting import Loss, newton
-from .likelihood import Point
+from .likelihood import Bordered, Factor, Point
 from .separation import DenseCone, certificate_of, project
 
 _MOVED = 1e-7  # least move of an end that drops out, relative to the largest one

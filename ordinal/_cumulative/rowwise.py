@@ -26,9 +26,8 @@ import numpy as np
 from .._numerics.descent import halved, shifted, shortened
 from .._rows.sums import Parts
 from .._solvers import _cumulative
-from .bordered import NONE, Bordered, tridiagonal
 from .design import Design
-from .likelihood import Likelihood, Link, Point, Terms
+from .likelihood import NONE, Bordered, Likelihood, Link, Point, Terms, tridiagonal
 from .matrices import Columns, DenseColumns, columns_of
 
 LEAST = 1e-26  # squared rounding error of slopes, relative to the loss

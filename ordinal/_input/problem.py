@@ -189,7 +189,7 @@ class Problem:
     @property
     def present(self) -> np.ndarray:
         """Return which classes have a row of positive weight, (r,) bool."""
-        return np.bincount(self.rank, self.weight, minlength=self.n_classes) > 0
+        return np.bincount(self.rank, self.weight, minlength=self.classes.size) > 0
 
     @property
     def rank_among_present(self) -> np.ndarray:

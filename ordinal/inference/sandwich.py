@@ -27,9 +27,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from .._cumulative.bordered import NONE, Bordered, Factor
 from .._cumulative.design import Design
-from .._cumulative.likelihood import Point
+from .._cumulative.likelihood import NONE, Bordered, Factor, Point
 from .._input.checks import as_array, shown
 from .._input.immutable import read_only
 from .._rows.sums import Parts
@@ -53,8 +52,18 @@ class CovarianceChoice:
     groups: np.ndarray | None = None
 
     @classmethod
-    def from_arguments(cls, robust: bool, cluster: Any, n: int) -> CovarianceChoice:
-        """Choose the covariance by the arguments of a fit to n rows."""
+    def from_arguments(
+        cls, robust: bool, cluster: Any, n: int, without: str = ""
+    ) -> CovarianceChoice:
+        """Choose the covariance by the arguments of a fit to n rows.
+
+        Raises ValueError for a sandwich if `without` describes fits without covariance.
+        """
+        if without and (robust or cluster is not None):
+            raise ValueError(
+                f"robust and cluster need a covariance, which fits {without} do not "
+                "compute: leave them out"
+            )
         if cluster is not None:
             return cls("cluster", _read_clusters(cluster, n))
         return cls("robust" if robust else "observed", None)

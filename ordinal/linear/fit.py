@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._cumulative.design import HESSIAN_COLUMNS, Design, Threshold
+from .._cumulative.design import HESSIAN_COLUMNS, Threshold
 from .._cumulative.elastic_net import NetSolution, PathSolver
 from .._cumulative.fitting import Minimum, OrderedThresholds, likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
@@ -576,7 +576,12 @@ def _prepared(
             prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
         )
     order = None if in_order is False else _order(prepared, in_order)
-    choice = _covariance_choice(robust, prepared.training.cluster, prepared.design, l1)
+    design, without = prepared.design, "with l1 > 0" if l1 > 0 else ""
+    if design.has_many:
+        without = without or f"of more than {HESSIAN_COLUMNS} features"
+    choice = CovarianceChoice.from_arguments(
+        robust, prepared.training.cluster, design.n_samples, without
+    )
     return _Task(prepared, max_iter, choice, order)
 
 
@@ -653,20 +658,6 @@ def _path(
         models=tuple(models),
         convergence=Convergence.of_parts([model.convergence for model in models]),
     )
-
-
-def _covariance_choice(
-    robust: bool, cluster: Any, design: Design, l1: float
-) -> CovarianceChoice:
-    """Return the type of the covariance; ValueError for fits without one."""
-    choice = CovarianceChoice.from_arguments(robust, cluster, design.n_samples)
-    if choice.kind != "observed" and (l1 > 0 or design.has_many):
-        which = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
-        raise ValueError(
-            f"robust and cluster need a covariance, which fits {which} do not "
-            "compute: leave them out"
-        )
-    return choice
 
 
 def _model_of_net(

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 
-from .._cumulative.bordered import NONE
 from .._cumulative.elastic_net import PathSolver
 from .._cumulative.fitting import Minimum, newton
-from .._cumulative.likelihood import Link, cumulative, exceeding
+from .._cumulative.likelihood import NONE, Link, cumulative, exceeding
 from .._cumulative.separation import certificate_of, check_separation_by, involved
 from .._input.checks import (
     check_choice,
@@ -294,10 +293,14 @@ def fit_ratio(
         )
     # the path solver has the penalties itself
     loss = RatioLikelihood(prepared.design, family, link, 0.0 if l1 > 0 else l2)
+    if l1 > 0 and not loss.is_convex:
+        raise ValueError(
+            f"l1 must be 0 with family={shown(family)} and link={shown(link)}, whose "
+            f"loss is not convex, got {shown(l1)}"
+        )
     groups, n = prepared.training.cluster, prepared.design.n_samples
-    choice = CovarianceChoice.from_arguments(robust, groups, n)
-    if l1 > 0:
-        _check_lasso(loss, l1, choice)
+    without = "with l1 > 0" if l1 > 0 else ""
+    choice = CovarianceChoice.from_arguments(robust, groups, n, without)
     with prepared.monitor as monitor:
         objectives = None
         if l1 > 0:
@@ -317,16 +320,6 @@ def _warn(model: RatioModel) -> None:
     by_nominal = np.isin(model.statistics.separated, model.predictor.nominal).any()
     remedy = "leave them out" if by_nominal else "l2 > 0 gives finite ones"
     warn_of_shortfalls(model, "fit_ratio", remedy)
-
-
-def _check_lasso(loss: RatioLikelihood, l1: float, choice: CovarianceChoice) -> None:
-    if not loss.is_convex:
-        raise ValueError(
-            f"l1 must be 0 with family={shown(loss.family)} and "
-            f"link={shown(loss.link)}, whose loss is not convex, got {shown(l1)}"
-        )
-    if choice.kind != "observed":
-        raise ValueError("robust and cluster must be left out with l1 > 0")
 
 
 def separated_columns(loss: RatioLikelihood, found: Minimum) -> np.ndarray:

@@ -29,9 +29,10 @@ from typing import Literal, cast
 
 import numpy as np
 
-from .._cumulative.bordered import NONE, Bordered
 from .._cumulative.design import Design, by_threshold, l2_penalties
 from .._cumulative.likelihood import (
+    NONE,
+    Bordered,
     Link,
     Point,
     RowDerivatives,
