@@ -48,7 +48,7 @@ def _effects(model: Any, args: argparse.Namespace) -> dict[str, str]:
     """Return the argument `effects` of the prediction, if it is given."""
     if args.effects is None:
         return {}
-    if not hasattr(model, "random"):
+    if not isinstance(model, ordinal.models.ClmmModel):
         raise ValueError(
             f"--effects: {args.model} holds a {type(model).__name__}, which has no "
             "random effects: leave the option out"

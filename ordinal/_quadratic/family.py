@@ -9,7 +9,7 @@ from __future__ import annotations  # numpy.random is slow to import
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -119,6 +119,7 @@ def _scores(
     return np.asarray(values.product(coef)[:, 0])
 
 
+@dataclass(slots=True, eq=False)
 class WholeSolution(Solved):
     """Solutions with the whole kernel matrix.
 
@@ -128,31 +129,16 @@ class WholeSolution(Solved):
         One per number of thresholds.
     rows : (m,) array
         The support rows among the training rows. Rows whose multipliers sum to 0 are
-        among them if `keeps_duals`; `order` is that of the rows in the programs.
+        among them if the family keeps duals.
     """
 
-    def __init__(
-        self,
-        options: KernelOptions,
-        problem: Problem,
-        solved: Sequence[tuple[Program, Solution]],
-        keeps_duals: bool,
-        order: np.ndarray | None,
-    ):
-        self.options, self.programs = options, [program for program, _ in solved]
-        self.solutions = [solution for _, solution in solved]
-        beta = [s.g.sum(axis=1) for s in self.solutions]
-        used = (
-            [s.g.any(axis=(0, 1)) for s in self.solutions]
-            if keeps_duals
-            else [part.any(axis=0) for part in beta]
-        )
-        rows = np.flatnonzero(np.any(used, axis=0))
-        self.coef = np.concatenate([part[:, rows] for part in beta]).T
-        self.rows = rows if order is None else order[rows]
-        self.support = support_rows(options.kernel, problem.X, self.rows)
-        # The middle of the thresholds that are optimal within the violation.
-        self.b = [b for s in self.solutions for b in 0.5 * (s.low + s.up)]
+    options: KernelOptions
+    programs: Sequence[Program]
+    solutions: Sequence[Solution]
+    rows: np.ndarray
+    support: Any
+    coef: np.ndarray
+    b: list[np.ndarray]
 
     def squared_norms(self) -> np.ndarray:
         """Return |w|^2 of every problem, (P,)."""
@@ -389,10 +375,31 @@ class WholeKernel(Solver[P, M]):
             self._monitor = self._monitor.after(int(found.n_iter.sum()))
             solutions.append(found)
         self._last = list(zip(programs, solutions, strict=True))
-        solved = WholeSolution(
-            self._options, self._problem, self._last, family.keeps_duals, self._order
-        )
+        solved = self._solved(programs, solutions)
         return family.model(point, self._problem, solved), solved.rows
+
+    def _solved(
+        self, programs: list[Program], solutions: list[Solution]
+    ) -> WholeSolution:
+        """Return the solutions of a point with their support rows and thresholds."""
+        beta = [s.g.sum(axis=1) for s in solutions]
+        used = (
+            [s.g.any(axis=(0, 1)) for s in solutions]
+            if self._family.keeps_duals
+            else [part.any(axis=0) for part in beta]
+        )
+        rows = np.flatnonzero(np.any(used, axis=0))
+        original = rows if self._order is None else self._order[rows]
+        return WholeSolution(
+            options=self._options,
+            programs=programs,
+            solutions=solutions,
+            rows=original,
+            support=support_rows(self._options.kernel, self._problem.X, original),
+            coef=np.concatenate([part[:, rows] for part in beta]).T,
+            # The middle of the thresholds that are optimal within the violation.
+            b=[b for s in solutions for b in 0.5 * (s.low + s.up)],
+        )
 
     def close(self) -> None:
         """Release the kernel matrix."""

@@ -352,16 +352,8 @@ def _link(
     at = np.searchsorted(rows, single)
     plain = regression.solution(ridge, None)
     outputs[at] = plain.intercept + regression.layer(take(X, at)) @ plain.weights
-    return link_of(outputs, problem.rank[rows], weight, problem.present)
-
-
-def link_of(
-    outputs: np.ndarray, rank: np.ndarray, weight: np.ndarray, observed: np.ndarray
-) -> SoftmaxLink:
-    """Fit the link to probabilities to outputs, (n, m), of rows of known ranks."""
-    return SoftmaxLink.fit(
-        code_distances(outputs, observed), rank, weight, observed.size
-    )
+    distances = code_distances(outputs, problem.present)
+    return SoftmaxLink.fit(distances, problem.rank[rows], weight, problem.n_classes)
 
 
 def elmor_model(problem: Problem, fitted: LinkedWeights) -> ElmorModel:
