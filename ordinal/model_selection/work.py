@@ -15,7 +15,7 @@ import pickle
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, Self, Unpack
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Work:
         rule: Rule | None = "own",
         searched: Collection[str] = (),
         **rows: Unpack[RowArguments],
-    ) -> Work:
+    ) -> Self:
         """Make the work of `select`, `nested` or `cross_conformal` from its arguments.
 
         Probabilities are calibrated where scores need them, unless `searched`, the

@@ -1,0 +1,345 @@
+"""Function that fits a linear pool of methods."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from importlib.util import find_spec
+from inspect import signature
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from .. import metrics
+from .._input.checks import (
+    as_array,
+    check_choice,
+    check_flag,
+    check_positive,
+    resolve_rng,
+    shown,
+    with_suggestions,
+)
+from .._input.immutable import read_only
+from .._input.labels import optional_cost
+from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
+from .._input.warning import warn
+from .._model.labelled import (
+    Labelled,
+    MissingLabels,
+    counted,
+    with_labels_like,
+)
+from .._model.registry import Method, fits_by_name, method_of, register, unwrapped
+from .._watch.convergence import Convergence, Status, worse
+from .._watch.progress import Progress
+from ..comparison.methods import chosen_fits
+from ..exceptions import ConvergenceWarning
+from ..model_selection.search import splits_of
+from ..model_selection.splits import Splits, SplitsLike, drawn_folds
+from ..preprocessing.base import Preprocess
+from .members import Member, MemberWork, work_of
+from .model import StackingModel
+from .weights import pool_by_log_loss, pool_by_rps
+
+_Methods: TypeAlias = (
+    str
+    | Sequence[str | Callable[..., Any]]
+    | Mapping[str, str | Callable[..., Any]]
+    | None
+)
+_Scoring: TypeAlias = Literal["rps", "log_loss"]
+_POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
+
+_GPOR_ROWS = 500  # training rows of a fold up to which GPOR takes seconds
+# It chooses its number of rounds by folds of its own: a search would take longer than
+# those of all other members together.
+_BOOSTING = {"n_rounds": "auto", "n_leaves": None, "structure": "score"}
+_SEARCHES = 0.8  # share of max_time for searches; the rest is for the fits to all rows
+
+
+@with_suggestions
+def fit_stacking(
+    X: MatrixLike,
+    y: Labels,
+    methods: _Methods = None,
+    *,
+    cv: SplitsLike = 5,
+    tune: bool = True,
+    scoring: _Scoring = "rps",
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    missing_labels: MissingLabels = "error",
+    groups: ArrayLike | None = None,
+    preprocess: Preprocess | None = None,
+    n_threads: int | None = None,
+    max_time: float | None = None,
+    progress: bool | None = None,
+    rng: Rng = 0,
+) -> StackingModel:
+    """Fit a linear pool of methods, weighted by their out-of-fold probabilities.
+
+    Every method is tuned on the same folds. The probabilities that the chosen fits give
+    to the rows that they have not seen decide the weights; methods without weight are
+    dropped, and the others are fitted to all rows. The docstring of `ordinal.stacking`
+    states the problem.
+
+    Parameters
+    ----------
+    X : (n, d) array-like or data frame
+        Raw features: numbers, categories, missing values. Methods that do not accept
+        them receive a table that a `TablePreprocessor` has coded, and those that depend
+        on the scale of features receive standardised ones, both fitted to the training
+        rows of each fold.
+    y : (n,) array-like
+        Labels as for the other fits.
+    methods : sequence of str or callable, mapping of str to them, optional
+        Methods as for `compare`, which must have probabilities. Default: "pom",
+        "xofm", "svorim", "npsvor", with LightGBM "boosting" with one score and with a
+        score per rank, both untuned, and "gpor-ep" for up to 500 training rows. They
+        are as different as can be, so that their errors cancel: linear, additive with
+        pairs, smooth by kernels of two kinds, trees, and Gaussian processes.
+    cv : int, sequence of (train_idx, test_idx), or splitter, default 5
+        Folds as for `select`.
+    tune : bool, default True
+        Whether to search the registered grid of each method that has one. The search
+        goes by the ranked probability score (RPS) or, for methods whose probabilities
+        need calibration, by the mean absolute error.
+    scoring : {"rps", "log_loss"}, default "rps"
+        Score of the pool that the weights minimise. The RPS takes the order of the
+        ranks into account.
+    sample_weight : (n,) array-like >= 0, optional
+        Weights of the rows in fits, searches and the weights of the pool.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Passed to the methods, all of which must accept it; the default leaves out those
+        that do not.
+    cost : (r, r) array-like, optional
+        cost[j, k] is the cost of predicting rank k for a row of rank j. The pool then
+        predicts the rank of least expected cost.
+    classes : sequence of labels in rank order, optional
+        As for the other fits; needed for labels that are strings.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out, with their entries of
+        all other arguments. The attribute `n_missing_labels` counts them.
+    groups : (n,) array-like, optional
+        Group of each row, such as a patient or rater. Rows of a group are in the same
+        fold.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing of all methods instead of what X and the method require, for
+        example with `order` for ordered categories.
+    n_threads : int, optional
+        Number of threads, on which the fits of a search run side by side. The result
+        does not depend on it.
+    max_time : float > 0, optional
+        Time budget in seconds. Methods are searched in the order of `methods`, whose
+        default begins with the cheapest; one that is not ready after 80 % of it is left
+        out, with a warning that names it, and the fits to all rows share the rest.
+    progress : bool, optional
+        Whether to report progress, as for `select`. Default: after 5 s on a terminal or
+        in a notebook.
+    rng : int or numpy.random.Generator, default 0
+        Source of the random numbers that draw the folds.
+
+    Returns
+    -------
+    StackingModel
+        `members` is the table of the methods with their weights and scores.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is invalid, or if no method could be fitted; the
+        first reason is given.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_time` was too short for a method, or if a member did not reach its
+        tolerance.
+
+    See Also
+    --------
+    compare : Compare methods by cross-validation; with the method "stacking" also this
+        one, on rows that neither members nor weights have seen.
+    select : Tune the hyperparameters of a method by cross-validation, and refit it.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(40, rng=0)
+    >>> model = ordinal.fit_stacking(X, y, ["pom", "svorim"])
+    >>> model.methods
+    ('pom', 'svorim')
+    >>> model.predict([[10.0, 10.0], [20.0, 10.0]])
+    array([1, 3])
+    """
+    start = time.monotonic()
+    check_choice("scoring", scoring, get_args(_Scoring))
+    tune, rng = check_flag("tune", tune), resolve_rng(rng)
+    if max_time is not None:
+        max_time = check_positive("max_time", max_time)
+    until = np.inf if max_time is None else start + _SEARCHES * max_time
+    labelled = Labelled.from_arguments(
+        missing_labels, X, y, {}, sample_weight=sample_weight, groups=groups
+    )
+    X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
+    rows = {**labelled.by_row, "classes": classes, "preprocess": preprocess}
+    fits = _chosen(methods, as_array(y, "y").size, cv, class_weight is not None)
+    options = {} if class_weight is None else {"class_weight": class_weight}
+    works = {
+        name: work_of(fit, X, y, options, rows, until) for name, fit in fits.items()
+    }
+    first = next(iter(works.values()))
+    data = first.data
+    cost = optional_cost(cost, data.classes.size)
+    every = np.arange(len(data.y))
+    splits = splits_of(cv, "cv", every, data, partial(drawn_folds, rng=rng))
+    members, P, left_out = _searched(works, splits, tune, progress, n_threads, rng)
+    test = np.concatenate([test for _, test in splits])
+    weight = np.ones(test.size) if data.weight is None else data.weight[test]
+    pool = _POOLS[scoring](np.stack(list(P.values())), data.rank[test], weight)
+    models = []
+    used = [m for m, w in zip(members.values(), pool.weights, strict=True) if w > 0]
+    for i, member in enumerate(used):
+        left = None
+        if max_time is not None:
+            left = (start + max_time - time.monotonic()) / (len(used) - i)
+        models.append(member.refitted(n_threads, left))
+    record = Convergence(
+        Status.CONVERGED, pool.n_iter, pool.gap, 1e-6, pool.score,
+        pool.score - pool.gap, time.monotonic() - start,
+    )  # fmt: skip
+    known = [m.convergence for m in models if hasattr(m, "convergence")]
+    if left_out:
+        warn(
+            "fit_stacking: left out "
+            + "; ".join(f"{name}: {why}" for name, why in left_out.items()),
+            ConvergenceWarning,
+        )
+    made = StackingModel(
+        models=tuple(models),
+        methods=tuple(members),
+        params=tuple(dict(member.params) for member in members.values()),
+        weights=read_only(pool.weights),
+        scores=read_only(_by_fold(list(P.values()), first, splits, scoring)),
+        scoring=scoring,
+        score=pool.score,
+        left_out=left_out,
+        cost=None if cost is None else read_only(cost),
+        n_features=int(data.X.shape[1]),
+        feature_names=data.feature_names or getattr(data.X, "names", None),
+        classes=read_only(data.classes),
+        convergence=reduce(worse, known, record),
+        rule=None if cost is None else "cost",
+    )
+    counted(made, labelled)
+    return with_labels_like(made, y)
+
+
+def _chosen(
+    methods: Any,
+    n: int,
+    cv: Any,
+    class_weighted: bool,
+) -> dict[str, Callable[..., Any]]:
+    """Return the functions of the members by their names."""
+    n_train = n - n // cv if isinstance(cv, int) and cv > 1 else n
+    if methods is not None:
+        fits = chosen_fits(methods, n_train)
+        without = [
+            name
+            for name, fit in fits.items()
+            if class_weighted and not _takes_class_weight(fit)
+        ]
+        if without:
+            raise TypeError(
+                f"class_weight is no argument of {', '.join(without)}: leave it out, "
+                "or these methods"
+            )
+        return fits
+    known = fits_by_name()
+    fits = {name: known[name] for name in ("pom", "xofm", "svorim", "npsvor")}
+    if find_spec("lightgbm"):
+        fits["boosting"] = partial(known["boosting"], **_BOOSTING)
+        fits["boosting-scores"] = partial(fits["boosting"], structure="scores")
+    if n_train <= _GPOR_ROWS:
+        fits["gpor-ep"] = known["gpor-ep"]
+    if class_weighted:
+        fits = {k: fit for k, fit in fits.items() if _takes_class_weight(fit)}
+    return fits
+
+
+def _takes_class_weight(fit: Callable[..., Any]) -> bool:
+    method = method_of(unwrapped(fit)[0])
+    return method is not None and "class_weight" in signature(method.fit).parameters
+
+
+def _searched(
+    works: Mapping[str, MemberWork],
+    splits: Splits,
+    tune: bool,
+    progress: bool | None,
+    n_threads: int | None,
+    rng: np.random.Generator,
+) -> tuple[dict[str, Member], dict[str, np.ndarray], dict[str, str]]:
+    """Return the members, their out-of-fold probabilities, (m, r), and why others are
+    left out, all by name.
+
+    Raises the first error if there is no member.
+    """
+    members, P, left_out = {}, {}, {}
+    errors: list[Exception] = []
+    for name, work in works.items():
+        line = Progress.from_argument(progress)
+        try:
+            space = work.space(tune, rng)
+            member = Member.searched(work, space, splits, line, n_threads)
+            P[name] = member.probabilities()
+        except (ValueError, TypeError, ImportError) as error:
+            if time.monotonic() > work.until:
+                left_out[name] = "not ready in time; raise max_time"
+            else:
+                left_out[name] = str(error)
+                errors.append(error)
+        else:
+            members[name] = member
+    if members:
+        return members, P, left_out
+    if errors:
+        raise errors[0]
+    raise ValueError(
+        f"max_time must be longer, because none of {shown(list(works))} was ready"
+    )
+
+
+def _by_fold(
+    P: Sequence[np.ndarray], work: MemberWork, splits: Splits, scoring: str
+) -> np.ndarray:
+    """Return the score of each member in each fold, (p, k)."""
+    data = work.data
+    ends = np.cumsum([test.size for _, test in splits])[:-1]
+    out = np.empty((len(P), len(splits)))
+    for m, of in enumerate(P):
+        parts = np.split(of, ends)
+        for k, ((_, test), part) in enumerate(zip(splits, parts, strict=True)):
+            weight = None if data.weight is None else data.weight[test]
+            out[m, k] = getattr(metrics, scoring)(
+                data.y[test], part, labels=data.classes, sample_weight=weight
+            )
+    return out
+
+
+register(
+    Method(
+        fit_stacking,
+        name="stacking",
+        estimator="Stacking",
+        accepts={"missing", "categories"},
+        scale_free=True,
+        probabilities=True,
+        grouped_folds={"cv": 5},
+    )
+)
