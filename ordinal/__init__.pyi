@@ -28,6 +28,7 @@ from .npsvor import fit_npsvor as fit_npsvor
 from .npsvor import fit_npsvor_path as fit_npsvor_path
 from .prediction_sets import conformal as conformal
 from .prediction_sets import cross_conformal as cross_conformal
+from .stacking import fit_stacking as fit_stacking
 from .svor import fit_svorex as fit_svorex
 from .svor import fit_svorim as fit_svorim
 from .tlssvor import fit_tlssvor as fit_tlssvor

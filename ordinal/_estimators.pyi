@@ -10,10 +10,12 @@ from .gpor.fit import _KernelName
 from .kernels.functions import KernelName
 from .linear.prepared import Missing
 from .linear.ratio_loss import Family
+from .model_selection.splits import SplitsLike
 from .networks.models import CodeLoss
 from .npsvor.fit import Intercept, _Solver
 from .npsvor.model import NpsvorModel
 from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator
+from .stacking.fit import _Methods, _Scoring
 from .svor.family import SvorModel
 from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
@@ -419,6 +421,25 @@ class ShashuaLevin(_Estimator):
         cache_mb: float = 1000.0, max_iter: int | None = None,
         max_time: float | None = None, callback: Callback | None = None,
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
+    ) -> None: ...
+
+class Stacking(_FoldedEstimator):
+    methods: _Methods
+    cv: SplitsLike
+    tune: bool
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    missing_labels: MissingLabels
+    groups: ArrayLike | None
+    progress: bool | None
+    rng: Rng
+    def __init__(
+        self, *, methods: _Methods = None, cv: SplitsLike = 5, tune: bool = True,
+        scoring: _Scoring = 'rps', class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None, classes: Sequence[Any] | None = None,
+        missing_labels: MissingLabels = 'error', groups: ArrayLike | None = None,
+        n_threads: int | None = None, max_time: float | None = None,
+        progress: bool | None = None, rng: Rng = 0, rule: str | None = 'mode'
     ) -> None: ...
 
 class OrdinalSVC(_Estimator):

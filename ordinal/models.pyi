@@ -20,6 +20,7 @@ from .npsvor import NpsvorModel as NpsvorModel
 from .ofmhs import OfmhsModel as OfmhsModel
 from .opbe import OpbeModel as OpbeModel
 from .prediction_sets import ConformalModel as ConformalModel
+from .stacking import StackingModel as StackingModel
 from .svm import SvmModel as SvmModel
 from .svm import SvrModel as SvrModel
 from .svor import SvorModel as SvorModel

@@ -262,7 +262,8 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> _Estimator:
         """Fit the model to merged rows: equal ones of one of the `fold_groups`."""
         parameters = self.get_params(deep=False)
-        del parameters["scoring"], parameters["rule"]
+        for name in _added(self._method):
+            del parameters[name]
         choice = parameters.pop("missing_labels")
         given = {"sample_weight": sample_weight, **(by_row or {"groups": fold_groups})}
         left = Labelled.from_arguments(choice, X, y, parameters, **given)
@@ -698,6 +699,7 @@ def _described(method: Method) -> str:
     name, rule = method.estimator, _default_rule(method)
     groups = "" if method.needs is None else ", groups=[k % 9 for k in range(100)]"
     default = "the model's own" if rule is None else repr(rule)
+    scoring = _SCORING if "scoring" in _added(method) else ""
     return f"""{head[0].upper()}{head[1:]}
 
 Parameters
@@ -705,9 +707,7 @@ Parameters
 {chr(10).join(described)}
 rule : str, default {default}
     Rule of `predict`, as the model's `predict` takes it.
-    {_ADVICE[rule is None]}
-scoring : str or callable, default "mae"
-    Metric of `score`, as for `ordinal.sklearn.scorer`, or a result of that.
+    {_ADVICE[rule is None]}{scoring}
 
 Attributes
 ----------
@@ -733,6 +733,9 @@ array([1, 3])
 """
 
 
+_SCORING = """
+scoring : str or callable, default "mae"
+    Metric of `score`, as for `ordinal.sklearn.scorer`, or a result of that."""
 # Of the docstring, on the choice of a rule by whether it is the model's own
 _ADVICE = {
     True: 'With `probability=True` also "mode", "median" or "cost".',
@@ -753,15 +756,24 @@ def _rowwise(method: Method) -> Set[str]:
     return {"X", "y", "sample_weight", "preprocess"} | method.by_row
 
 
+def _added(method: Method) -> dict[str, tuple[str, Any]]:
+    """Return annotations and defaults of the parameters that the fit does not have.
+
+    `scoring` of a fit that has one is also the metric of `score`.
+    """
+    added: dict[str, tuple[str, Any]] = {
+        "rule": ("str | None", _default_rule(method)),
+        "scoring": ("str | object", "mae"),
+    }
+    own = inspect.signature(method.fit).parameters
+    return {name: of for name, of in added.items() if name not in own}
+
+
 def _signature(method: Method) -> inspect.Signature:
     """Return the signature of `__init__`: the fit's, `rule` and `scoring`."""
     own = inspect.signature(method.fit).parameters.values()
     given = [p for p in own if p.name not in _rowwise(method)]
-    added: dict[str, tuple[Any, Any]] = {
-        "rule": ("str | None", _default_rule(method)),
-        "scoring": ("str | object", "mae"),
-    }
-    for name, (kind, default) in added.items():
+    for name, (kind, default) in _added(method).items():
         by_name = inspect.Parameter.KEYWORD_ONLY
         given.append(inspect.Parameter(name, by_name, default=default, annotation=kind))
     self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
