@@ -125,7 +125,7 @@ def test_intervals_come_back_as_intervals(y):
 def test_every_method_takes_intervals(method):
     y = pd.cut(VALUE, EDGES)
     model, plain = method(TABLE, y), method(TABLE, y.codes.astype(int))
-    assert model.interval_labels
+    assert model.label_type == "interval"
     assert model.predict(TABLE).dtype == y.dtype
     assert_array_equal(model.predict(TABLE).cat.codes, plain.predict(TABLE))
     assert str(y.categories[0]) in repr(model)

@@ -208,11 +208,11 @@ def with_labels_like(model: _M, y: Any) -> _M:
     given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
     if given and isinstance(model, Model):  # and no path of models
         # The model is changed in place, because a copy would lose its training rows.
-        object.__setattr__(model, "categorical_labels", True)
+        object.__setattr__(model, "label_type", "categorical")
         if type(dtype.categories).__name__ == "IntervalIndex":
             found = _intervals(model.classes)
-            same = found is not None and dtype.categories.equals(found)
-            object.__setattr__(model, "interval_labels", same)
+            if found is not None and dtype.categories.equals(found):
+                object.__setattr__(model, "label_type", "interval")
     return model
 
 
@@ -223,13 +223,12 @@ def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
 
     A model from a file gives arrays where pandas is not installed.
     """
-    if not getattr(model, "categorical_labels", False) or not find_spec("pandas"):
+    kind = getattr(model, "label_type", None)
+    if kind is None or not find_spec("pandas"):
         return np.asarray(labels)
     import pandas
 
-    known = (
-        _intervals(model.classes) if getattr(model, "interval_labels", False) else None
-    )
+    known = _intervals(model.classes) if kind == "interval" else None
     if known is not None:
         place = ranks_of(read_labels(labels, "labels"), model.classes)
         made = pandas.Categorical.from_codes(place, known, ordered=True)

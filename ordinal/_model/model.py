@@ -4,7 +4,17 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import os
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, overload
+from typing import (
+    IO,
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import numpy as np
 
@@ -41,12 +51,11 @@ class Model(Storable):
         columns of an array are identified by their positions.
     convergence : Convergence
         Record of the fit: its status, and bounds on the distance to the optimum.
-    categorical_labels : bool
+    label_type : {"categorical", "interval"}, or None
         Whether the labels were an ordered Categorical of pandas. `predict` then returns
-        one as well; for a data frame, a Series with its index.
-    interval_labels : bool
-        Whether its categories were intervals, as `pandas.cut` makes them. `classes`
-        then holds their text.
+        one as well; for a data frame, a Series with its index. The categories of
+        "interval" were intervals, as `pandas.cut` makes them; `classes` then holds
+        their text.
     n_missing_labels : int
         Number of training rows that `missing_labels="drop"` left out.
     rule : str or None
@@ -55,8 +64,9 @@ class Model(Storable):
         for the method's own rule. A model behind a preprocessor has it itself.
     """
 
-    categorical_labels: bool = field(default=False, kw_only=True)
-    interval_labels: bool = field(default=False, kw_only=True)
+    label_type: Literal["categorical", "interval"] | None = field(
+        default=None, kw_only=True
+    )
     n_missing_labels: int = field(default=0, kw_only=True)
     rule: str | None = field(default=None, kw_only=True)
     _rules: ClassVar[tuple[str, ...]] = ("median", "mode", "cost")  # its own rule first

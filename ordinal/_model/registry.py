@@ -151,6 +151,8 @@ class Method:
         as `random`. Such a method is left out of `methods` and of all defaults.
     package : str or None
         Package that a fit imports beside numpy.
+    composed : bool
+        Whether a fit fits other methods. Such a method is left out of `methods`, too.
     """
 
     fit: Callable[..., Any]
@@ -172,6 +174,7 @@ class Method:
     grouped_folds: Mapping[str, Any] = field(default_factory=dict)
     needs: str | None = None
     package: str | None = None
+    composed: bool = False
 
     def __post_init__(self) -> None:
         if not self.variants:
@@ -211,15 +214,15 @@ def register(method: Method) -> None:
 def methods(every: bool = False) -> tuple[Method, ...]:
     """Import all modules, and return the methods in the order of their names.
 
-    Methods with a parameter that depends on the data set (`Method.needs`) are included
-    only if `every`.
+    Methods with a parameter that depends on the data set (`Method.needs`), and those
+    composed of others, are included only if `every`.
     """
     import_all()
     # Ctrl-C can cut an import short after a method has registered: it registers again
     # when the import is repeated, and the later one is the real one.
     known = {method.name: method for method in tuple(_METHODS.values())}
     found = (known[name] for name in sorted(known))
-    return tuple(method for method in found if every or method.needs is None)
+    return tuple(m for m in found if every or (m.needs is None and not m.composed))
 
 
 def method_of(fit: Callable[..., Any]) -> Method | None:

@@ -156,8 +156,10 @@ class Scored(Thresholds):
                 "like must be a model with a score and the same number of ranks, "
                 f"{self.classes.size}, got {shown(like)}"
             )
-        inner = np.isfinite(like.thresholds)
-        shift = (like.thresholds[inner] - self.thresholds[inner]).mean()
+        # A fold that lacks the lowest or the highest ranks has no threshold for them.
+        inner = np.isfinite(like.thresholds) & np.isfinite(self.thresholds)
+        apart = like.thresholds[inner] - self.thresholds[inner]
+        shift = apart.mean() if inner.any() else 0.0
         return np.asarray(self.decision_function(X) + shift)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:

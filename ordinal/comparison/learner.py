@@ -190,7 +190,7 @@ class Learner:
     def _fit_options(self, progress: bool) -> dict[str, Any]:
         """Return the options of a fit without a search."""
         threads = {} if self.n_threads is None else {"n_threads": self.n_threads}
-        return self.params | {"verbose": progress} | threads
+        return self.params | {"verbose": progress, "progress": progress} | threads
 
 
 def fit_constant(

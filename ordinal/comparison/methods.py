@@ -37,6 +37,7 @@ from .._model.printing import (
     rows_without_labels,
 )
 from .._model.registry import fits_by_name, resolve_fit
+from .._model.registry import methods as registered
 from .._model.views import views
 from .._rows.reading import comes_in_blocks
 from .._watch.monitor import State
@@ -722,7 +723,10 @@ def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
         return {name: known[name] for name in names}
     if isinstance(methods, str):
         if methods == "all":
-            return dict(known)
+            composed = {
+                method.fit for method in registered(every=True) if method.composed
+            }
+            return {k: fit for k, fit in known.items() if fit not in composed}
         methods = [methods]
     if isinstance(methods, Mapping):
         named = dict(methods)

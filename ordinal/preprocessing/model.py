@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
-from .._input.checks import check_flag, shown, with_suggestions
+from .._input.checks import check_choice, shown, with_suggestions
 from .._input.columns import read_once
 from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
@@ -75,7 +75,7 @@ class PreprocessedModel(Model):
             raise ValueError(
                 f"model must have a method predict, got a {type(self.model).__name__}"
             )
-        check_flag("categorical_labels", self.categorical_labels)
+        check_choice("label_type", self.label_type, (None, "categorical", "interval"))
         names = self.preprocessor.feature_names_out
         d = self.preprocessor.n_features if names is None else len(names)
         if isinstance(self.model, Model) and self.model.n_features != d:

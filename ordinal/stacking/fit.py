@@ -340,6 +340,8 @@ register(
         accepts={"missing", "categories"},
         scale_free=True,
         probabilities=True,
+        by_row={"groups"},
         grouped_folds={"cv": 5},
+        composed=True,
     )
 )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 _RIDGE = 1e-10  # relative to the mean curvature: the score rises by less than this
+_LEAST = 1e-6  # smaller weights are those of the ridge, or of rounding
 _TOL = 1e-9  # on the duality gap of the log loss
 _MOST = 200  # Newton's steps, some ten of which suffice
 
@@ -51,6 +52,7 @@ def pool_by_rps(P: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Pool:
     c = -np.einsum("mnk,n,nk->m", A, share, base)
     constant = np.einsum("n,nk->", share, base**2)
     w, n_iter = least_on_simplex(G, c)
+    w = _without_least(w)
     slope = G @ w - c
     # Twice the gap of the program, because the score is constant + w'Gw - 2 c'w.
     gap = 2 * float(slope @ w - slope.min())
@@ -84,8 +86,14 @@ def pool_by_log_loss(P: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Poo
                 break
         w = np.maximum(w + t * step, 0.0)
         w /= w.sum()
+    w = _without_least(w)
     found = np.inf if not possible[weight > 0].all() else _loss(w, L, share)
     return Pool(w, float(found), gap, n_iter)
+
+
+def _without_least(w: np.ndarray) -> np.ndarray:
+    w = np.where(w < _LEAST, 0.0, w)
+    return np.asarray(w / w.sum())
 
 
 def _loss(w: np.ndarray, L: np.ndarray, share: np.ndarray) -> float:

@@ -23,7 +23,7 @@ from .._input.fields import (
     Length,
     Rule,
 )
-from .._input.frame import default_names
+from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, Matrix, MatrixLike
 from .._model.explanation import Named
 from .._model.links import CumulativeLink, require_link
@@ -276,18 +276,21 @@ class XofmModel(Model):
         return finite_scores(np.concatenate([np.empty(0), *parts]))
 
     def link_input(self, X: np.ndarray, like: XofmModel) -> np.ndarray:
-        """Return the scores of rows of a `Problem` for the link of another model.
+        """Return the scores of rows for the link of another model.
 
-        Categories are given by their numbers. The loss does not depend on the origin of
-        U, and a fit that stops early has smaller scores. They are therefore moved and
-        scaled, so that the ranks' mean scores of the training rows are nearest to those
-        of the other model.
+        Categories of a `Problem` are given by their numbers. The loss does not depend
+        on the origin of U, and a fit that stops early has smaller scores. They are
+        therefore moved and scaled, so that the ranks' mean scores of the training rows
+        are nearest to those of the other model.
         """
         if not isinstance(like, XofmModel) or like.classes.size != self.classes.size:
             raise TypeError(
                 "like must be an XofmModel with the same number of ranks, "
                 f"{self.classes.size}, got {shown(like)}"
             )
+        if isinstance(X, Frame) and any(of is not None for of in X.labels):
+            U = self._scores(self._rows(X))
+            return self._training_scores.in_unit_of(like._training_scores, U)
         Z = np.array(dense(read_features(X, self.n_features, missing=True)))
         for j, labels in enumerate(self.categories):
             if labels is not None:  # another number would be read out of bounds

@@ -1,0 +1,324 @@
+"""Stacking: weights, out-of-fold probabilities, symmetries, files, doors."""
+
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+import ordinal
+from ordinal import fit_pom, fit_stacking, metrics
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.model_selection import stratified_kfold
+from ordinal.stacking.weights import least_on_simplex, pool_by_log_loss, pool_by_rps
+
+POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
+LINEAR = {"pom": fit_pom, "probit": ordinal.fit_ratio}
+
+
+def sample(n=90, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    score = X[:, 0] + np.sin(2 * X[:, 1]) + 0.4 * rng.normal(size=n)
+    return X, np.digitize(score, [-0.8, 0.8])
+
+
+# Weights
+
+
+@st.composite
+def pools(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    p, n, r = draw(st.tuples(*(st.integers(*of) for of in [(1, 6), (4, 60), (2, 5)])))
+    P = rng.dirichlet(np.full(r, draw(st.sampled_from([0.3, 1.0, 8.0]))), (p, n))
+    rank = rng.integers(0, r, n)
+    if draw(st.booleans()):  # good members
+        P[:, np.arange(n), rank] += draw(st.sampled_from([0.2, 5.0]))
+        P /= P.sum(axis=2, keepdims=True)
+    if draw(st.booleans()):
+        P[-1] = P[0]
+    return P, rank, rng.choice([0.5, 1.0, 3.0], n)
+
+
+@given(pools(), st.sampled_from(list(POOLS)))
+def test_weights_are_the_best_on_the_simplex(case, scoring):
+    P, rank, weight = case
+    labels = np.arange(P.shape[2])
+
+    def score(w):
+        mixed = np.tensordot(np.abs(w), P, 1)
+        mixed /= mixed.sum(axis=1, keepdims=True)
+        of = getattr(metrics, scoring)
+        return of(rank, mixed, labels=labels, sample_weight=weight)
+
+    pool = POOLS[scoring](P, rank, weight)
+    w, p = pool.weights, len(P)
+    assert w.min() >= 0
+    assert_allclose(w.sum(), 1, rtol=1e-12)
+    assert_allclose(pool.score, score(w), atol=1e-9)
+    # the certificate, by differences along every direction to a corner
+    assert 0 <= pool.gap <= 1e-8 * (1 + pool.score)
+    for corner in np.eye(p):
+        assert score(w + 1e-3 * (corner - w)) >= score(w) - 1e-9
+    slow = minimize(
+        score, np.full(p, 1 / p), method="SLSQP", bounds=[(0, 1)] * p,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
+    )  # fmt: skip
+    assert pool.score <= slow.fun + 1e-8
+    # row twice is weight 2, and members may come in any order
+    twice = POOLS[scoring](P.repeat(2, axis=1), rank.repeat(2), weight.repeat(2) / 2)
+    assert_allclose(twice.weights, w, atol=1e-4)
+    assert_allclose(POOLS[scoring](P[::-1], rank, weight).weights[::-1], w, atol=1e-4)
+    if p > 1 and np.array_equal(P[0], P[-1]):  # the least sum of squares
+        assert_allclose(w[0], w[-1], atol=1e-4)
+
+
+def test_of_members_that_agree_all_have_the_same_weight():
+    rng = np.random.default_rng(0)
+    P = np.repeat(rng.dirichlet(np.ones(4), 30)[None], 5, axis=0)
+    for pool in POOLS.values():
+        found = pool(P, rng.integers(0, 4, 30), np.ones(30))
+        assert_allclose(found.weights, 0.2, atol=1e-9)
+
+
+def test_a_program_whose_corners_are_known():
+    # the projection of (2, 1, 0) on the simplex
+    w, _ = least_on_simplex(np.eye(3), np.array([2.0, 1.0, 0.0]))
+    assert_allclose(w, [1, 0, 0], atol=1e-9)
+    w, _ = least_on_simplex(np.eye(3), np.array([0.5, 0.3, -1.0]))
+    assert_allclose(w, [0.6, 0.4, 0], atol=1e-9)
+
+
+# Members
+
+
+def test_scores_are_those_of_fits_without_the_rows():
+    X, y = sample()
+    splits = stratified_kfold(y, 3, rng=0)
+    model = fit_stacking(X, y, LINEAR, cv=splits, tune=False)
+    P = []
+    for fit in LINEAR.values():
+        own = np.full((len(y), 3), np.nan)
+        for k, (train, test) in enumerate(splits):
+            own[test] = fit(X[train], y[train]).predict_proba(X[test])
+            m = len(P)
+            score = metrics.rps(y[test], own[test], labels=[0, 1, 2])
+            assert_allclose(model.scores[m, k], score, rtol=1e-6)
+        P.append(own)
+    pool = pool_by_rps(np.stack(P), y, np.ones(len(y)))
+    assert_allclose(model.weights, pool.weights, atol=1e-4)
+    assert_allclose(model.score, pool.score, rtol=1e-9)
+    whole = [fit(X, y).predict_proba(X) for fit in LINEAR.values()]
+    mixed = np.tensordot(model.weights, whole, 1)
+    assert_allclose(model.predict_proba(X), mixed, atol=1e-8)
+
+
+def test_calibration_takes_no_further_fits(monkeypatch):
+    X, y = sample()
+    fits = []
+    plain = ordinal.fit_svorim
+
+    def counted(X, y, *, C=1.0, probability=False, classes=None):
+        fits.append(probability)
+        return plain(X, y, C=C, probability=probability, classes=classes)
+
+    model = fit_stacking(X, y, {"counted": counted}, cv=4)
+    assert fits == [False] * 5  # four folds, and all rows
+    assert model.models[0].model.link is not None
+    P = model.predict_proba(X)
+    assert metrics.rps(y, P) < 0.8 * metrics.rps(y, np.full_like(P, 1 / 3))
+    # the calibration is that of the scores of the folds, as of probability=True
+    known = ordinal.fit_svorim(X, y, preprocess=ordinal.preprocessing.Standardizer,
+                               probability=True)  # fmt: skip
+    assert abs(known.predict_proba(X) - P).max() < 0.1
+
+
+def test_members_without_weight_are_dropped():
+    X, y = sample()
+    model = fit_stacking(X, y, ["constant-median", "pom", "svorim"], tune=False)
+    assert model.weights[0] == 0
+    assert len(model.models) == np.count_nonzero(model.weights) < 3
+    assert model.members["status"][0] == "-"
+    assert model.members["rps"].argmax() == 0
+
+
+def test_the_default_tunes_and_beats_its_members():
+    X, y = sample(120)
+    model = fit_stacking(X, y, ["pom", "svorim", "xofm"], rng=0)
+    assert model.params[1].keys() == {"C", "gamma"}
+    assert model.score <= model.members["rps"].min() + 1e-9
+    assert {"median", "cost"} <= set(model._rules)
+    assert model.score == pytest.approx(model.convergence.primal)
+
+
+# Symmetries and crossings
+
+
+def test_weight_two_is_the_row_twice():
+    X, y = sample(60)
+    rows = np.repeat(np.arange(60), np.arange(60) % 2 + 1)
+    weight = np.arange(60) % 2 + 1.0
+    folds = np.arange(60) % 3
+    one = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
+    two = [tuple(np.flatnonzero(np.isin(rows, side)) for side in s) for s in one]
+    a = fit_stacking(X, y, LINEAR, cv=one, sample_weight=weight, tune=False)
+    b = fit_stacking(X[rows], y[rows], LINEAR, cv=two, tune=False)
+    assert_allclose(a.weights, b.weights, atol=1e-4)
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-5)
+
+
+def test_threads_do_not_change_a_bit():
+    X, y = sample()
+    a, b = (
+        fit_stacking(X, y, ["pom", "svorim"], n_threads=n).predict_proba(X)
+        for n in (1, 3)
+    )
+    assert a.tobytes() == b.tobytes()
+
+
+def test_tables_groups_labels_and_missing_ranks():
+    X, y = sample(80)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table["kind"] = np.where(X[:, 2] > 0, "u", "v")
+    table.loc[::7, "a"] = np.nan
+    words = pd.Series(np.array(["low", "mid", "top"])[y])
+    group = np.arange(80) // 4
+    model = fit_stacking(
+        table, words, ["pom", "svorim", "xofm"], tune=False, groups=group,
+        classes=["none", "low", "mid", "top"], cv=4,
+    )  # fmt: skip
+    assert model.classes.tolist() == ["none", "low", "mid", "top"]
+    P = model.predict_proba(table[["kind", "c", "b", "a"]])
+    assert P.shape == (80, 4)
+    assert_allclose(P[:, 0], 0, atol=1e-12)
+    assert_allclose(P.sum(axis=1), 1)
+    assert set(model.predict(table)) <= {"low", "mid", "top"}
+    assert model.feature_names == ("a", "b", "c", "kind")
+
+
+def test_a_fold_may_lack_a_rank():
+    X, y = sample(60)
+    first = np.flatnonzero(y == 0)
+    rest = np.setdiff1d(np.arange(60), first)
+    splits = [(rest, first), (np.arange(0, 60, 2), np.arange(1, 60, 2))]
+    model = fit_stacking(X, y, ["pom", "svorim"], cv=splits, tune=False)
+    assert np.isfinite(model.score)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_costs_decide_by_default():
+    X, y = sample()
+    cost = np.array([[0, 1, 9], [1, 0, 9], [1, 1, 0.0]])
+    model = fit_stacking(X, y, ["pom"], cost=cost, tune=False)
+    expected = (model.predict_proba(X) @ cost).argmin(axis=1)
+    assert_array_equal(model.predict(X), expected)
+    assert model.rule == "cost"
+    plain = fit_stacking(X, y, ["pom"], tune=False)
+    assert (model.predict(X) != plain.predict(X)).any()
+    with_median = model.predict(X, rule="median")
+    assert_array_equal(with_median, plain.predict(X))
+
+
+def test_class_weights_are_passed_or_refused():
+    X, y = sample()
+    plain = fit_stacking(X, y, ["svorim"], tune=False)
+    heavy = fit_stacking(X, y, ["svorim"], tune=False, class_weight={2: 9.0})
+    assert (plain.predict_proba(X) != heavy.predict_proba(X)).any()
+    with pytest.raises(TypeError, match="class_weight is no argument of gpor-ep"):
+        fit_stacking(X, y, ["svorim", "gpor-ep"], class_weight="balanced")
+
+
+# Ends and errors
+
+
+def test_a_member_that_is_not_ready_is_left_out_and_named(monkeypatch):
+    X, y = sample()
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def late(X, y, *, classes=None):
+        now[0] += 9.0
+        return fit_pom(X, y, classes=classes)
+
+    with pytest.warns(ConvergenceWarning, match="left out late: not ready in time"):
+        model = fit_stacking(X, y, {"pom": "pom", "late": late}, max_time=10.0)
+    assert model.methods == ("pom",)
+    assert list(model.left_out) == ["late"]
+    assert "late" in repr(model)
+    with pytest.raises(ValueError, match="max_time must be longer"):
+        fit_stacking(X, y, {"late": late}, max_time=10.0)
+
+
+def test_a_member_that_fails_is_left_out_and_named():
+    X, y = sample()
+
+    def fails(X, y):
+        raise ValueError("no luck")
+
+    with pytest.warns(ConvergenceWarning, match="left out fails: .*no luck"):
+        model = fit_stacking(X, y, {"fails": fails, "pom": "pom"}, tune=False)
+    assert model.methods == ("pom",)
+    with pytest.raises(ValueError, match="no luck"):
+        fit_stacking(X, y, {"fails": fails}, tune=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"scoring": "mae"}, ValueError, "scoring must be one of 'rps', 'log_loss'"),
+        ({"tune": 2}, ValueError, "tune"),
+        ({"methods": []}, ValueError, "methods must be one or more"),
+        ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
+        ({"max_time": 0.0}, ValueError, "max_time must be"),
+        ({"cost": [[0, 1], [1, 0]]}, ValueError, "cost has shape"),
+        ({"cv": 1}, ValueError, "cv must"),
+        ({"method": ["pom"]}, TypeError, "method"),
+    ],
+)
+def test_bad_arguments(options, error, message):
+    X, y = sample(30)
+    with pytest.raises(error, match=message):
+        fit_stacking(X, y, **{"methods": ["pom"], **options})
+
+
+# The model
+
+
+def test_a_file_gives_the_same_model(tmp_path):
+    X, y = sample()
+    table = pd.DataFrame(X, columns=list("abc"))
+    model = fit_stacking(table, y, ["pom", "xofm", "svorim"], tune=False)
+    model.save(tmp_path / "m.npz")
+    again = ordinal.load(tmp_path / "m.npz", ordinal.models.StackingModel)
+    P = model.predict_proba(table)
+    assert again.predict_proba(table).tobytes() == P.tobytes()
+    assert again.methods == model.methods
+    assert again.params == model.params
+    with pytest.raises(ValueError, match="column"):
+        again.predict(table[["a", "b"]])
+
+
+def test_explanations_reports_sets_and_comparisons(tmp_path):
+    X, y = sample(120)
+    model = fit_stacking(X[:80], y[:80], ["pom", "svorim"], tune=False)
+    assert model.explain(X[80:], y[80:]).names[0] in ("x1", "x2")
+    linear = fit_stacking(X[:80], y[:80], ["pom", "lit"], tune=False)
+    found = linear.explain(X[80:])
+    assert found.method == "contributions"
+    assert found.names[0] == "x1"
+    model.report(tmp_path / "r.html", X[80:], y[80:])
+    sets = ordinal.conformal(model, X[80:], y[80:], coverage=0.8)
+    assert sets.predict_set(X[:5]).shape[0] == 5
+    pool = partial(fit_stacking, methods=["pom", "lit"], tune=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compared = ordinal.compare(
+            X, y, methods={"pool": pool, "pom": "pom"}, cv=3, progress=False
+        )
+    assert np.isfinite(compared.scores["rps"]).all(), compared.reasons
