@@ -430,16 +430,15 @@ class Stacking(_FoldedEstimator):
     class_weight: ClassWeight | None
     cost: ArrayLike | None
     missing_labels: MissingLabels
-    groups: ArrayLike | None
     progress: bool | None
     rng: Rng
     def __init__(
         self, *, methods: _Methods = None, cv: SplitsLike = 5, tune: bool = True,
         scoring: _Scoring = 'rps', class_weight: ClassWeight | None = None,
         cost: ArrayLike | None = None, classes: Sequence[Any] | None = None,
-        missing_labels: MissingLabels = 'error', groups: ArrayLike | None = None,
-        n_threads: int | None = None, max_time: float | None = None,
-        progress: bool | None = None, rng: Rng = 0, rule: str | None = 'mode'
+        missing_labels: MissingLabels = 'error', n_threads: int | None = None,
+        max_time: float | None = None, progress: bool | None = None, rng: Rng = 0,
+        rule: str | None = 'mode'
     ) -> None: ...
 
 class OrdinalSVC(_Estimator):
