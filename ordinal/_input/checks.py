@@ -336,12 +336,12 @@ def with_suggestions(function: Function) -> Function:
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Raise TypeError for the first keyword argument that a function does not have."""
-    unknown = next((name for name in given if name not in known), None)
-    if unknown is not None:
-        raise TypeError(
-            f"{function}() got an unexpected keyword argument {shown(unknown)}"
-            f"{suggestion(unknown, known) or f'; help({function}) lists those it has'}"
-        )
+    for name in given:
+        if name not in known:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {shown(name)}"
+                f"{suggestion(name, known) or f'; help({function}) lists those it has'}"
+            )
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

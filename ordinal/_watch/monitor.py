@@ -189,7 +189,8 @@ class Monitor:
         if self._fit.line is not None:
             self._fit.line.end = str(models[-1].convergence)
         warn = warn or self._warn_unless_converged
-        self._fit.warnings.extend(partial(warn, model) for model in models)
+        for model in models:
+            self._fit.warnings.append(partial(warn, model))
 
     def _warn_unless_converged(self, model: Finished) -> None:
         model.convergence.warn_unless_converged(self.method)
