@@ -220,7 +220,8 @@ def ranks_of(
 ) -> np.ndarray:
     """Return the position of every label among the classes, (n,) int32."""
     # Equality as in Python: exact between int64, uint64 and float64, and "1" != 1.
-    position = {label: k for k, label in enumerate(classes.tolist())}
+    known = classes.tolist()
+    position = dict(zip(known, range(len(known)), strict=True))
     values, inverse = np.unique(y, return_inverse=True)
     of_value = [position.get(label, -1) for label in values.tolist()]
     rank = np.array(of_value, dtype=np.int32)[inverse]

@@ -91,8 +91,8 @@ def shared_arguments(
     """
     every = {**given, **fixed}
     # A set of the names would be in another order in every process.
-    names = [name for name in kind.__annotations__ if name in every]
-    return cast(_Arguments, {name: every[name] for name in names})
+    named = {k: every[k] for k in kind.__annotations__ if k in every}
+    return cast(_Arguments, named)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
