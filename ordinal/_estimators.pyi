@@ -17,6 +17,7 @@ from .npsvor.model import NpsvorModel
 from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator
 from .stacking.fit import _Methods, _Scoring
 from .svor.family import SvorModel
+from .svor.sum_of_margins import Margin
 from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
 from typing import Any, Literal
@@ -400,6 +401,7 @@ class REDSVM(_Estimator):
 
 class ShashuaLevin(_Estimator):
     C: float
+    margin: Margin
     kernel: KernelName | Kernel
     gamma: Gamma
     tol: float
@@ -412,8 +414,8 @@ class ShashuaLevin(_Estimator):
     cache_mb: float
     max_iter: int | None
     def __init__(
-        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
-        gamma: Gamma = 'scale', tol: float = 0.001,
+        self, *, C: float = 1.0, margin: Margin = 'fixed',
+        kernel: KernelName | Kernel = 'rbf', gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
         classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
         basis: AnyBasis | None = None, start: SvorModel | None = None,

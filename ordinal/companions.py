@@ -5,7 +5,8 @@ the same methods, and go by their names in `compare`, `select`, the command and
 `ordinal.sklearn`:
 
     fit_redsvm, fit_shashua_levin  support vectors with parallel hyperplanes: reduction
-                                   to one binary problem; thresholds without order
+                                   to one binary problem; fixed margin, or the sum of
+                                   margins
     fit_svc, fit_cssvc, fit_svmop  support vector machines: votes of pairs of ranks, one
                                    rank against the others, ordered partitions
     fit_svr                        support vector regression on the ranks

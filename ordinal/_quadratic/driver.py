@@ -165,7 +165,8 @@ def solve(
     The solver stops when every violation is <= tol, or after max_iter steps of one
     problem. The result does not depend on n_threads. `pivoting` holds the active sets
     of the last fit of a path, one per problem. If time is up before f = K beta is known
-    at g, the solver begins at 0 instead, or raises OutOfTime if `from_start`.
+    at g, the solver begins at 0 instead, if that is feasible, or raises OutOfTime if
+    `from_start`.
     """
     try:
         with monitor.limited(Monitor.GRACE):
@@ -173,7 +174,9 @@ def solve(
     except OutOfTime:
         if from_start:
             raise
-        points = Points(gram, program, np.zeros_like(g))
+        # 0 is not feasible for sums with constants, so that g is then waited for.
+        begin = np.zeros_like(g) if program.total is None else g
+        points = Points(gram, program, begin)
     if pivoting is None:
         pivoting = [Pivoting(gram, program.curvature, len(g)) for _ in g]
     return _Fit(points, pivoting, tol, max_iter, n_threads, monitor).run()

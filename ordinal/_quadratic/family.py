@@ -347,7 +347,8 @@ class WholeKernel(Solver[P, M]):
         if self._gram is None:
             if begin is None and self._start is not None:
                 begin = family.begin(self._start, programs[0], point, inner)
-            self._gram = self._gram_of(programs)
+            groups = max(program.lo.shape[1] for program in programs)
+            self._gram = gram_of(self._options, inner.X, groups, self._products)
             self._pivoting = [
                 [Pivoting(self._gram, q.curvature, len(q.lo)) for _ in q.lo]
                 for q in programs
@@ -406,23 +407,22 @@ class WholeKernel(Solver[P, M]):
         self._gram = None
         self._pivoting, self._last = [], []
 
-    def _gram_of(self, programs: Sequence[Program]) -> Gram:
-        """Return the kernel matrix, without cached rows if there is no time for them.
 
-        Without rows it suffices to judge the starting point of a fit.
-        """
-        kernel, X, n_threads = (
-            self._options.kernel,
-            self._inner.X,
-            self._options.n_threads,
-        )
-        least = least_rows(max(program.lo.shape[1] for program in programs))
-        try:
-            with self._monitor.stage("kernel matrix"), self._monitor.limited():
-                room = self._options.cache_mb
-                return Gram(kernel, X, room, n_threads, least, self._products)
-        except OutOfTime:
-            return Gram(kernel, X, 0.0, n_threads, least)
+def gram_of(
+    options: KernelOptions, X: Any, groups: int, products: Products | None
+) -> Gram:
+    """Return the kernel matrix, without cached rows if there is no time for them.
+
+    Without rows it suffices to judge the starting point of a fit. `groups` is the
+    largest number of groups of a program.
+    """
+    kernel, n_threads, monitor = options.kernel, options.n_threads, options.monitor
+    least = least_rows(groups)
+    try:
+        with monitor.stage("kernel matrix"), monitor.limited():
+            return Gram(kernel, X, options.cache_mb, n_threads, least, products)
+    except OutOfTime:
+        return Gram(kernel, X, 0.0, n_threads, least)
 
 
 def check_start_model(

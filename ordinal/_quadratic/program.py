@@ -9,7 +9,8 @@ Each of P problems has T groups of n variables, one per row of K and group:
       sum_i g_ij = mu_j - mu_{j+1},  mu >= 0    coupled groups: b_1 <= ... <= b_T
       sum_i g_ij = -z_j                         priced: price_j b_j^2 / 2 in the primal
 
-with mu_1 = mu_{T+1} = 0, beta_i = sum_j g_ij and f = K beta. phi_ij(v) is pp_ij v for
+(coupled groups may have a constant `total_j` on the right as well), with mu_1 =
+mu_{T+1} = 0, beta_i = sum_j g_ij and f = K beta. phi_ij(v) is pp_ij v for
 v >= 0 and pn_ij v for v < 0, with pn_ij <= pp_ij. C-SVC, eps-SVR and every rank of
 NPSVOR have one group; the SVOR family has one per threshold. With
 
@@ -76,6 +77,7 @@ class Program:
     pp: np.ndarray
     coupled: bool = False
     price: np.ndarray | None = None  # (T,)
+    total: np.ndarray | None = None  # (T,) constants in the sums of coupled groups
 
     def __post_init__(self) -> None:
         if self.coupled and self.price is not None:
@@ -158,6 +160,8 @@ class Points:
             self.z[:] = -sums
         if program.coupled:
             # The sums of the groups determine mu, which is 0 within rounding or more.
+            if program.total is not None:
+                sums = sums - program.total
             mu = -np.cumsum(sums, axis=1)[:, :-1]
             rounding = _ROUNDING * np.abs(self.g).sum(axis=(1, 2))[:, None]
             self.mu[:, 1:-1] = np.where(mu > rounding, mu, 0)

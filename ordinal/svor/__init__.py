@@ -42,6 +42,7 @@ The modules of this package:
 
     fit     the functions that users call
     family  the model, and the programs, losses and starts of the four methods
+    sum_of_margins  the second policy of Shashua and Levin, with its own program
 """
 
 from .family import SvorModel

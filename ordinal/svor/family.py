@@ -57,6 +57,9 @@ class SvorModel(ScoreModel):
     C : float
     cost : (r, r) array, or None
         Cost matrix, if one was passed to the fit; it gives the weights of (P).
+    margins : (r - 1,) array, or None
+        With `margin="sum"` the width of the margin at each threshold, which is in its
+        middle; 0 at thresholds with no training rows beyond them. Otherwise None.
     classes : (r,) array
         Labels in rank order.
     kernel : callable
@@ -71,6 +74,7 @@ class SvorModel(ScoreModel):
     dual: Annotated[np.ndarray, Array("f8", "m r-1"), FINITE] | None
     C: Annotated[float, FINITE, POSITIVE]
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
+    margins: Annotated[np.ndarray, Array("f8", "r-1"), FINITE] | None
 
     def _check_values(self) -> None:
         optional_cost(self.cost, self.classes.size)
@@ -179,6 +183,7 @@ class Svor(QuadraticFamily[float, SvorModel]):
             thresholds=read_only(around_ranks(b, present, r)),
             C=point,
             cost=self.cost,
+            margins=None,
             kernel=solved.options.kernel,
             **problem.model_fields(),
             link=None,

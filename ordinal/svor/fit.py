@@ -19,7 +19,7 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.kernel_fit import Arguments, checked_cost, fit, path_function
+from .._model.kernel_fit import Arguments, Family, checked_cost, fit, path_function
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import BOTH_RULES, COSTS, GAMMAS, Method, register
@@ -27,6 +27,7 @@ from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
 from .family import Svor, SvorMethod, SvorModel
+from .sum_of_margins import Margin, shashua_levin
 
 
 @preprocessed
@@ -396,6 +397,7 @@ def fit_shashua_levin(
     y: Labels | None,
     *,
     C: float = 1.0,
+    margin: Margin = "fixed",
     kernel: KernelName | Kernel = "rbf",
     gamma: Gamma = "scale",
     tol: float = 1e-3,
@@ -418,12 +420,15 @@ def fit_shashua_levin(
 ) -> SvorModel:
     """Fit the fixed-margin method of Shashua and Levin.
 
-    All thresholds have the same margin; the other method of the paper, which maximises
-    the sum of different margins, is not offered. The method is SVOREX without
-    constraints on the order of the thresholds. They may be out of order, which a
-    warning and the attribute `disorder` of the model report; `predict` then still
+    With margin="fixed", all thresholds have the same margin. The method is SVOREX
+    without constraints on the order of the thresholds. They may be out of order, which
+    a warning and the attribute `disorder` of the model report; `predict` then still
     counts the thresholds that a score reaches. `fit_svorim` with a cost of 1 off the
     diagonal gives the same model.
+
+    With margin="sum", every threshold has a margin of its own, and their sum is
+    maximised for directions of length 1. The thresholds are in order. The docstring of
+    `ordinal.svor.sum_of_margins` states the problem (S) and its dual (T).
 
     Parameters
     ----------
@@ -439,7 +444,13 @@ def fit_shashua_levin(
         strings together with `classes`.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
-        to 1e3.
+        to 1e3. With margin="sum", C times the weight of the lowest and of the highest
+        rank must be at least 1; from 1 on, ranks that a direction separates are
+        separated without violations.
+    margin : {"fixed", "sum"}, default "fixed"
+        The policy: the same margin at all thresholds, or a margin at each threshold,
+        of which the sum counts. "sum" fits the whole kernel matrix, and takes neither
+        `cost` nor `basis` nor `start`.
     kernel : str or callable, default "rbf"
         "rbf", "linear", "polynomial", "laplacian", "matern32", "matern52", or
         "precomputed" if X is the kernel matrix.
@@ -452,7 +463,8 @@ def fit_shashua_levin(
     tol : float > 0, default 1e-3
         Tolerance on the violation of the optimality conditions, in units of f; tau in
         the paper, with the same value. With `basis`, tolerance on the duality gap
-        relative to the value of (P).
+        relative to the value of (P). With margin="sum", relative to the sum of the
+        margins.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice.
         Their sum must lie between 1e-50 and 1e50, and the ratio of two positive weights
@@ -539,7 +551,8 @@ def fit_shashua_levin(
     Raises
     ------
     ValueError, TypeError
-        As in `fit_svorim`.
+        As in `fit_svorim`. With margin="sum" also if C is too small for a finite
+        optimum, or so large that no direction has a margin.
 
     Warns
     -----
@@ -558,9 +571,12 @@ def fit_shashua_levin(
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
     >>> ordinal.companions.fit_shashua_levin(X, y, C=10.0).disorder
     ()
+    >>> model = ordinal.companions.fit_shashua_levin(X, y, C=0.05, margin="sum")
+    >>> model.margins.shape
+    (2,)
     """
     given = shared_arguments(Arguments, locals())
-    return fit(Svor("shashua_levin", cost), X, y, checked_cost(C), **given)
+    return fit(shashua_levin(cost, margin), X, y, checked_cost(C), **given)
 
 
 @preprocessed
@@ -749,6 +765,12 @@ _ESTIMATORS: dict[SvorMethod, str] = {
     "shashua_levin": "ShashuaLevin",
     "redsvm": "REDSVM",
 }
+_FAMILIES: dict[SvorMethod, Callable[..., Family[float, SvorModel]]] = {
+    "svorim": partial(Svor, "svorim"),
+    "svorex": partial(Svor, "svorex"),
+    "shashua_levin": shashua_levin,
+    "redsvm": partial(Svor, "redsvm"),
+}
 for _method, _function in _FITS.items():
     register(
         Method(
@@ -760,7 +782,7 @@ for _method, _function in _FITS.items():
             accepts={"sparse"},
             grid={"C": COSTS, "gamma": GAMMAS},
             varying=("C",),
-            fit_path=path_function(partial(Svor, _method), checked_cost),
+            fit_path=path_function(_FAMILIES[_method], checked_cost),
             # samples of fewer rows chose other points of a grid, measured on covtype
             rows_per_basis_row=5,
         )
