@@ -132,9 +132,13 @@ class SoftmaxLink(Immutable):
         N = count[present]
         own = rank[:, None] == present
         target = np.where(own, (N + 1) / (N + 2), 0.0)
-        # The remainder of Platt's target is divided equally among the other ranks.
-        rest = 1 - target.sum(axis=1, keepdims=True)
-        target += np.where(own, 0.0, rest / max(1, present.size - 1))
+        # The remainder of Platt's target belongs to the ranks next to the row's own.
+        # Divided among all, a seventh of each row of 200 ranks with 5 rows each was far
+        # away, and flattened the distribution: NPSVOR had 4 times the RPS.
+        rest, near = 1 - target.sum(axis=1, keepdims=True), np.zeros(own.shape)
+        near[:, 1:] += own[:, :-1]
+        near[:, :-1] += own[:, 1:]
+        target += rest * near / np.maximum(near.sum(axis=1, keepdims=True), 1)
         x = distance[:, present]
         centre, scale = _spread(x.ravel(), np.repeat(weight, present.size))
         x = (x - centre) / scale

@@ -33,7 +33,7 @@ from .._input.types import (
 from .._model.kernel_fit import Arguments, fit, fit_path, path_function
 from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import Callback, shared_arguments
-from .._model.registry import BOTH_RULES, COSTS, GAMMAS, Method, register
+from .._model.registry import COSTS, GAMMAS, Method, register
 from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -528,7 +528,7 @@ register(
         name="npsvor",
         estimator="NPSVOR",
         own_rule="nearest",
-        keeps_rule=BOTH_RULES,
+        keeps_rule={"median"},
         accepts={"sparse"},
         variants={"npsvor": {}, "npsvor-admm": {"solver": "admm"}},
         grid={"C": COSTS, "gamma": GAMMAS},

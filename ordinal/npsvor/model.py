@@ -46,8 +46,9 @@ class NpsvorModel(Hyperplanes):
     cost : (r, r) array, or None
         Cost matrix, if one was passed to the fit.
     link : SoftmaxLink or None
-        Link from the distances |f_k(x)| to probabilities, calibrated on hold-out rows.
-        Of two ranks with equal `offsets`, the nearer one is more probable. None unless
+        Link to probabilities, calibrated on hold-out rows, from the loss by all
+        hyperplanes if a row had rank k: |f_k(x)| and the violations of margins. Of two
+        ranks with equal `offsets`, the one of less loss is more probable. None unless
         fitted with `probability=True`.
     convergence : Convergence
         Record of the fit; `parts` has one entry per rank of `classes`.
@@ -109,8 +110,22 @@ class NpsvorModel(Hyperplanes):
         return f
 
     def _linked(self, f: np.ndarray) -> np.ndarray:
-        """Return the input of the link: the distances without their signs."""
-        return np.asarray(np.abs(f))
+        """Return the loss by all hyperplanes if a row had each rank, (n, r).
+
+        For rank k they are |f_k| and the violations of the margins: 1 - f_j for j < k
+        and 1 + f_j for j > k, where positive. The distance |f_k| alone does not rise
+        beyond the margin, so that it is about the same for all ranks far away: with
+        many ranks these together had most of the probability.
+        """
+        present = np.isfinite(self.intercept)
+        with np.errstate(over="ignore"):  # the limit replaces infinite values
+            g = f[:, present] * (self.norms[present] if self.normalize else 1.0)
+            own, lower, higher = np.abs(g), np.maximum(1 - g, 0), np.maximum(1 + g, 0)
+            own[:, 1:] += np.cumsum(lower[:, :-1], axis=1)
+            own[:, :-1] += np.cumsum(higher[:, :0:-1], axis=1)[:, ::-1]
+        losses = np.full(f.shape, np.inf)
+        losses[:, present] = np.minimum(own, np.finfo(float).max)
+        return losses
 
     def predict(
         self, X: MatrixLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
