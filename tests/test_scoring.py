@@ -16,6 +16,7 @@ from ordinal import metrics
 from ordinal.__main__ import main
 from ordinal.model_selection import Grid, nested
 from ordinal.model_selection.scoring import Gain, Loss
+from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import LAT, POM, SVORIM, scorer
 
 X, Y = sample(90, 3, noise=0.5)
@@ -330,6 +331,27 @@ def test_models_keep_the_rule_in_files(tmp_path):
     assert plain.model.model.rule is None
     assert plain.model.model.link is None  # which would take five more fits
     assert_array_equal(plain.predict(X), by_threshold)
+
+
+def test_paths_are_scored_by_the_rule():
+    """Their labels are made of values of the decision function at the test rows."""
+    C = {"C": [0.1, 10.0]}
+    found = ordinal.select("svorim", X, Y, search=C, cv=2, rule="mode", n_threads=1)
+    for point, scores in zip(found.points, found.scores, strict=True):
+        for score, (train, test) in zip(scores, found.splits, strict=True):
+            model = ordinal.fit_svorim(
+                X[train], Y[train], preprocess=Standardizer, probability=True, **point
+            )
+            labels = model.predict(X[test], rule="mode")
+            assert score == pytest.approx(metrics.mae(Y[test], labels))
+            assert (labels != model.predict(X[test])).any()
+
+
+def test_the_best_method_predicts_by_the_rule_of_the_first_metric():
+    for scoring, rule in (["mae", "accuracy"], "median"), (["accuracy", "mae"], "mode"):
+        best = ordinal.compare(X, Y, methods=["xofm"], cv=2, scoring=scoring).best
+        assert best.rule == rule
+        assert_array_equal(best.predict(X), best.predict(X, rule=rule))
 
 
 def test_rules_without_probabilities():
