@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 import ordinal
 from ordinal import fit_pom, fit_stacking, metrics
+from ordinal.data import blocks
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.model_selection import stratified_kfold
 from ordinal.stacking.weights import least_on_simplex, pool_by_log_loss, pool_by_rps
@@ -212,6 +214,51 @@ def test_a_fold_may_lack_a_rank():
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("name", ["npsvor", "svmop", "svc", "svorim", "xofm"])
+def test_a_rank_of_one_row_spoils_no_calibration(name):
+    X, y = sample(90)
+    rare = np.where(np.arange(90) == 3, 9, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fit_stacking(X, rare, [name], tune=False)
+    P = model.predict_proba(X)
+    assert P[3, 3] > 0
+    constant = np.bincount(np.searchsorted(model.classes, rare)) / 90
+    assert metrics.rps(rare, P) < 0.7 * metrics.rps(rare, np.tile(constant, (90, 1)))
+    assert model.score < 0.9 * metrics.rps(rare, np.tile(constant, (90, 1)))
+
+
+def test_functions_that_lose_a_rank_keep_the_others():
+    X, y = sample(60)
+
+    def own(X, y):
+        return fit_pom(X, y)
+
+    both = fit_stacking(
+        X, y, {"own": own, "pom": "pom"}, classes=[-1, 0, 1, 1.5, 2], tune=False
+    )
+    P = both.predict_proba(X)
+    assert_allclose(P[:, [0, 3]], 0, atol=1e-12)
+    assert_allclose(both.weights, 0.5, atol=0.01)  # they differ by rounding alone
+    assert_allclose(P[:, [1, 2, 4]], fit_pom(X, y).predict_proba(X), atol=1e-6)
+
+
+def test_sparse_and_mapped_rows(tmp_path):
+    X, y = sample(60)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    on_basis = {"basis": partial(ordinal.fit_svorim, basis=20), "pom": "pom"}
+    a = fit_stacking(X, y, on_basis, tune=False)
+    b = fit_stacking(mapped, y, on_basis, tune=False)
+    assert_allclose(a.scores, b.scores, rtol=1e-4)
+    c = fit_stacking(csr_array(X), y, LINEAR, tune=False)
+    dense = fit_stacking(X, y, LINEAR, tune=False)
+    assert_allclose(c.predict_proba(csr_array(X)), dense.predict_proba(X), atol=1e-5)
+    np.savetxt(tmp_path / "t.csv", np.c_[X, y], header="a,b,c,y", delimiter=",")
+    with pytest.raises(TypeError, match="X must be in memory"):
+        fit_stacking(blocks(tmp_path / "t.csv", target="y"), y, LINEAR)
+
+
 def test_costs_decide_by_default():
     X, y = sample()
     cost = np.array([[0, 1, 9], [1, 0, 9], [1, 1, 0.0]])
@@ -232,6 +279,35 @@ def test_class_weights_are_passed_or_refused():
     assert (plain.predict_proba(X) != heavy.predict_proba(X)).any()
     with pytest.raises(TypeError, match="class_weight is no argument of gpor-ep"):
         fit_stacking(X, y, ["svorim", "gpor-ep"], class_weight="balanced")
+
+
+def test_class_weights_count_in_calibration_and_score():
+    X, y = sample()
+    heavy = {0: 5.0}
+    model = fit_stacking(X, y, ["svorim"], tune=False, class_weight=heavy)
+    known = ordinal.fit_svorim(
+        X, y, preprocess=ordinal.preprocessing.Standardizer, probability=True,
+        class_weight=heavy,
+    )  # fmt: skip
+    assert abs(known.predict_proba(X) - model.predict_proba(X)).max() < 0.1
+    # repeated rows of a rank are its weight
+    rows = np.repeat(np.arange(90), np.where(y == 0, 5, 1))
+    folds = np.arange(90) % 3
+    one = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
+    two = [tuple(np.flatnonzero(np.isin(rows, side)) for side in s) for s in one]
+    a = fit_stacking(X, y, LINEAR, cv=one, class_weight=heavy, tune=False)
+    b = fit_stacking(X[rows], y[rows], LINEAR, cv=two, tune=False)
+    assert_allclose(a.scores, b.scores, rtol=1e-4)
+    assert_allclose(a.weights, b.weights, atol=1e-3)
+
+
+@pytest.mark.parametrize("fit", [ordinal.companions.fit_elmor, ordinal.fit_svorim])
+def test_probability_of_a_member_makes_no_difference(fit):
+    X, y = sample(60)
+    a = fit_stacking(X, y, {"m": fit}, tune=False)
+    b = fit_stacking(X, y, {"m": partial(fit, probability=True)}, tune=False)
+    assert_array_equal(a.scores, b.scores)
+    assert_array_equal(a.predict_proba(X), b.predict_proba(X))
 
 
 # Ends and errors
@@ -266,6 +342,38 @@ def test_a_member_that_fails_is_left_out_and_named():
     assert model.methods == ("pom",)
     with pytest.raises(ValueError, match="no luck"):
         fit_stacking(X, y, {"fails": fails}, tune=False)
+
+
+def test_fits_end_with_the_time(monkeypatch):
+    X, y = sample()
+    seen = []
+
+    def timed(X, y, *, classes=None, max_time=None):
+        seen.append(max_time)
+        return fit_pom(X, y, classes=classes)
+
+    fit_stacking(X, y, {"timed": timed}, max_time=1000.0)
+    assert len(seen) == 6
+    assert all(700 < left < 800 for left in seen[:5])
+    assert 800 < seen[5] <= 1000
+
+
+def test_probabilities_that_are_no_numbers_leave_a_member_out():
+    X, y = sample()
+
+    class Nan:
+        def predict(self, X):
+            return np.zeros(len(X), int)
+
+        def predict_proba(self, X):
+            return np.full((len(X), 3), np.nan)
+
+    def fails(X, y, *, probability=False):
+        return Nan()
+
+    with pytest.warns(ConvergenceWarning, match="left out fails: .*nan"):
+        model = fit_stacking(X, y, {"fails": fails, "pom": "pom"}, tune=False)
+    assert model.methods == ("pom",)
 
 
 @pytest.mark.parametrize(

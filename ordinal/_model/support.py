@@ -127,8 +127,15 @@ class Hyperplanes(KernelModel):
         def _linked(self, f: np.ndarray) -> np.ndarray: ...
 
     def link_input(self, X: MatrixLike, like: Hyperplanes) -> np.ndarray:
-        """Return the input of a link, which is in the same units for all models."""
-        return self._linked(self.decision_function(X))
+        """Return the input of a link, which is in the same units for all models.
+
+        A rank that this model does not know is as far as the farthest that it knows.
+        """
+        values = np.array(self._linked(self.decision_function(X)))
+        known = np.isfinite(values).all(axis=0)
+        if not known.all():
+            values[:, ~known] = values[:, known].max(axis=1, keepdims=True)
+        return values
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return probabilities of the ranks from `decision_function` by the `link`, as

@@ -377,13 +377,16 @@ def in_rank_order(P: np.ndarray, model: Any, classes: np.ndarray) -> np.ndarray:
     """Return probabilities with one column per class in rank order.
 
     The columns of an estimator of scikit-learn follow its `classes_`, those of a model
-    are in order already. A class that the estimator does not know has probability 0;
-    ValueError for one that is not among `classes`.
+    its `classes`. A class that the model does not know has probability 0; ValueError
+    for one that is not among `classes`.
     """
-    own = getattr(model, "classes_", None)
+    name = "classes_" if hasattr(model, "classes_") else "classes"
+    own = getattr(model, name, None)
     if own is None or np.shape(P)[1:] != np.shape(own):
         return P
-    own = read_labels(own, "classes_ of the model")
+    own, of = read_labels(own, f"{name} of the model"), f"{name} of the model"
+    if np.array_equal(own, classes):
+        return P
     ordered = np.zeros((len(P), classes.size))
-    ordered[:, ranks_of(own, classes, "classes_ of the model", "the ranks")] = P
+    ordered[:, ranks_of(own, classes, of, "the ranks")] = P
     return ordered

@@ -22,7 +22,7 @@ from .._input.checks import (
     with_suggestions,
 )
 from .._input.immutable import read_only
-from .._input.labels import optional_cost
+from .._input.labels import optional_cost, total_weights
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._input.warning import warn
 from .._model.labelled import (
@@ -31,11 +31,13 @@ from .._model.labelled import (
     counted,
     with_labels_like,
 )
-from .._model.registry import Method, fits_by_name, method_of, register, unwrapped
+from .._model.registry import Method, fits_by_name, register
+from .._rows.reading import comes_in_blocks
 from .._watch.convergence import Convergence, Status, worse
 from .._watch.progress import Progress
 from ..comparison.methods import chosen_fits
 from ..exceptions import ConvergenceWarning
+from ..model_selection.data import SearchData
 from ..model_selection.search import splits_of
 from ..model_selection.splits import Splits, SplitsLike, drawn_folds
 from ..preprocessing.base import Preprocess
@@ -59,6 +61,7 @@ _BOOSTING = {"n_leaves": None, "structure": "score"}
 # A score per rank takes as many times longer: 1.9 instead of 14 s of 2000 rows with ten
 # ranks, where the search would lower its RPS from .66 to .65.
 _SCORES = {"structure": "scores", "n_rounds": 100, "learning_rate": 0.2}
+_TOL = 1e-6  # on the duality gap of the weights
 _SEARCHES = 0.8  # share of max_time for searches; the rest is for the fits to all rows
 
 
@@ -96,7 +99,7 @@ def fit_stacking(
         Raw features: numbers, categories, missing values. Methods that do not accept
         them receive a table that a `TablePreprocessor` has coded, and those that depend
         on the scale of features receive standardised ones, both fitted to the training
-        rows of each fold.
+        rows of each fold. Of a sparse matrix methods receive the features as they are.
     y : (n,) array-like
         Labels as for the other fits.
     methods : sequence of str or callable, mapping of str to them, optional
@@ -118,7 +121,7 @@ def fit_stacking(
         Weights of the rows in fits, searches and the weights of the pool.
     class_weight : mapping of labels to weights, or "balanced", optional
         Passed to the methods, all of which must accept it; the default leaves out those
-        that do not.
+        that do not. The score that the weights minimise counts rows by it, too.
     cost : (r, r) array-like, optional
         cost[j, k] is the cost of predicting rank k for a row of rank j. The pool then
         predicts the rank of least expected cost.
@@ -189,21 +192,25 @@ def fit_stacking(
         missing_labels, X, y, {}, sample_weight=sample_weight, groups=groups
     )
     X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
+    if comes_in_blocks(X):
+        raise TypeError(
+            f"X must be in memory: stack a sample of the rows; got {shown(X)}"
+        )
     rows = {**labelled.by_row, "classes": classes, "preprocess": preprocess}
     fits = _chosen(methods, as_array(y, "y").size, cv, class_weight is not None)
     options = {} if class_weight is None else {"class_weight": class_weight}
     works = {
         name: work_of(fit, X, y, options, rows, until) for name, fit in fits.items()
     }
-    first = next(iter(works.values()))
-    data = first.data
+    data = next(iter(works.values())).data
     cost = optional_cost(cost, data.classes.size)
     every = np.arange(len(data.y))
     splits = splits_of(cv, "cv", every, data, partial(drawn_folds, rng=rng))
     members, P, left_out = _searched(works, splits, tune, progress, n_threads, rng)
     test = np.concatenate([test for _, test in splits])
-    weight = np.ones(test.size) if data.weight is None else data.weight[test]
-    pool = _POOLS[scoring](np.stack(list(P.values())), data.rank[test], weight)
+    own = np.ones(len(data.y)) if data.weight is None else data.weight
+    weight = total_weights(own, class_weight, data.classes, data.rank)
+    pool = _POOLS[scoring](np.stack(list(P.values())), data.rank[test], weight[test])
     models = []
     used = [m for m, w in zip(members.values(), pool.weights, strict=True) if w > 0]
     for i, member in enumerate(used):
@@ -211,9 +218,10 @@ def fit_stacking(
         if max_time is not None:
             left = (start + max_time - time.monotonic()) / (len(used) - i)
         models.append(member.refitted(n_threads, left))
+    status = Status.CONVERGED if pool.gap <= _TOL else Status.MAX_ITER
     record = Convergence(
-        Status.CONVERGED, pool.n_iter, pool.gap, 1e-6, pool.score,
-        pool.score - pool.gap, time.monotonic() - start,
+        status, pool.n_iter, pool.gap, _TOL, pool.score, pool.score - pool.gap,
+        time.monotonic() - start,
     )  # fmt: skip
     known = [m.convergence for m in models if hasattr(m, "convergence")]
     if left_out:
@@ -227,7 +235,7 @@ def fit_stacking(
         methods=tuple(members),
         params=tuple(dict(member.params) for member in members.values()),
         weights=read_only(pool.weights),
-        scores=read_only(_by_fold(list(P.values()), first, splits, scoring)),
+        scores=read_only(_by_fold(list(P.values()), data, weight, splits, scoring)),
         scoring=scoring,
         score=pool.score,
         left_out=left_out,
@@ -276,8 +284,7 @@ def _chosen(
 
 
 def _takes_class_weight(fit: Callable[..., Any]) -> bool:
-    method = method_of(unwrapped(fit)[0])
-    return method is not None and "class_weight" in signature(method.fit).parameters
+    return "class_weight" in signature(fit).parameters
 
 
 def _searched(
@@ -319,18 +326,20 @@ def _searched(
 
 
 def _by_fold(
-    P: Sequence[np.ndarray], work: MemberWork, splits: Splits, scoring: str
+    P: Sequence[np.ndarray],
+    data: SearchData,
+    weight: np.ndarray,
+    splits: Splits,
+    scoring: str,
 ) -> np.ndarray:
     """Return the score of each member in each fold, (p, k)."""
-    data = work.data
     ends = np.cumsum([test.size for _, test in splits])[:-1]
     out = np.empty((len(P), len(splits)))
     for m, of in enumerate(P):
         parts = np.split(of, ends)
         for k, ((_, test), part) in enumerate(zip(splits, parts, strict=True)):
-            weight = None if data.weight is None else data.weight[test]
             out[m, k] = getattr(metrics, scoring)(
-                data.y[test], part, labels=data.classes, sample_weight=weight
+                data.y[test], part, labels=data.classes, sample_weight=weight[test]
             )
     return out
 
@@ -340,7 +349,7 @@ register(
         fit_stacking,
         name="stacking",
         estimator="Stacking",
-        accepts={"missing", "categories"},
+        accepts={"missing", "categories", "sparse"},
         scale_free=True,
         probabilities=True,
         by_row={"groups"},

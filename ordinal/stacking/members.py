@@ -12,13 +12,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .._input.labels import total_weights
+from .._input.sparse import is_sparse
 from .._model.model import innermost
 from .._model.registry import method_of, unwrapped
+from .._rows.rows import map_rows
+from .._watch.convergence import Status
 from .._watch.progress import Progress
+from ..model_selection.data import TrainingRows
 from ..model_selection.scheduler import run
 from ..model_selection.scoring import in_rank_order, scorers_of
 from ..model_selection.search import Search, halving_from
@@ -62,14 +68,35 @@ class MemberWork(Work):
         found = super()._outcome(model, values, X_test, test)
         if found.failure:
             return found
+        if found.status == Status.MAX_TIME.value and time.monotonic() > self.until:
+            return self._failed(TimeoutError("max_time"))
         return Fitted(found.scores, found.status, "", found.seconds, model, X_test)
 
     @property
     def calibrates(self) -> bool:
-        """Return whether models have probabilities by `probability` only, which is open
-        here.
+        """Return whether probabilities are learnt from the folds of the pool."""
+        return "probability" in self.parameters and not self.scorers[0].needs_proba
+
+    def _options(
+        self, rows: TrainingRows, n_threads: int | None, points: Sequence[Point]
+    ) -> dict[str, Any]:
+        """Return the options of fits, without folds of their own for probabilities and
+        with what is left of the time; a path has no `max_time`.
         """
-        return "probability" in self.parameters and "probability" not in self.given
+        options = super()._options(rows, n_threads, points)
+        if self.calibrates:
+            options["probability"] = False
+        if self.until < np.inf and "max_time" in self.parameters and not self.varying:
+            left = max(self.until - time.monotonic(), 1e-3)
+            options["max_time"] = min(left, self.given.get("max_time") or np.inf)
+        return options
+
+    def weight(self, test: np.ndarray) -> np.ndarray:
+        """Return the weights of rows in a link, those of their classes included."""
+        data = self.data
+        own = np.ones(test.size) if data.weight is None else data.weight[test]
+        by_class = self.given.get("class_weight")
+        return total_weights(own, by_class, data.classes, data.rank[test])
 
     def space(self, tune: bool, rng: np.random.Generator) -> Space:
         """Return the points to search: one where nothing is tuned."""
@@ -114,7 +141,17 @@ class Member:
         (trials,), _ = run([job], workers, None, progress)
         best = trials.best()
         assert best is not None
-        return cls(work, trials.points[best], trials.outcomes()[best], splits)
+        params = trials.points[best]
+        folds: list[Any] = trials.outcomes()[best]
+        member = cls(work, params, folds, splits)
+        if not work.calibrates or hasattr(innermost(folds[0].model), "link_input"):
+            return member
+        # Leave-one-out scores or a function's own way: `probability=True` does it.
+        own = replace(
+            work, options={**work.options, "probability": True},
+            scorers=scorers_of("rps", None),
+        )  # fmt: skip
+        return cls.searched(own, Points([params]), splits, progress, n_threads)
 
     def probabilities(self) -> np.ndarray:
         """Return the out-of-fold probabilities, fold after fold, (m, r).
@@ -129,8 +166,11 @@ class Member:
                 model = replace(model, link=self._link(model, others))
             if not hasattr(model, "predict_proba"):
                 raise TypeError(f"a {type(model).__name__} has no predict_proba")
-            P = np.asarray(model.predict_proba(fold.X))
-            parts.append(in_rank_order(P, model, classes))
+            P = np.asarray(map_rows(model.predict_proba, fold.X))
+            P = in_rank_order(P, model, classes)
+            if not np.isfinite(P).all():
+                raise ValueError(f"a {type(model).__name__} has probabilities of nan")
+            parts.append(P)
         return np.concatenate(parts)
 
     def refitted(self, n_threads: int | None, max_time: float | None) -> Any:
@@ -138,7 +178,7 @@ class Member:
         work = self.work
         if max_time is not None and "max_time" in work.parameters:
             left = {"max_time": max(max_time, 1e-3)}
-            work = replace(work, options=work.options | left)
+            work = replace(work, options=work.options | left, until=np.inf)
         model = work.refitted(self.params, n_threads)
         if not self.work.calibrates:
             return model
@@ -150,11 +190,14 @@ class Member:
         """Return a link for a model, fitted to the rows of these folds."""
         data = self.work.data
         test = np.concatenate([self.splits[k][1] for k in folds])
-        values = [self.folds[k].model.link_input(self.folds[k].X, model) for k in folds]
-        weight = np.ones(test.size) if data.weight is None else data.weight[test]
+        some = [self.folds[k] for k in folds]
+        values = [
+            map_rows(partial(of.model.link_input, like=model), of.X) for of in some
+        ]
         return model.link_type.fit(
-            np.concatenate(values), data.rank[test], weight, data.classes.size
-        )
+            np.concatenate(values), data.rank[test], self.work.weight(test),
+            data.classes.size,
+        )  # fmt: skip
 
 
 def work_of(
@@ -171,6 +214,8 @@ def work_of(
     method = method_of(unwrapped(fit)[0])
     free = method is not None and method.probabilities
     scorers = scorers_of("rps" if free else "mae", None)
-    given: Any = {"standardize": None, **rows}
+    # As in `compare`, nothing fills a sparse matrix; methods that must are left out.
+    filled = False if is_sparse(X) and rows["preprocess"] is None else None
+    given: Any = {"standardize": filled, **rows}
     work = MemberWork.from_arguments(fit, X, y, scorers, dict(options), **given)
     return replace(work, until=until)

@@ -178,7 +178,7 @@ class StackingModel(Model):
 
     def _summary(self) -> dict[str, str]:
         used = [
-            f"{w:.2f} {name}"
+            f"{w:.2g} {name}"
             for w, name in zip(self.weights, self.methods, strict=True)
             if w > 0
         ]

@@ -7,7 +7,7 @@ The ranked probability score is a quadratic program,
 with the mean products G of the members' cumulative probabilities and c of theirs with
 the events; an active set solves it exactly. The log loss, -mean log sum_m w_m p_m, is
 convex; Newton's steps are programs of the same form. Members that agree leave w open:
-a ridge of `_RIDGE` of the mean of G's diagonal takes the w of least squares.
+a ridge takes the w of least squares.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_RIDGE = 1e-10  # relative to the mean curvature: the score rises by less than this
+_RIDGE = 1e-10  # relative to the score, which rises by less than this
 _LEAST = 1e-6  # smaller weights are those of the ridge, or of rounding
 _TOL = 1e-9  # on the duality gap of the log loss
 _MOST = 200  # Newton's steps, some ten of which suffice
@@ -50,13 +50,14 @@ def pool_by_rps(P: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Pool:
     A = P[:, :, :-1].cumsum(axis=2) - P[0, :, :-1].cumsum(axis=1)
     G = np.einsum("mnk,n,lnk->ml", A, share, A)
     c = -np.einsum("mnk,n,nk->m", A, share, base)
-    constant = np.einsum("n,nk->", share, base**2)
-    w, n_iter = least_on_simplex(G, c)
+    constant = float(np.einsum("n,nk->", share, base**2))
+    # Members that agree up to the tolerance of their fits count as equal.
+    w, n_iter = least_on_simplex(G, c, constant)
     w = _without_least(w)
     slope = G @ w - c
     # Twice the gap of the program, because the score is constant + w'Gw - 2 c'w.
     gap = 2 * float(slope @ w - slope.min())
-    return Pool(w, float(constant + w @ G @ w - 2 * c @ w), max(gap, 0.0), n_iter)
+    return Pool(w, constant + float(w @ G @ w - 2 * c @ w), max(gap, 0.0), n_iter)
 
 
 def pool_by_log_loss(P: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Pool:
@@ -101,15 +102,17 @@ def _loss(w: np.ndarray, L: np.ndarray, share: np.ndarray) -> float:
         return float(-np.log(np.maximum(w @ L, 0.0)) @ share)
 
 
-def least_on_simplex(G: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, int]:
+def least_on_simplex(
+    G: np.ndarray, c: np.ndarray, level: float = 0.0
+) -> tuple[np.ndarray, int]:
     """Return the minimiser of w'Gw / 2 - c'w on the simplex, and steps of the set.
 
     G is positive semi-definite; of several minimisers that of least squares is taken.
+    Differences of `_RIDGE` times `level`, or the mean of G's diagonal, do not count.
     """
     p = len(c)
-    scale = np.trace(G) / p or 1.0
-    G = G / scale + _RIDGE * np.eye(p)
-    c = c / scale
+    curvature = np.trace(G) / p
+    G = G + _RIDGE * (max(curvature, level) or 1.0) * np.eye(p)
     first = int(np.argmin(0.5 * G.diagonal() - c))
     w, free = np.zeros(p), np.zeros(p, dtype=bool)
     w[first], free[first] = 1.0, True

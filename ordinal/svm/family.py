@@ -189,6 +189,17 @@ class SvmModel(Hyperplanes):
         against[:, self.present] = -f
         return against
 
+    def link_input(self, X: MatrixLike, like: Hyperplanes) -> np.ndarray:
+        """Return the input of a link, with a column for each hyperplane of `like`.
+
+        Ordered hyperplanes that this model lacks are the nearest that it has.
+        """
+        values = Hyperplanes.link_input(self, X, like)
+        if self.decomposition != "ordered" or not isinstance(like, SvmModel):
+            return values
+        below = self.present.cumsum()[np.flatnonzero(like.present)[:-1]] - 1
+        return values[:, np.clip(below, 0, values.shape[1] - 1)]
+
     def _proba(self, f: np.ndarray) -> np.ndarray:
         """Return `predict_proba` of rows with the values f."""
         P = np.asarray(require_link(self.link)(self._linked(f)))
