@@ -330,9 +330,9 @@ def test_groups_and_sparse_rows():
     ("options", "error", "message"),
     [
         ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
-        ({"methods": []}, ValueError, "methods must be one or more different"),
+        ({"methods": []}, ValueError, "methods must be one or more methods"),
         ({"methods": ["pom", "pom"]}, ValueError, "methods must be one or more"),
-        ({"methods": 3}, TypeError, "names or functions"),
+        ({"methods": 3}, TypeError, "names, functions or classifiers"),
         ({"methods": [3]}, TypeError, "name of a method"),
         ({"scoring": "magic"}, ValueError, "scoring must be one of"),
         ({"tune": 1}, ValueError, "tune must be"),

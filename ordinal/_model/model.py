@@ -212,7 +212,8 @@ class Model(Storable):
             lines["support"] = f"{len(self.support)} rows"
         if self.rule is not None:
             lines["rule"] = self.rule
-        lines["convergence"] = str(self.convergence)
+        if hasattr(self, "convergence"):  # not that of a foreign estimator
+            lines["convergence"] = str(self.convergence)
         if self.n_missing_labels:
             lines["left out"] = rows_without_labels(self.n_missing_labels)
         return lines

@@ -45,6 +45,7 @@ NAMES: dict[str, dict[str, tuple[str, ...]]] = {
         "_watch.convergence": ("Convergence", "Status"),
         "_watch.monitor": ("State",),
         "boosting": ("BoostingModel",),
+        "comparison.estimators": ("EstimatorModel",),
         "gpor": ("GporModel",),
         "kdlor": ("KdlorModel",),
         "linear": ("PomModel", "RatioModel"),

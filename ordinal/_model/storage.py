@@ -357,7 +357,10 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
             "with a kernel of ordinal.kernels, or use pickle if the callable can "
             "be pickled"
         )
-    raise TypeError(f"{where} is {shown(value)}, which a model file cannot hold")
+    raise TypeError(
+        f"{where} is {shown(value)}, which a model file cannot hold: use pickle, and "
+        "load it only from files that you trust"
+    )
 
 
 def _differs(held: Any, default: Any) -> bool:

@@ -19,6 +19,7 @@ from ..model_selection import select
 from ..model_selection.scoring import Rule, Scorer, ruled
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 from ..preprocessing.base import Preprocess
+from .estimators import EstimatorFit
 
 FOLDS = 5  # number of folds of a search, as in the papers
 
@@ -118,9 +119,25 @@ class Learner:
     @property
     def has_proba(self) -> bool:
         """Return whether models have probabilities, maybe through `probability`."""
-        method = self._method
+        method, function = self._method, unwrapped(self.fit)[0]
+        if isinstance(function, EstimatorFit):
+            return function.probabilities
         known = method is None or method.probabilities
         return known or self._given.get("probability", True) is not False
+
+    @property
+    def is_left_untuned(self) -> bool:
+        """Return whether a search was asked for, and no grid is known."""
+        baseline = unwrapped(self.fit)[0] is fit_constant
+        return self.tune and self._method is None and not baseline
+
+    @property
+    def takes_weights(self) -> bool:
+        """Return whether the fit has the argument `sample_weight`."""
+        known = self.parameters.values()
+        return "sample_weight" in self.parameters or any(
+            p.kind is p.VAR_KEYWORD for p in known
+        )
 
     @property
     def calibrates(self) -> bool:

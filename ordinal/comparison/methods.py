@@ -58,6 +58,7 @@ from ..model_selection.splits import Splits, SplitsLike, drawn_folds
 from ..model_selection.work import Outcome, Task, status_of
 from ..model_selection.workers import Workers
 from ..preprocessing import TablePreprocessor
+from .estimators import fit_of_estimator, no_weights
 from .learner import CONSTANTS, Learner
 
 METHODS = ("constant-median", "constant-mode", "pom", "svorim", "npsvor", "xofm")
@@ -281,6 +282,12 @@ class Comparison(Immutable):
         ]
         if wrong:
             notes.append(f"Thresholds out of order: {'; '.join(wrong)}.")
+        learners = self._study.learners
+        untuned = [m for m in self.methods if learners[m].is_left_untuned]
+        if untuned:
+            notes.append(
+                f"Not tuned, because no grid of theirs is known: {', '.join(untuned)}."
+            )
         if self._study.n_missing_labels:
             rows = rows_without_labels(self._study.n_missing_labels)
             notes.append(f"Left out: {rows}.")
@@ -507,10 +514,7 @@ def compare(
     X: MatrixLike,
     y: Labels,
     *,
-    methods: str
-    | Sequence[str | Callable[..., Any]]
-    | Mapping[str, str | Callable[..., Any]]
-    | None = None,
+    methods: str | Sequence[Any] | Mapping[str, Any] | None = None,
     tune: bool = False,
     cv: SplitsLike = 5,
     scoring: Scoring | Sequence[Scoring] = ("mae", "accuracy", "rps"),
@@ -538,16 +542,21 @@ def compare(
         Raw features: numbers, categories, missing values.
     y : (n,) array-like
         Labels as for the `fit_*` functions.
-    methods : sequence of str or callable, mapping of str to them, or "all", optional
+    methods : sequence of methods, mapping of str to them, or "all", optional
         Names of methods in the command ("svorim", "gpor-ep"), `fit_*` functions,
-        partials of them, or functions of (X, y, **options), which receive the features
-        as an array of numbers; a mapping gives them other names. Default: one method of
+        partials of them, functions of (X, y, **options), or classifiers of scikit-learn
+        and of packages like it, also pipelines and searches. Functions and classifiers
+        receive the features as an array of numbers, which is coded, imputed and
+        standardised; clones of the classifiers are fitted to the ranks 0 .. r-1. A
+        mapping gives methods other names. Default: one method of
         each kind, which are two baselines that ignore X ("constant-median" and
         "constant-mode"), the linear "pom", "svorim" and "npsvor" with a Gaussian
         kernel, "xofm", "boosting" if LightGBM is installed, and "gpor-ep" for up to 500
         training rows, because fits of more rows take several seconds.
     tune : bool, default False
         Whether to tune each method in folds of the training rows, as `select` does.
+        Functions and classifiers have no grid here and are not tuned: pass a
+        `GridSearchCV` of the classifier.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
         As for `select`; 5 stratified folds, as in the papers.
     scoring : str, callable or sequence of them, default ("mae", "accuracy", "rps")
@@ -566,7 +575,7 @@ def compare(
         Whether rows without a label are an error or are left out, with their entries of
         all other arguments. Row numbers in `cv` are those of all rows.
     sample_weight : (n,) array-like >= 0, optional
-        Weights of the rows in fits and scores.
+        Weights of the rows in fits and scores, which every fit must accept.
     groups : (n,) array-like, optional
         Group of each row, such as a patient or rater. Rows of a group are in the same
         fold, also in the folds of searches and in those by which `fit_boosting` chooses
@@ -613,6 +622,12 @@ def compare(
     'svorim is best by MAE; no other is within one standard error.'
     >>> result.best.predict([[10.0, 10.0]])
     array([1])
+
+    Classifiers with the interface of scikit-learn are methods, too:
+
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> ordinal.compare(X, y, methods=["pom", KNeighborsClassifier()]).methods
+    ('KNeighborsClassifier', 'pom')
     """
     labelled = Labelled.from_arguments(
         missing_labels, X, y, {}, sample_weight=sample_weight, groups=groups
@@ -640,6 +655,9 @@ def compare(
         )
         for name, fit in fits.items()
     }  # fmt: skip
+    for name, learner in learners.items():
+        if data.weight is not None and not learner.takes_weights:
+            raise TypeError(no_weights(name))
     seed = (int(rng.integers(2**32)),)
     study = Study(data, learners, scorers, rule, seed, y, labelled.n_missing)
     return compared(study, splits, line)
@@ -734,16 +752,18 @@ def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
         named = {_name(method): method for method in methods}
     else:
         raise TypeError(
-            "methods must be names or functions in a sequence or a mapping, or 'all', "
-            f"got {shown(methods)}"
+            "methods must be names, functions or classifiers in a sequence or a "
+            f"mapping, or 'all', got {shown(methods)}"
         )
     if not named or (not isinstance(methods, Mapping) and len(named) < len(methods)):
         raise ValueError(
-            "methods must be one or more different names or functions, got "
-            f"{shown(methods)}: pass a mapping to give functions names"
+            "methods must be one or more methods of different names, got "
+            f"{shown(methods)}: pass a mapping to give them names"
         )
     return {
-        str(name): known[fit] if fit in CONSTANTS else resolve_fit(fit)
+        str(name): known[fit]
+        if isinstance(fit, str) and fit in CONSTANTS
+        else resolve_fit(fit_of_estimator(fit))
         for name, fit in named.items()
     }
 
@@ -758,4 +778,4 @@ def _name(method: Any) -> str:
     if isinstance(method, partial):
         options = ", ".join(f"{k}={shown(v)}" for k, v in method.keywords.items())
         return f"{_name(method.func)}({options})"
-    return getattr(method, "__name__", None) or shown(method)
+    return getattr(fit_of_estimator(method), "__name__", None) or shown(method)

@@ -205,15 +205,18 @@ def ruled(
 
     `given` are the options of the fits, those of a partial included, and `rule` is the
     caller's, or None for the one that belongs to the metric. A function of the caller
-    predicts by its own rule unless another one is asked for.
+    predicts by its own rule unless another one is asked for. A fit that is not
+    registered may declare its rules itself, as `Method` does.
 
     Raises ValueError for a rule on probabilities which `given` leaves out.
     """
     if rule is not None:
         check_choice("rule", rule, get_args(Rule))
-    method = method_of(unwrapped(fit)[0])
+    function = unwrapped(fit)[0]
+    method = method_of(function)
     calibrated = method is None or method.probabilities
     has = calibrated or given.get("probability", True) is not False
+    rules: Any = function if hasattr(function, "keeps_rule") else method
     if rule in ON_PROBABILITIES and not has:
         raise ValueError(
             f"rule={shown(rule)} needs probabilities: leave out probability=False, or "
@@ -221,12 +224,13 @@ def ruled(
         )
 
     def of(scorer: Scorer) -> str | None:
-        if scorer.needs_proba or method is None:
+        if scorer.needs_proba or rules is None:
             return None if scorer.needs_proba or rule == _OWN else rule
+        own: str = rules.own_rule
         if rule is not None:
-            return method.own_rule if rule == _OWN else rule
-        keeps = not has or scorer.rule in method.keeps_rule
-        return method.own_rule if keeps else scorer.rule or method.own_rule
+            return own if rule == _OWN else rule
+        keeps = not has or scorer.rule in rules.keeps_rule
+        return own if keeps else scorer.rule or own
 
     return tuple(replace(scorer, rule=of(scorer)) for scorer in scorers)
 

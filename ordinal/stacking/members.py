@@ -211,8 +211,9 @@ def work_of(
     """Return the work of a member; a search goes by the RPS where models have
     probabilities, and by the MAE of their labels elsewhere, which takes no calibration.
     """
-    method = method_of(unwrapped(fit)[0])
-    free = method is not None and method.probabilities
+    function = unwrapped(fit)[0]
+    method = method_of(function)
+    free = getattr(function if method is None else method, "probabilities", False)
     scorers = scorers_of("rps" if free else "mae", None)
     # As in `compare`, nothing fills a sparse matrix; methods that must are left out.
     filled = False if is_sparse(X) and rows["preprocess"] is None else None
