@@ -27,6 +27,7 @@ fit_npsvor, fit_npsvor_path   a hyperplane for each rank
 fit_tlssvor                   truncated losses, for wrong labels
 fit_gpor                      Gaussian process
 fit_xofm, fit_boosting        main effects and pairs of features; boosted trees
+fit_stacking                  a weighted pool of several methods
 
 Modules
 -------

@@ -6,7 +6,7 @@ from ._watch.convergence import Convergence as Convergence
 from ._watch.convergence import Status as Status
 from ._watch.monitor import State as State
 from .boosting import BoostingModel as BoostingModel
-from .comparison.estimators import EstimatorModel as EstimatorModel
+from .comparison import EstimatorModel as EstimatorModel
 from .gpor import GporModel as GporModel
 from .kdlor import KdlorModel as KdlorModel
 from .linear import PomModel as PomModel

@@ -45,7 +45,7 @@ NAMES: dict[str, dict[str, tuple[str, ...]]] = {
         "_watch.convergence": ("Convergence", "Status"),
         "_watch.monitor": ("State",),
         "boosting": ("BoostingModel",),
-        "comparison.estimators": ("EstimatorModel",),
+        "comparison": ("EstimatorModel",),
         "gpor": ("GporModel",),
         "kdlor": ("KdlorModel",),
         "linear": ("PomModel", "RatioModel"),

@@ -6,6 +6,7 @@ learner       a method as it is compared: parameters, preprocessing, search
 significance  tests of Wilcoxon and Friedman, counts of wins and losses
 """
 
+from .estimators import EstimatorModel
 from .methods import Comparison, compare
 from .significance import (
     Friedman,
@@ -20,6 +21,7 @@ from .significance import (
 
 __all__ = [
     "Comparison",
+    "EstimatorModel",
     "Friedman",
     "RankSum",
     "SignedRank",
