@@ -603,7 +603,7 @@ class XOFM(_Estimator):
     early_stopping: float | None
     monotone: Mapping[str, int] | Sequence[int] | None
     categorical: Sequence[str | int]
-    solver: Literal['lbfgs', 'sgd']
+    solver: Literal['lbfgs', 'sgd', 'algorithm1']
     learning_rate: float | None
     n_epochs: float | None
     batch_size: int | None
@@ -620,12 +620,13 @@ class XOFM(_Estimator):
         early_stopping: float | None = None,
         monotone: Mapping[str, int] | Sequence[int] | None = None,
         categorical: Sequence[str | int] = ...,
-        solver: Literal['lbfgs', 'sgd'] = 'lbfgs', learning_rate: float | None = None,
-        n_epochs: float | None = None, batch_size: int | None = None,
-        init_scale: float = 0.1, cache_mb: float = 1000.0,
-        classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',
-        probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
-        tol: float | None = None, max_iter: int | None = None,
-        max_time: float | None = None, callback: Callback | None = None,
-        verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
+        solver: Literal['lbfgs', 'sgd', 'algorithm1'] = 'lbfgs',
+        learning_rate: float | None = None, n_epochs: float | None = None,
+        batch_size: int | None = None, init_scale: float = 0.1,
+        cache_mb: float = 1000.0, classes: Sequence[Any] | None = None,
+        missing_labels: MissingLabels = 'error', probability: bool = False,
+        rng: Rng = 0, n_threads: int | None = None, tol: float | None = None,
+        max_iter: int | None = None, max_time: float | None = None,
+        callback: Callback | None = None, verbose: bool = False,
+        rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...

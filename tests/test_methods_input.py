@@ -7,6 +7,7 @@ import pickle
 import pkgutil
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,51 @@ def test_an_unknown_keyword_argument_is_answered_by_the_one_meant():
         for name, answer in answers.items():
             with case(function.__name__), pytest.raises(TypeError, match=answer):
                 function(X40, Y40, **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("fit", "symbol", "answer"),
+    [
+        (ordinal.fit_npsvor, "C1", r"; did you mean C=\?"),
+        (ordinal.fit_npsvor, "eps_abs", r"; did you mean e_abs=\?"),
+        (ordinal.fit_npsvor, "eps_rel", r"; did you mean e_rel=\?"),
+        (ordinal.fit_svorim, "kappa", r": .* is 2 gamma: pass gamma=kappa / 2"),
+        (
+            ordinal.fit_gpor,
+            "kappa",
+            r": .* start=\{'gamma': kappa / 2\} on",
+        ),
+        (ordinal.fit_gpor, "Delta", r": .* fitted, and the model has `thresholds`"),
+        (ordinal.fit_gpor, "sigma", r": .* fitted, and the model has `noise`"),
+        (ordinal.fit_tlssvor, "Ratio", r": .* is basis=h, the number of rows"),
+        (ordinal.fit_xofm, "gamma", r": .* is n_intervals="),
+        (ordinal.fit_xofm, "gamma_j", r": .* is n_intervals="),
+        (ordinal.fit_xofm, "k", r"; did you mean n_factors=\?"),
+        (
+            ordinal.fit_xofm,
+            "lambda1",
+            r": .* is l2_main= with .* M pairs of rows",
+        ),
+        (
+            ordinal.fit_xofm,
+            "lambda2",
+            r": .* is l2_pair= with .* M pairs of rows",
+        ),
+        (ordinal.fit_xofm, "eta", r": .* is learning_rate= with solver='algorithm1'"),
+        (ordinal.fit_xofm, "iter", r": .* is n_epochs="),
+        (ordinal.fit_xofm, "sigma", r": .* is init_scale="),
+        (ordinal.fit_xofm, "Delta", r": .* is monotone=, per feature"),
+        (ordinal.fit_boosting, "eta", r": it is learning_rate="),
+        (ordinal.fit_svorim, "iter", r": it is max_iter="),
+        (ordinal.fit_svorim, "lambda1", r"; help\(fit_svorim\) lists those it has"),
+    ],
+)
+def test_symbols_of_the_papers_are_answered_by_the_argument_meant(fit, symbol, answer):
+    said = rf"got an unexpected keyword argument '{symbol}'{answer}$"
+    with pytest.raises(TypeError, match=said):
+        fit(X40, Y40, **{symbol: 1})
+    glossary = Path(__file__).parents[1] / "docs/glossary.md"
+    assert symbol in glossary.read_text().split("## Symbols of the papers")[1]
 
 
 def test_a_path_says_how_features_are_preprocessed():

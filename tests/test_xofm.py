@@ -786,9 +786,10 @@ def test_a_rate_that_is_too_large_is_reported():
         ({"n_intervals": [1, 2]}, "n_intervals has 2 entries"),
         ({"breakpoints": "log"}, "breakpoints must be one of"),
         ({"solver": "adam"}, "solver must be one of"),
-        ({"n_epochs": 3}, "n_epochs is for solver='sgd' only"),
+        ({"n_epochs": 3}, "n_epochs is for solver='sgd' or 'algorithm1' only"),
         ({"learning_rate": 1}, "learning_rate is for solver='sgd'"),
         ({"batch_size": 1}, "batch_size is for solver='sgd' only"),
+        ({"solver": "algorithm1", "batch_size": 1}, "batch_size is for solver='sgd'"),
         ({"solver": "sgd", "max_iter": 3}, "max_iter is for solver='lbfgs' only"),
         ({"early_stopping": 1.0}, "early_stopping must be a share"),
         ({"early_stopping": True}, "early_stopping must be a share"),
@@ -935,3 +936,61 @@ def test_the_order_of_the_columns_changes_no_prediction(seed, order):
     other = fit_xofm(X[:, order], y, monotone=sign[order], **options)
     f, g = model.decision_function(X), other.decision_function(X[:, order])
     assert_allclose(f, g, rtol=0, atol=1e-3 * f.std())
+
+
+# Algorithm 1 of the paper
+
+
+def literal_algorithm_1(X, pieces, u, V, steps, eta, tau, lambda1, lambda2):
+    """Lines 3 to 13 for the only pair of the rows X, the higher rank first.
+
+    Phi by Definition 2, with `pieces` of equal length between the two values of a
+    feature; pairs of pieces of the same feature are left out.
+    """
+    share = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    Phi = np.clip(share[:, :, None] * pieces - np.arange(pieces), 0, 1)
+    Phi = Phi.reshape(2, -1)
+    feature = np.repeat(np.arange(X.shape[1]), pieces)
+    other = feature[:, None] != feature
+    for _ in range(steps):
+        U = Phi @ u + 0.5 * np.einsum("na,nb,ab,af,bf->n", Phi, Phi, other, V, V)
+        short = max(0.0, tau - U[0] + U[1])
+        of_V = np.einsum("na,nb,ab,bf->naf", Phi, Phi, other, V)
+        du = -2 * short * (Phi[0] - Phi[1]) + 2 * lambda1 * u
+        dV = -2 * short * (of_V[0] - of_V[1]) + 2 * lambda2 * V
+        u, V = u - eta * du, V - eta * dV
+    return u, V
+
+
+@pytest.mark.parametrize("steps", [1, 7, 40])
+def test_algorithm_1_takes_the_steps_of_the_paper(steps):
+    X = np.array([[0.3, -1.0, 2.0], [1.0, 0.5, -1.0]])
+    y, pieces, rng = np.array([2, 1]), 3, 5
+    options = {
+        "solver": "algorithm1", "n_intervals": pieces, "n_factors": 2, "tau": 0.7,
+        "l2_main": 0.03, "l2_pair": 0.2, "init_scale": 0.4, "rng": rng,
+    }  # fmt: skip
+    start = fit_xofm(X, y, learning_rate=1e-30, **options)
+    model = fit_xofm(X, y, learning_rate=0.05, n_epochs=steps, **options)
+    # the last piece of each feature is for missing values
+    own = np.tile([True] * pieces + [False], 3)
+    assert_allclose(start.u[own], 0, atol=1e-25)
+    u, V = literal_algorithm_1(
+        X, pieces, start.u[own], start.V[own], steps, 0.05, 0.7, 0.03, 0.2
+    )
+    assert_allclose(model.u[own], u, rtol=1e-9, atol=1e-12)
+    assert_allclose(model.V[own], V, rtol=1e-9, atol=1e-12)
+
+
+def test_algorithm_1_ends_as_asked_and_penalises_like_half_of_the_problem():
+    X, y = sample(60, 3, noise=0.3)
+    options = {"solver": "algorithm1", "n_factors": 0, "tol": 1e-12, "n_threads": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the passes are what was asked for
+        model = fit_xofm(
+            X, y, l2_main=0.02, learning_rate=1e-4, n_epochs=400, **options
+        )
+    assert model.convergence.status is Status.N_STEPS
+    best = fit_xofm(X, y, n_factors=0, l2_main=0.01, tol=1e-8)
+    assert_allclose(model.convergence.primal, best.convergence.primal, rtol=1e-3)
+    assert_allclose(model.u, best.u, atol=0.02)

@@ -288,7 +288,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Names by which other packages call arguments of this one.
 _OURS = {
+    "C1": "C",
+    "eps_abs": "e_abs",
+    "eps_rel": "e_rel",
     "groups": "cluster",
+    "k": "n_factors",
     "labels": "classes",
     "max_iterations": "max_iter",
     "maxiter": "max_iter",
@@ -314,6 +318,42 @@ _INSTEAD = {
     # Fits of a path lack it; every function that fits one model has it.
     "preprocess": "fit a Standardizer or a TablePreprocessor to X, and pass its "
     "transform(X)",
+}
+# Symbols of the papers: the argument with that meaning, where a function has it, and
+# what differs. The first one that a function has counts.
+_SYMBOLS = {
+    "Delta": {
+        "monotone": "Delta >= 0 of the paper is monotone=, per feature",
+        "inference": "Delta of the paper is fitted, and the model has `thresholds`",
+    },
+    "Ratio": {"basis": "Ratio = n / h of the paper is basis=h, the number of rows"},
+    "eta": {
+        "n_intervals": "eta of the paper is learning_rate= with solver='algorithm1'",
+        "learning_rate": "it is learning_rate=",
+    },
+    "gamma": {"n_intervals": "gamma_j of the paper is n_intervals="},
+    "gamma_j": {"n_intervals": "gamma_j of the paper is n_intervals="},
+    "iter": {
+        "n_epochs": "iter of the paper, passes over all pairs, is n_epochs=",
+        "max_iter": "it is max_iter=",
+    },
+    "kappa": {
+        "gamma": "kappa of the papers is 2 gamma: pass gamma=kappa / 2",
+        "inference": "kappa of the paper is 2 gamma, which is fitted from "
+        "start={'gamma': kappa / 2} on",
+    },
+    "lambda1": {
+        "l2_main": "lambda1 of the paper is l2_main= with solver='algorithm1', and M "
+        "l2_main in its (14), for M pairs of rows"
+    },
+    "lambda2": {
+        "l2_pair": "lambda2 of the paper is l2_pair= with solver='algorithm1', and M "
+        "l2_pair in its (14), for M pairs of rows"
+    },
+    "sigma": {
+        "init_scale": "sigma of the paper is init_scale=",
+        "inference": "sigma of the paper is fitted, and the model has `noise`",
+    },
 }
 _SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
 
@@ -353,6 +393,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     known = list(known)
     if name in _INSTEAD:
         return f": {_INSTEAD[name]}"
+    for argument, meaning in _SYMBOLS.get(name, {}).items():
+        if argument in known:
+            return f": {meaning}"
     meant = [_OURS[name]] if _OURS.get(name) in known else []
     meant = meant or get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     return f"; did you mean {meant[0]}=?" if meant else ""

@@ -252,7 +252,7 @@ def fit_xofm(
     early_stopping: float | None = None,
     monotone: Mapping[str, int] | Sequence[int] | None = None,
     categorical: Sequence[str | int] = (),
-    solver: Literal["lbfgs", "sgd"] = "lbfgs",
+    solver: Literal["lbfgs", "sgd", "algorithm1"] = "lbfgs",
     learning_rate: float | None = None,
     n_epochs: float | None = None,
     batch_size: int | None = None,
@@ -321,22 +321,25 @@ def fit_xofm(
         Columns whose values are categories, in addition to those of strings and
         categorical types. Predictions treat a category that does not occur in the
         training rows as missing.
-    solver : {"lbfgs", "sgd"}, default "lbfgs"
+    solver : {"lbfgs", "sgd", "algorithm1"}, default "lbfgs"
         "lbfgs" takes quasi-Newton steps with the exact gradient, in O(n (d k + log n))
-        operations each for k factors. "sgd" is the stochastic gradient descent over
-        pairs of the paper.
-    learning_rate : float > 0, for "sgd"
-        Initial learning rate, which decreases to 0 in the course of the fit. The rate
-        eta of the paper's Algorithm 1 is constant, and 2 eta here, because (P) has half
-        of the squared loss. Default: 4 / max(16, number of intervals) /
-        max(1, tau), multiplied by batch_size / 16 for batches of less than 16 pairs,
-        whose gradients are noisier.
-    n_epochs : float > 0, for "sgd"
-        Number of passes over all pairs. There can be n^2 / 2 of them, so that a
-        fraction of a pass suffices for many rows. Default: 1, or as many as are needed
-        to see 2 million pairs.
+        operations each for k factors. "sgd" is stochastic gradient descent over pairs.
+        "algorithm1" has the steps of the paper's Algorithm 1: one pair each, a constant
+        rate, and the penalties lambda1 and lambda2 of the paper as `l2_main` and
+        `l2_pair`, applied at every pair, which are twice those of (P). Pairs of pieces
+        of the same feature are omitted there, too, and pairs come in random order.
+    learning_rate : float > 0, for "sgd" and "algorithm1"
+        For "algorithm1" the rate eta of the paper, by default 0.01. For "sgd" the
+        initial learning rate, which decreases to 0 in the course of the fit; it
+        corresponds to 2 eta, because (P) has half of the squared loss. Its default is
+        4 / max(16, number of intervals) / max(1, tau), multiplied by batch_size / 16
+        for batches of less than 16 pairs, whose gradients are noisier.
+    n_epochs : float > 0, for "sgd" and "algorithm1"
+        Number of passes over all pairs, `iter` of the paper. There can be n^2 / 2 of
+        them, so that a fraction of a pass suffices for many rows. Default: 1, or for
+        "sgd" as many as are needed to see 2 million pairs.
     batch_size : int, for "sgd", default 64
-        Number of pairs per step. The paper uses 1.
+        Number of pairs per step. "algorithm1" uses 1.
     init_scale : float > 0, default 0.1
         Standard deviation of the random initial factors V, and of the square roots by
         which constrained parameters are represented.
@@ -371,7 +374,7 @@ def fit_xofm(
         Number of threads. Default: the environment variable ORDINAL_NUM_THREADS or,
         without it, the number of processors that this process may use. The result does
         not depend on it, to the last bit (docs/guides/threads.md).
-    tol : float > 0, default 1e-3, for "sgd" 1e-2
+    tol : float > 0, default 1e-3, for the stochastic solvers 1e-2
         Tolerance on the partial derivatives of (P) by the main effects and factors (by
         their square roots, where constrained). A smaller tolerance takes longer and did
         not improve predictions.
@@ -397,7 +400,7 @@ def fit_xofm(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is invalid, or meant for the other solver. This is
+        If the data or an argument is invalid, or meant for another solver. This is
         checked before anything is computed. During the fit, ValueError is raised if
         `learning_rate` is so large that the scores overflow.
 
@@ -519,7 +522,7 @@ class _XofmFit:
         knots = knots_of(problem, self.categories, self.n_intervals, self.breakpoints)
         layout = Layout.from_knots(knots, self.categories, self.sign < 0)
         # Pairs are drawn from positions in memory, and rows held out of them.
-        in_memory = self.solver == "sgd" or self.early_stopping is not None
+        in_memory = self.solver != "lbfgs" or self.early_stopping is not None
         cache_mb = np.inf if in_memory else self.cache_mb
         rows = ChunkRows(problem, layout, self.penalty.size, cache_mb, self.n_threads)
         train: Ranked = rows
@@ -530,13 +533,21 @@ class _XofmFit:
                 monitor.watch(layout, PairLoss(test, self.tau, self.n_threads))
         loss = PairLoss(train, self.tau, self.n_threads)
         bounds = Bounds.from_signs(layout, self.sign)
-        objective = Objective(layout, loss, bounds, self.penalty)
+        by_paper = self.solver == "algorithm1"
+        # Algorithm 1 takes steps of 2 eta along the slopes of the loss of (P).
+        penalty = 0.5 * self.penalty if by_paper else self.penalty
+        objective = Objective(layout, loss, bounds, penalty)
         W = initial_pieces(objective, self.n_factors, self.init_scale, rng)
-        if self.solver == "sgd":
-            found = stochastic_descent(objective, W, monitor, rng=rng, **self.options)
+        options = self.options
+        if by_paper:
+            found = stochastic_descent(
+                objective, W, monitor, rng=rng, batch_size=1, constant=True, **options
+            )
+        elif self.solver == "sgd":
+            found = stochastic_descent(objective, W, monitor, rng=rng, **options)
         else:
             samples = () if in_memory else rows.samples()
-            found = quasi_newton(objective, W, monitor, samples=samples, **self.options)
+            found = quasi_newton(objective, W, monitor, samples=samples, **options)
         return self._model(problem, layout, rows, found)
 
     def _model(

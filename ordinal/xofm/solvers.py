@@ -2,7 +2,8 @@
 
 `quasi_newton` takes L-BFGS steps on the gradient of all pairs. `stochastic_descent` is
 Algorithm 1 of the paper on mini-batches of pairs. Its learning rate decreases to 0:
-with the fixed rate of the paper the iterates do not converge to a minimum.
+with the fixed rate of the paper, which `constant` keeps, the iterates do not converge
+to a minimum.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -97,6 +98,7 @@ _DEFAULT_PAIRS = 2_000_000  # least number of pairs that a run sees by default
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "lbfgs": {"tol": 1e-3, "max_iter": 1000},
     "sgd": {"tol": 1e-2, "learning_rate": None, "n_epochs": None, "batch_size": 64},
+    "algorithm1": {"tol": 1e-2, "learning_rate": 1e-2, "n_epochs": 1.0},
 }
 _CHECKS: dict[str, Callable[[str, Any], float]] = {
     "tol": check_positive,
@@ -130,15 +132,16 @@ def solver_options(solver: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401
     ValueError, TypeError
         An option is invalid, or belongs to the other solver.
     """
-    check_choice("solver", solver, ("lbfgs", "sgd"))
+    check_choice("solver", solver, _DEFAULTS)
     options = dict(_DEFAULTS[solver])
     for name, value in given.items():
         if value is None:
             continue
         if name not in options:
-            other = "sgd" if solver == "lbfgs" else "lbfgs"
+            others = [other for other, has in _DEFAULTS.items() if name in has]
             raise ValueError(
-                f"{name} is for solver={shown(other)} only, got {shown(value)}"
+                f"{name} is for solver={' or '.join(map(shown, others))} only, "
+                f"got {shown(value)}"
             )
         options[name] = _CHECKS[name](name, value)
     return options
@@ -199,18 +202,24 @@ def stochastic_descent(
     n_epochs: float | None,
     batch_size: int,
     rng: np.random.Generator,
+    constant: bool = False,
 ) -> XofmSolution:
     """Minimise (P) from the pieces W, which are overwritten, on batches of pairs.
 
     A run ends after `n_epochs` passes over the pairs, and has converged if the largest
-    slope is then at most `monitor.tol`. `fit_xofm` describes the defaults of None.
+    slope is then at most `monitor.tol`. `fit_xofm` describes the defaults of None. With
+    a `constant` rate, the number of passes is what was asked for.
     """
     loss = objective.loss
     if n_epochs is None:
         n_epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
     if learning_rate is None:
         learning_rate = _default_rate(objective, batch_size)
+    # Algorithm 1 squares the loss without the half of (P).
+    rate = 2 * learning_rate if constant else learning_rate
     last = max(1, round(min(n_epochs * loss.n_pairs, _MOST_PAIRS)))
+    # No run is so long that its share of the most pairs changes a constant rate.
+    end = int(_MOST_PAIRS) if constant else last
     # The kernel draws each pair from the key and the number of the pair, so that pairs
     # depend neither on interruptions nor on the number of threads.
     key = int(rng.integers(2**63))
@@ -219,9 +228,7 @@ def stochastic_descent(
         # The objective costs as much as many batches, so that it is evaluated rarely.
         stop = last * part // _EVALUATIONS
         while done < stop and status is None:
-            done = _slice(
-                objective, W, learning_rate, batch_size, key, done, stop, last
-            )
+            done = _slice(objective, W, rate, batch_size, key, done, stop, end)
             status = monitor.stop(done, violation)
         if status is not None:
             break
@@ -236,7 +243,8 @@ def stochastic_descent(
         monitor.latest = W
         status = monitor.stop(done, violation)
     if status is None:
-        status = Status.CONVERGED if violation <= monitor.tol else Status.N_EPOCHS
+        ended = Status.N_STEPS if constant else Status.N_EPOCHS
+        status = Status.CONVERGED if violation <= monitor.tol else ended
     return _solution(objective, W, monitor, done, status)
 
 
@@ -306,7 +314,8 @@ def _solution(
     monitor.judge()
     if monitor.best is not None:
         W = monitor.best
-        if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
+        ended = Status.N_EPOCHS, Status.N_STEPS
+        if status in (Status.CONVERGED, Status.STALLED, *ended):
             status = Status.HELD_OUT
     value, dW = objective.at(W)
     return XofmSolution(W, value, objective.violation(W, dW), n_iter, status)
