@@ -329,7 +329,7 @@ def fit_xofm(
         `l2_pair`, applied at every pair, which are twice those of (P). Pairs of pieces
         of the same feature are omitted there, too, and pairs come in random order.
     learning_rate : float > 0, for "sgd" and "algorithm1"
-        For "algorithm1" the rate eta of the paper, by default 0.01. For "sgd" the
+        For "algorithm1" the rate eta of the paper, by default 1e-3. For "sgd" the
         initial learning rate, which decreases to 0 in the course of the fit; it
         corresponds to 2 eta, because (P) has half of the squared loss. Its default is
         4 / max(16, number of intervals) / max(1, tau), multiplied by batch_size / 16

@@ -98,7 +98,7 @@ _DEFAULT_PAIRS = 2_000_000  # least number of pairs that a run sees by default
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "lbfgs": {"tol": 1e-3, "max_iter": 1000},
     "sgd": {"tol": 1e-2, "learning_rate": None, "n_epochs": None, "batch_size": 64},
-    "algorithm1": {"tol": 1e-2, "learning_rate": 1e-2, "n_epochs": 1.0},
+    "algorithm1": {"tol": 1e-2, "learning_rate": 1e-3, "n_epochs": 1.0},
 }
 _CHECKS: dict[str, Callable[[str, Any], float]] = {
     "tol": check_positive,

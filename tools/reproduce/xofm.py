@@ -11,7 +11,7 @@ not among the data, nor are the other four sets.
 
 "paper" is XOFM as the paper has it: intervals of equal length, Algorithm 1 at a
 constant rate without penalties, and a search for (gamma, tau). Factors, rate and
-passes, which it leaves open, are 4, 0.01 and 5. "xofm" is a variant: intervals by
+passes, which it leaves open, are 4, 0.001 and 5. "xofm" is a variant: intervals by
 quantiles, 12 factors, and the exact gradient of all pairs, whose search stops after 25
 steps. "ours" has the defaults of `fit_xofm`, and the registered search.
 
