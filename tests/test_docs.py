@@ -234,9 +234,9 @@ def test_the_summary_of_all_methods_follows_from_its_tables():
     mae, mze, seconds, memory = tables.values()
     assert mae.keys() == mze.keys() == seconds.keys() == memory.keys()
     summary = re.findall(r"^\| \[`fit_(\w+)`\].*?\|.*?\|(.*)\|$", text, re.MULTILINE)
-    # a path has the models of its method, random effects need groups of rows, and ratio
-    # models are not in the registry
-    left_out = {"fit_npsvor_path", "fit_clmm", "fit_ratio"}
+    # a path has the models of its method, random effects need groups of rows, ratio
+    # models are not in the registry, and a pool consists of the others
+    left_out = {"fit_npsvor_path", "fit_clmm", "fit_ratio", "fit_stacking"}
     assert sorted("fit_" + name for name, _ in summary) == sorted({*FITS} - left_out)
     for name, cells in summary:
         row = {"gpor": "gpor-ep"}.get(name, name.replace("_", "-"))
