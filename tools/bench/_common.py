@@ -109,7 +109,10 @@ def table(folder: str | None, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Features and target of NAME.csv.gz."""
     if folder is None:
         raise SystemExit("no data: give --data FOLDER or set ORDINAL_DATA")
-    with gzip.open(Path(folder) / f"{name}.csv.gz", "rt") as lines:
+    file = Path(folder) / f"{name}.csv.gz"
+    if not file.exists():
+        raise SystemExit(f"no {file}: docs/data_sets.md says where it comes from")
+    with gzip.open(file, "rt") as lines:
         rows = np.loadtxt(lines, delimiter=",", skiprows=1)
     return rows[:, :-1], rows[:, -1]
 
