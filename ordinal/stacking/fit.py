@@ -210,7 +210,7 @@ def fit_stacking(
     test = np.concatenate([test for _, test in splits])
     own = np.ones(len(data.y)) if data.weight is None else data.weight
     weight = total_weights(own, class_weight, data.classes, data.rank)
-    pool = _POOLS[scoring](np.stack(list(P.values())), data.rank[test], weight[test])
+    pool = _POOLS[scoring](P, data.rank[test], weight[test])
     models = []
     used = [m for m, w in zip(members.values(), pool.weights, strict=True) if w > 0]
     for i, member in enumerate(used):
@@ -235,7 +235,7 @@ def fit_stacking(
         methods=tuple(members),
         params=tuple(dict(member.params) for member in members.values()),
         weights=read_only(pool.weights),
-        scores=read_only(_by_fold(list(P.values()), data, weight, splits, scoring)),
+        scores=read_only(_by_fold(P, data, weight, splits, scoring)),
         scoring=scoring,
         score=pool.score,
         left_out=left_out,
@@ -258,33 +258,27 @@ def _chosen(
 ) -> dict[str, Callable[..., Any]]:
     """Return the functions of the members by their names."""
     n_train = n - n // cv if isinstance(cv, int) and cv > 1 else n
+    known = fits_by_name()
     if methods is not None:
         fits = chosen_fits(methods, n_train)
-        without = [
-            name
-            for name, fit in fits.items()
-            if class_weighted and not _takes_class_weight(fit)
-        ]
-        if without:
-            raise TypeError(
-                f"class_weight is no argument of {', '.join(without)}: leave it out, "
-                "or these methods"
-            )
+    else:
+        fits = {name: known[name] for name in ("pom", "xofm", "svorim", "npsvor")}
+        if find_spec("lightgbm"):
+            fits["boosting"] = partial(known["boosting"], **_BOOSTING)
+            fits["boosting-scores"] = partial(fits["boosting"], **_SCORES)
+        if n_train <= _GPOR_ROWS:
+            fits["gpor-ep"] = known["gpor-ep"]
+    takers = {
+        k: f for k, f in fits.items() if "class_weight" in signature(f).parameters
+    }
+    if not class_weighted or len(takers) == len(fits):
         return fits
-    known = fits_by_name()
-    fits = {name: known[name] for name in ("pom", "xofm", "svorim", "npsvor")}
-    if find_spec("lightgbm"):
-        fits["boosting"] = partial(known["boosting"], **_BOOSTING)
-        fits["boosting-scores"] = partial(fits["boosting"], **_SCORES)
-    if n_train <= _GPOR_ROWS:
-        fits["gpor-ep"] = known["gpor-ep"]
-    if class_weighted:
-        fits = {k: fit for k, fit in fits.items() if _takes_class_weight(fit)}
-    return fits
-
-
-def _takes_class_weight(fit: Callable[..., Any]) -> bool:
-    return "class_weight" in signature(fit).parameters
+    if methods is None:
+        return takers
+    raise TypeError(
+        f"class_weight is no argument of {', '.join(fits.keys() - takers)}: leave it "
+        "out, or these methods"
+    )
 
 
 def _searched(
@@ -294,9 +288,9 @@ def _searched(
     progress: bool | None,
     n_threads: int | None,
     rng: np.random.Generator,
-) -> tuple[dict[str, Member], dict[str, np.ndarray], dict[str, str]]:
-    """Return the members, their out-of-fold probabilities, (m, r), and why others are
-    left out, all by name.
+) -> tuple[dict[str, Member], np.ndarray, dict[str, str]]:
+    """Return the members by name, their out-of-fold probabilities, (p, m, r), and why
+    others are left out.
 
     Raises the first error if there is no member.
     """
@@ -317,7 +311,7 @@ def _searched(
         else:
             members[name] = member
     if members:
-        return members, P, left_out
+        return members, np.stack(list(P.values())), left_out
     if errors:
         raise errors[0]
     raise ValueError(
@@ -326,22 +320,17 @@ def _searched(
 
 
 def _by_fold(
-    P: Sequence[np.ndarray],
-    data: SearchData,
-    weight: np.ndarray,
-    splits: Splits,
-    scoring: str,
+    P: np.ndarray, data: SearchData, weight: np.ndarray, splits: Splits, scoring: str
 ) -> np.ndarray:
     """Return the score of each member in each fold, (p, k)."""
-    ends = np.cumsum([test.size for _, test in splits])[:-1]
-    out = np.empty((len(P), len(splits)))
-    for m, of in enumerate(P):
-        parts = np.split(of, ends)
-        for k, ((_, test), part) in enumerate(zip(splits, parts, strict=True)):
-            out[m, k] = getattr(metrics, scoring)(
-                data.y[test], part, labels=data.classes, sample_weight=weight[test]
-            )
-    return out
+    score = partial(getattr(metrics, scoring), labels=data.classes)
+    tests = [test for _, test in splits]
+    parts = np.split(P, np.cumsum([test.size for test in tests])[:-1], axis=1)
+    found = [
+        [score(data.y[test], of, sample_weight=weight[test]) for of in part]
+        for test, part in zip(tests, parts, strict=True)
+    ]
+    return np.array(found).T
 
 
 register(
