@@ -18,6 +18,7 @@ from ordinal import fit_pom, fit_stacking, metrics
 from ordinal.data import blocks
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.model_selection import stratified_kfold
+from ordinal.preprocessing import Standardizer
 from ordinal.stacking.weights import least_on_simplex, pool_by_log_loss, pool_by_rps
 
 POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
@@ -136,9 +137,33 @@ def test_calibration_takes_no_further_fits(monkeypatch):
     P = model.predict_proba(X)
     assert metrics.rps(y, P) < 0.8 * metrics.rps(y, np.full_like(P, 1 / 3))
     # the calibration is that of the scores of the folds, as of probability=True
-    known = ordinal.fit_svorim(X, y, preprocess=ordinal.preprocessing.Standardizer,
+    known = ordinal.fit_svorim(X, y, preprocess=Standardizer,
                                probability=True)  # fmt: skip
     assert abs(known.predict_proba(X) - P).max() < 0.1
+
+
+def test_the_calibration_of_a_fold_is_learnt_from_the_others():
+    X, y = sample()
+    splits = stratified_kfold(y, 3, rng=0)
+    model = fit_stacking(X, y, ["npsvor"], cv=splits, tune=False)
+    fits = [
+        ordinal.fit_npsvor(X[train], y[train], preprocess=Standardizer)
+        for train, _ in splits
+    ]
+    values = [
+        fit.model.link_input(fit.preprocessor.transform(X[test]), fit.model)
+        for fit, (_, test) in zip(fits, splits, strict=True)
+    ]
+    for k, (_, test) in enumerate(splits):
+        others = [j for j in range(3) if j != k]
+        link = fits[k].model.link_type.fit(
+            np.concatenate([values[j] for j in others]),
+            y[np.concatenate([splits[j][1] for j in others])],
+            np.ones(60),
+            3,
+        )
+        score = metrics.rps(y[test], link(values[k]), labels=[0, 1, 2])
+        assert_allclose(model.scores[0, k], score, rtol=1e-3)
 
 
 def test_members_without_weight_are_dropped():
@@ -286,7 +311,7 @@ def test_class_weights_count_in_calibration_and_score():
     heavy = {0: 5.0}
     model = fit_stacking(X, y, ["svorim"], tune=False, class_weight=heavy)
     known = ordinal.fit_svorim(
-        X, y, preprocess=ordinal.preprocessing.Standardizer, probability=True,
+        X, y, preprocess=Standardizer, probability=True,
         class_weight=heavy,
     )  # fmt: skip
     assert abs(known.predict_proba(X) - model.predict_proba(X)).max() < 0.1
