@@ -157,10 +157,10 @@ class StackingModel(Model):
         return predicted(self, X, rule, cost)
 
     def _score_terms(self, X: MatrixLike) -> Named | None:
-        """Return weighted contributions, if every member has them in the same columns.
+        """Return weighted contributions if every member has them.
 
         A member's are in standard deviations of its sum over the rows, because members
-        score in units of their own.
+        score in units of their own. Terms that it lacks contribute nothing.
         """
         X = with_names(X, self.feature_names)
         found = [
