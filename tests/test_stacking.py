@@ -200,6 +200,36 @@ def test_weight_two_is_the_row_twice():
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-5)
 
 
+def test_the_order_of_rows_does_not_matter():
+    X, y = sample(60)
+    order = np.random.default_rng(1).permutation(60)
+    place = order.argsort()
+    folds = np.arange(60) % 3
+    one = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
+    two = [(place[train], place[test]) for train, test in one]
+    a = fit_stacking(X, y, ["pom", "svorim"], cv=one, tune=False)
+    b = fit_stacking(X[order], y[order], ["pom", "svorim"], cv=two, tune=False)
+    assert_allclose(a.weights, b.weights, atol=0.01)
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=0.01)
+
+
+def test_groups_stay_together():
+    X, y = sample(60)
+    X[:, 0] = np.arange(60) // 4
+    counts = []
+
+    def counting(X, y, *, classes=None):
+        counts.extend(np.unique(X[:, 0], return_counts=True)[1])
+        return fit_pom(X, y, classes=classes, l2=0.01)
+
+    options = {"cv": 3, "tune": False}
+    fit_stacking(X, y, {"m": counting}, groups=np.arange(60) // 4, **options)
+    assert set(counts) == {4}
+    counts.clear()
+    fit_stacking(X, y, {"m": counting}, **options)
+    assert set(counts) != {4}
+
+
 def test_threads_do_not_change_a_bit():
     X, y = sample()
     a, b = (
