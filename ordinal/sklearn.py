@@ -290,6 +290,8 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
         if group is not None:
             by_row["groups"] = group
+        if sample_weight is None and self._method.composed:
+            weight = None  # because a member may take none
         model = self._method.fit(
             X, labels, classes=classes, sample_weight=weight, **by_row, **parameters
         )
@@ -384,7 +386,8 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _by_content(self) -> bool:
         """Return whether rows may be merged and ordered: none is named by number."""
-        if self._is_precomputed():
+        # The folds of a pool may name rows.
+        if self._is_precomputed() or self._method.composed:
             return False
         basis = getattr(self, "basis", None)
         if is_sparse(basis):

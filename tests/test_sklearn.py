@@ -111,7 +111,8 @@ def test_other_estimators_pass_every_check(estimator, check):
 
 def test_every_method_has_an_estimator():
     assert (
-        {*NAMES, "CLMM", "OrdinalDecomposition", "TableTransformer", "scorer"}
+        {*NAMES, "CLMM", "OrdinalDecomposition", "Stacking", "TableTransformer"}
+        | {"scorer"}
         == set(estimators.__all__)
         == set(dir(estimators))
     )

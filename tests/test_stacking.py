@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import check_estimator
 
 import ordinal
 from ordinal import fit_pom, fit_stacking, metrics
+from ordinal.__main__ import main
 from ordinal.data import blocks
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.model_selection import stratified_kfold
 from ordinal.preprocessing import Standardizer
+from ordinal.sklearn import Stacking
 from ordinal.stacking.weights import least_on_simplex, pool_by_log_loss, pool_by_rps
 
 POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
@@ -485,3 +491,83 @@ def test_explanations_reports_sets_and_comparisons(tmp_path):
             X, y, methods={"pool": pool, "pom": "pom"}, cv=3, progress=False
         )
     assert np.isfinite(compared.scores["rps"]).all(), compared.reasons
+
+
+# Doors
+
+
+def raw_table(n=60):
+    """Numbers, categories and words as labels."""
+    X, y = sample(n)
+    table = pd.DataFrame(X[:, :2].round(3), columns=["a", "b"])
+    table["size"] = np.where(X[:, 2] > 0, "small", "large")
+    return table, np.array(["low", "mid", "top"])[y]
+
+
+def test_the_command_fits_predicts_and_compares(tmp_path, capsys):
+    table, y = raw_table()
+    table.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    layout = ["--target", "y", "--classes", "low,mid,top"]
+    order = ["--order", "size=small,large"]
+    data, out = str(tmp_path / "t.csv"), str(tmp_path / "m.npz")
+    members = "methods=['pom','lit']"
+    fit = ["fit", data, *layout, *order, "--method", "stacking", "--folds", "2"]
+    assert not main([*fit, "--set", members, "--out", out])
+    text = capsys.readouterr().out
+    assert "cross-validated in 2 folds" in text  # the honest error
+    model = ordinal.load(out)
+    assert model.methods == ("pom", "lit")
+    assert model.models[0].feature_names == ("a", "b", "size")  # one column: an order
+    assert not main(["predict", out, data, "--out", str(tmp_path / "p.csv")])
+    found = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    assert_array_equal(found, model.predict(table))
+    compare = ["compare", data, *layout, "--folds", "2", "--methods", "stacking", "pom"]
+    assert not main([*compare, "--set", f"stacking.{members}"])
+    assert "stacking" in capsys.readouterr().out
+
+
+def test_all_methods_are_without_the_pool_of_them():
+    from ordinal.comparison.methods import chosen_fits
+
+    for names in ("all", None):
+        assert "stacking" not in chosen_fits(names, 100)
+    assert chosen_fits(["stacking"], 100) == {"stacking": fit_stacking}
+
+
+def test_the_error_of_a_comparison_is_nested():
+    table, y = raw_table()
+    group = np.arange(60) // 3
+    pool = partial(fit_stacking, methods=["pom", "lit"], tune=False, cv=2)
+    found = ordinal.compare(
+        table, y, classes=["low", "mid", "top"], methods={"pool": pool}, cv=2,
+        groups=group, scoring="rps",
+    )  # fmt: skip
+    for k, (train, test) in enumerate(found.splits):
+        model = pool(
+            table.iloc[train], y[train], classes=["low", "mid", "top"],
+            groups=group[train],
+        )  # fmt: skip
+        P = model.predict_proba(table.iloc[test])
+        score = metrics.rps(y[test], P, labels=["low", "mid", "top"])
+        assert_allclose(found.scores["rps"][0, k], score, rtol=1e-9)
+    assert "compare estimates the error" in repr(found.best)
+
+
+def test_the_estimator_is_the_fit():
+    table, y = raw_table()
+    words = pd.Categorical(y, ["low", "mid", "top"], ordered=True)
+    made = Stacking(methods=["pom", "lit"], tune=False).fit(table, words)
+    model = fit_stacking(table, words, ["pom", "lit"], tune=False)
+    assert_allclose(made.predict_proba(table), model.predict_proba(table), atol=1e-6)
+    assert made.classes_.tolist() == ["low", "mid", "top"]
+    assert set(Stacking().get_params()) >= {"methods", "cv", "tune", "cost", "max_time"}
+    scores = cross_val_score(made, table, words, cv=2)
+    assert np.isfinite(scores).all()
+    near = KNeighborsClassifier()  # whose fit takes no weights
+    mixed = Stacking(methods={"near": near, "pom": "pom"}, tune=False)
+    assert clone(mixed).fit(table, words).model_.methods == ("near", "pom")
+
+
+@pytest.mark.slow
+def test_the_estimator_passes_the_checks_of_scikit_learn():
+    check_estimator(Stacking(methods=["lit", "svorim"], tune=False, cv=2))

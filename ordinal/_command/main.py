@@ -179,7 +179,7 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
     from ..comparison.methods import GPOR, GPOR_ROWS
     from ..comparison.methods import METHODS as DEFAULT
     from .compare import REPORTS, compare
-    from .methods import METHODS
+    from .methods import COMPOSED, METHODS
 
     _add_layout(command)
     _add_table(command)
@@ -187,10 +187,11 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--methods",
         nargs="+",
-        choices=[*CONSTANTS, *METHODS, "all"],
+        choices=[*CONSTANTS, *METHODS, *COMPOSED, "all"],
         metavar="METHOD",
         help=f"default: {', '.join(DEFAULT)}, and {GPOR} up to {GPOR_ROWS} training "
-        f"rows; all stands for these and {', '.join(METHODS)}",
+        f"rows; all stands for these and {', '.join(METHODS)}; also "
+        f"{', '.join(COMPOSED)}, which combines others",
     )
     command.add_argument(
         "--folds",
@@ -231,12 +232,14 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
 
 def _declare_fit(command: argparse.ArgumentParser) -> None:
     from .fit import fit
-    from .methods import METHODS, NEEDY
+    from .methods import COMPOSED, METHODS, NEEDY
 
     _add_layout(command)
     _add_table(command)
     command.add_argument("data", metavar="DATA", help=_DATA)
-    command.add_argument("--method", choices=[*METHODS, *NEEDY], required=True)
+    command.add_argument(
+        "--method", choices=[*METHODS, *NEEDY, *COMPOSED], required=True
+    )
     command.add_argument(
         "--random",
         metavar="EFFECTS",

@@ -32,6 +32,11 @@ NEEDY: dict[str, tuple[Method, dict[str, Any]]] = {
     method.name: (method, {}) for method in methods(every=True) if method.needs
 }
 
+# Those that fit others, which "all" does not stand for.
+COMPOSED: dict[str, tuple[Method, dict[str, Any]]] = {
+    method.name: (method, {}) for method in methods(every=True) if method.composed
+}
+
 # Arguments that the command line cannot hold, or has an option of its own for.
 _NOT_SETTABLE = {
     "X",
@@ -50,7 +55,7 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
 
     With --tune, the arguments of its grid that are not given are tuned.
     """
-    method, fixed = (METHODS | NEEDY)[name]
+    method, fixed = (METHODS | NEEDY | COMPOSED)[name]
     given, wrong, unknown = {}, [], False
     known = settable(method)
     if getattr(args, "random", None) is not None:
@@ -96,7 +101,8 @@ def in_options(message: str) -> str:
     """Return a message about Python arguments, such as "fit it with probability=True",
     with the options of the command line in their place.
     """
-    names = {name for method, _ in METHODS.values() for name in settable(method)}
+    known = (METHODS | COMPOSED).values()
+    names = {name for method, _ in known for name in settable(method)}
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()

@@ -144,6 +144,10 @@ def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, N
 
 def _categories(model: Any) -> Any:
     """Return the levels of each column, which a model has learned, or None."""
+    # The members of a pool were fitted to the same table, and one may ignore it.
+    for member in getattr(model, "models", ()):
+        if (found := _categories(member)) is not None:
+            return found
     # the record in which a linear model describes its columns
     columns = getattr(model, "predictor", model)
     return getattr(getattr(model, "preprocessor", columns), "categories", None)

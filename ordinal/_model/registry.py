@@ -142,7 +142,7 @@ class Method:
         Arguments of the fit with one entry per row, beside `sample_weight`. Estimators
         and searches, which order, merge and split rows, do without them, and so does
         the command.
-    grouped_folds : mapping of str to value
+    grouped_folds : mapping of str to value, or type of values
         Arguments with which a fit divides its rows into folds that its argument
         `groups` keeps whole. Searches, comparisons and estimators pass the groups of
         the training rows to such a fit. Empty for a method without such folds.
@@ -198,7 +198,9 @@ class Method:
         """Return whether a fit with these options has folds that take `groups`."""
         given = {**keyword_defaults(self.fit), **options}
         return bool(self.grouped_folds) and all(
-            isinstance(given[name], type(value)) and given[name] == value
+            isinstance(given[name], value)
+            if isinstance(value, type)
+            else isinstance(given[name], type(value)) and given[name] == value
             for name, value in self.grouped_folds.items()
         )
 

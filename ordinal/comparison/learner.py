@@ -59,10 +59,15 @@ class Learner:
         """Make the learner of a function, or of a partial of one.
 
         `preprocess` is ignored for a method that accepts categories and missing values,
-        and for the baselines, which ignore X.
+        and for the baselines, which ignore X. A method composed of others passes it on
+        to them, unless it is the default, which they choose by what they accept.
         """
         learner = cls(fit, dict(params), tune, None, n_threads)
         method = learner._method
+        if method is not None and method.composed:
+            default = preprocess in (None, TablePreprocessor())
+            given = {} if default else {"preprocess": preprocess}
+            return replace(learner, params=given | learner.params)
         takes_tables = unwrapped(fit)[0] is fit_constant or (
             method is not None
             and {"missing", "categories"} <= method.accepts_with(learner._given)

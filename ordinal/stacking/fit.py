@@ -350,7 +350,7 @@ register(
         scale_free=True,
         probabilities=True,
         by_row={"groups"},
-        grouped_folds={"cv": 5},
+        grouped_folds={"cv": object},  # of any kind
         composed=True,
     )
 )
