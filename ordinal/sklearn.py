@@ -290,10 +290,15 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
         if group is not None:
             by_row["groups"] = group
-        if sample_weight is None and self._method.composed:
-            weight = None  # because a member may take none
+        # A member of a pool may take no weights.
+        unweighted = sample_weight is None and self._method.composed
         model = self._method.fit(
-            X, labels, classes=classes, sample_weight=weight, **by_row, **parameters
+            X,
+            labels,
+            classes=classes,
+            sample_weight=None if unweighted else weight,
+            **by_row,
+            **parameters,
         )
         self.model_ = counted(model, left)
         self.ranks_ = self.model_.classes

@@ -111,7 +111,7 @@ def scores(out):
 
 def test_compare_reports_the_errors_of_its_folds(run, data, rows):
     X, y = rows
-    argv = ["compare", data, "--methods", "npsvor", "--seed", 7]
+    argv = ["compare", data, "--methods", "npsvor", "--seed", 7, "--rule", "own"]
     for more, splits, sizes in (
         ([], stratified_kfold(y, rng=7), "5 splits of 48 training + 12 test rows"),
         (["--folds", 3], stratified_kfold(y, 3, rng=7), "3 splits of 40 training + 20"),
