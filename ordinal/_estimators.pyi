@@ -12,8 +12,7 @@ from .linear.prepared import Missing
 from .linear.ratio_loss import Family
 from .model_selection.splits import SplitsLike
 from .networks.models import CodeLoss
-from .npsvor.fit import Intercept, _Solver
-from .npsvor.model import NpsvorModel
+from .npsvor.fit import Intercept, _Solver, _Start
 from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator
 from .stacking.fit import _Methods, _Scoring
 from .svor.family import SvorModel
@@ -289,7 +288,7 @@ class NPSVOR(_Estimator):
     n_steps: int | None
     intercept: Intercept | None
     basis: AnyBasis | None
-    start: NpsvorModel | float | None
+    start: _Start | None
     rng: Rng
     cache_mb: float
     max_iter: int | None
@@ -302,7 +301,7 @@ class NPSVOR(_Estimator):
         normalize: bool = False, rho: float | None = None, e_abs: float | None = None,
         e_rel: float | None = None, polish: bool | None = None,
         n_steps: int | None = None, intercept: Intercept | None = None,
-        basis: AnyBasis | None = None, start: NpsvorModel | float | None = None,
+        basis: AnyBasis | None = None, start: _Start | None = None,
         probability: bool = False, rng: Rng = 0, n_threads: int | None = None,
         cache_mb: float = 1000.0, max_iter: int | None = None,
         max_time: float | None = None, callback: Callback | None = None,

@@ -41,6 +41,7 @@ from .admm import Npsvor, NpsvorAdmm, Parameters
 from .model import NpsvorModel
 
 _Solver: TypeAlias = Literal["smo", "admm"]
+_Start: TypeAlias = NpsvorModel | float
 Intercept: TypeAlias = Literal["multiplier", "average"]
 _VARYING = ("C", "C2", "epsilon")  # what may differ between the points of a path
 
@@ -99,7 +100,7 @@ def fit_npsvor(
     n_steps: int | None = None,
     intercept: Intercept | None = None,
     basis: AnyBasis | None = None,
-    start: NpsvorModel | float | None = None,
+    start: _Start | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
