@@ -45,12 +45,7 @@ from .members import Member, MemberWork, work_of
 from .model import StackingModel
 from .weights import pool_by_log_loss, pool_by_rps
 
-_Methods: TypeAlias = (
-    str
-    | Sequence[str | Callable[..., Any]]
-    | Mapping[str, str | Callable[..., Any]]
-    | None
-)
+_Methods: TypeAlias = str | Sequence[Any] | Mapping[str, Any] | None
 _Scoring: TypeAlias = Literal["rps", "log_loss"]
 _POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
 
@@ -110,7 +105,7 @@ def fit_stacking(
         rows of each fold. Of a sparse matrix methods receive the features as they are.
     y : (n,) array-like
         Labels as for the other fits.
-    methods : sequence of str or callable, mapping of str to them, optional
+    methods : sequence of methods, mapping of str to them, optional
         Methods as for `compare`, which must have probabilities. Default: "pom",
         "xofm", "svorim", "npsvor", with LightGBM "boosting" with one score and, by 100
         rounds, with a score per rank, and "gpor-ep" for up to 500 training rows. They
