@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -64,6 +64,8 @@ from .solvers import (
     solver_options,
     stochastic_descent,
 )
+
+_Solver: TypeAlias = Literal["lbfgs", "sgd", "algorithm1"]
 
 _SAMPLE = 100_000  # rows from which quantiles are taken
 _STEP = 16  # a fit begins with every 16th row
@@ -252,7 +254,7 @@ def fit_xofm(
     early_stopping: float | None = None,
     monotone: Mapping[str, int] | Sequence[int] | None = None,
     categorical: Sequence[str | int] = (),
-    solver: Literal["lbfgs", "sgd", "algorithm1"] = "lbfgs",
+    solver: _Solver = "lbfgs",
     learning_rate: float | None = None,
     n_epochs: float | None = None,
     batch_size: int | None = None,
