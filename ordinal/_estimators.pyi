@@ -17,6 +17,7 @@ from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator
 from .stacking.fit import _Methods, _Scoring
 from .svor.family import SvorModel
 from .svor.sum_of_margins import Margin
+from .xofm.fit import _XofmSolver
 from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
 from typing import Any, Literal
@@ -602,7 +603,7 @@ class XOFM(_Estimator):
     early_stopping: float | None
     monotone: Mapping[str, int] | Sequence[int] | None
     categorical: Sequence[str | int]
-    solver: Literal['lbfgs', 'sgd', 'algorithm1']
+    solver: _XofmSolver
     learning_rate: float | None
     n_epochs: float | None
     batch_size: int | None
@@ -618,8 +619,7 @@ class XOFM(_Estimator):
         tau: float = 1.0, l2_main: float = 0.003, l2_pair: float = 0.01,
         early_stopping: float | None = None,
         monotone: Mapping[str, int] | Sequence[int] | None = None,
-        categorical: Sequence[str | int] = ...,
-        solver: Literal['lbfgs', 'sgd', 'algorithm1'] = 'lbfgs',
+        categorical: Sequence[str | int] = ..., solver: _XofmSolver = 'lbfgs',
         learning_rate: float | None = None, n_epochs: float | None = None,
         batch_size: int | None = None, init_scale: float = 0.1,
         cache_mb: float = 1000.0, classes: Sequence[Any] | None = None,

@@ -65,7 +65,7 @@ from .solvers import (
     stochastic_descent,
 )
 
-_Solver: TypeAlias = Literal["lbfgs", "sgd", "algorithm1"]
+_XofmSolver: TypeAlias = Literal["lbfgs", "sgd", "algorithm1"]
 
 _SAMPLE = 100_000  # rows from which quantiles are taken
 _STEP = 16  # a fit begins with every 16th row
@@ -254,7 +254,7 @@ def fit_xofm(
     early_stopping: float | None = None,
     monotone: Mapping[str, int] | Sequence[int] | None = None,
     categorical: Sequence[str | int] = (),
-    solver: _Solver = "lbfgs",
+    solver: _XofmSolver = "lbfgs",
     learning_rate: float | None = None,
     n_epochs: float | None = None,
     batch_size: int | None = None,
