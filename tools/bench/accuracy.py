@@ -32,9 +32,12 @@ from typing import Any
 import numpy as np
 from _common import add_data, fit_of
 from _common import table as read
+from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import RidgeCV
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeRegressor
 
 import ordinal
@@ -141,6 +144,34 @@ class RecursiveFeatureMachine(BaseEstimator):
         return self.model_.predict_proba(X.astype(np.float32))
 
 
+class Pool(BaseEstimator):
+    """Classifiers with the weights of least RPS out of fold, as stacking has."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "Pool":
+        fixed: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
+        members = (
+            KNeighborsClassifier(), LogisticRegression(max_iter=1000),
+            RandomForestClassifier(**fixed), ExtraTreesClassifier(**fixed),
+            import_module("lightgbm").LGBMClassifier(verbosity=-1, **fixed),
+        )  # fmt: skip
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        below = [
+            cross_val_predict(m, X, y, cv=folds, method="predict_proba").cumsum(axis=1)
+            for m in members
+        ]
+        A = np.stack([P[:, :-1].ravel() for P in below], axis=1)
+        b = (y[:, None] <= np.arange(y.max())).ravel()
+        heavy = 1e3 * np.sqrt(len(A))  # so that the sum is 1 within rounding error
+        sums = np.full(len(members), heavy)
+        weights = nnls(np.vstack([A, sums]), np.append(b, heavy))[0]
+        pairs = zip(weights, members, strict=True)
+        self.members_ = [(w, m.fit(X, y)) for w, m in pairs if w > 0]
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return sum(w * member.predict_proba(X) for w, member in self.members_)
+
+
 def ogboost(max_depth: int, **options: Any) -> Any:
     from ogboost import GradientBoostingOrdinal
 
@@ -158,6 +189,7 @@ KERNEL = grid(C=[1.0, 30.0], gamma=[0.03, 0.3])
 TREES = {"n_estimators": [100, 300], "learning_rate": [0.05]}
 METHODS: dict[str, tuple[Callable[..., Proba], list[dict[str, Any]]]] = {
     "constant": (constant, [{}]),
+    "stacking": (partial(ours, ordinal.fit_stacking), [{}]),
     "fit_pom": (partial(ours, ordinal.fit_pom), grid(l2=[1e-3, 1e-2, 0.1, 1.0])),
     "fit_svorim": (partial(ours, ordinal.fit_svorim, probability=True), KERNEL),
     "fit_npsvor": (partial(ours, ordinal.fit_npsvor, probability=True), KERNEL),
@@ -210,6 +242,7 @@ METHODS: dict[str, tuple[Callable[..., Proba], list[dict[str, Any]]]] = {
         partial(theirs, RecursiveFeatureMachine),
         grid(bandwidth=[3.0, 10.0], reg=[1e-2, 0.3]),
     ),
+    "pool of classifiers": (partial(theirs, Pool), [{}]),
     "ridge on ranks": (partial(theirs, RankRegression), [{}]),
 }  # fmt: skip
 PROTOCOLS = {
