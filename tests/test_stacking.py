@@ -568,8 +568,7 @@ def test_the_estimator_is_the_fit():
     assert clone(mixed).fit(table, words).model_.methods == ("near", "pom")
 
 
-# Folds of its small samples lack ranks, or a member is stopped early there.
-@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.slow
 def test_the_estimator_passes_the_checks_of_scikit_learn():
     check_estimator(Stacking(methods=["lit", "svorim"], tune=False, cv=2))
