@@ -279,7 +279,7 @@ def _chosen(
     if methods is None:
         return takers
     raise TypeError(
-        f"class_weight is no argument of {', '.join(fits.keys() - takers)}: leave it "
+        f"class_weight is no argument of {', '.join(k for k in fits if k not in takers)}: leave it "
         "out, or these methods"
     )
 
