@@ -278,9 +278,9 @@ def _chosen(
         return fits
     if methods is None:
         return takers
+    others = ", ".join(name for name in fits if name not in takers)
     raise TypeError(
-        f"class_weight is no argument of {', '.join(k for k in fits if k not in takers)}: leave it "
-        "out, or these methods"
+        f"class_weight is no argument of {others}: leave it out, or these methods"
     )
 
 
