@@ -359,7 +359,7 @@ def test_reports_hold_the_same_numbers(run, data):
     assert (found["training_rows"], found["test_rows"]) == (45, 15)
     lines = list(csv.DictReader(io.StringIO(run(*argv, "--format", "csv"))))
     markdown = run(*argv, "--format", "markdown").splitlines()
-    assert markdown[2] == "| method | MAE | accuracy | RPS | seconds |"
+    assert markdown[2] == "| method | MAE | accuracy | RPS | rules | seconds |"
     assert found["verdict"] in markdown[-1]
     for k, of in enumerate(found["methods"]):
         own = [line for line in lines if line["method"] == of["method"]]

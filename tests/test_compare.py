@@ -16,6 +16,7 @@ from ordinal.comparison.learner import Learner
 from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, TREES, Study
 from ordinal.model_selection import select, stratified_kfold
 from ordinal.model_selection.data import SearchData
+from ordinal.model_selection.scoring import scorers_of
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
 X, y = sample(90, r=4, seed=3)
@@ -132,11 +133,12 @@ def test_groups_stay_together_in_the_searches_too():
     learner = Recorded(ordinal.fit_pom, {}, tune=True)
     plain = Recorded(ordinal.fit_pom, {})
     data = SearchData(X, None, y, np.unique(y), group=groups)
-    study = Study(data, {"pom": learner, "plain": plain})
+    scorers = scorers_of("mae", None)
+    study = Study(data, {"pom": learner, "plain": plain}, scorers)
     train = np.flatnonzero(groups % 5 != 0)
     assert learner.grid
-    study.learned(learner, train, 0)
-    study.learned(plain, train, 0)
+    study.learned(learner, scorers, train, 0)
+    study.learned(plain, scorers, train, 0)
     study.refitted("pom")
     assert_array_equal(seen[0][1], groups[train])
     assert seen[1] == (train.size, None)

@@ -167,6 +167,9 @@ def prepare(
         problem = X  # of a fit that reads labels and weights together with its table
     else:
         problem = read_problem(name, X, y, reading, **labels)
+    if isinstance(problem, ChunkedProblem):
+        # A pass of a basis of columns stops within the source, which may hold a file.
+        monitor.at_end(problem.close)
     problem.check_spans()
     if by_scale:
         warn_of_scales(name, problem)

@@ -108,6 +108,10 @@ class Monitor:
             for warning in self._fit.warnings:
                 warning()
 
+    def at_end(self, call: Callable[[], object]) -> None:
+        """Call a function when the context is left, whatever ends the fit."""
+        self._contexts.callback(call)
+
     def to_tol(self, tol: float) -> Monitor:
         """Return the monitor of a part of the fit that ends at another tolerance."""
         part = copy.copy(self)

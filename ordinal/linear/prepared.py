@@ -293,11 +293,9 @@ def _read_training(
         by_row["offset"] = coding.offset(table, by_row["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
     names, weight = feature_names(table), by_row.pop("sample_weight")
-    values = _values_of(table, is_coded)
+    values, by_class = _values_of(table, is_coded), given.get("class_weight")
     return TrainingTable(
-        Problem.from_features(
-            values, names, y, classes, weight, given.get("class_weight")
-        ),
+        Problem.from_features(values, names, y, classes, weight, by_class),
         y,
         **by_row,
         coding=coding,

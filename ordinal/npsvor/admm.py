@@ -343,7 +343,7 @@ def solve_admm(
     live = np.arange(p)  # problems that still iterate, to which the arrays below belong
     u = np.zeros((p, n))
     shift, width = -(pp + pn) / (2 * rho), (pp - pn) / (2 * rho)
-    status = Status.MAX_ITER
+    status = Status.N_STEPS if max_iter == family.n_steps else Status.MAX_ITER
     for iteration in range(1, max_iter + 1):
         # All problems share one product, so that the matrix is read from memory once
         # per iteration.
@@ -679,8 +679,6 @@ class Admm(Solver[Parameters, NpsvorModel]):
                 b = average_intercepts(program, out.z[point], f, b)
             ratio = out.ratio[point]
             status = Status.CONVERGED if not (ratio > 1).any() else out.status
-            if status is Status.MAX_ITER and (family.n_steps or np.inf) <= limit:
-                status = Status.N_STEPS
             primal, _ = values(program, g, f, -b[:, None])
             dual = values(program, nearest, G_inside[point], -b[:, None])[1]
             parts = records(

