@@ -380,6 +380,19 @@ def test_a_fit_begins_at_another_model(form):
         assert warm.convergence.converged
 
 
+@pytest.mark.parametrize("options", [{}, {"basis": 40}, ADMM_TIGHT])
+def test_a_start_may_lack_a_rank(options):
+    X, y = sample(80, 3)
+    few = y < 2
+    brief = {k: v for k, v in options.items() if k != "basis"}
+    start = fit_npsvor(X[few], y[few], classes=[0, 1, 2], **brief)
+    assert np.isinf(start.intercept[2])
+    warm, cold = (fit_npsvor(X, y, start=s, **options) for s in (start, None))
+    assert warm.convergence.converged
+    f = cold.decision_function(X)
+    assert_allclose(warm.decision_function(X), f, atol=5e-3)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

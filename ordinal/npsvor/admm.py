@@ -407,6 +407,14 @@ class Parameters(NamedTuple):
     epsilon: float
 
 
+def _multipliers(start: NpsvorModel, program: Program, problem: Problem) -> np.ndarray:
+    """Return the multipliers of a model at its rows among those of a problem, (p, n);
+    0 elsewhere.
+    """
+    coef, X = start.coef[:, problem.present], problem.X
+    return matched_rows(start.support, coef, X, program.lo[:, 0], program.hi[:, 0])
+
+
 @dataclass(frozen=True, slots=True)
 class Npsvor(QuadraticFamily[Parameters, NpsvorModel]):
     """NPSVOR for the fit named `function`, solved by SMO or on a basis."""
@@ -438,12 +446,7 @@ class Npsvor(QuadraticFamily[Parameters, NpsvorModel]):
         self, start: NpsvorModel, program: Program, point: Parameters, problem: Problem
     ) -> np.ndarray:
         """Return feasible multipliers near those of a model, (p, 1, n)."""
-        coef, lo, hi = (
-            start.coef[:, problem.present],
-            program.lo[:, 0],
-            program.hi[:, 0],
-        )
-        g = matched_rows(start.support, coef, problem.X, lo, hi)
+        g = _multipliers(start, program, problem)
         return nearest_feasible(g[:, None], program)
 
     def begin_on_basis(
@@ -457,12 +460,14 @@ class Npsvor(QuadraticFamily[Parameters, NpsvorModel]):
         begin = super(Npsvor, self).begin_on_basis(start, losses, problem, features)
         if start is None or start.kernel.by_number:  # its rows may have other numbers
             return begin
-        f = replace(start, normalize=False).decision_function(
-            named(features.support, start.feature_names)
-        )
-        b = np.where(np.isfinite(start.intercept), start.intercept, 0.0)
+        rows = named(features.support, start.feature_names)
+        f = replace(start, normalize=False).decision_function(rows)
+        # A rank that the old data lacked is infinitely far away: it begins at 0.
+        known = np.isfinite(start.intercept)
+        b = np.where(known, start.intercept, 0.0)
+        f = np.where(known, f, 0.0) - b
         return [
-            replace(of, w=features.interpolating(f[:, k] - b[k]), b=-b[k : k + 1])
+            replace(of, w=features.interpolating(f[:, k]), b=-b[k : k + 1])
             for of, k in zip(begin, np.flatnonzero(problem.present), strict=True)
         ]
 
@@ -701,11 +706,10 @@ class Admm(Solver[Parameters, NpsvorModel]):
 
     def _begin(self, program: Program) -> np.ndarray:
         """Return the z of a program to begin at, (p, n)."""
-        lo, hi, start = program.lo[:, 0], program.hi[:, 0], self._start
+        start = self._start
         if not isinstance(start, NpsvorModel):
-            return np.full(lo.shape, 0.0 if start is None else start)
-        coef = start.coef[:, self._problem.present]
-        return matched_rows(start.support, coef, self._problem.X, lo, hi)
+            return np.full(program.lo[:, 0].shape, 0.0 if start is None else start)
+        return _multipliers(start, program, self._problem)
 
     def _factor(self) -> Factor | NoFactor:
         """Return a factor of K + rho I, or `NoFactor` if time is up."""
