@@ -174,8 +174,8 @@ class Learner:
 
         A search minimises the mean absolute error in folds of these rows, of which
         `rule` is the rule of `select`. `callback` is called after the steps of a fit
-        without a search. Without y, X is a source of
-        numeric features and labels, which is read in chunks at every pass.
+        without a search. Without y, X is a source of numeric features and labels, which
+        is read in chunks at every pass.
         """
         how = self.preprocess
         if self.grid:

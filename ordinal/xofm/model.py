@@ -289,12 +289,12 @@ class XofmModel(Model):
                 f"{self.classes.size}, got {shown(like)}"
             )
         if isinstance(X, Frame) and any(of is not None for of in X.labels):
-            U = self._scores(self._rows(X))
-            return self._training_scores.in_unit_of(like._training_scores, U)
-        Z = np.array(dense(read_features(X, self.n_features, missing=True)))
-        for j, labels in enumerate(self.categories):
-            if labels is not None:  # another number would be read out of bounds
-                Z[~np.isin(Z[:, j], np.arange(labels.size)), j] = np.nan
+            Z = self._rows(X)
+        else:
+            Z = np.array(dense(read_features(X, self.n_features, missing=True)))
+            for j, labels in enumerate(self.categories):
+                if labels is not None:  # another number would be read out of bounds
+                    Z[~np.isin(Z[:, j], np.arange(labels.size)), j] = np.nan
         U = self._scores(Z)
         return self._training_scores.in_unit_of(like._training_scores, U)
 
