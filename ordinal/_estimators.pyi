@@ -13,7 +13,7 @@ from .linear.ratio_loss import Family
 from .model_selection.splits import SplitsLike
 from .networks.models import CodeLoss
 from .npsvor.fit import Intercept, _Solver, _Start
-from .sklearn import _Estimator, _FoldedEstimator, _GroupedEstimator
+from .sklearn.estimators import Estimator, FoldedEstimator, GroupedEstimator
 from .stacking.fit import _Methods, _Scoring
 from .svor.family import SvorModel
 from .svor.sum_of_margins import Margin
@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from numpy.typing import ArrayLike
 from typing import Any, Literal
 
-class Boosting(_FoldedEstimator):
+class Boosting(FoldedEstimator):
     n_rounds: int | Literal['auto']
     structure: Structure
     link: Link
@@ -56,7 +56,7 @@ class Boosting(_FoldedEstimator):
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class CLMM(_GroupedEstimator):
+class CLMM(GroupedEstimator):
     random: str | None
     slopes: Mapping[str, Sequence[str | int]] | None
     n_quadrature: int | Literal['auto']
@@ -84,7 +84,7 @@ class CLMM(_GroupedEstimator):
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class CNNOR(_Estimator):
+class CNNOR(Estimator):
     width: int
     n_filters: int
     n_hidden: int
@@ -108,7 +108,7 @@ class CNNOR(_Estimator):
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class CSSVC(_Estimator):
+class CSSVC(Estimator):
     C: float
     kernel: KernelName | Kernel
     gamma: Gamma
@@ -132,7 +132,7 @@ class CSSVC(_Estimator):
         rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class ELMOR(_Estimator):
+class ELMOR(Estimator):
     n_hidden: int
     ridge: float | Literal['loo']
     tol: float
@@ -150,7 +150,7 @@ class ELMOR(_Estimator):
         rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class GPOR(_Estimator):
+class GPOR(Estimator):
     inference: Literal['ep', 'laplace']
     kernel: _KernelName | Kernel
     optimize: bool
@@ -177,7 +177,7 @@ class GPOR(_Estimator):
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class KDLOR(_Estimator):
+class KDLOR(Estimator):
     ridge: float
     C: float
     kernel: KernelName | Kernel
@@ -199,7 +199,7 @@ class KDLOR(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class LAT(_Estimator):
+class LAT(Estimator):
     l2: float
     tol: float
     class_weight: ClassWeight | None
@@ -215,7 +215,7 @@ class LAT(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class LIT(_Estimator):
+class LIT(Estimator):
     l2: float
     tol: float
     class_weight: ClassWeight | None
@@ -231,7 +231,7 @@ class LIT(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class NNOR(_Estimator):
+class NNOR(Estimator):
     n_hidden: int
     loss: CodeLoss
     l2: float
@@ -251,7 +251,7 @@ class NNOR(_Estimator):
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class NNPOM(_Estimator):
+class NNPOM(Estimator):
     n_hidden: int
     link: Link
     l2: float
@@ -270,7 +270,7 @@ class NNPOM(_Estimator):
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class NPSVOR(_Estimator):
+class NPSVOR(Estimator):
     C: float
     C2: float | None
     epsilon: float
@@ -309,7 +309,7 @@ class NPSVOR(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class OFMHS(_Estimator):
+class OFMHS(Estimator):
     l1: float
     pair_ratio: float
     tol: float
@@ -325,7 +325,7 @@ class OFMHS(_Estimator):
         rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class OPBE(_Estimator):
+class OPBE(Estimator):
     C: float
     kernel: KernelName | Kernel
     gamma: Gamma
@@ -347,7 +347,7 @@ class OPBE(_Estimator):
         rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class POM(_Estimator):
+class POM(Estimator):
     link: Link
     threshold: Threshold
     nominal: Sequence[str | int]
@@ -374,7 +374,7 @@ class POM(_Estimator):
         verbose: bool = False, rule: str | None = 'mode', scoring: str | object = 'mae'
     ) -> None: ...
 
-class REDSVM(_Estimator):
+class REDSVM(Estimator):
     C: float
     kernel: KernelName | Kernel
     gamma: Gamma
@@ -399,7 +399,7 @@ class REDSVM(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class ShashuaLevin(_Estimator):
+class ShashuaLevin(Estimator):
     C: float
     margin: Margin
     kernel: KernelName | Kernel
@@ -425,7 +425,7 @@ class ShashuaLevin(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class Stacking(_FoldedEstimator):
+class Stacking(FoldedEstimator):
     methods: _Methods
     cv: SplitsLike
     tune: bool
@@ -443,7 +443,7 @@ class Stacking(_FoldedEstimator):
         rule: str | None = 'mode'
     ) -> None: ...
 
-class OrdinalSVC(_Estimator):
+class OrdinalSVC(Estimator):
     C: float
     decomposition: Literal['one_vs_one', 'one_vs_all']
     kernel: KernelName | Kernel
@@ -467,7 +467,7 @@ class OrdinalSVC(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class SVMOP(_Estimator):
+class SVMOP(Estimator):
     C: float
     kernel: KernelName | Kernel
     gamma: Gamma
@@ -491,7 +491,7 @@ class SVMOP(_Estimator):
         rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class SVOREX(_Estimator):
+class SVOREX(Estimator):
     C: float
     kernel: KernelName | Kernel
     gamma: Gamma
@@ -516,7 +516,7 @@ class SVOREX(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class SVORIM(_Estimator):
+class SVORIM(Estimator):
     C: float
     kernel: KernelName | Kernel
     gamma: Gamma
@@ -541,7 +541,7 @@ class SVORIM(_Estimator):
         verbose: bool = False, rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class OrdinalSVR(_Estimator):
+class OrdinalSVR(Estimator):
     C: float
     epsilon: float
     thresholds: Literal['rounded', 'fitted']
@@ -568,7 +568,7 @@ class OrdinalSVR(_Estimator):
         rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class TLSSVOR(_Estimator):
+class TLSSVOR(Estimator):
     C: float
     u: float
     eta: float
@@ -593,7 +593,7 @@ class TLSSVOR(_Estimator):
         rule: str | None = None, scoring: str | object = 'mae'
     ) -> None: ...
 
-class XOFM(_Estimator):
+class XOFM(Estimator):
     n_intervals: int | Sequence[int]
     breakpoints: Literal['equal', 'quantile']
     n_factors: int

@@ -75,7 +75,7 @@ def class_of(method: Method, imports: dict[str, str]) -> list[str]:
             known = imports.setdefault(name, source)
             assert known == source, (name, known, source)
         given.append(f"{p.name}: {p.annotation} = {default_of(p.default)}")
-        if p.name not in estimators._Estimator.__annotations__:
+        if p.name not in estimators.Estimator.__annotations__:
             attributes.append(f"    {p.name}: {p.annotation}")
     head = f"class {method.estimator}({base}):"
     made = f"    def __init__(\n{wrapped(given, '        ')}\n    ) -> None: ..."
@@ -87,7 +87,7 @@ def stub() -> str:
     imports: dict[str, str] = {}
     every = [class_of(method, imports) for method in methods(every=True)]
     bases = {getattr(estimators, m.estimator).__bases__[0] for m in methods(every=True)}
-    by_module = {".sklearn": [base.__name__ for base in bases]}
+    by_module = {".sklearn.estimators": [base.__name__ for base in bases]}
     for name, module in imports.items():
         by_module.setdefault(module, []).append(name)
     heads = [

@@ -1,0 +1,186 @@
+"""Any classifier made ordinal, by one clone per threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    has_fit_parameter,
+)
+
+from .._input.checks import listed
+from .._input.labels import (
+    ranks_of,
+    sample_weights,
+)
+from .._input.types import Labels
+from .._model.labelled import Labelled, MissingLabels
+from .._model.links import falling
+from .._model.threshold_model import cost_of_rule, decide
+from ..model_selection.scoring import Metric
+from .estimators import ranked
+from .scorers import scorer
+
+
+class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Make any classifier ordinal by one clone per threshold.
+
+    Clone k learns whether the rank is above k. At each row, isotonic regression makes
+    the probabilities of these events decrease with k, with the weight of the rarer side
+    of each threshold. (E. Frank, M. Hall, "A simple approach to ordinal
+    classification", ECML 2001, use differences that may be negative.)
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`
+        Classifier of scikit-learn, of this module, or with the same interface, such as
+        that of XGBoost.
+    rule : {"mode", "median", "cost"}, default "mode"
+        Rule of `predict`: the most probable rank, which scikit-learn expects; the
+        median, which has the smallest expected absolute error; or the rank of least
+        expected cost.
+    cost : (r, r) array-like, optional, for rule="cost" only
+        cost[j, k] is the cost of predicting rank k for a row of rank j. Default
+        |j - k|.
+    classes : sequence of labels in rank order, optional
+        Required for strings, which are otherwise ranked in alphabetical order, with a
+        warning.
+    missing_labels : {"error", "drop"}, default "error"
+        Whether rows without a label are an error or are left out.
+    n_jobs : int, optional
+        Number of clones that are fitted in parallel, as for joblib. Default: one.
+    scoring : str or callable, default "mae"
+        Metric of `score`, as for `ordinal.sklearn.scorer`, or a result of that.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted clones
+        One per threshold between ranks that have training rows.
+    classes_ : (r,) array
+        Labels, sorted as by `np.unique`.
+    ranks_ : (r,) array
+        Labels in rank order.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> from ordinal.sklearn import OrdinalDecomposition
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> model = OrdinalDecomposition(forest, rule="median").fit(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        rule: str = "mode",
+        cost: Any = None,
+        classes: Any = None,
+        missing_labels: MissingLabels = "error",
+        n_jobs: int | None = None,
+        scoring: str | Metric = "mae",
+    ) -> None:
+        self.estimator, self.rule, self.cost = estimator, rule, cost
+        self.classes, self.n_jobs, self.scoring = classes, n_jobs, scoring
+        self.missing_labels = missing_labels
+
+    def fit(self, X: Any, y: Labels, sample_weight: Any = None) -> OrdinalDecomposition:
+        """Fit one clone per threshold.
+
+        Parameters
+        ----------
+        X : as the classifier takes it
+        y : (n,) array-like
+            Ranks: numbers, an ordered categorical, or strings with `classes`.
+        sample_weight : (n,) array-like >= 0, optional
+            Weights that are passed to the classifier; raises ValueError if it does not
+            accept any.
+
+        Returns
+        -------
+        the estimator
+        """
+        left = Labelled.from_arguments(
+            self.missing_labels, X, y, {}, sample_weight=sample_weight
+        )
+        X, y, sample_weight = left.X, left.y, left.by_row["sample_weight"]
+        labels, classes = ranked(y, self.classes, type(self).__name__)
+        check_consistent_length(X, labels)
+        rank = ranks_of(labels, classes)
+        weight = sample_weights(sample_weight, labels.size)
+        given = {} if sample_weight is None else {"sample_weight": weight}
+        if given and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                "sample_weight must be None, because "
+                f"{type(self.estimator).__name__} accepts no weights"
+            )
+        self._observed = np.bincount(rank, weight, minlength=classes.size) > 0
+        if self._observed.sum() < 2:
+            raise ValueError(
+                "y needs at least 2 classes with positive weight, got "
+                f"{listed(classes[self._observed])}: only one class"
+            )
+        above = [rank > k for k in np.flatnonzero(self._observed)[:-1]]
+        shares = np.array([np.average(event, weights=weight) for event in above])
+        self._rarer = np.minimum(shares, 1 - shares)
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(clone(self.estimator).fit)(X, event.astype(int), **given)
+            for event in above
+        )
+        self.ranks_, self.classes_ = classes, np.unique(classes)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the ranks, (n, r), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        """
+        return np.take(self._proba(X), np.argsort(self.ranks_), axis=1)
+
+    def _proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities in rank order."""
+        check_is_fitted(self)
+        events = [np.asarray(e.predict_proba(X))[:, 1] for e in self.estimators_]
+        above = falling(np.column_stack(events).astype(float), self._rarer)
+        edge = np.ones((len(above), 1))
+        P = np.zeros((len(above), self.ranks_.size))
+        P[:, self._observed] = -np.diff(np.hstack([edge, above, 0 * edge]), axis=1)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return labels by the `rule`, (n,), of the type of `classes_`.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        """
+        check_is_fitted(self)
+        rules = "mode", "median", "cost"
+        table = cost_of_rule(self.rule, rules, self.cost, None, self.ranks_.size)
+        return np.asarray(self.ranks_[decide(self._proba(X), self.rule, table)])
+
+    def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
+        """Return the metric `scoring`; losses are negated."""
+        return scorer(self.scoring)(self, X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = get_tags(self.estimator)
+        tags.input_tags = own.input_tags
+        tags.classifier_tags.poor_score = own.classifier_tags.poor_score
+        return tags
