@@ -41,6 +41,12 @@ An estimator adds the conventions of scikit-learn:
   warning, because this is rarely the order of the ranks.
 * `score` is a metric of `ordinal.metrics`, with the sign that makes larger values
   better: by default minus the mean absolute error of the ranks.
+
+The modules of this package:
+
+    estimators     the base of all estimators
+    scorers        scorers, which know the order of the ranks
+    decomposition  any classifier, one clone per threshold
 """
 
 from __future__ import annotations
