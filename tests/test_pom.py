@@ -322,7 +322,9 @@ def test_two_thresholds_or_one_have_any_structure(threshold, r):
 @pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
 def test_structures_are_those_of_clm(threshold):
     for T in range(2, 9):
-        assert_array_equal(structure_of(threshold, T), threshold_columns(threshold, T))
+        assert_array_equal(
+            structure_of(threshold, T).dense(), threshold_columns(threshold, T)
+        )
 
 
 @given(seeds, links)
@@ -574,7 +576,7 @@ def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
 def gaps_of(model, X, rows):
     """The matrix A of A x >= 0, distances of neighbouring thresholds at rows."""
     T = model.classes.size - 1
-    J = np.diff(structure_of(model.predictor.threshold, T), axis=0)
+    J = np.diff(structure_of(model.predictor.threshold, T).dense(), axis=0)
     N = rows[:, model.predictor.nominal]
     by_nu = -J[:, None, :, None] * N[None, :, None, :]
     by_nu = by_nu.reshape(len(J) * len(N), J.shape[1] * N.shape[1])

@@ -94,25 +94,64 @@ def by_threshold(offset: np.ndarray) -> np.ndarray:
     return offset[:, None] if offset.ndim == 1 else offset
 
 
-def structure_of(threshold: str, T: int) -> np.ndarray:
-    """Return J of (1), (T, q), for a structure of the thresholds.
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """Structure J of T thresholds, (T, q), in (1).
+
+    Attributes
+    ----------
+    T : int
+    matrix : (T, q) array, or None
+        None for flexible thresholds, where J = I: with as many ranks as rows, an
+        identity matrix would take more memory than everything else.
+    """
+
+    T: int
+    matrix: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.T, self.T) if self.matrix is None else self.matrix.shape
+
+    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
+        """Return J alpha for alpha of (q,) or (q, k)."""
+        return np.array(alpha) if self.matrix is None else self.matrix @ alpha
+
+    def adjoint(self, theta: np.ndarray) -> np.ndarray:
+        """Return J'theta for theta of (T,) or (T, k)."""
+        return np.array(theta) if self.matrix is None else self.matrix.T @ theta
+
+    def rows(self, t: np.ndarray | int) -> np.ndarray:
+        """Return some rows of J, of the shape of t and q."""
+        if self.matrix is not None:
+            return np.asarray(np.take(self.matrix, t, axis=0))
+        return (np.asarray(t)[..., None] == np.arange(self.T)).astype(np.float64)
+
+    def dense(self) -> np.ndarray:
+        """Return J as a dense array."""
+        return np.eye(self.T) if self.matrix is None else self.matrix
+
+
+def structure_of(threshold: str, T: int) -> Structure:
+    """Return J of (1) for a structure of the thresholds.
 
     They are "flexible", "symmetric" about a centre, or "equidistant", and have the
     parameters of R's `ordinal::clm`.
     """
-    if threshold == "flexible" or T == 1:
-        # One threshold has no structure: all three are the same model.
-        return np.eye(T)
+    # One threshold has no structure: all three are the same model. Two that are
+    # symmetric are free, too.
+    if threshold == "flexible" or T == 1 or (threshold == "symmetric" and T == 2):
+        return Structure(T)
     if threshold == "equidistant":  # parameters: the first threshold, and the distance
-        return np.column_stack([np.ones(T), np.arange(T)])
+        return Structure(T, np.column_stack([np.ones(T), np.arange(T)]))
     # parameters: one or two central thresholds, and distances of the others from them
     half = T // 2
     far = np.eye(T)[:, T - half :] if T % 2 else np.eye(T)[:, half + 1 :]
     mirrored = far - far[::-1]
     if T % 2:
-        return np.column_stack([np.ones(T), mirrored])
+        return Structure(T, np.column_stack([np.ones(T), mirrored]))
     upper = (np.arange(T) >= half).astype(float)
-    return np.column_stack([1 - upper, upper, mirrored])
+    return Structure(T, np.column_stack([1 - upper, upper, mirrored]))
 
 
 def threshold_parameter_names(
@@ -146,7 +185,7 @@ class Design:
     weight : (n,) array
     total : float
         Sum W of the weights.
-    J : (T, q) array
+    J : Structure
     centre, spread : (D,) arrays
     unit : (D,) array, or None
         Units of the columns in which coefficients are penalised; None for those of X.
@@ -160,7 +199,7 @@ class Design:
     rank: np.ndarray
     weight: np.ndarray
     total: float
-    J: np.ndarray
+    J: Structure
     centre: np.ndarray
     spread: np.ndarray
     unit: np.ndarray | None = None
@@ -281,7 +320,7 @@ class Design:
     @property
     def T(self) -> int:
         """The number of thresholds."""
-        return int(self.J.shape[0])
+        return self.J.T
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
@@ -339,7 +378,7 @@ class Design:
         """Return the alpha, (q,), with J alpha nearest to theta, (T,)."""
         if self.is_flexible:
             return theta.copy()
-        return np.asarray(np.linalg.lstsq(self.J, theta, rcond=None)[0])
+        return np.asarray(np.linalg.lstsq(self.J.dense(), theta, rcond=None)[0])
 
     def columns(self, rows: slice, which: np.ndarray) -> np.ndarray:
         """Return some columns of some rows, centred and scaled for the solvers."""
@@ -368,7 +407,7 @@ class Design:
         by_u = A.reshape(self.T, M, width)
         # The product with J = I would cost T^2 operations per column.
         if not self.is_flexible:
-            by_u = np.tensordot(self.J, by_u, (0, 0))
+            by_u = np.tensordot(self.J.dense(), by_u, (0, 0))
         slopes = by_u[:, 1:].reshape(len(by_u) * (M - 1), width)
         return np.vstack([by_u[:, 0], slopes])
 
@@ -384,7 +423,7 @@ class Design:
     @property
     def is_flexible(self) -> bool:
         """Return whether J is I; two equidistant thresholds have another square J."""
-        return self.J.shape[1] == self.T and not self.J[1:, 0].any()
+        return self.J.matrix is None
 
     @property
     def has_many(self) -> bool:

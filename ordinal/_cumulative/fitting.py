@@ -352,7 +352,7 @@ class OrderedThresholds:
         self.design, self._rows = design, rows
         centre, spread = (of[design.nominal] for of in (design.centre, design.spread))
         self._N = (rows - centre) / spread
-        self._between = np.diff(design.J, axis=0)
+        self._between = np.diff(design.J.dense(), axis=0)
         inner = (design.weight > 0) & (design.rank > 0) & (design.rank < design.T)
         every = slice(0, design.n_samples)
         self._own = design.columns(every, design.nominal)[inner]

@@ -179,7 +179,7 @@ class Factor:
     def __init__(self, H: Bordered):
         self.H, self._schur = H, H.core
         if H.first.size:
-            self._A, self._rest = _BlockTridiagonal(H.diag, H.off), H.rest
+            self._A, self._rest = BlockTridiagonal(H.diag, H.off), H.rest
             shape = H.first.size, len(H.core)
             self._border = H.border.reshape(shape)
             # Thresholds are eliminated first, in O(T); a dense H would cost O(T^3).
@@ -218,45 +218,91 @@ class Factor:
         return out
 
 
-class _BlockTridiagonal:
+class BlockTridiagonal:
     """Block tridiagonal matrix A, factored by cyclic reduction.
 
     The even blocks are eliminated, and the odd blocks form a matrix of the same kind.
     """
 
     def __init__(self, diag: np.ndarray, off: np.ndarray):
-        self.size = len(diag)
+        self.size, self.inverse = len(diag), diag
         if not self.size:
             return
         # Cyclic reduction eliminates all even blocks at once by stacked routines of
         # numpy. It has log T levels; block elimination would take T steps in Python.
-        L = np.linalg.inv(np.linalg.cholesky(diag[0::2]))
-        self.inverse = L.transpose(0, 2, 1) @ L  # of the even blocks
+        self.inverse = _inverses(diag[0::2])  # of the even blocks
         # couplings of an odd block with the even blocks before and after it
         before, after = off[0::2], off[1::2]
         odd, self.n_after = diag[1::2].copy(), len(after)
-        self.left = before.transpose(0, 2, 1) @ self.inverse[: len(odd)]
-        self.right = after @ self.inverse[1 : 1 + self.n_after]
-        odd -= self.left @ before
-        odd[: self.n_after] -= self.right @ after.transpose(0, 2, 1)
+        self.left = _products(_transposed(before), self.inverse[: len(odd)])
+        self.right = _products(after, self.inverse[1 : 1 + self.n_after])
+        odd -= _products(self.left, before)
+        odd[: self.n_after] -= _products(self.right, _transposed(after))
         # Eliminating the even block between two odd ones couples these.
-        between = -self.right[: max(len(odd) - 1, 0)] @ before[1:]
-        self.rest = _BlockTridiagonal(odd, between)
+        between = _products(-self.right[: max(len(odd) - 1, 0)], before[1:])
+        self.rest = BlockTridiagonal(odd, between)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b, (T, M, k), for b of (T, M, k)."""
         if not self.size:
             return b
         even, odd, m = b[0::2], b[1::2].copy(), self.n_after
-        odd -= self.left @ even[: len(odd)]
-        odd[:m] -= self.right @ even[1 : 1 + m]
+        odd -= _products(self.left, even[: len(odd)])
+        odd[:m] -= _products(self.right, even[1 : 1 + m])
         x = np.empty(b.shape)
         x[1::2] = odd = self.rest.solve(odd)
-        even = self.inverse @ even
-        even[: len(odd)] -= self.left.transpose(0, 2, 1) @ odd
-        even[1 : 1 + m] -= self.right.transpose(0, 2, 1) @ odd[:m]
+        even = _products(self.inverse, even)
+        even[: len(odd)] -= _products(_transposed(self.left), odd)
+        even[1 : 1 + m] -= _products(_transposed(self.right), odd[:m])
         x[0::2] = even
         return x
+
+    def inverse_blocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the blocks of A^-1 where A has its own: on the diagonal, (T, M, M),
+        and to the right of them, (T - 1, M, M).
+        """
+        if not self.size:
+            return self.inverse, self.inverse
+        inner, beside = self.rest.inverse_blocks()  # of the odd blocks
+        n, m = len(inner), self.n_after
+        diag = np.empty((self.size, *self.inverse.shape[1:]), self.inverse.dtype)
+        off = np.empty((self.size - 1, *self.inverse.shape[1:]), diag.dtype)
+        # An even block depends on the odd blocks after and before it by these.
+        after, before = -_transposed(self.left), -_transposed(self.right)
+        to_after, to_before = _products(after, inner), _products(before, inner[:m])
+        # Odd blocks on either side of an even one: n - 1 of these.
+        to_after[1:] += _products(before[: n - 1], beside)
+        to_before[: n - 1] += _products(after[1:], _transposed(beside))
+        even = self.inverse.copy()
+        even[:n] += _products(to_after, -self.left)
+        even[1 : 1 + m] += _products(to_before, -self.right)
+        diag[0::2], diag[1::2] = even, inner
+        off[0::2], off[1::2] = to_after, _transposed(to_before)
+        return diag, off
+
+
+def _transposed(blocks: np.ndarray) -> np.ndarray:
+    """Return the transposed blocks of an array, (T, M, M)."""
+    return blocks.transpose(0, 2, 1)
+
+
+def _products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the products of blocks, (T, M, k)."""
+    # One call of a matrix product per block is slow for blocks of one entry, which
+    # thresholds without nominal effects have.
+    return np.asarray(A * B if A.shape[1] == 1 else A @ B)
+
+
+def _inverses(blocks: np.ndarray) -> np.ndarray:
+    """Return the inverses of positive definite blocks, or of complex ones."""
+    if np.iscomplexobj(blocks):
+        return np.asarray(np.linalg.inv(blocks))
+    if blocks.shape[1] > 1:
+        L = np.linalg.inv(np.linalg.cholesky(blocks))
+        return np.asarray(_transposed(L) @ L)
+    if not (blocks > 0).all():
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return np.asarray((1 / np.sqrt(blocks)) ** 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -411,7 +457,7 @@ class Likelihood(RowLoss):
         for side, inner in enumerate((upper, lower)):
             finite = np.where(inner, unit, 0.0)[:, None]  # 1 / s
             thresholds = np.clip(rank - side, 0, D.T - 1)
-            np.multiply(np.take(D.J, thresholds, axis=0), finite, out=by_alpha[:, side])
+            np.multiply(D.J.rows(thresholds), finite, out=by_alpha[:, side])
             slopes = by_alpha[:, side, :, None] * -N[:, None, :]
             by_nu[:, side] = slopes.reshape(rank.size, D.sizes[1])
             np.multiply(X, -finite, out=by_beta[:, side])

@@ -210,7 +210,7 @@ class RowwiseLikelihood(Likelihood):
     def free_gradient(self, r: RowTerms) -> np.ndarray:
         """Return the gradient by alpha and nu*, (U,)."""
         by_slot = [self._by_rank(r.by_a * e, r.by_b * e) for e in r.E.T]
-        by_u = self.design.J.T @ np.stack(by_slot, axis=1)
+        by_u = self.design.J.adjoint(np.stack(by_slot, axis=1))
         return np.concatenate([by_u[:, 0], by_u[:, 1:].ravel()])
 
     def free_hessian(self, r: RowTerms) -> np.ndarray:

@@ -55,7 +55,7 @@ from .._rows.sums import Parts
 from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .design import Design
+from .design import Design, Structure
 from .likelihood import Link, cumulative, exceeding
 
 _HOLDS = 1e-9  # rounding error of a move, relative to the largest one
@@ -299,7 +299,8 @@ def _by_thresholds(D: Design) -> np.ndarray:
         # The columns of nominal effects are those of the location of this design.
         pair = Design(
             take(D.X, rows), D.nominal, none, none, None, D.rank[rows] - np.int32(j),
-            weight, float(weight.sum()), J=np.eye(1), centre=D.centre, spread=D.spread,
+            weight, float(weight.sum()), J=Structure(1), centre=D.centre,
+            spread=D.spread,
         )  # fmt: skip
         found = certificate(pair, np.zeros(pair.n_parameters))
         if found is not None:
@@ -454,7 +455,7 @@ class _AllRows:
     def normal(self, row: Row) -> np.ndarray:
         D, (side, i) = self.design, row
         i_th = slice(i, i + 1)
-        J = D.J[D.rank[i] - side]
+        J = D.J.rows(D.rank[i] - side)
         n, x = D.columns(i_th, D.nominal)[0], D.columns(i_th, D.location)[0]
         up: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
         return up if side == 0 else -up
@@ -526,14 +527,14 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     raw = rmatvec(D.X, ends)[D.location] - ends.sum() * D.centre[D.location]
     total[q + qm :] = raw / D.spread[D.location]
     count = np.bincount(D.rank[used], minlength=D.T + 1)
-    total[:q] = D.J.T @ (count[:-1] - count[1:])
+    total[:q] = D.J.adjoint(count[:-1] - count[1:])
     if D.nominal.size:
         sums = np.zeros((D.T + 1, D.nominal.size))
         for rows in row_strips(D.X, _ROWS):
             has_weight = D.weight[rows] > 0
             N = D.columns(rows, D.nominal)
             np.add.at(sums, D.rank[rows][has_weight], N[has_weight])
-        total[q : q + qm] = -(D.J.T @ (sums[:-1] - sums[1:])).ravel()
+        total[q : q + qm] = -D.J.adjoint(sums[:-1] - sums[1:]).ravel()
     return total
 
 

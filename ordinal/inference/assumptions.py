@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._cumulative.design import Design
+from .._cumulative.design import Design, Structure
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import cumulative
 from .._cumulative.separation import separated_columns
@@ -259,7 +259,7 @@ def _binary_fits(
             location=columns,
             nominal=none,
             scale=none,
-            J=np.eye(1),
+            J=Structure(1),
             rank=(D.rank > j).astype(np.int32),
         )
         loss = likelihood_of(binary, "logit", 0.0, n_threads)

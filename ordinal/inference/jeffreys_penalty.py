@@ -75,7 +75,7 @@ class JeffreysLikelihood:
         X = D.columns(every, D.location)
         n, (T, q) = D.n_samples, D.J.shape
         parts = [
-            np.broadcast_to(D.J, (n, T, q)),
+            np.broadcast_to(D.J.dense(), (n, T, q)),
             np.broadcast_to(-X[:, None], (n, T, X.shape[1])),
         ]
         used = D.weight > 0

@@ -309,9 +309,8 @@ class Means:
 
     def __init__(self, model: Fitted, n_more: int = 0):
         self.model, self.n_more = model, n_more
-        self.J = structure_of(
-            model.predictor.threshold, int(model.predictor.observed.sum()) - 1
-        )
+        T = int(model.predictor.observed.sum()) - 1
+        self.J = structure_of(model.predictor.threshold, T).dense()
         self.nu = self.J @ model.nominal_coef
 
     def evaluate(self, source: MarginRows) -> tuple[np.ndarray, np.ndarray]:
