@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 TOOLS = Path(__file__).parent.parent / "tools"
-SCRIPTS = [*TOOLS.glob("bench/[a-z]*.py"), *TOOLS.glob("reproduce/*.py")]
+SCRIPTS = [*TOOLS.glob("bench/[a-z]*.py"), *TOOLS.glob("reproduce/[a-z]*.py")]
 
 
 @pytest.mark.slow

@@ -7,14 +7,12 @@ that of the very file which the tables were made of, by its sha256 without compr
 Partitions are splits/NAME/KIND.npz. The exit code is 1 if anything is missing.
 """
 
-import argparse
 import gzip
 import hashlib
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import add_data
+from _protocol import options
 
 SETS = """
 ERA 1000 4 ceee2ec3dd19 orreview_30holdout
@@ -44,10 +42,7 @@ triazines 186 60 d49c195034cc chu_equallength
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
+    parser = options(__doc__)
     folder = parser.parse_args().data
     if folder is None:
         parser.error("give --data FOLDER or set ORDINAL_DATA")

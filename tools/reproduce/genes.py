@@ -13,10 +13,8 @@ The paper chooses the genes with all samples, also those of the tests, and its e
 are therefore too small. "chosen within" repeats the elimination in each training half.
 """
 
-import argparse
-
 import numpy as np
-from svor import header
+from _protocol import header, options, with_spread
 
 import ordinal
 
@@ -62,11 +60,8 @@ def halves(y, splits, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__, data=False, splits=20)
     parser.add_argument("--genes", type=int, default=400)
-    parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     X, y = simulated(args.genes, np.random.default_rng(args.seed))
@@ -88,9 +83,7 @@ def main():
     for way, by_size in found.items():
         for n, errors in by_size.items():
             few = np.sum(chosen[n] < INFORMATIVE) if way == "by all" else "-"
-            cells = zip(np.mean(errors, axis=0), np.std(errors, axis=0), strict=True)
-            out = "".join(f"  {mean:.3f}±{sd:.3f}" for mean, sd in cells)
-            print(f"{way:8} {n:5} {few:>11}{out}")
+            print(f"{way:8} {n:5} {few:>11}{with_spread(errors)}")
 
 
 if __name__ == "__main__":

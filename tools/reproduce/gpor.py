@@ -18,46 +18,28 @@ out.
 gives over partitions.
 """
 
-import argparse
-import sys
 import time
 import warnings
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+from _protocol import beside, figures, header, options, partition
 
 import ordinal
 
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import add_data, header
-from svor import partition
-
 INFERENCE = {"MAP": "laplace", "EP": "ep"}
-PAPER = {  # MZE, its deviation, MAE, its deviation, in per cent
-    ("diabetes", 5, "MAP"): (54.23, 13.78, 66.15, 13.76),
-    ("diabetes", 5, "EP"): (54.23, 13.78, 66.54, 13.73),
-    ("pyrimidines", 5, "MAP"): (39.79, 7.21, 42.71, 9.06),
-    ("pyrimidines", 5, "EP"): (36.46, 6.47, 39.17, 7.45),
-    ("triazines", 5, "MAP"): (52.91, 2.15, 68.72, 2.29),
-    ("triazines", 5, "EP"): (52.62, 2.66, 68.78, 2.95),
-    ("boston_housing", 5, "MAP"): (24.88, 2.02, 26.04, 2.06),
-    ("boston_housing", 5, "EP"): (24.49, 1.85, 25.85, 2.00),
-    ("abalone", 5, "MAP"): (21.50, 0.22, 23.22, 0.25),
-    ("abalone", 5, "EP"): (21.56, 0.36, 23.37, 0.72),
-    ("diabetes", 10, "MAP"): (83.46, 5.73, 213.85, 33.17),
-    ("diabetes", 10, "EP"): (83.08, 5.91, 214.23, 33.14),
-    ("pyrimidines", 10, "MAP"): (55.42, 8.01, 87.71, 17.49),
-    ("pyrimidines", 10, "EP"): (54.38, 7.70, 82.92, 13.38),
-    ("triazines", 10, "MAP"): (63.72, 4.34, 119.94, 6.71),
-    ("triazines", 10, "EP"): (64.01, 3.78, 120.12, 6.80),
-    ("boston_housing", 10, "MAP"): (41.53, 2.77, 49.20, 3.30),
-    ("boston_housing", 10, "EP"): (41.26, 2.86, 48.96, 3.46),
-    ("abalone", 10, "MAP"): (42.60, 0.91, 51.40, 0.75),
-    ("abalone", 10, "EP"): (42.27, 0.46, 51.13, 0.53),
+SETS = ("diabetes", "pyrimidines", "triazines", "boston_housing", "abalone")
+PAPER = {  # MZE, its deviation, MAE, its deviation, in per cent, a set
+    (5, "MAP"): "54.23 13.78 66.15 13.76, 39.79 7.21 42.71 9.06, "
+    "52.91 2.15 68.72 2.29, 24.88 2.02 26.04 2.06, 21.5 .22 23.22 .25",
+    (5, "EP"): "54.23 13.78 66.54 13.73, 36.46 6.47 39.17 7.45, "
+    "52.62 2.66 68.78 2.95, 24.49 1.85 25.85 2, 21.56 .36 23.37 .72",
+    (10, "MAP"): "83.46 5.73 213.85 33.17, 55.42 8.01 87.71 17.49, "
+    "63.72 4.34 119.94 6.71, 41.53 2.77 49.2 3.3, 42.6 .91 51.4 .75",
+    (10, "EP"): "83.08 5.91 214.23 33.14, 54.38 7.7 82.92 13.38, "
+    "64.01 3.78 120.12 6.8, 41.26 2.86 48.96 3.46, 42.27 .46 51.13 .53",
 }
 PROTOCOLS = ("paper", "ours")
-SETS = list(dict.fromkeys(name for name, *_ in PAPER))
 
 
 def errors(args, name, bins, method, protocol, split):
@@ -85,11 +67,9 @@ def row(args, name, bins, method, protocol):
     began = time.process_time()
     runs = [errors(args, name, bins, method, protocol, k) for k in range(args.splits)]
     out = f"{name:14} {method:6} {protocol:8}"
-    paper = np.reshape(PAPER[name, bins, method], (2, 2))
-    for values, (theirs, spread) in zip(np.transpose(runs)[:2], paper, strict=True):
-        off = (values.mean() - theirs) / spread
-        out += f"  {values.mean():6.2f}±{values.std():5.2f}"
-        out += f"  {theirs:6.2f}±{spread:5.2f} {off:+5.1f}"
+    paper = figures(PAPER[bins, method], SETS, 1)[name]
+    for values, theirs in zip(np.transpose(runs)[:2], paper, strict=True):
+        out += beside(values, theirs, 6, 2)
     unconverged = sum(not run[2] for run in runs)
     evaluations = np.mean([run[3] for run in runs])
     seconds = (time.process_time() - began) / args.splits
@@ -104,16 +84,10 @@ HEADING = (
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--bins", nargs="+", type=int, choices=(5, 10), default=(5, 10))
-    parser.add_argument(
-        "--methods", nargs="+", choices=list(INFERENCE), default=list(INFERENCE)
-    )
-    parser.add_argument("--splits", type=int, default=20, help="the first N of 20")
+    parser = options(
+        __doc__, splits=20, sets=SETS, bins=(5, 10), methods=INFERENCE,
+        protocols=PROTOCOLS,
+    )  # fmt: skip
     parser.add_argument("--objective", choices=("bound", "evidence"), default="bound")
     parser.add_argument("--kernel", choices=("rbf", "ard"), default="rbf")
     parser.add_argument("--restarts", type=int, default=0)
@@ -122,7 +96,7 @@ def main():
     print(header(ordinal), f"\n# {args.splits} partitions, {args.objective}")
     for bins in args.bins:
         print(f"\n## Table {2 if bins == 5 else 3}: {bins} bins\n{HEADING}")
-        for name, method, protocol in product(args.sets, args.methods, PROTOCOLS):
+        for name, method, protocol in product(args.sets, args.methods, args.protocols):
             print(row(args, name, bins, method, protocol), flush=True)
 
 

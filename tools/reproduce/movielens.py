@@ -15,10 +15,8 @@ papers' 40 % of the ratings are known.
 Jaakkola (2003). Methods have their defaults, and C = 1 like the papers' SVM.
 """
 
-import argparse
-
 import numpy as np
-from svor import header
+from _protocol import header, options, with_spread
 
 import ordinal
 from ordinal.kernels import Pearson
@@ -60,12 +58,9 @@ def of_rank_two(X, steps=200):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__, data=False, splits=20)
     parser.add_argument("--users", type=int, default=300)
     parser.add_argument("--rows", nargs="+", type=int, default=[50, 100, 200, 300])
-    parser.add_argument("--splits", type=int, default=20)
     args = parser.parse_args()
     X, y = ratings(args.users)
     share = np.isfinite(X).mean()
@@ -81,9 +76,7 @@ def main():
                     [np.mean(abs(fit(matrix[train], y[train]).predict(matrix[test])
                                  - y[test])) for fit in METHODS.values()]
                 )  # fmt: skip
-            cells = zip(np.mean(errors, axis=0), np.std(errors, axis=0), strict=True)
-            out = "".join(f"  {mean:.3f}±{sd:.3f}" for mean, sd in cells)
-            print(f"{way:8} {n:5}{out}", flush=True)
+            print(f"{way:8} {n:5}{with_spread(errors)}", flush=True)
 
 
 if __name__ == "__main__":

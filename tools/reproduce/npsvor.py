@@ -36,28 +36,25 @@ With --store what was fitted is kept in that folder, and the same command goes o
 it was killed.
 """
 
-import argparse
-import sys
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from _protocol import (
+    AUTHORS,
+    header,
+    search_options,
+    store_folder,
+    stored_splits,
+    table,
+    with_spread,
+)
+from svor import MEASURES, by_measure, fits
 
 import ordinal
 from ordinal import comparison, plot
 from ordinal.model_selection import Grid
-
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import add_data, header, table
-from svor import (
-    MEASURES,
-    add_protocol,
-    by_measure,
-    fits,
-    store_folder,
-    stored_splits,
-)
 
 SETS = [
     "ERA",
@@ -81,22 +78,13 @@ FIT = {
     "svorim": ordinal.fit_svorim,
     "redsvm": ordinal.companions.fit_redsvm,
     "opbe": ordinal.companions.fit_opbe,
-    "npsvor": ordinal.fit_npsvor,
+    "npsvor": partial(ordinal.fit_npsvor, solver="admm"),
+    "np-50": partial(ordinal.fit_npsvor, **AUTHORS),
+    "np-opt": ordinal.fit_npsvor,
 }
 LOGS = 10.0 ** np.arange(-3, 4)
 GRID = Grid(C=LOGS, gamma=LOGS)
 LARGE = ["ERA", "LEV", "car"]  # more than 500 training rows
-
-
-def run(args, X, y, method, store, **holdouts):
-    """Return one `Nested` per measure."""
-    fit = FIT[method]
-    if method == "npsvor":
-        fit = partial(fit, solver=args.solver)
-    return by_measure(
-        fit, X, y, search=GRID, seed=args.seed, n_threads=args.threads, store=store,
-        **holdouts,
-    )  # fmt: skip
 
 
 def scored(args, name, method, store):
@@ -105,20 +93,16 @@ def scored(args, name, method, store):
     X, y = table(args.data, name)
     stored = stored_splits(args.data, name, "orreview_30holdout")
     outer = list(zip(stored["train_idx"], stored["test_idx"], strict=True))
-    found = run(args, X, y, method, store, outer=outer[: args.splits])
+    found = by_measure(
+        FIT[method], X, y, search=GRID, seed=args.seed, n_threads=args.threads,
+        store=store, outer=outer[: args.splits],
+    )  # fmt: skip
     errors = np.array([result.scores[m] for m, result in found.items()])
     ended, seconds = fits(found)
-    means = "".join(f"  {e.mean():.3f}±{e.std():.3f}" for e in errors)
     failed = ended.count("failed")
     unconverged = len(ended) - sum(map(ended.count, ("converged", "fitted", "failed")))
-    return (
-        errors,
-        seconds,
-        (
-            f"{name:14} {method:7}{means}  {len(ended):6} {failed:6} {unconverged:11} "
-            f"{seconds:7.0f}"
-        ),
-    )
+    line = f"{name:14} {method:7}{with_spread(errors.T)}  {len(ended):6} {failed:6} "
+    return errors, seconds, f"{line}{unconverged:11} {seconds:7.0f}"
 
 
 def compare(measure, methods, tables):
@@ -191,22 +175,14 @@ HEADING = (
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--methods", nargs="+", choices=list(FIT), default=list(FIT))
-    parser.add_argument("--solver", choices=("admm", "smo"), default="admm")
-    add_protocol(parser, 30)
+    parser = search_options(__doc__, 30, sets=SETS, methods=FIT)
     parser.add_argument("--png", metavar="FOLDER", help="draw Figures 5 and 6")
     args = parser.parse_args()
 
     methods = args.methods
     print(
         header(ordinal),
-        f"\n# {args.splits} hold-outs, NPSVOR by {args.solver}, seed {args.seed}"
-        f"\n\n{HEADING}",
+        f"\n# {args.splits} hold-outs, seed {args.seed}\n\n{HEADING}",
     )
     with store_folder(args) as store:
         errors, seconds = {}, {}

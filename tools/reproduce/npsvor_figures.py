@@ -14,19 +14,24 @@ the MAE of NPSVOR by the authors' program lies below it, in standard errors of t
 difference of pairs.
 """
 
-import argparse
 import time
 import warnings
 from functools import partial
 
 import numpy as np
-from svor import add_data, add_protocol, header, raw_partition, stored_splits, table
+from _protocol import (
+    AUTHORS,
+    header,
+    partition,
+    search_options,
+    stored_splits,
+    table,
+)
 
 import ordinal
 from ordinal import companions, fit_npsvor
 from ordinal.model_selection import Grid, select
 
-AUTHORS = {"solver": "admm", "n_steps": 50, "start": 1.0, "intercept": "average"}
 FIT = {
     "npsvor, 50 steps": partial(fit_npsvor, **AUTHORS),
     "the same from 0": partial(fit_npsvor, solver="admm", n_steps=50),
@@ -58,25 +63,22 @@ def errors(model, X, y):
 def parameter_figures(args):
     """Print how the errors of Figures 3 and 4 vary."""
     for name in ("california_housing", "house_16H"):
-        X, y, train, test = raw_partition(args.data, name, 5, 0)
-        rows, new = scaled(X, train, test)
+        rows, y, new, y_new = partition(args.data, name, 5, 0)
         grid = Grid(C=10.0 ** np.arange(-3, 4), gamma=10.0 ** np.arange(-3, 4))
         few = slice(1000)
         found = select(
-            "npsvor", rows[few], y[train][few], search=grid, standardize=False,
+            "npsvor", rows[few], y[few], search=grid, standardize=False,
             refit=False, progress=False, n_threads=args.threads,
         )  # fmt: skip
         fit = partial(fit_npsvor, n_threads=args.threads, **found.params)
         print(f"\n## Figure 3: {name}, {found.params}\nepsilon     MZE     MAE")
         for epsilon in np.linspace(0, 0.5, 21):
-            model = fit(rows, y[train], epsilon=epsilon)
-            print(
-                "{:7.3f}  {:.4f}  {:.4f}".format(epsilon, *errors(model, new, y[test]))
-            )
+            model = fit(rows, y, epsilon=epsilon)
+            print("{:7.3f}  {:.4f}  {:.4f}".format(epsilon, *errors(model, new, y_new)))
         print(f"\n## Figure 4: {name}\ntolerances     MZE     MAE  steps")
         for e in 10.0 ** np.arange(0, -4, -1):
-            model = fit(rows, y[train], solver="admm", e_abs=e, e_rel=e, max_iter=5000)
-            mze, mae = errors(model, new, y[test])
+            model = fit(rows, y, solver="admm", e_abs=e, e_rel=e, max_iter=5000)
+            mze, mae = errors(model, new, y_new)
             steps = model.convergence.n_iter
             print(f"{e:10.0e}  {mze:.4f}  {mae:.4f} {steps:6}", flush=True)
 
@@ -112,14 +114,8 @@ def rows_figure(args, gamma):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
-    add_protocol(parser, 20)
-    parser.add_argument("--figures", nargs="+", default=["3", "7"], choices=["3", "7"])
+    parser = search_options(__doc__, 20, figures=("3", "7"), methods=FIT)
     parser.add_argument("--rows", nargs="+", type=int, default=SIZES)
-    parser.add_argument("--methods", nargs="+", choices=list(FIT), default=list(FIT))
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # of ADMM's ends, which the tables show
     print(header(ordinal), f"\n# {args.splits} subsets, seed {args.seed}")

@@ -27,7 +27,6 @@ measured, and the figures in its summary follow from them:
 the mean over the sets of the ranks by MAE and MZE, seconds and megabytes on Car.
 """
 
-import argparse
 import json
 import multiprocessing
 import re
@@ -36,16 +35,21 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from _protocol import (
+    best_time,
+    header,
+    options,
+    resident,
+    standardized,
+    stored_splits,
+    table,
+)
+from npsvor import LARGE, SETS
 
 import ordinal
 from ordinal._command.methods import METHODS
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import Standardizer
-
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import add_data, best_time, header, resident, standardized, table
-from npsvor import LARGE, SETS
-from svor import stored_splits
 
 RESULTS = Path(__file__).parents[2] / "docs/results.md"
 REPORTED = {  # rows here, and columns in the tables of docs/results.md
@@ -256,10 +260,7 @@ def all_times(args):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
+    parser = options(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--errors", action="store_true", help="MAE and MZE, an hour")
     what.add_argument("--times", action="store_true", help="seconds and memory")

@@ -40,22 +40,22 @@ California housing both methods are better than the paper says, in the cross val
 as well.
 """
 
-import argparse
-import sys
-import tempfile
-from contextlib import nullcontext
 from functools import partial
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
+from _protocol import (
+    beside,
+    figures,
+    header,
+    raw_partition,
+    search_options,
+    store_folder,
+)
 
 import ordinal
 from ordinal.comparison import rank_sum
 from ordinal.model_selection import CoarseToFine, nested
-
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import add_data, header, table
 
 FIT = {
     "svorex": ordinal.fit_svorex,  # EXC
@@ -63,90 +63,32 @@ FIT = {
     "shashua_levin": ordinal.companions.fit_shashua_levin,  # SLA, in Table 2 only
     "svr": partial(ordinal.companions.fit_svr, epsilon=0.1),
 }
-PAPER = {  # MZE, its deviation, MAE, its deviation
-    ("pyrimidines", 5, "svorex"): (0.525, 0.095, 0.623, 0.120),
-    ("pyrimidines", 5, "svorim"): (0.517, 0.086, 0.615, 0.127),
-    ("boston_housing", 5, "svorex"): (0.336, 0.033, 0.362, 0.036),
-    ("boston_housing", 5, "svorim"): (0.332, 0.024, 0.357, 0.024),
-    ("abalone", 5, "svorex"): (0.522, 0.015, 0.662, 0.005),
-    ("abalone", 5, "svorim"): (0.527, 0.009, 0.657, 0.011),
-    ("cpu_act", 5, "svorex"): (0.270, 0.006, 0.288, 0.007),
-    ("cpu_act", 5, "svorim"): (0.273, 0.007, 0.289, 0.007),
-    ("california_housing", 5, "svorex"): (0.424, 0.003, 0.494, 0.004),
-    ("california_housing", 5, "svorim"): (0.426, 0.004, 0.491, 0.005),
-    ("pyrimidines", 5, "svr"): (0.552, 0.102, 0.673, 0.160),
-    ("boston_housing", 5, "svr"): (0.354, 0.033, 0.376, 0.033),
-    ("abalone", 5, "svr"): (0.555, 0.016, 0.679, 0.014),
-    ("cpu_act", 5, "svr"): (0.289, 0.007, 0.306, 0.008),
-    ("california_housing", 5, "svr"): (0.451, 0.004, 0.515, 0.004),
-    ("pyrimidines", 10, "svr"): (0.777, 0.068, 1.404, 0.184),
-    ("boston_housing", 10, "svr"): (0.589, 0.025, 0.785, 0.052),
-    ("abalone", 10, "svr"): (0.758, 0.017, 1.407, 0.021),
-    ("pyrimidines", 10, "svorex"): (0.752, 0.063, 1.331, 0.193),
-    ("pyrimidines", 10, "svorim"): (0.719, 0.066, 1.294, 0.204),
-    ("pyrimidines", 10, "shashua_levin"): (0.756, 0.073, 1.400, 0.255),
-    ("boston_housing", 10, "svorex"): (0.569, 0.025, 0.773, 0.049),
-    ("boston_housing", 10, "svorim"): (0.561, 0.026, 0.747, 0.049),
-    ("boston_housing", 10, "shashua_levin"): (0.561, 0.023, 0.765, 0.057),
-    ("bank32nh", 5, "svorex"): (0.528, 0.004, 0.674, 0.006),
-    ("bank32nh", 5, "svorim"): (0.537, 0.004, 0.661, 0.005),
-    ("bank32nh", 5, "svr"): (0.590, 0.004, 0.712, 0.006),
-    ("house_16H", 5, "svorex"): (0.473, 0.003, 0.576, 0.003),
-    ("house_16H", 5, "svorim"): (0.478, 0.004, 0.573, 0.005),
-    ("house_16H", 5, "svr"): (0.522, 0.005, 0.619, 0.006),
-    ("abalone", 10, "svorex"): (0.736, 0.011, 1.391, 0.021),
-    ("abalone", 10, "svorim"): (0.732, 0.007, 1.361, 0.013),
-    ("abalone", 10, "shashua_levin"): (0.739, 0.008, 1.389, 0.027),
-    ("bank32nh", 10, "svr"): (0.786, 0.004, 1.471, 0.010),
-    ("bank32nh", 10, "shashua_levin"): (0.759, 0.005, 1.414, 0.012),
-    ("bank32nh", 10, "svorex"): (0.744, 0.005, 1.512, 0.017),
-    ("bank32nh", 10, "svorim"): (0.751, 0.005, 1.393, 0.011),
-    ("cpu_act", 10, "svr"): (0.494, 0.006, 0.632, 0.011),
-    ("cpu_act", 10, "shashua_levin"): (0.462, 0.006, 0.597, 0.010),
-    ("cpu_act", 10, "svorex"): (0.462, 0.005, 0.602, 0.009),
-    ("cpu_act", 10, "svorim"): (0.473, 0.005, 0.596, 0.008),
-    ("california_housing", 10, "svr"): (0.677, 0.003, 1.070, 0.008),
-    ("california_housing", 10, "shashua_levin"): (0.640, 0.003, 1.068, 0.006),
-    ("california_housing", 10, "svorex"): (0.640, 0.003, 1.068, 0.005),
-    ("california_housing", 10, "svorim"): (0.639, 0.003, 1.008, 0.005),
-    ("house_16H", 10, "svr"): (0.735, 0.004, 1.283, 0.009),
-    ("house_16H", 10, "shashua_levin"): (0.699, 0.002, 1.271, 0.007),
-    ("house_16H", 10, "svorex"): (0.699, 0.002, 1.270, 0.007),
-    ("house_16H", 10, "svorim"): (0.705, 0.002, 1.205, 0.007),
+SETS = (
+    "pyrimidines",
+    "boston_housing",
+    "abalone",
+    "bank32nh",
+    "cpu_act",
+    "california_housing",
+    "house_16H",
+)
+PAPER = {  # MZE, its deviation, MAE, its deviation in thousandths, a set
+    (5, "svorex"): "525 95 623 120, 336 33 362 36, 522 15 662 5, "
+    "528 4 674 6, 270 6 288 7, 424 3 494 4, 473 3 576 3",
+    (5, "svorim"): "517 86 615 127, 332 24 357 24, 527 9 657 11, "
+    "537 4 661 5, 273 7 289 7, 426 4 491 5, 478 4 573 5",
+    (5, "svr"): "552 102 673 160, 354 33 376 33, 555 16 679 14, "
+    "590 4 712 6, 289 7 306 8, 451 4 515 4, 522 5 619 6",
+    (10, "svorex"): "752 63 1331 193, 569 25 773 49, 736 11 1391 21, "
+    "744 5 1512 17, 462 5 602 9, 640 3 1068 5, 699 2 1270 7",
+    (10, "svorim"): "719 66 1294 204, 561 26 747 49, 732 7 1361 13, "
+    "751 5 1393 11, 473 5 596 8, 639 3 1008 5, 705 2 1205 7",
+    (10, "shashua_levin"): "756 73 1400 255, 561 23 765 57, 739 8 1389 27, "
+    "759 5 1414 12, 462 6 597 10, 640 3 1068 6, 699 2 1271 7",
+    (10, "svr"): "777 68 1404 184, 589 25 785 52, 758 17 1407 21, "
+    "786 4 1471 10, 494 6 632 11, 677 3 1070 8, 735 4 1283 9",
 }
-SETS = list(dict.fromkeys(name for name, *_ in PAPER))
 MEASURES = ("mze", "mae")
-SIZES = {  # rows for training and for testing in the paper, drawn here
-    "bank32nh": (3000, 5182),
-    "cpu_act": (4000, 4182),
-    "california_housing": (5000, 15640),
-    "house_16H": (6000, 16784),
-}
-
-
-def stored_splits(data, name, stored):
-    return np.load(Path(data) / "splits" / name / f"{stored}.npz")
-
-
-def raw_partition(data, name, bins, split, stored="orreview_equalfreq"):
-    """X, y, the training rows and the test rows of one partition; X is without the
-    features that are constant in the training rows."""
-    X, _ = table(data, name)
-    splits = stored_splits(data, name, stored)
-    if name in SIZES:
-        drawn = np.random.default_rng([split, bins]).permutation(len(X))
-        train, test, _ = np.split(drawn, np.cumsum(SIZES[name]))
-    else:
-        train, test = (splits[f"{of}_idx_{bins}"][split] for of in ("train", "test"))
-    return X[:, np.ptp(X[train], axis=0) > 0], splits[f"y{bins}"], train, test
-
-
-def partition(data, name, bins, split, stored="orreview_equalfreq"):
-    """X and y of the training rows, then of the test rows, of one of 20 partitions;
-    standardised."""
-    X, y, train, test = raw_partition(data, name, bins, split, stored)
-    X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
-    return X[train], y[train], X[test], y[test]
 
 
 def by_measure(fit, X, y, *, seed, **options):
@@ -179,7 +121,7 @@ def fits(found):
 def row(args, name, bins, method, store):
     """Run one cell of the table; its printed row."""
     search = CoarseToFine(fine=not args.coarse)
-    paper = np.reshape(PAPER[name, bins, method], (2, 2))
+    paper = figures(PAPER[bins, method], SETS)[name]
     return cell(args, (name, bins), method, FIT[method], search, paper, store)
 
 
@@ -211,13 +153,8 @@ def cell(args, partition, method, fit, search, paper, store, cv=5):
         ended += of_split
         seconds += took
     out = f"{name:18} {method:13} {len(errors):6}"
-    ours = np.mean(errors, axis=0), np.std(errors, axis=0)
-    for mean, sd, (theirs, spread) in zip(*ours, paper, strict=True):
-        out += f"  {mean:.3f}±{sd:.3f}  "
-        if np.isnan(theirs):  # the paper says nothing
-            out += f"{'-':11} {'-':>5}"
-        else:
-            out += f"{theirs:.3f}±{spread:.3f} {(mean - theirs) / spread:+5.1f}"
+    for values, theirs in zip(np.transpose(errors), paper, strict=True):
+        out += beside(values, theirs)
     unconverged = len(ended) - ended.count("converged")
     out += f"  {len(ended):6} {unconverged:11} {seconds:7.0f}"
     return out, np.array(errors)
@@ -230,38 +167,8 @@ HEADING = (
 )
 
 
-def add_protocol(parser, splits):
-    """The options of a script that runs so many hold-outs through `nested`."""
-    parser.add_argument(
-        "--splits", type=int, default=splits, help=f"the first N of {splits}"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the folds")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "--store", metavar="FOLDER", help="keep finished fits there, and find them"
-    )
-
-
-def tables_parser(doc, sets, methods, splits):
-    """The options of a script that prints a table of methods on sets."""
-    parser = argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
-    for name, values in (("--sets", list(sets)), ("--methods", list(methods))):
-        parser.add_argument(name, nargs="+", choices=values, default=values)
-    add_protocol(parser, splits)
-    return parser
-
-
-def store_folder(args):
-    """A context: --store, or a folder that is gone afterwards."""
-    return nullcontext(args.store) if args.store else tempfile.TemporaryDirectory()
-
-
 def main():
-    parser = tables_parser(__doc__, SETS, FIT, 20)
-    parser.add_argument("--bins", nargs="+", type=int, choices=(5, 10), default=(5, 10))
+    parser = search_options(__doc__, 20, sets=SETS, methods=FIT, bins=(5, 10))
     stage = parser.add_mutually_exclusive_group()
     stage.add_argument("--coarse", action="store_true", help="without the fine grid")
     stage.add_argument("--fine", dest="coarse", action="store_false", help="(default)")
@@ -275,7 +182,7 @@ def main():
             for name in args.sets:
                 errors = {}
                 for method in args.methods:
-                    if (name, bins, method) in PAPER:
+                    if (bins, method) in PAPER:
                         out, errors[method] = row(args, name, bins, method, store)
                         print(out, flush=True)
                 if errors:

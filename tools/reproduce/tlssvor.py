@@ -16,22 +16,18 @@ is by how much the mean error rises from no wrong rows to the most, and the figu
 u = 1.5 is TLS-SVOR, u = inf np-SVOR.
 """
 
-import argparse
 import math
-import sys
 import time
 import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from _protocol import header, options
 
 import ordinal
 from ordinal import metrics
 from ordinal.model_selection import UniformDesign, select
-
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import header
 
 WRONG = (0, 4, 8, 12)  # percent of the learned rows
 U = {"np-SVOR": math.inf, "TLS-SVOR": 1.5}
@@ -117,9 +113,7 @@ def picture(path, mean, spread):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__, data=False)
     parser.add_argument("--sets", type=int, default=100, help="drawn anew, 2 or more")
     parser.add_argument(
         "--noise", type=float, default=0.026, help="of (7), a deviation"

@@ -22,20 +22,12 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from svor import HEADING, cell, header, store_folder, tables_parser
+from _protocol import figures, header, search_options, store_folder
+from svor import HEADING, SETS, cell
 
 import ordinal
 from ordinal.model_selection import Grid, UniformDesign
 
-SETS = (
-    "pyrimidines",
-    "boston_housing",
-    "abalone",
-    "bank32nh",
-    "cpu_act",
-    "california_housing",
-    "house_16H",
-)
 RIDGES = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
 METHODS = {
     "tlssvor": (ordinal.fit_tlssvor, UniformDesign(others={"u": (1.5, 6.0)})),
@@ -80,13 +72,12 @@ def row(args, name, method, store):
         if name not in ("pyrimidines", "boston_housing"):
             fit = partial(fit, basis=500)
             search = UniformDesign(C=(1e-2, 1e4), others=search.others)
-    figures = PAPER[method].split(", ")[SETS.index(name)].split()
-    paper = np.array(figures, float).reshape(2, 2) / 1000
+    paper = figures(PAPER[method], SETS)[name]
     return cell(args, (name, 10), method, fit, search, paper, store, cv)
 
 
 def main():
-    args = tables_parser(__doc__, SETS, METHODS, 20).parse_args()
+    args = search_options(__doc__, 20, sets=SETS, methods=METHODS).parse_args()
     print(header(ordinal), f"\n# {args.splits} partitions, seed {args.seed}\n{HEADING}")
     with store_folder(args) as store:
         for of in product(args.sets, args.methods):

@@ -24,8 +24,15 @@ import warnings
 from functools import partial
 from itertools import product
 
-import numpy as np
-from svor import header, store_folder, stored_splits, table, tables_parser
+from _protocol import (
+    beside,
+    figures,
+    header,
+    search_options,
+    store_folder,
+    stored_splits,
+    table,
+)
 
 import ordinal
 from ordinal.model_selection import Grid, nested
@@ -100,18 +107,15 @@ def row(args, name, method, store):
             n_threads=args.threads, store=store,
         )  # fmt: skip
     ours = 1 - found.scores["mze"], found.scores["mae"]
-    cells = PAPER.get(method, PAPER["xofm"]).split(", ")[SETS.index(name)].split()
-    paper = np.array(cells, float).reshape(2, 2) / 1000
+    paper = figures(PAPER.get(method, PAPER["xofm"]), SETS)[name]
     out = f"{name:15} {method:6}"
-    for values, (theirs, spread) in zip(ours, paper, strict=True):
-        off = (values.mean() - theirs) / spread
-        out += f"  {values.mean():.3f}±{values.std():.3f}"
-        out += f"  {theirs:.3f}±{spread:.3f} {off:+5.1f}"
+    for values, theirs in zip(ours, paper, strict=True):
+        out += beside(values, theirs)
     return out + f"  {time.process_time() - began:6.0f}"
 
 
 def main():
-    args = tables_parser(__doc__, SETS, METHODS, 30).parse_args()
+    args = search_options(__doc__, 30, sets=SETS, methods=METHODS).parse_args()
     print(header(ordinal))
     print(
         f"{'set':15} {'method':6}  {'accuracy':11}  {'paper':11}   off  {'MAE':11}  "
