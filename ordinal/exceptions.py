@@ -1,7 +1,8 @@
-"""Classes of the warnings of fits and of predictions.
+"""Classes of the warnings of fits and of predictions, and of one error.
 
-Errors are Python's own: ValueError, TypeError, OSError and MemoryError. Each class can
-be filtered alone, such as by
+Errors are Python's own: ValueError, TypeError, OSError and MemoryError; a statistic
+that a fit does not have raises the ValueError `NoEstimatesError`. Each class of
+warnings can be filtered alone, such as by
 `warnings.simplefilter("error", ordinal.exceptions.ConvergenceWarning)`.
 """
 
@@ -11,6 +12,7 @@ __all__ = [
     "ConvergenceWarning",
     "DisorderedThresholdsWarning",
     "EmptyColumnsWarning",
+    "NoEstimatesError",
     "UnknownLevelsWarning",
     "UnnamedColumnsWarning",
     "UnscaledFeaturesWarning",
@@ -23,6 +25,13 @@ def __dir__() -> list[str]:
 
 class ConvergenceWarning(UserWarning):
     """The returned model is usable, but is not the optimum within the tolerance."""
+
+
+class NoEstimatesError(ValueError, AttributeError):
+    """Error of a statistic that a fit does not have.
+
+    It is an AttributeError, so that `hasattr` returns False for such a property.
+    """
 
 
 class DisorderedThresholdsWarning(UserWarning):

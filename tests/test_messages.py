@@ -295,6 +295,12 @@ def costs(row, column, value):
             "['a', 'b'] in rank order, the lowest first",
         ),
         (
+            {"y": pd.Series(["10", "9"], dtype="category")},
+            "y is an unordered categorical: make it ordered (pandas) or an Enum "
+            "(polars), or pass classes= with the labels ['9', '10'] in rank order, the "
+            "lowest first",
+        ),
+        (
             {"y": [1, 0.3]},
             "y holds 0.3 in row 1, which is no multiple of one half: bin it with "
             "ordinal.preprocessing.Binning, or pass classes= in rank order",
@@ -391,6 +397,13 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
 def test_columns_without_numbers_are_refused(column, message):
     with pytest.raises(TypeError, match=f"^{message}$"):
         ordinal.fit_svorim(pd.DataFrame({"a": column}), [0, 1])
+    in_pipelines = message.replace(r"preprocessing\.TablePre", r"sklearn\.TablePre")
+    in_pipelines = in_pipelines.replace("Preprocessor", "Transformer")
+    in_pipelines = in_pipelines.replace(
+        "preprocess= of a fit", "before the .* pipeline"
+    )
+    with pytest.raises(TypeError, match=f"^{in_pipelines}$"):
+        ordinal.sklearn.SVORIM().fit(pd.DataFrame({"a": column}), [0, 1])
 
 
 @pytest.mark.parametrize(

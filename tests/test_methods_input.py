@@ -70,6 +70,37 @@ def test_an_unknown_keyword_argument_is_answered_by_the_one_meant():
                 function(X40, Y40, **{name: 1})
 
 
+OF_OTHERS = {
+    **dict.fromkeys(["alpha", "penalty", "lambda_"], r"l1|l2|l2_main|l2_pair|ridge|C"),
+    "n_estimators": "n_rounds", "max_depth": "n_leaves", "subsample": "row_share",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_names_of_other_packages_are_answered_by_arguments_that_the_fit_has(name):
+    for method in METHODS:
+        known, meant = inspect.signature(method.fit).parameters, OF_OTHERS[name]
+        own = [argument for argument in known if re.fullmatch(meant, argument)]
+        with case(method.name), pytest.raises(TypeError) as caught:
+            method.fit(X40, Y40, **{name: 1})
+        named = re.findall(r"(\w+)=", str(caught.value))
+        if not own and name in ("n_estimators", "max_depth", "subsample"):
+            assert str(caught.value).endswith(f"fit_boosting has it, as {meant}=")
+        else:
+            assert set(named) <= set(own)
+            assert bool(named) == bool(own)
+
+
+def test_a_level_of_verbosity_is_a_flag(capsys):
+    for verbose in (0, 1, np.int64(2)):
+        ordinal.fit_pom(X40, Y40, verbose=verbose)
+        assert capsys.readouterr().err.startswith("fit_pom, ") == bool(verbose)
+    ordinal.compare(X40, Y40, methods=["pom"], progress=0)
+    for wrong in (-1, 0.5, "yes"):
+        with pytest.raises(ValueError, match=r"^verbose must be True or False, "):
+            ordinal.fit_pom(X40, Y40, verbose=wrong)
+
+
 @pytest.mark.parametrize(
     ("fit", "symbol", "answer"),
     [
@@ -669,7 +700,7 @@ def test_signatures_are_short_enough_to_read():
     known = public_callables()
     assert len(known) > 300
     for name, thing in known:
-        if inspect.isclass(thing) and issubclass(thing, Warning):
+        if inspect.isclass(thing) and issubclass(thing, Exception):
             continue  # of C
         shown = str(inspect.signature(thing))
         assert len(shown) < 1000, name

@@ -291,6 +291,7 @@ def test_an_ordered_categorical_brings_its_labels(y):
     assert amae(y, ["low", "low"]) == 1
     assert mmae(y, ["low", "low"]) == 2
     assert mae(y, np.array(["low", "low"])) == 1
+    assert mae(["low", "mid"], y) == mae(y, ["low", "mid"]) == 0.5
     assert rps(y, [[1, 0, 0], [1, 0, 0]]) == 1
     assert confusion_matrix(y, y).shape == (3, 3)
 

@@ -377,7 +377,10 @@ def test_powers_of_numbers_overflow_and_do_not_hang():
 
 
 def fitted(text, **options):
-    return ordinal.fit_pom(text, houses(), sample_weight="Freq", **options)
+    table = houses()
+    if "my age" in text or "a-b" in text:
+        table = table.assign(**{"my age": table["t"], "a-b": table["t"]})
+    return ordinal.fit_pom(text, table, sample_weight="Freq", **options)
 
 
 R_FITS = {
@@ -519,6 +522,10 @@ def test_the_ways_to_write_a_formula():
         (f"Sat ~ t ** {'9' * 5000}", "more than 300000 products"),
         ("Sat ~ t + (1|Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
         ("Sat ~ t + (t || Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
+        ("Sat ~ t + my age", "`my` and `age`; backticks enclose .* such as `my age`"),
+        ("Sat ~ a-b", "names 'a', .*; backticks enclose .* such as `a-b`"),
+        ("my age ~ t", "backticks enclose .* such as `my age`"),
+        ("Sat ~ I(t ^ 2)", r"a power is \*\*.* ns, bs, cr, rcs and poly, such as ns"),
         ("Sat ~ Infl + Sat", "'Sat' holds the labels and cannot be a term"),
         ("Sat ~ Infl * C(Sat)", "'Sat' holds the labels and cannot be a term"),
     ],

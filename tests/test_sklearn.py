@@ -364,6 +364,12 @@ def test_strings_are_ranked_by_classes_or_by_the_alphabet_with_a_warning():
     with pytest.warns(UserWarning, match=message):
         alphabet = SVORIM().fit(X, words)
     assert_array_equal(alphabet.ranks_, sorted(WORDS))
+    with pytest.warns(UserWarning, match=r"by their numbers: \['2', '9', '10'\]"):
+        assert list(POM().fit(X, np.array(["2", "9", "10"])[y]).ranks_) == [
+            "2",
+            "9",
+            "10",
+        ]
     categorical = pd.Series(pd.Categorical(words, WORDS, ordered=True))
     assert_array_equal(SVORIM().fit(X, categorical).ranks_, WORDS)
     enum = pl.Series(words, dtype=pl.Enum(WORDS))

@@ -209,9 +209,10 @@ def _interpret(text: str, read: Callable[[str], Any]) -> Any:
         raise ValueError(
             f"{shown(text)} cannot be stored in a model: a formula may use "
             "arithmetic of columns (a power is **), comparisons, and "
-            f"{', '.join(sorted(FUNCTIONS))} of one argument. Compute everything "
-            "else as a column before the fit, such as values that depend on other "
-            "rows"
+            f"{', '.join(sorted(FUNCTIONS))} of one argument. Splines and polynomials "
+            "of a column are ns, bs, cr, rcs and poly, such as ns(x, df=3). Compute "
+            "everything else as a column before the fit, such as values that depend on "
+            "other rows"
         )
 
     with np.errstate(all="ignore"):  # `evaluate` reports results that are not finite

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -148,7 +149,7 @@ def parse_formula(
     if left is None or right is None or tuple in (type(left), type(right)) or is_empty:
         raise ValueError(
             f"a formula must be of the form 'y ~ x1 + x2', got {shown(text)}"
-            f"{_hint(text)}"
+            f"{_hint(text, names)}"
         )
     response = _response([str(f.expr) for term in left for f in term.factors], names)
     terms: list[tuple[FormulaFactor, ...]] = []
@@ -284,7 +285,7 @@ def _expand(text: str, names: Sequence[str]) -> Any:
         else:
             reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(
-            f"{shown(text)} is not a formula: {shortened(reason)}{_hint(text)}"
+            f"{shown(text)} is not a formula: {shortened(reason)}{_hint(text, names)}"
         ) from error
 
 
@@ -328,14 +329,23 @@ def _exponent(terms: Any) -> float:
     return min(float(text), 1e9) if text.isdecimal() else 1.0
 
 
-def _hint(text: str) -> str:
-    """Return advice for random effects in a formula, as text; "" without them."""
-    if "|" not in without_quoted(text):
+def _hint(text: str, names: Sequence[str]) -> str:
+    """Return advice about the syntax of a formula, as text; "" if none is known."""
+    bare = without_quoted(text)
+    needy = [name for name in names if not name.isidentifier() and name in bare]
+    if needy:
+        return f"; {_in_backquotes(max(needy, key=len))}"
+    if "|" not in bare:
         return ""
     return (
         "; fit_clmm fits random effects such as (1 | g), and cluster= of fit_pom gives "
         "errors that are robust to dependence within groups"
     )
+
+
+def _in_backquotes(name: str) -> str:
+    """Return the advice to put the name of a column into backquotes."""
+    return f"backticks enclose a name with spaces or signs, such as `{shortened(name)}`"
 
 
 def _response(left: list[str], names: Sequence[str]) -> str:
@@ -344,7 +354,7 @@ def _response(left: list[str], names: Sequence[str]) -> str:
         shown_left = " + ".join(left)
         raise ValueError(
             f"the left side of a formula must name a column of the table, "
-            f"{listed(names)}, got {shown(shown_left)}"
+            f"{listed(names)}, got {shown(shown_left)}{_hint(shown_left, names)}"
         )
     return left[0]
 
@@ -491,8 +501,12 @@ def _offset(text: str, names: Sequence[str]) -> FormulaFactor:
 def _known(name: str, names: Sequence[str]) -> str:
     """Return the name of a column; ValueError if the table has no such column."""
     if name not in names:
+        # "blood-pressure" states a difference of two names, neither of which exists.
+        parts = {known: re.split(r"\W", known) for known in names if known != name}
+        whole = [known for known, words in parts.items() if name in words]
+        advice = f"; {_in_backquotes(whole[0])}" if whole else ""
         raise ValueError(
             f"the formula names {shown(name)}, which is not among the columns of the "
-            f"table, {listed(names)}"
+            f"table, {listed(names)}{advice}"
         )
     return name

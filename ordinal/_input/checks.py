@@ -11,6 +11,7 @@ import math
 import numbers
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature, unwrap
@@ -101,6 +102,13 @@ def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise _broken(name, value, "True or False")
     return bool(value)
+
+
+def check_verbosity(name: str, value: Any) -> bool:
+    """Return whether a flag or a number >= 0, such as verbose=1, asks for lines."""
+    if isinstance(value, bool | np.bool_) or (_is_whole(value) and value >= 0):
+        return bool(value)
+    raise _broken(name, value, "True or False, or a number >= 0")
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
@@ -292,18 +300,25 @@ _OURS = {
     "eps_abs": "e_abs",
     "eps_rel": "e_rel",
     "groups": "cluster",
+    "colsample_bytree": "feature_share",
     "k": "n_factors",
     "labels": "classes",
+    "max_leaf_nodes": "n_leaves",
     "max_iterations": "max_iter",
     "maxiter": "max_iter",
+    "min_child_samples": "min_rows",
+    "min_samples_leaf": "min_rows",
+    "n_estimators": "n_rounds",
     "n_iter": "max_iter",
     "n_jobs": "n_threads",
     "nthreads": "n_threads",
+    "num_leaves": "n_leaves",
     "num_threads": "n_threads",
     "random_seed": "rng",
     "random_state": "rng",
     "sample_weights": "sample_weight",
     "seed": "rng",
+    "subsample": "row_share",
     "threads": "n_threads",
     "timeout": "max_time",
     "tolerance": "tol",
@@ -350,11 +365,22 @@ _SYMBOLS = {
         "l2_pair": "lambda2 of the paper is l2_pair= with solver='algorithm1', and M "
         "l2_pair in its (14), for M pairs of rows"
     },
+    "max_depth": {
+        "n_leaves": "trees grow leaf by leaf, and a tree of depth d has at most 2**d "
+        "leaves: pass n_leaves="
+    },
     "sigma": {
         "init_scale": "sigma of the paper is init_scale=",
         "inference": "sigma of the paper is fitted, and the model has `noise`",
     },
 }
+# Names of the strength of a penalty elsewhere, and arguments that state it here.
+_PENALTY = {
+    "alpha", "l1_ratio", "lam", "lambda", "lambda_", "penalty", "reg_alpha",
+    "reg_lambda",
+}  # fmt: skip
+_STRENGTHS = "l1", "l2", "l2_main", "l2_pair", "ridge"
+_OF_TREES = {"feature_share", "min_rows", "n_leaves", "n_rounds", "row_share"}
 _SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
 
 
@@ -396,9 +422,54 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     for argument, meaning in _SYMBOLS.get(name, {}).items():
         if argument in known:
             return f": {meaning}"
+    if name in _PENALTY:
+        strengths = [f"{argument}=" for argument in _STRENGTHS if argument in known]
+        if strengths:
+            return f": the strength of the penalty is {' or '.join(strengths)}"
+        if "C" in known:
+            return ": C= weights the losses, so that a smaller C penalises more"
+    ours = _OURS.get(name, "n_leaves" if name == "max_depth" else "")
+    if ours in _OF_TREES and ours not in known:
+        return f"; of the fits, fit_boosting has it, as {ours}="
     meant = [_OURS[name]] if _OURS.get(name) in known else []
     meant = meant or get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     return f"; did you mean {meant[0]}=?" if meant else ""
+
+
+_in_pipeline = ContextVar("in_pipeline", default=False)
+
+
+def with_remedies_of_pipelines(function: Function) -> Function:
+    """Make the messages of an estimator's method name pipelines, not `preprocess=`."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        token = _in_pipeline.set(True)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _in_pipeline.reset(token)
+
+    return cast(Function, call)
+
+
+def by_table_preprocessor(does: str, options: str = "") -> str:
+    """Return the remedy that a `TablePreprocessor` does what a message asks for."""
+    if _in_pipeline.get():
+        name, where = "sklearn.TableTransformer", "before the estimator in a pipeline"
+    else:
+        name, where = "preprocessing.TablePreprocessor", "preprocess= of a fit"
+    return f"ordinal.{name}{options} {does} ({where})"
+
+
+def by_standardizer() -> str:
+    """Return the remedy to standardise features."""
+    if _in_pipeline.get():
+        return (
+            "put sklearn.preprocessing.StandardScaler before the estimator in a "
+            "pipeline"
+        )
+    return "pass preprocess=ordinal.preprocessing.Standardizer"
 
 
 def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:

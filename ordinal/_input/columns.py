@@ -18,6 +18,7 @@ import numpy as np
 from .checks import (
     NO_NUMBERS,
     as_array,
+    by_table_preprocessor,
     can_be_listed,
     check_entries,
     enumerated,
@@ -284,7 +285,7 @@ def disguise_of(words: Collection[str]) -> tuple[str, str] | None:
 def disguise_shown(kind: str, example: str) -> str:
     """Return the words of a message about a column in disguise, with its remedy."""
     remedy = (
-        "TablePreprocessor(dates=) makes numbers of dates (preprocess= of a fit)"
+        by_table_preprocessor("makes numbers of dates", "(dates=)")
         if kind == "dates"
         else "pass numbers, without signs and with a decimal point, as "
         "pandas.read_csv(decimal=',', thousands='.') reads them"
@@ -650,15 +651,9 @@ def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
     """Return the error for a value that is no number, with a remedy if one is known."""
     needs = ""
     if of_strings:
-        needs = (
-            "; ordinal.preprocessing.TablePreprocessor encodes categories "
-            "(preprocess= of a fit)"
-        )
+        needs = f"; {by_table_preprocessor('encodes categories')}"
     elif isinstance(value, _DATES):
-        needs = (
-            "; ordinal.preprocessing.TablePreprocessor(dates=) makes numbers of dates "
-            "(preprocess= of a fit)"
-        )
+        needs = f"; {by_table_preprocessor('makes numbers of dates', '(dates=)')}"
     elif isinstance(value, _TIMES):
         needs = "; make numbers of times, such as hours"
     return TypeError(

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import columns as col
-from .checks import as_real, can_be_listed, shortened, shown
+from .checks import as_real, by_table_preprocessor, can_be_listed, shortened, shown
 from .frame import Frame, number_kind
 from .sparse import CSR, is_sparse
 
@@ -72,10 +72,7 @@ def read_features(
     if bad.any():
         row, j = (int(k) for k in np.argwhere(bad)[0])
         column = j if names is None else names[j]
-        fill = (
-            "; ordinal.preprocessing.TablePreprocessor imputes missing values "
-            "(preprocess= of a fit)"
-        )
+        fill = f"; {by_table_preprocessor('imputes missing values')}"
         raise ValueError(
             f"{name} must be {'finite or NaN' if missing else 'finite'}; first bad row "
             f"is {row}, with {a[row, j]} in column {shown(column)}"

@@ -1,6 +1,7 @@
 """Validation of labels and their ranks, of weights, and of costs."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -22,6 +23,7 @@ from .immutable import read_only
 
 _DROP = ": drop the rows without a label"
 DROP_ARGUMENT = f"{_DROP}, or pass missing_labels='drop'"  # of training rows
+_NUMBER = re.compile(r"[+-]?\d{1,300}(\.\d{1,300})?")
 _LARGE = 1e300
 _RATIO = 1e15  # largest ratio of weights: sums in double lose lighter rows
 
@@ -40,9 +42,26 @@ def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> A
         return read_labels(known, f"the categories of {name}")
     raise TypeError(
         f"{name} is an unordered categorical: make it ordered (pandas) or an Enum "
-        f"(polars), or pass {argument}= with the labels {listed(known)} in rank "
-        "order, the lowest first"
+        f"(polars), or pass {argument}= with the labels {listed(by_number(known))} in "
+        "rank order, the lowest first"
     )
+
+
+def by_number(labels: Any) -> np.ndarray:
+    """Return strings of digits in the order of their numbers, others as they are.
+
+    The alphabet would put "10" before "9".
+    """
+    known = np.asarray(labels)
+    texts = known.tolist()
+    if not all(isinstance(text, str) and _is_number(text) for text in texts):
+        return known
+    return known[np.argsort([float(text) for text in texts], kind="stable")]
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a string is the text of an integer or a decimal fraction."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def categories_of(values: Any) -> Any:
@@ -182,7 +201,7 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
         # Sorting strings would silently order high < low < medium.
         raise TypeError(
             "y holds strings, whose order is not known: pass classes= with the labels "
-            f"{listed(np.unique(y))} in rank order, the lowest first"
+            f"{listed(by_number(np.unique(y)))} in rank order, the lowest first"
         )
     if y.dtype.kind == "f" and not in_halves(y):
         row = np.flatnonzero(2 * y != np.floor(2 * y))[0]

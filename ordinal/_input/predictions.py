@@ -8,7 +8,14 @@ from numpy.typing import ArrayLike
 
 from .checks import as_real_array, can_be_listed, check_entries, listed, shown
 from .columns import warn_of_other_order
-from .labels import declared_categories, ranks_of, read_labels, sample_weights
+from .labels import (
+    by_number,
+    declared_categories,
+    is_ordered,
+    ranks_of,
+    read_labels,
+    sample_weights,
+)
 
 
 def read_ranks(
@@ -24,7 +31,7 @@ def read_ranks(
     """
     warn_of_other_order(y_true, "y_true", y_pred=y_pred, sample_weight=sample_weight)
     if labels is None:
-        labels = declared_categories(y_true, "labels", "y_true")
+        labels = _declared(y_true, y_pred)
     y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
     if y_true.size != y_pred.size:
         raise ValueError(
@@ -39,8 +46,8 @@ def read_ranks(
         if text:
             raise TypeError(
                 "y_true holds strings, whose order is not known: pass labels= with the "
-                f"labels {listed(np.union1d(y_true, y_pred))} in rank order, the "
-                "lowest first"
+                f"labels {listed(by_number(np.union1d(y_true, y_pred)))} in "
+                "rank order, the lowest first"
             )
         labels = np.union1d(y_true, y_pred)
     else:
@@ -60,6 +67,14 @@ def read_ranks(
     )
 
 
+def _declared(y_true: ArrayLike, y_pred: ArrayLike) -> ArrayLike | None:
+    """Return the categories of y_true or, if it declares none, of an ordered y_pred."""
+    known: ArrayLike | None = declared_categories(y_true, "labels", "y_true")
+    if known is None and is_ordered(getattr(y_pred, "dtype", None)):
+        known = declared_categories(y_pred, "labels", "y_pred")
+    return known
+
+
 def read_distances(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -72,7 +87,7 @@ def read_distances(
     numbers.
     """
     if labels is None:
-        labels = declared_categories(y_true, "labels", "y_true")
+        labels = _declared(y_true, y_pred)
     a, p, weight, known = read_ranks(y_true, y_pred, labels, sample_weight)
     if labels is not None:
         return np.abs(a - p).astype(np.float64), a, weight

@@ -9,9 +9,11 @@ from typing import Any, Required, TypedDict, TypeVar, Unpack, cast
 import numpy as np
 
 from .._input.checks import (
+    by_standardizer,
     check_choice,
     check_flag,
     check_positive,
+    check_verbosity,
     enumerated,
     listed,
     resolve_rng,
@@ -160,7 +162,8 @@ def prepare(
     tol = check_positive("tol", common["tol"])
     threads = resolve_n_threads(common.get("n_threads"))
     generator = resolve_rng(common.get("rng", 0))
-    line = Line() if check_flag("verbose", common.get("verbose", False)) else None
+    verbose = check_verbosity("verbose", common.get("verbose", False))
+    line = Line() if verbose else None
     monitor = watch(name, tol, common.get("callback"), common.get("max_time"), line)
     labels = {k: common.get(k) for k in ("classes", "sample_weight", "class_weight")}
     if isinstance(X, Problem) and not isinstance(X, ChunkedProblem):
@@ -198,9 +201,8 @@ def warn_of_scales(name: str, problem: Problem) -> None:
         warn(
             f"{name}: X has features in much larger units than the others, which "
             f"hardly count beside them: {enumerated(names)} (standard deviation up to "
-            f"{spread.max():.3g}, the median one is {median:.3g}); pass "
-            "preprocess=ordinal.preprocessing.Standardizer, or standardise X by other "
-            "means",
+            f"{spread.max():.3g}, the median one is {median:.3g}); "
+            f"{by_standardizer()}, or standardise X by other means",
             UnscaledFeaturesWarning,
         )
 

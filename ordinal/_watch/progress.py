@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from .._input.checks import check_flag
+from .._input.checks import check_verbosity
 
 
 class Line:
@@ -44,7 +44,7 @@ class Line:
         """Return the line that the argument `progress` of a search asks for."""
         if progress is None:
             return cls(patient=True)
-        return cls() if check_flag("progress", progress) else None
+        return cls() if check_verbosity("progress", progress) else None
 
     @property
     def seconds(self) -> float:

@@ -51,7 +51,7 @@ from .._watch.convergence import (
     warn_of_separation,
 )
 from .._watch.monitor import Monitor
-from ..exceptions import ConvergenceWarning
+from ..exceptions import ConvergenceWarning, NoEstimatesError
 from ..preprocessing.model import PreprocessedModel
 from .sandwich import CovarianceType
 
@@ -508,13 +508,6 @@ def bias_of(model: Fitted) -> str:
             "has nominal effects without this bound"
         )
     return ""
-
-
-class NoEstimatesError(ValueError, AttributeError):
-    """Error of a statistic that a fit does not have.
-
-    It is an AttributeError, so that `hasattr` returns False for such a property.
-    """
 
 
 def check_likelihood(model: Fitted, asked: str) -> None:

@@ -57,9 +57,9 @@ def mze(
     y_true, y_pred : (n,) array_like of numbers or strings
     labels : (r,) array_like, optional
         All labels in rank order; it may list labels that occur in neither array.
-        Default: the categories of `y_true` if it is an ordered pandas Categorical or a
-        polars Enum, otherwise the sorted union of both arrays. There is no default for
-        strings, because alphabetical order is rarely the rank order.
+        Default: the categories of `y_true` or, if it has none, of `y_pred`, if that is
+        an ordered pandas Categorical or a polars Enum, and otherwise the sorted union
+        of both, except for strings: alphabetical order is rarely the rank order.
     sample_weight : (n,) array_like, optional
         Weights >= 0, not all 0. Default: 1 for all rows.
 
@@ -147,11 +147,11 @@ def mae(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels : (r,) array_like, optional
-        All labels in rank order; errors are then differences of ranks. If `y_true` is
-        an ordered pandas Categorical or a polars Enum, its categories are the default.
-        Otherwise errors are differences of the numbers: 1 predicted as 3 is an error of
-        2, whether 2 occurs or not, and 1 predicted as 10 one of 9. There is no default
-        for strings.
+        All labels in rank order; errors are then differences of ranks. If `y_true`
+        or, without categories there, `y_pred` is an ordered pandas Categorical or a
+        polars Enum, its categories are the default. Otherwise errors are differences of
+        the numbers: 1 predicted as 3 is an error of 2, whether 2 occurs or not, and 1
+        predicted as 10 one of 9. There is no default for other strings.
     sample_weight : (n,) array_like, optional
         As for `mze`.
 

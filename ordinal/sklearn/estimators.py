@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Mapping, Set
 from typing import Any, ClassVar
 
@@ -19,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._input.checks import as_array, listed
+from .._input.checks import as_array, listed, with_remedies_of_pipelines
 from .._input.columns import (
     check_categorical,
     column_categories,
@@ -32,6 +31,7 @@ from .._input.features import read_features
 from .._input.frame import Frame
 from .._input.labels import (
     DROP_ARGUMENT,
+    by_number,
     categories_of,
     check_not_numbered,
     classes_in_rank_order,
@@ -44,6 +44,7 @@ from .._input.labels import (
 )
 from .._input.sparse import CSR, is_sparse
 from .._input.types import Labels
+from .._input.warning import warn
 from .._model.column_names import named
 from .._model.grouping import group_numbers
 from .._model.labelled import Labelled, counted
@@ -97,6 +98,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._fitted(X, y, sample_weight)
 
+    @with_remedies_of_pipelines
     def _fitted(
         self,
         X: Any,
@@ -161,6 +163,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._labels(self._rows(X))
 
+    @with_remedies_of_pipelines
     def _labels(self, X: Any) -> np.ndarray:
         rule = {} if self.rule is None else {"rule": self.rule}
         if in_order(self.model_) or rule not in ({}, {"rule": "threshold"}):
@@ -168,6 +171,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         D = summed_steps(self.model_.decision_function(X), self.model_.thresholds)
         return np.asarray(self.ranks_[D.argmax(axis=1)])
 
+    @with_remedies_of_pipelines
     def decision_function(self, X: Any) -> np.ndarray:
         """Return a number per rank, the largest of which is that of the predicted one.
 
@@ -187,6 +191,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return D[:, 1] - D[:, 0] if D.shape[1] == 2 else D
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @with_remedies_of_pipelines
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r), in the order of `classes_`.
 
@@ -305,6 +310,7 @@ class GroupedEstimator(Estimator):
         by_row = {} if groups is None else {"groups": _named_groups(groups)}
         return self._fitted(X, y, sample_weight, **by_row)
 
+    @with_remedies_of_pipelines
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         """Predict labels, (n,), by the `rule`.
 
@@ -320,6 +326,7 @@ class GroupedEstimator(Estimator):
             return self._labels(X)
         return np.asarray(self.model_.predict(X, rule=self.rule, **_known(groups)))
 
+    @with_remedies_of_pipelines
     def predict_proba(self, X: Any, groups: Any = None) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r), in the order of `classes_`.
 
@@ -370,12 +377,13 @@ def ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     labels = read_labels(labels, "y", DROP_ARGUMENT)
     check_not_numbered(labels, classes)
     if not known and labels.dtype.kind == "U":
-        classes = np.unique(labels)
-        warnings.warn(
-            f"y holds strings, which {name} ranks by the alphabet: {listed(classes)}; "
+        classes = by_number(np.unique(labels))
+        numeric = np.any(classes != np.unique(labels))
+        warn(
+            f"y holds strings, which {name} ranks by "
+            f"{'their numbers' if numeric else 'the alphabet'}: {listed(classes)}; "
             "pass classes= in rank order",
             UserWarning,
-            stacklevel=3,
         )
     if declared is not None:  # as scikit-learn has it, a level without rows is no class
         classes = declared[np.isin(declared, labels)]
