@@ -115,11 +115,15 @@ class Structure:
 
     def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
         """Return J alpha for alpha of (q,) or (q, k)."""
-        return np.array(alpha) if self.matrix is None else self.matrix @ alpha
+        if self.matrix is None:
+            return np.array(alpha)
+        return np.asarray(self.matrix @ alpha)
 
     def adjoint(self, theta: np.ndarray) -> np.ndarray:
         """Return J'theta for theta of (T,) or (T, k)."""
-        return np.array(theta) if self.matrix is None else self.matrix.T @ theta
+        if self.matrix is None:
+            return np.array(theta)
+        return np.asarray(self.matrix.T @ theta)
 
     def rows(self, t: np.ndarray | int) -> np.ndarray:
         """Return some rows of J, of the shape of t and q."""

@@ -183,7 +183,8 @@ class Factor:
             shape = H.first.size, len(H.core)
             self._border = H.border.reshape(shape)
             # Thresholds are eliminated first, in O(T); a dense H would cost O(T^3).
-            self._AB = self._A.solve(H.border).reshape(shape)  # A^-1 B
+            self.slopes = self._A.solve(H.border)  # A^-1 B
+            self._AB = self.slopes.reshape(shape)
             self._schur = H.core - self._border.T @ self._AB
         self._L = np.linalg.cholesky(self._schur)
 
@@ -199,10 +200,14 @@ class Factor:
         x[self._rest] = rest
         return x
 
+    def inverse_core(self) -> np.ndarray:
+        """Return the block of H^-1 of C's variables, (D, D)."""
+        return np.linalg.inv(self._schur)
+
     def inverse(self) -> np.ndarray:
         """Return the dense inverse of H, (p, p)."""
         H, first = self.H, self.H.first
-        core = np.linalg.inv(self._schur)
+        core = self.inverse_core()
         if not first.size:
             return core
         rest = self._rest
@@ -431,14 +436,17 @@ class Likelihood(RowLoss):
         D = self.design
         alpha, nu, beta, zeta = D.split(x)
         rank, s = D.rank[rows], np.exp(D.scale_columns(rows) @ zeta)
-        thresholds = D.J @ alpha - D.columns(rows, D.nominal) @ (D.J @ nu).T
-        ends = np.pad(thresholds, ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
-        f, i = D.score(beta, rows), np.arange(len(ends))
+        ends = np.concatenate([[-np.inf], D.J @ alpha, [np.inf]])
+        upper, lower, f = ends[rank + 1], ends[rank], D.score(beta, rows)
+        if D.nominal.size:
+            # Of the thresholds on both sides only: there may be one per row.
+            N, slopes = D.columns(rows, D.nominal), np.pad(D.J @ nu, ((1, 1), (0, 0)))
+            upper = upper - np.einsum("nm,nm->n", N, slopes[rank + 1])
+            lower = lower - np.einsum("nm,nm->n", N, slopes[rank])
         above, below = D.offset_ends(rows)
-        upper, lower = ends[i, rank + 1], ends[i, rank]
         a, b = (upper - (f + above)) / s, (lower - (f + below)) / s
         width = (upper - lower - (above - below)) / s
-        out = np.empty((6, len(ends)))
+        out = np.empty((6, f.size))
         _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
 
@@ -470,6 +478,28 @@ class Likelihood(RowLoss):
         H[:, 1, 1] = np.where(lower, t.c2 - t.h12, 0.0)
         H[:, 0, 1] = H[:, 1, 0] = np.where(upper & lower, t.h12, 0.0)
         return RowDerivatives(J, g, H)
+
+    def end_scores(
+        self, x: np.ndarray, rows: slice
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the gradients of the log P of rows by the parameters of their ends.
+
+        These are by (theta, nu) at the thresholds above and below a rank, (n, M) each,
+        where a rank without one has 0, and by (beta, zeta), (n, D).
+        """
+        D, zeta = self.design, self.design.split(x)[3]
+        with np.errstate(all="ignore"):  # rows without weight may have P = 0
+            t = self.terms(x, rows)
+        rank, used, Z = D.rank[rows], D.weight[rows] > 0, D.scale_columns(rows)
+        by_a = np.where(used & (rank < D.T), t.g1, 0.0)
+        by_b = np.where(used & (rank > 0), t.g - t.g1, 0.0)
+        s = np.exp(-(Z @ zeta))[:, None]
+        E = np.hstack([np.ones((rank.size, 1)), -D.columns(rows, D.nominal)]) * s
+        a, b = (np.where(np.isfinite(end), end, 0.0) for end in (t.a, t.b))
+        by_zeta = -(a * by_a + b * by_b)
+        core = (by_a + by_b)[:, None] * -s * D.columns(rows, D.location)
+        core = np.hstack([core, by_zeta[:, None] * Z])
+        return by_a[:, None] * E, by_b[:, None] * E, core
 
     @property
     def of_design(self) -> Callable[[Design], Likelihood]:

@@ -216,6 +216,5 @@ def around_ranks(inner: np.ndarray, present: np.ndarray, r: int) -> np.ndarray:
     """
     out = np.full(r - 1, np.inf)
     out[: present[0]] = -np.inf
-    for t, value in enumerate(inner):
-        out[present[t] : present[t + 1]] = value
+    out[present[0] : present[-1]] = np.repeat(inner, np.diff(present))
     return out

@@ -65,8 +65,7 @@ def predicted(
     those of `predict_proba`. Raises ValueError as `cost_of_rule`, and for a rule on
     probabilities if the model has none.
     """
-    if rule is None:
-        rule = str(model.rule or model._rules[0])
+    rule = rule_of(model, rule)
     own = getattr(model, "cost", None)
     table = cost_of_rule(rule, model._rules, cost, own, model.classes.size)
     if rule in ON_PROBABILITIES:
@@ -75,6 +74,11 @@ def predicted(
     else:
         labels = model._labels(model.decision_function(X))
     return labels_like_those_given(model, labels, X)
+
+
+def rule_of(model: Any, rule: str | None) -> str:
+    """Return the caller's rule, otherwise that of the model, otherwise its first."""
+    return str(model.rule or model._rules[0]) if rule is None else rule
 
 
 def labels_of_values(model: Any, values: np.ndarray, rule: str | None) -> np.ndarray:

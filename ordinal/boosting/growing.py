@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._cumulative.design import Design
+from .._cumulative.design import Design, structure_of
 from .._cumulative.fitting import Minimum, newton
 from .._cumulative.likelihood import Likelihood, Link
 from .._input.sparse import is_sparse
@@ -269,8 +269,8 @@ def _design(rank: np.ndarray, weight: np.ndarray) -> Design:
     X = np.empty((rank.size, 0))
     total = float(weight.sum())
     return Design(
-        X, none, none, none, None, rank, weight, total, J=np.eye(T), centre=np.zeros(0),
-        spread=np.ones(0),
+        X, none, none, none, None, rank, weight, total,
+        J=structure_of("flexible", T), centre=np.zeros(0), spread=np.ones(0),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ the training rows, to which a model refers until it is saved or copied.
     fitted                protocol of fitted models, and their training rows
     sandwich, limits      covariances; limits of fits whose ranks are separated
     tables, profiles      estimates and statistics; profile likelihood intervals
+    covariance            covariances of very many thresholds
     margins               average probabilities and marginal effects
     comparisons           Wald tests, contrasts of levels, simultaneous intervals
     nested, steps         likelihood ratio tests; fits of some of the terms

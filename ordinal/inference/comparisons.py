@@ -19,6 +19,7 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
+from .covariance import block_of
 from .fitted import Fitted, covariance_for, fitted_model, fitted_rows, read_design
 from .tables import first_coef, tests_table
 
@@ -355,9 +356,8 @@ def simultaneous_intervals(model: Any, level: float = 0.95) -> Table:
 def location_of(model: Fitted, asked: str) -> tuple[np.ndarray, np.ndarray]:
     """Return `coef` and its covariance."""
     V = covariance_for(model, asked)
-    first = first_coef(model)
-    own = slice(first, first + model.coef.size)
-    return model.coef, V[own, own]
+    own = first_coef(model) + np.arange(model.coef.size)
+    return model.coef, block_of(V, own)
 
 
 def _level_rows(

@@ -11,7 +11,7 @@ and comparisons of models ignore them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Protocol, TypeVar, cast
@@ -42,7 +42,7 @@ from .._input.warning import warn
 from .._model.model import Model, read_for
 from .._model.storage import Storable
 from .._model.support import finite_scores
-from .._numerics.rows import matvec
+from .._numerics.rows import matvec, strips, take
 from .._watch.convergence import (
     Convergence,
     Status,
@@ -53,10 +53,12 @@ from .._watch.convergence import (
 from .._watch.monitor import Monitor
 from ..exceptions import ConvergenceWarning, NoEstimatesError
 from ..preprocessing.model import PreprocessedModel
+from .covariance import StructuredCovariance
 from .sandwich import CovarianceType
 
 TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood
 _MAX_ITER = 200
+_ENTRIES = 1 << 20  # of the predictors of some rows
 _NEAR_SUPREMUM = 1e-3  # length of the last step, in standard errors
 _FARTHEST = 700.0  # log spread up to which exp of it and of its negative are finite
 _M = TypeVar("_M")
@@ -249,7 +251,7 @@ class Fitted(Protocol):
     @property
     def threshold_names(self) -> tuple[str, ...]: ...
     @property
-    def covariance(self) -> np.ndarray | None: ...
+    def uncertainty(self) -> np.ndarray | StructuredCovariance | None: ...
     @property
     def loglik(self) -> float: ...
     @property
@@ -553,8 +555,12 @@ def _diverging(model: Fitted) -> str:
     )
 
 
-def covariance_for(model: Fitted, asked: str, *, limit: bool = False) -> np.ndarray:
+def covariance_for(
+    model: Fitted, asked: str, *, limit: bool = False
+) -> np.ndarray | StructuredCovariance:
     """Return the covariance of the estimates.
+
+    Both kinds have `diagonal()`, and products with arrays on either side.
 
     Raises NoEstimatesError if there is none, or if it does not describe their errors.
     `limit` says that `asked` accepts the covariance of the limit of a separated fit,
@@ -569,27 +575,28 @@ def covariance_for(model: Fitted, asked: str, *, limit: bool = False) -> np.ndar
             f"grows for ever with effects of {_diverging(model)}: leave these columns "
             "out"
         )
-    V = model.covariance
-    if model.statistics.separated.size and V is not None and not V.any():
+    V = model.uncertainty
+    # That of a limit is a matrix.
+    if model.statistics.separated.size and isinstance(V, np.ndarray) and not V.any():
         raise NoEstimatesError(
             f"{asked} needs estimates, and nothing can be estimated: "
             f"{_diverging(model)} separate all rows completely; leave these columns "
             'out. Profile likelihood intervals exist: confint(method="profile")'
         )
     early = not (model.convergence.converged or model.statistics.separated.size)
-    if model.covariance is None and early:
+    if V is None and early:
         raise NoEstimatesError(
             f"{asked} needs the covariance, which a fit that ended as "
             f"{model.convergence.status.value} does not have: "
             f"{model.convergence.remedy}"
         )
-    if model.covariance is None:
+    if V is None:
         raise NoEstimatesError(
             f"{asked} needs the covariance, which is not computed for a model with "
             "so many features, or in units of a column in which variances leave the "
             "range of double: fit again with fewer, or with columns in other units"
         )
-    return model.covariance
+    return V
 
 
 def estimates_of(model: Fitted) -> np.ndarray:
@@ -639,20 +646,40 @@ def predictors(
 
     The T thresholds are those between ranks that have training rows.
     """
-    theta, f = (
-        thresholds_at(model, Z),
-        _matvec(Z, model.predictor.location, model.coef)[:, None],
-    )
+    f, unit = scaled_scores(model, Z, offset)
+    with np.errstate(over="ignore"):  # infinite predictors have the right limits
+        return (thresholds_at(model, Z) - f) * unit, unit
+
+
+def scaled_scores(
+    model: Fitted, Z: np.ndarray | CSR, offset: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return x'beta + o of rows, (n, 1), or (n, T) for an offset by threshold, and
+    1 / s_i, (n, 1).
+    """
+    f = _matvec(Z, model.predictor.location, model.coef)[:, None]
     if offset is not None:
         known = by_threshold(offset)
         if known.shape[1] > 1:
-            check_offset_columns(known, theta.shape[1])
+            T = int(np.count_nonzero(model.predictor.observed)) - 1
+            check_offset_columns(known, T)
         f = f + known
     finite_scores(f)
     log_spread = _matvec(Z, model.predictor.scale, model.scale_coef)
-    unit = np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
-    with np.errstate(over="ignore"):  # infinite predictors have the right limits
-        return (theta - f) * unit, unit
+    return f, np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
+
+
+def predictors_in_strips(
+    model: Fitted, Z: np.ndarray | CSR, offset: np.ndarray | None
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield slices of rows, and their eta_ij as `predictors` does, (rows, T).
+
+    There may be a rank per row, so that the predictors of all rows are too many.
+    """
+    f, unit = scaled_scores(model, Z, offset)
+    for rows in strips(len(Z), max(1, _ENTRIES // model.classes.size)):
+        with np.errstate(over="ignore"):  # infinite predictors have the right limits
+            yield rows, (thresholds_at(model, take(Z, rows)) - f[rows]) * unit[rows]
 
 
 def thresholds_at(model: Fitted, Z: np.ndarray | CSR) -> np.ndarray:
@@ -693,7 +720,7 @@ def standard_errors(model: Fitted) -> np.ndarray:
     Raises NoEstimatesError as `covariance_for`.
     """
     V = covariance_for(model, "standard_errors", limit=True)
-    errors = np.sqrt(np.maximum(np.diagonal(V), 0.0))
+    errors = np.sqrt(np.maximum(V.diagonal(), 0.0))
     return read_only(np.where(np.isfinite(estimates_of(model)), errors, np.nan))
 
 
@@ -701,7 +728,7 @@ def has_errors(model: Fitted) -> bool:
     """Return whether there are standard errors, and intervals and tests by them.
 
     A penalised fit has none, nor has one with separated ranks or with more features
-    than `covariance` is computed for.
+    than a covariance is computed for.
     """
-    none = model.covariance is None or model.statistics.separated.size
+    none = model.uncertainty is None or model.statistics.separated.size
     return not none and not bias_of(model)

@@ -142,7 +142,7 @@ def limit_fields(
     return {
         "loglik": -design.total * limit.value,
         "limits": read_only(limits_of(design, limit)),
-        "covariance": in_units(design, inner),
+        "uncertainty": in_units(design, inner),
     }
 
 

@@ -51,6 +51,7 @@ from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
 from .._numerics.tails import normal_margin, normal_two_sided
 from .._rows.columns import block, column_units
+from .covariance import StructuredCovariance
 from .fitted import Fitted, about_groups, fitted_rows, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
@@ -465,7 +466,9 @@ def of_ranks(A: np.ndarray) -> np.ndarray:
     return np.diff(np.concatenate([zero, A, zero]), axis=0)
 
 
-def errors_of(covariance: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def errors_of(
+    covariance: np.ndarray | StructuredCovariance, gradient: np.ndarray
+) -> np.ndarray:
     """Return sqrt(g'Vg) for every row g of a gradient."""
     variance = ((gradient @ covariance) * gradient).sum(axis=1)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))

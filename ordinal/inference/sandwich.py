@@ -21,17 +21,20 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
-from .._cumulative.design import Design
-from .._cumulative.likelihood import NONE, Bordered, Factor, Point
+from .._cumulative.design import HESSIAN_COLUMNS, Design
+from .._cumulative.likelihood import NONE, Bordered, Factor, Likelihood, Point
 from .._input.checks import as_array, shown
 from .._input.immutable import read_only
+from .._input.sparse import CSR
+from .._rows.columns import row_strips
 from .._rows.sums import Parts
+from .covariance import Blocks, StructuredCovariance
 
 CovarianceType = Literal["observed", "robust", "cluster"]
 
@@ -70,6 +73,7 @@ class CovarianceChoice:
 
 
 _OBSERVED = CovarianceChoice()
+_ENTRIES = 1 << 17  # of the scores of some rows
 
 
 def _read_clusters(cluster: Any, n: int) -> np.ndarray:
@@ -112,18 +116,111 @@ class Scored(Protocol):
 
 def covariance_of(
     loss: Scored, at: Point, choice: CovarianceChoice = _OBSERVED
-) -> np.ndarray | None:
+) -> np.ndarray | StructuredCovariance | None:
     """Return the covariance of the estimates, (p, p), in units of the columns.
 
-    Returns None without a Hessian, or if the covariance leaves the range of double in
-    these units.
+    Returns None without a Hessian, if the covariance leaves the range of double in
+    these units, or if very many parameters have a singular Hessian.
     """
     if at.hessian is NONE:
         return None
+    if at.hessian.first.size:
+        try:
+            return _structured(cast(Likelihood, loss), at, choice)
+        except np.linalg.LinAlgError:
+            if at.x.size > HESSIAN_COLUMNS:
+                return None
     inner = inverse(at.hessian) / loss.design.total
     if choice.kind != "observed":
         inner = sandwich(loss, at.x, inner, choice.groups)
     return in_units(loss.design, inner)
+
+
+def _structured(
+    loss: Likelihood, at: Point, choice: CovarianceChoice
+) -> StructuredCovariance | None:
+    """Return the covariance of the estimates of many thresholds; None if it overflows.
+
+    Raises LinAlgError if the Hessian is not positive definite.
+    """
+    D, H, W = loss.design, at.hessian, loss.design.total
+    factor, M = Factor(H), H.diag.shape[1]
+    unit, slopes = np.eye(M), np.concatenate([D.location, D.scale])
+    unit[0, 1:] = D.centre[D.nominal] / D.spread[D.nominal]
+    unit[1:, 1:] = np.diag(1 / D.spread[D.nominal])
+    shift = D.centre[slopes] / D.spread[slopes]
+    shift[D.location.size :] = 0.0  # columns of the scale are not centred
+    made = StructuredCovariance(
+        diag=read_only(W * H.diag),
+        off=read_only(W * H.off),
+        slopes=read_only(factor.slopes),
+        core=read_only(factor.inverse_core() / W),
+        unit=read_only(unit),
+        shift=read_only(shift),
+        scale=read_only(1 / D.spread[slopes]),
+    )
+    if choice.kind == "robust":
+        (*blocks,) = D.summed(partial(_meat, loss.of_design, at.x), loss.n_threads)
+        made = replace(made, meat=Blocks(*(read_only(block) for block in blocks)))
+    elif choice.groups is not None:
+        made = replace(made, scores=_cluster_scores(loss, at.x, choice.groups))
+    with np.errstate(over="ignore", invalid="ignore"):
+        variances = made.diagonal()
+    least = np.finfo(float).tiny if choice.kind == "observed" else 0.0
+    return made if (np.isfinite(variances) & (variances >= least)).all() else None
+
+
+def _meat(of_design: Callable[[Design], Likelihood], x: np.ndarray, D: Design) -> Parts:
+    """Return the blocks of sum_i w_i s_i s_i' of a chunk, for flexible thresholds."""
+    T, M, size = D.T, 1 + D.nominal.size, D.location.size + D.scale.size
+    diag, off = np.zeros((T + 2, M, M)), np.zeros((T + 2, M, M))
+    border, core = np.zeros((T + 2, M, size)), np.zeros((size, size))
+    loss = of_design(D)
+    # Sums by threshold have T entries, so that there should not be more sums than rows.
+    for rows in row_strips(D.X, max(T, _ENTRIES // (M + size))):
+        by_a, by_b, by_core = loss.end_scores(x, rows)
+        rank, w = D.rank[rows].astype(np.int64), D.weight[rows]
+        for at, ends in ((rank + 1, by_a), (rank, by_b)):
+            for k in range(M):
+                own = w * ends[:, k]
+                for h in range(M):
+                    diag[:, k, h] += np.bincount(at, own * ends[:, h], T + 2)
+                for h in range(size):
+                    border[:, k, h] += np.bincount(at, own * by_core[:, h], T + 2)
+        for k in range(M):
+            for h in range(M):
+                both = w * by_b[:, k] * by_a[:, h]
+                off[:, k, h] += np.bincount(rank, both, T + 2)
+        core += (w[:, None] * by_core).T @ by_core
+    # Places 0 and T + 1 stand for the thresholds that extreme ranks do not have.
+    return diag[1:-1], off[1:-2], border[1:-1], core
+
+
+def _cluster_scores(loss: Likelihood, x: np.ndarray, cluster: np.ndarray) -> CSR:
+    """Return the scores u_c of the clusters with weight, by (theta_t, nu_t), threshold
+    by threshold, and by (beta, zeta), (G, p); their factor G / (G - 1) is included.
+    """
+    D = loss.design
+    used = np.flatnonzero(D.weight > 0)
+    _, group = np.unique(cluster[used], return_inverse=True)
+    G, M, p = int(group.max()) + 1, 1 + D.nominal.size, x.size
+    _check_clusters(G)
+    by_a, by_b, core = (part[used] for part in loss.end_scores(x, slice(None)))
+    rank, slot = D.rank[used].astype(np.int64)[:, None], np.arange(M)
+    columns = np.hstack(
+        [
+            M * rank + slot,
+            M * (rank - 1) + slot,
+            np.broadcast_to(M * D.T + np.arange(core.shape[1]), core.shape),
+        ]
+    )
+    inner = np.ones(columns.shape, dtype=bool)
+    inner[:, :M], inner[:, M : 2 * M] = rank < D.T, rank > 0
+    values = np.hstack([by_a, by_b, core]) * D.weight[used][:, None]
+    place, entry = np.unique((group[:, None] * p + columns)[inner], return_inverse=True)
+    data = np.bincount(entry, values[inner]) * np.sqrt(G / (G - 1))
+    start = np.searchsorted(place, p * np.arange(G + 1))
+    return CSR(data, (place % p).astype(np.int32), start.astype(np.int64), (G, p))
 
 
 def in_units(design: Design, inner: np.ndarray) -> np.ndarray | None:
@@ -183,10 +280,15 @@ def sandwich_of_clusters(sums: np.ndarray, bread: np.ndarray) -> np.ndarray:
     (G, p).
     """
     G = len(sums)
-    if G < 2:
-        raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
+    _check_clusters(G)
     # The factor is that of Stata and of R's sandwich::vcovCL.
     return np.asarray(bread @ (sums.T @ sums) @ bread) * (G / (G - 1))
+
+
+def _check_clusters(G: int) -> None:
+    """Raise ValueError unless 2 clusters or more have weight."""
+    if G < 2:
+        raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
 
 
 def _squares(of_design: Callable[[Design], Scored], x: np.ndarray, D: Design) -> Parts:

@@ -226,7 +226,7 @@ class TermFits:
         point = found.point if limit is None else smaller.at(limit.x)
         x = point.x
         fields = {
-            "covariance": covariance_of(smaller, smaller.at(x)),
+            "uncertainty": covariance_of(smaller, smaller.at(x)),
             "separated": read_only(separated),
             "limits": None,
             "convergence": monitor.record(

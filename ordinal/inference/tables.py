@@ -232,7 +232,7 @@ def profile_ends(model: Any, which: np.ndarray, z: float) -> np.ndarray:
     if fit.limit is not None:
         ends = [limit_interval(fit, int(j), z) for j in which]
     else:
-        error = np.sqrt(np.diagonal(V))[which]
+        error = np.sqrt(V.diagonal())[which]
         ends = [
             profile_interval(fit, int(j), float(e * u), z)
             for j, e, u in zip(which, error, unit, strict=True)

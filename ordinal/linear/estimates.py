@@ -24,6 +24,7 @@ from .._cumulative.likelihood import (
     cumulative,
     exceeding,
     for_all_ranks,
+    quantile,
     rank_probabilities,
 )
 from .._input.fields import (
@@ -38,12 +39,15 @@ from .._input.fields import (
 )
 from .._input.immutable import read_only
 from .._input.problem import around_ranks
+from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named, in_columns, linear_terms
+from .._model.labelled import labels_like_those_given
 from .._model.model import Model
-from .._model.threshold_model import names_between, predicted
+from .._model.threshold_model import cost_of_rule, decide, names_between, rule_of
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
+from ..inference.covariance import StructuredCovariance
 from ..inference.diagnostics import (
     RankedRows,
     cumulative_residuals,
@@ -57,8 +61,10 @@ from ..inference.fitted import (
     covariance_for,
     penalties_of,
     predictors,
+    predictors_in_strips,
     read_design,
     remembered,
+    scaled_scores,
     score,
     standard_errors,
 )
@@ -74,6 +80,7 @@ from ..inference.margins import (
 from ..inference.steps import TermFits
 from ..inference.tables import profile_ends
 
+_SEARCHED = 100  # ranks above which medians are found among the thresholds
 _EFFECTS = "location", "nominal", "scale"
 _ROUNDING = 1e-9  # differences between processors in thresholds computed from alpha
 
@@ -84,9 +91,9 @@ class LinearModel(Model):
 
     # The training rows are no field, so that files, pickles and copies lack them.
     __slots__ = (
-        "_remembered", "alpha", "classes", "coef", "convergence", "covariance",
-        "feature_names", "link", "loglik", "n_features", "nominal_coef", "predictor",
-        "scale_coef", "statistics", "thresholds",
+        "_remembered", "alpha", "classes", "coef", "convergence", "feature_names",
+        "link", "loglik", "n_features", "nominal_coef", "predictor", "scale_coef",
+        "statistics", "thresholds", "uncertainty",
     )  # fmt: skip
 
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
@@ -99,7 +106,9 @@ class LinearModel(Model):
     nominal_coef: Annotated[np.ndarray, Array("f8", "q m"), FINITE]
     coef: Annotated[np.ndarray, Array("f8", "l"), FINITE]
     scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
-    covariance: Annotated[np.ndarray, Array("f8", "p p"), FINITE] | None
+    uncertainty: (
+        Annotated[np.ndarray, Array("f8", "p p"), FINITE] | StructuredCovariance | None
+    )
     loglik: Annotated[float, FINITE]
     statistics: Annotated[FitStatistics, SHARED]
     convergence: Convergence
@@ -125,8 +134,8 @@ class LinearModel(Model):
             raise ValueError("alpha must have a parameter for each free threshold")
         self._check_thresholds(structure_of(predictor.threshold, T) @ self.alpha)
         p = self.parameters.size
-        if self.covariance is not None and len(self.covariance) != p:
-            raise ValueError(f"covariance must have {p} rows, one per parameter")
+        if self.uncertainty is not None and len(self.uncertainty) != p:
+            raise ValueError(f"uncertainty must have {p} rows, one per parameter")
         if statistics.limits is not None and len(statistics.limits) != p:
             raise ValueError(f"limits must have {p} entries, one per parameter")
 
@@ -206,6 +215,22 @@ class LinearModel(Model):
         nominal = [f"{a}.{columns[j]}" for a in alpha for j in own.nominal]
         scale = [f"scale.{columns[j]}" for j in own.scale]
         return (*alpha, *nominal, *own.coef_names, *scale)
+
+    @property
+    def covariance(self) -> np.ndarray | None:
+        """Return the covariance of the estimates, (p, p), or None if there is none.
+
+        It is that of (alpha, nominal_coef, coef, scale_coef). For more than 100
+        flexible thresholds it is computed at every call from `uncertainty`, which all
+        other methods use.
+
+        Raises
+        ------
+        MemoryError
+            If there are so many parameters that it exceeds the memory of this machine.
+        """
+        V = self.uncertainty
+        return V.dense() if isinstance(V, StructuredCovariance) else V
 
     @property
     def dof(self) -> int:
@@ -294,9 +319,19 @@ class LinearModel(Model):
         ValueError, TypeError
             As in `decision_function`.
         """
-        eta, _ = predictors(self, *read_design(self, X, offset))
-        P = self._of_predictors(eta)
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        Z, known = read_design(self, X, offset)
+        out = np.empty((len(Z), self.classes.size))
+        for rows, P in self._probabilities(Z, known):
+            out[rows] = P
+        return out
+
+    def _probabilities(
+        self, Z: np.ndarray | CSR, offset: np.ndarray | None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield slices of rows, and the probabilities of their ranks, (rows, r)."""
+        for rows, eta in predictors_in_strips(self, Z, offset):
+            P = self._of_predictors(eta)
+            yield rows, P / P.sum(axis=1, keepdims=True)
 
     def _of_predictors(self, eta: np.ndarray) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r), from eta, (n, T).
@@ -418,7 +453,35 @@ class LinearModel(Model):
             As in `decision_function`; also if the rule is unknown, or if `cost` is
             passed with another rule or does not have shape (r, r).
         """
-        return predicted(self, X, rule, cost, offset=offset)
+        by, r = rule_of(self, rule), self.classes.size
+        Z, known = read_design(self, X, offset)
+        if by == "cost" and cost is None and r > _SEARCHED:
+            # The rank of least expected |j - k|, whose matrix has r^2 entries.
+            by = "median"
+        table = cost_of_rule(by, self._rules, cost, None, r)
+        if by == "median" and r > _SEARCHED and self._are_in_order(known):
+            ranks = self._medians(Z, known)
+        else:
+            ranks = np.empty(len(Z), dtype=np.int64)
+            for rows, P in self._probabilities(Z, known):
+                ranks[rows] = decide(P, by, table)
+        return labels_like_those_given(self, self.classes[ranks], X)
+
+    def _are_in_order(self, offset: np.ndarray | None) -> bool:
+        """Return whether the medians of rows are places among the thresholds."""
+        own = self.predictor
+        shifted = offset is not None and offset.ndim == 2
+        return own.family == "cumulative" and not own.may_cross and not shifted
+
+    def _medians(self, Z: np.ndarray | CSR, offset: np.ndarray | None) -> np.ndarray:
+        """Return the ranks of rows whose P(y <= j) reaches 1/2 first, (n,).
+
+        They are found among the thresholds, in O(log r) per row.
+        """
+        f, unit = scaled_scores(self, Z, offset)
+        middle = quantile(self.link, np.array(0.5))
+        at = (f + middle / unit)[:, 0]
+        return np.asarray(np.searchsorted(self.thresholds, at))
 
     # Inference
 

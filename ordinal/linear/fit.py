@@ -718,7 +718,7 @@ def _model(
         null = null_loglik(design, plain)
     penalty = 0.5 * float(loss.penalties @ point.x**2)
     fields |= {
-        "covariance": covariance_of(loss, point, choice),
+        "uncertainty": covariance_of(loss, point, choice),
         "covariance_type": choice.kind,
         "l1": l1,
         "l2": l2,

@@ -44,9 +44,12 @@ class PomModel(LinearModel):
         positions of the columns that have `coef`, `nominal_coef` and `scale_coef`;
         `observed`, whether each rank has training rows; `dropped`, the names of columns
         that others determine.
-    covariance : (p, p) array or None
-        Covariance of (alpha, nominal_coef, coef, scale_coef). None for a fit with l1 >
-        0, or with more than 2000 features, for which Newton's method is not used.
+    uncertainty : (p, p) array, StructuredCovariance, or None
+        Covariance of (alpha, nominal_coef, coef, scale_coef), from which `covariance`
+        makes a matrix. With more than 100 flexible thresholds it is held without its
+        entries, in memory and files that grow linearly with the ranks. None for a fit
+        with l1 > 0, or with more than 2000 features, for which Newton's method is not
+        used.
     loglik : float
         sum_i w_i log P(y_i), without penalties.
     statistics : FitStatistics

@@ -375,7 +375,7 @@ def ratio_model(
         null = null_loglik(D, loss.of_design)
     fields = prepared.fields(D, point.x, in_order=False) | {
         "family": loss.family,
-        "covariance": covariance_of(loss, point, choice),
+        "uncertainty": covariance_of(loss, point, choice),
         "covariance_type": choice.kind,
         "l1": penalties[0],
         "l2": penalties[1],

@@ -171,7 +171,7 @@ def fitted_effects(
             joint = read_only(raw @ covariance @ raw.T)
         joint = joint if is_held(joint[:p, :p], covariance[:p, :p]) else None
     fields = {
-        "covariance": None if joint is None else read_only(joint[:p, :p].copy()),
+        "uncertainty": None if joint is None else read_only(joint[:p, :p].copy()),
         "random": _effects(factors, loss, x),
         "joint_covariance": joint,
         "n_variances": loss.n_theta,
