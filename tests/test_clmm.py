@@ -22,7 +22,8 @@ from ordinal.__main__ import main
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import cumulative
 from ordinal._solvers import _cumulative, _third_derivatives
-from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
+from ordinal.mixed.elimination import RandomTerm
+from ordinal.mixed.likelihood import MixedLikelihood
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
@@ -105,12 +106,27 @@ def point(loss, nominal, scale):
 
 def structures(effects, g, h):
     one, single = effects[:, :1], np.ones((1, 1), dtype=bool)
+    nested = [RandomTerm(g, 9, one, single), RandomTerm(g % 3, 3, effects, TRIANGLE)]
     return {
         "intercept": ([RandomTerm(g, 9, one, single)], 1),
         "slope": ([RandomTerm(g, 9, effects, TRIANGLE)], 1),
         "crossed": (
             [RandomTerm(g, 9, effects, TRIANGLE), RandomTerm(h, 5, effects, TRIANGLE)],
             1,
+        ),
+        "three factors": (
+            [
+                RandomTerm(g, 9, effects, TRIANGLE),
+                RandomTerm(h, 5, effects, TRIANGLE),
+                RandomTerm(np.arange(g.size) % 3, 3, one, single),
+            ],
+            1,
+        ),
+        "nested": (nested, 1),
+        "3 nested nodes": (nested, 3),
+        "5 nested nodes": (
+            [RandomTerm(g, 9, one, single), RandomTerm(g % 3, 3, one, single)],
+            5,
         ),
         "5 nodes": ([RandomTerm(g, 9, one, single)], 5),
         "3 x 3 nodes": ([RandomTerm(g, 9, effects, TRIANGLE)], 3),

@@ -9,7 +9,8 @@ from oracles import slope
 
 import ordinal
 from ordinal._cumulative.design import Design, structure_of
-from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
+from ordinal.mixed.elimination import RandomTerm
+from ordinal.mixed.likelihood import MixedLikelihood
 
 N, CLUSTERS = 240, 6
 TRIANGLE = np.tril(np.ones((2, 2), dtype=bool))

@@ -1,5 +1,6 @@
 """Integrals of mixed models: the number of nodes, groups of one rank, and limits."""
 
+import itertools
 import math
 import subprocess
 import warnings
@@ -19,7 +20,8 @@ from ordinal._solvers import _cumulative
 from ordinal._watch.monitor import Monitor
 from ordinal.exceptions import ApproximationWarning, ConvergenceWarning
 from ordinal.inference.fitted import remember
-from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
+from ordinal.mixed.elimination import RandomTerm
+from ordinal.mixed.likelihood import MixedLikelihood
 from ordinal.mixed.rows import RatioRows
 from ordinal.models import Status
 
@@ -408,6 +410,82 @@ def test_two_effects_have_laplace_with_a_check():
     assert_allclose(said, found, rtol=0.05)
 
 
+def nested(slope=False, seed=3):
+    """Classes of schools, and the arguments of their fit."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(27), 4)
+    school = group // 3
+    x = rng.normal(size=(group.size, 1))
+    b, v = rng.normal(size=(9, 2)), 1.3 * rng.normal(size=27)
+    score = (1.0 + slope * b[school, 1]) * x[:, 0] + b[school, 0] + v[group]
+    score += rng.logistic(size=group.size)
+    fit = {"groups": {"school": school, "class": group}}
+    if slope:
+        fit["slopes"] = {"school": [0]}
+    return x, np.digitize(score, [-1.0, 1.0]), school, group, fit
+
+
+def grid_loglik(model, x, y, group, n=41, moved=0.0):
+    """log L of nested factors on a grid of their effects, without adaptation."""
+    inner, outer = model.random
+    assert [own.name for own in model.random] == ["class", "school"]
+    t = np.linspace(-6.0, 6.0, n)
+    log_density = -0.5 * t * t - 0.5 * math.log(2 * math.pi) + math.log(t[1] - t[0])
+    q = len(outer.effects)
+    Z = np.column_stack([np.ones(len(x)), x])[:, :q]
+    eta = (x @ model.coef)[:, None]
+    theta = np.concatenate([[-np.inf], model.thresholds + moved, [np.inf]])
+    out = []
+    for point in itertools.product(range(n), repeat=q):
+        b = Z @ (outer.factor @ t[list(point)])
+        at = eta + b[:, None] + inner.factor[0, 0] * t
+        h = np.zeros((27, n))
+        with np.errstate(over="ignore", divide="ignore"):
+            upper, lower = (
+                1 / (1 + np.exp(at - theta[y + end][:, None])) for end in (1, 0)
+            )
+            np.add.at(h, group, np.log(upper - lower))
+        of_class = logsumexp(h + log_density)
+        of_school = np.bincount(np.arange(27) // 3, of_class)
+        out.append(of_school + log_density[list(point)].sum())
+    return float(logsumexp(np.array(out).T).sum())
+
+
+def logsumexp(A):
+    most = A.max(axis=1)
+    return most + np.log(np.exp(A - most[:, None]).sum(axis=1))
+
+
+def test_nested_factors_have_quadrature():
+    x, y, school, group, fit = nested()
+    laplace, *more = (
+        ordinal.fit_clmm(x, y, **fit, n_quadrature=nodes) for nodes in (1, 7, 13)
+    )
+    errors = [abs(m.loglik - grid_loglik(m, x, y, group)) for m in (laplace, *more)]
+    assert errors[0] > 0.1
+    assert errors[1] < 1e-3
+    assert errors[2] < 1e-5
+    # The maximum of the fit is that of the integral on the grid.
+    for moved in (-0.01, 0.01):
+        assert grid_loglik(more[1], x, y, group, moved=moved) < more[1].loglik
+    formula = pd.DataFrame({"x": x[:, 0], "y": y, "s": school, "c": group % 3})
+    same = ordinal.fit_clmm("y ~ x + (1 | s/c)", formula, n_quadrature=7)
+    assert_allclose(same.loglik, more[0].loglik, rtol=1e-10)
+    assert "7 nodes" in same.summary()
+
+
+def test_nested_factors_with_a_slope_have_quadrature():
+    x, y, _, group, fit = nested(slope=True)
+    model = ordinal.fit_clmm(x, y, **fit, n_quadrature=5)
+    exact = grid_loglik(model, x, y, group, n=21)
+    assert_allclose(model.loglik, exact, atol=0.02)
+    more = model._remembered.loss.replaced(n_quadrature=11)
+    found = -more.value_and_gradient(model._remembered.x)[0]
+    assert_allclose(found, exact, atol=1e-4)
+    with pytest.warns(ApproximationWarning, match="with 9 quadrature nodes"):
+        ordinal.fit_clmm(x, y, **fit)
+
+
 def test_crossed_factors_with_few_rows_warn_once():
     rng = np.random.default_rng(0)
     a, b = np.repeat(np.arange(60), 3), rng.integers(0, 70, 180)
@@ -427,8 +505,10 @@ def test_arguments_of_the_number_of_nodes():
     for value in ("many", 0, 101, 2.5, None):
         with pytest.raises((ValueError, TypeError), match="n_quadrature"):
             ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=value)
-    with pytest.raises(ValueError, match="must be 1 or 'auto' with several factors"):
-        ordinal.fit_clmm(x, y, groups={"g": group, "h": group % 3}, n_quadrature=5)
+    with pytest.raises(ValueError, match="must be 1 or 'auto' with crossed factors"):
+        ordinal.fit_clmm(
+            x, y, groups={"g": group, "h": np.arange(40) % 3}, n_quadrature=5
+        )
 
 
 # Time limits

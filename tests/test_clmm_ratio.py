@@ -17,7 +17,8 @@ from test_ratio import cases, families, some_cases
 import ordinal
 from ordinal import inference
 from ordinal.linear import fit_ratio, stages
-from ordinal.mixed.likelihood import MixedLikelihood, RandomTerm
+from ordinal.mixed.elimination import RandomTerm
+from ordinal.mixed.likelihood import MixedLikelihood
 from ordinal.mixed.rows import RatioRows, joint_terms
 
 X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)

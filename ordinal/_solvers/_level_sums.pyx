@@ -6,6 +6,10 @@ forms it from `by_row`; so the result does not depend on the number of threads. 
 effects b move the predictor of row i by z_i'b. The notation is that of
 `ordinal/mixed/likelihood.py`: w is the weight of a row, l = log P, and l', l'' and
 l''' are its derivatives by the predictor.
+
+A cell is a level of the first factor together with one of the m effects of the others
+that its rows have. `LevelCells` computes the Schur complement of the first factor, and
+the blocks of the inverse, from the cells alone.
 """
 from libc.math cimport isinf
 from libc.stdint cimport int64_t
@@ -38,11 +42,12 @@ cdef inline Slopes slopes_of(
 
 cdef struct Task:
     int link
-    Py_ssize_t n, G, q, m, R
+    Py_ssize_t n, G, q, m, R, width
     const double* ends       # (4, n) upper and lower ends at b = 0, widths, 1 / s
     const double* weight
     const double* Z          # (n, q + R) columns of the first factor, then of others
     const int64_t* at        # (n, R) index of the effect, of the m others, of each
+    const int64_t* cell      # (n, R) number of the cell of each
     const int64_t* starts    # (G + 1,) first rows of the levels
     const int64_t* parts     # first levels of the parts
     const double* b          # (G q + m,) effects, those of the first factor first
@@ -53,8 +58,8 @@ cdef struct Task:
     double* thirds           # (2, n)
     double* H                # (n,) z'Vz
     const double* V          # (G, q, q) covariances of the effects of each level,
-    const double* beside     # (G, q, m) of these with the m others,
-    const double* rest       # (m, m) and of the m others
+    const double* beside     # (cells, q) of these with the others, by cell,
+    const double* rest       # (m, width) and of the others, in blocks
     const double* k          # (G q + m,) twice the change of b
     double* value            # (G,) sums of w l
     double* first            # (G, q) sums of by_row[0] z
@@ -81,15 +86,16 @@ cdef double form(const Task* t, Py_ssize_t i, Py_ssize_t g) noexcept nogil:
     cdef Py_ssize_t j, k
     cdef const double* z = t.Z + i * (t.q + t.R)
     cdef const int64_t* at = t.at + i * t.R
+    cdef const int64_t* cell = t.cell + i * t.R
     cdef double v = 0
     for j in range(t.q):
         for k in range(t.q):
             v += z[j] * z[k] * t.V[(g * t.q + j) * t.q + k]
         for k in range(t.R):
-            v += 2 * z[j] * z[t.q + k] * t.beside[(g * t.q + j) * t.m + at[k]]
+            v += 2 * z[j] * z[t.q + k] * t.beside[cell[k] * t.q + j]
     for j in range(t.R):
         for k in range(t.R):
-            v += z[t.q + j] * z[t.q + k] * t.rest[at[j] * t.m + at[k]]
+            v += z[t.q + j] * z[t.q + k] * t.rest[at[j] * t.width + at[k] % t.width]
     return v
 
 
@@ -221,23 +227,26 @@ cdef class LevelRows:
         const double[::1] weight not None,   # (n,)
         const double[:, ::1] Z not None,     # (n, q + R)
         const int64_t[:, ::1] at not None,   # (n, R)
+        const int64_t[:, ::1] cell not None,  # (n, R)
         const int64_t[::1] starts not None,  # (G + 1,)
         const int64_t[::1] parts not None,   # from 0 to G
         Py_ssize_t m,
+        Py_ssize_t width,                    # of the blocks of the m effects
         double[:, ::1] numbers not None,     # (9, n) scratch
         int n_threads,
     ):
         cdef Py_ssize_t n = weight.shape[0], R = at.shape[1], G = starts.shape[0] - 1
         if not (Z.shape[0] == at.shape[0] == starts[G] == numbers.shape[1] == n
-                and n > 0 and numbers.shape[0] == 9
+                and cell.shape[0] == n and cell.shape[1] == R and n > 0 and numbers.shape[0] == 9
                 and parts[parts.shape[0] - 1] == G and Z.shape[1] > R):
             raise ValueError("LevelRows: inconsistent array shapes")
-        self.held = weight, Z, at, starts, parts, numbers
+        self.held = weight, Z, at, cell, starts, parts, numbers
         self.n_parts, self.n_threads = parts.shape[0] - 1, n_threads
         self.t.link, self.t.n, self.t.G, self.t.m, self.t.R = link, n, G, m, R
-        self.t.q = Z.shape[1] - R
+        self.t.q, self.t.width = Z.shape[1] - R, width
         self.t.weight, self.t.Z = &weight[0], &Z[0, 0]
         self.t.at = &at[0, 0] if R else NULL
+        self.t.cell = &cell[0, 0] if R else NULL
         self.t.starts, self.t.parts = &starts[0], &parts[0]
         self.t.terms, self.t.thirds = &numbers[0, 0], &numbers[6, 0]
         self.t.H = &numbers[8, 0]
@@ -279,8 +288,8 @@ cdef class LevelRows:
         const double[:, ::1] ends not None,      # (4, n)
         const double[::1] b not None,            # (G q + m,)
         const double[:, :, ::1] V not None,      # (G, q, q)
-        const double[:, :, ::1] beside not None,  # (G, q, m)
-        const double[:, ::1] rest not None,      # (m, m)
+        const double[:, ::1] beside not None,    # (cells, q)
+        const double[:, ::1] rest not None,      # (m, width)
         double[:, ::1] first not None,           # IN-OUT (G, q) sums of w H l'''
         double[:, ::1] by_row not None,          # OUT (2, n) summands; row 1 is unused
     ):
@@ -288,7 +297,7 @@ cdef class LevelRows:
         self.check(ends, b, by_row, first)
         self.t.V = &V[0, 0, 0]
         if self.t.m:
-            self.t.beside, self.t.rest = &beside[0, 0, 0], &rest[0, 0]
+            self.t.beside, self.t.rest = &beside[0, 0], &rest[0, 0]
         run_parts(bends_of_part, &self.t, self.n_parts, self.n_threads, ROW * self.t.n)
 
     def moves(
@@ -306,3 +315,112 @@ cdef class LevelRows:
         self.check(ends, b, by_row, first)
         self.t.k, self.t.direct, self.t.second = &k[0], &direct[0, 0], &second[0, 0]
         run_parts(moves_of_part, &self.t, self.n_parts, self.n_threads, ROW * self.t.n)
+
+
+cdef struct Cells:
+    Py_ssize_t q, width
+    const int64_t* starts    # (G + 1,) first cells of the levels
+    const int64_t* column    # (cells,) effect of each cell, increasing in a level
+    const int64_t* place     # (cells,) its place in the block of the effect
+    const int64_t* level     # (cells,) its level
+    const int64_t* begins    # (m + 1,) first entries of the effects in `cells`
+    const int64_t* cells     # (cells,) cells sorted by effect
+    const double* F          # (cells, q)
+    const double* B          # (cells, q)
+    double* S                # (m, width)
+    double* out              # (cells, q)
+
+
+cdef void subtract_row(void* given, Py_ssize_t row, int worker) noexcept nogil:
+    cdef Cells* t = <Cells*>given
+    cdef Py_ssize_t i, j, k, own, first, last
+    cdef double f
+    cdef double* S = t.S + row * t.width
+    for i in range(t.begins[row], t.begins[row + 1]):
+        own = t.cells[i]
+        first, last = t.starts[t.level[own]], t.starts[t.level[own] + 1]
+        for j in range(t.q):
+            f = t.F[own * t.q + j]
+            for k in range(first, last):
+                S[t.place[k]] -= f * t.B[k * t.q + j]
+
+
+cdef void multiply_level(void* given, Py_ssize_t g, int worker) noexcept nogil:
+    cdef Cells* t = <Cells*>given
+    cdef Py_ssize_t i, j, k
+    cdef const double* S
+    cdef double v
+    for i in range(t.starts[g], t.starts[g + 1]):
+        S = t.S + t.column[i] * t.width
+        for j in range(t.q):
+            v = 0
+            for k in range(t.starts[g], t.starts[g + 1]):
+                v += t.F[k * t.q + j] * S[t.place[k]]
+            t.out[i * t.q + j] = v
+
+
+cdef double PRODUCT = 2e-9   # seconds per product
+
+
+cdef class LevelCells:
+    """Cells of the levels of the first factor with effects of the others."""
+
+    cdef Cells t
+    cdef int n_threads
+    cdef double seconds
+    cdef object held
+
+    def __cinit__(
+        self,
+        Py_ssize_t q,
+        Py_ssize_t width,                    # of the blocks of the m effects
+        const int64_t[::1] starts not None,  # (G + 1,)
+        const int64_t[::1] column not None,  # (cells,)
+        const int64_t[::1] place not None,   # (cells,) column modulo width
+        const int64_t[::1] level not None,   # (cells,)
+        const int64_t[::1] begins not None,  # (m + 1,)
+        const int64_t[::1] cells not None,   # (cells,)
+        int n_threads,
+    ):
+        cdef Py_ssize_t n = column.shape[0], g
+        if not (level.shape[0] == cells.shape[0] == place.shape[0] == n > 0
+                and width > 0
+                and starts[starts.shape[0] - 1] == n
+                and begins[begins.shape[0] - 1] == n):
+            raise ValueError("LevelCells: inconsistent array shapes")
+        self.held = starts, column, place, level, begins, cells
+        self.t.q, self.t.width, self.n_threads = q, width, n_threads
+        self.t.starts, self.t.column, self.t.level = &starts[0], &column[0], &level[0]
+        self.t.begins, self.t.cells, self.t.place = &begins[0], &cells[0], &place[0]
+        for g in range(starts.shape[0] - 1):
+            self.seconds += PRODUCT * q * <double>(starts[g + 1] - starts[g]) ** 2
+
+    def subtract_products(
+        self,
+        const double[:, ::1] F not None,     # (cells, q)
+        const double[:, ::1] B not None,     # (cells, q)
+        double[:, ::1] S not None,           # IN-OUT (m, width)
+    ):
+        """Subtract F'B, the sums over levels of the products of their cells, from S."""
+        cdef Py_ssize_t n = self.held[1].shape[0], m = self.held[4].shape[0] - 1
+        if not (F.shape[0] == B.shape[0] == n and F.shape[1] == B.shape[1] == self.t.q
+                and S.shape[0] == m and S.shape[1] == self.t.width):
+            raise ValueError("LevelCells: inconsistent array shapes")
+        self.t.F, self.t.B, self.t.S = &F[0, 0], &B[0, 0], &S[0, 0]
+        run_parts(subtract_row, &self.t, m, self.n_threads, self.seconds)
+
+    def products_by_cell(
+        self,
+        const double[:, ::1] F not None,     # (cells, q)
+        double[:, ::1] S not None,           # (m, width), symmetric
+        double[:, ::1] out not None,         # OUT (cells, q)
+    ):
+        """Compute F S at the cells."""
+        cdef Py_ssize_t n = self.held[1].shape[0], m = self.held[4].shape[0] - 1
+        if not (F.shape[0] == out.shape[0] == n and S.shape[0] == m
+                and F.shape[1] == out.shape[1] == self.t.q
+                and S.shape[1] == self.t.width):
+            raise ValueError("LevelCells: inconsistent array shapes")
+        self.t.F, self.t.S, self.t.out = &F[0, 0], &S[0, 0], &out[0, 0]
+        run_parts(multiply_level, &self.t, self.held[0].shape[0] - 1, self.n_threads,
+                  self.seconds)

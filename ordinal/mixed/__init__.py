@@ -20,6 +20,8 @@ The modules of this package:
     fit            the function `fit_clmm`
     random_terms   random effects in formulas and arrays
     likelihood     marginal likelihood and its gradient
+    elimination    curvature of the effects, factored without the zeros
+    hermite        adaptive Gauss-Hermite quadrature, of one or two nested factors
     rows           likelihood of rows: cumulative; stopping ratios, adjacent categories
     panels         integrals over groups whose rows all have one rank
     search         the search for the optimum, and its certificate

@@ -43,7 +43,8 @@ from ..linear.prepared import Missing, PomArguments, PreparedPom, prepare_pom
 from ..linear.ratio_loss import Family
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
-from .likelihood import MixedLikelihood, RandomTerm
+from .elimination import RandomTerm, is_nested
+from .likelihood import MixedLikelihood
 from .model import ClmmModel
 from .optimum import optimum_of, start_of
 from .quadrature import (
@@ -135,7 +136,8 @@ def fit_clmm(
         model. For all other effects "auto" is the Laplace
         approximation, with a warning where it is known to be inaccurate. A number from
         1 to 100 is that of R's clmm: 1 is the Laplace approximation, and more nodes of
-        adaptive Gauss-Hermite quadrature need a single factor with at most 3 effects.
+        adaptive Gauss-Hermite quadrature need a single factor, or two of which one is
+        nested in the other, with at most 3 effects in total.
     family : {"cumulative", "stopping", "backward", "adjacent"}, default "cumulative"
         The last three are those of `fit_ratio`, with z'b added to x'beta.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
@@ -276,8 +278,10 @@ def fit_clmm(
         for own, columns, z in zip(coded, labels, Z, strict=True)
     ]
     # The effects of the first factor are eliminated level by level, so the largest
-    # factor comes first.
+    # factor comes first, and of two nested ones the inner one.
     factors.sort(key=lambda f: -f.term.n_levels * f.term.q)
+    if is_nested([f.term for f in factors[::-1]]):
+        factors.reverse()
     _check_quadrature(nodes, [f.term for f in factors])
     for own in factors:
         _check_rows(own, prepared, family)
@@ -374,11 +378,14 @@ def _check_quadrature(nodes: Nodes, terms: list[RandomTerm]) -> None:
     """Raise an error if the integral needs too many nodes or too much memory."""
     if nodes not in ("auto", 1) and not has_quadrature(terms):
         raise ValueError(
-            "n_quadrature must be 1 or 'auto' with several factors or more than 3 "
-            f"effects of one, got {nodes}: the Laplace approximation fits these"
+            "n_quadrature must be 1 or 'auto' with crossed factors, three factors or "
+            f"more than 3 effects, got {nodes}: the Laplace approximation fits these"
         )
+    if is_nested(terms):
+        return
     rest = sum(t.n_levels * t.q for t in terms[1:])
-    needed = 8.0 * rest * (3 * terms[0].n_levels * terms[0].q + 4 * rest)
+    # A, its factor and the inverse, and products by Lambda
+    needed = 8.0 * 7 * rest**2
     check_memory("fit_clmm", needed, f"{rest} effects of all factors but the largest")
 
 

@@ -10,9 +10,10 @@ A = I + M'WM,
 
     log L = h(u^) - 1/2 log det A                                                    (1)
 
-Adaptive Gauss-Hermite quadrature, for a single factor, has the nodes u^ + sqrt(2) R z
-at each level, with R R' = A^-1. Gradients are those of the computed sums, so that nodes
-move with u^ and R. For both approximations
+Adaptive Gauss-Hermite quadrature has the nodes u^ + sqrt(2) R z, with R R' = A^-1, at
+each level of a single factor, or of the outer one of two nested factors (`hermite`).
+Gradients are those of the computed sums, so that nodes move with u^ and R. For both
+approximations
 
     dlog L = sum_m p_m dh(u_m) - 1/2 <P, dA> + e'du^,   P = A^-1 + 2 R T R'
 
@@ -28,60 +29,38 @@ where q is an end, eta or log s, l is log P of a row, and l', l'', l''' are its
 derivatives by eta. Levels whose rows have one rank, and with cauchit all levels, can be
 integrated by panels instead (`panels`).
 
-The factor with the most levels is eliminated level by level, and the Schur complement
-of the others is dense (D. Bates et al., "Fitting linear mixed-effects models using
-lme4", Journal of Statistical Software 67(1), 2015; MixedModels.jl for the elimination).
+The factor with the most levels is eliminated level by level (`elimination`). Where this
+leaves a large dense matrix, Newton's method takes steps by the factor of a point nearby
+as long as they shorten quickly; one at the mode has the exact log det A.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Link
 from .._watch.cancellation import check_cancelled
+from .elimination import Blocks, EffectFactor, Elimination, RandomTerm
+from .hermite import quadrature
 from .panels import PanelRule, levels_of_one_rank
 from .rows import IntervalRows, Layout, RowsOf
 
 _INNER = 100  # most Newton steps to a mode
 _CLOSE = 1e-9  # length of a step, in deviations of u, whose successor is rounding
+# The same for a step by the factor of a point nearby, after which an error remains.
+_CLOSE_BY_OLD = 1e-11
+_SLOW = 0.2  # ratio of steps by an old factor from which a new one is made
 _HALVINGS = 30
 _NONE = np.empty((4, 0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RandomTerm:
-    """Random effects of the levels of one factor.
-
-    Attributes
-    ----------
-    group : (n,) int64
-        Level of each row.
-    n_levels : int
-        G.
-    Z : (n, q) array
-        Columns whose coefficients are random: q effects per level.
-    free : (q, q) bool array
-        Entries of the lower triangle of Lambda that are parameters.
-    """
-
-    group: np.ndarray
-    n_levels: int
-    Z: np.ndarray
-    free: np.ndarray
-
-    @property
-    def q(self) -> int:
-        return int(self.Z.shape[1])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EffectSums:
+class EffectSums(NamedTuple):
     """Sums over the rows at given effects: of w l, w l' z and -w l'' z z'.
 
     Attributes
@@ -90,17 +69,17 @@ class EffectSums:
         w l by level of the first term.
     first, rest : (G, q), (m,) arrays
         w l' z of the first term, and of all levels of the other terms.
-    D, B, C : (G, q, q), (G, q, m), (m, m) arrays
-        -w l'' z z': of each level of the first term; of these with all levels of the
-        other terms; of the latter among themselves.
+    D : (G, q, q) array
+        -w l'' z z' of each level of the first term.
+    W : (n,) array
+        -w l'' of the rows, of which the sums of the other terms are made if needed.
     """
 
     value: np.ndarray
     first: np.ndarray
     rest: np.ndarray
     D: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
+    W: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +90,8 @@ class Mode:
     ----------
     u : list of (G, q) arrays, one per term
     sums : EffectSums
+    curvature : Blocks
+        Blocks of Z'WZ.
     factor : EffectFactor
     value : (G,) or (1,) array
         h(u^): by level of a single factor, or of several factors in one number.
@@ -118,60 +99,9 @@ class Mode:
 
     u: list[np.ndarray]
     sums: EffectSums
+    curvature: Blocks
     factor: EffectFactor
     value: np.ndarray
-
-
-class EffectFactor:
-    """Factorisation of A = [D B; B' C] by its Schur complement S = C - B' D^-1 B.
-
-    D is block diagonal, with a block per level of the first term.
-
-    Attributes
-    ----------
-    D : (G, q, q) array
-        Blocks of D^-1.
-    F : (G, q, m) array
-        D^-1 B.
-    S : (m, m) array
-        S^-1.
-    log_det, rest_log_det : (G,) array, float
-        log det of the blocks of D, and of S.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        A is not positive definite.
-    """
-
-    def __init__(self, D: np.ndarray, B: np.ndarray, C: np.ndarray):
-        L = np.linalg.cholesky(D)
-        self.D = np.linalg.inv(D)
-        self.log_det = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)).sum(axis=1)
-        self.F = self.D @ B  # (G, q, m)
-        S = C - np.tensordot(B, self.F, ((0, 1), (0, 1)))
-        L = np.linalg.cholesky(S)
-        self.rest_log_det = 2 * float(np.log(np.diagonal(L)).sum())
-        self.S = np.linalg.inv(S) if len(S) else S
-        self._beside: np.ndarray | None = None
-
-    @property
-    def beside(self) -> np.ndarray:
-        """Blocks of A^-1 of the first term with the others, (G, q, m)."""
-        # Cached by hand: properties that functools caches share a lock in Python 3.11,
-        # for which a forked child may wait for ever.
-        if self._beside is None:
-            self._beside = np.asarray(-self.F @ self.S)
-        return self._beside
-
-    def solve(self, first: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return A^-1 v in two parts, (G, q) and (m,), for v in the same parts."""
-        own = self.S @ (rest - np.tensordot(self.F, first, ((0, 1), (0, 1))))
-        return (self.D @ first[:, :, None])[:, :, 0] - self.F @ own, own
-
-    def own(self) -> np.ndarray:
-        """Return the blocks of A^-1 of the levels of the first term, (G, q, q)."""
-        return np.asarray(self.D - np.einsum("gim,gjm->gij", self.beside, self.F))
 
 
 class MixedLikelihood:
@@ -188,7 +118,7 @@ class MixedLikelihood:
     terms : list of RandomTerm
         The term with the most levels comes first.
     n_quadrature : int
-        Nodes per dimension; 1 is Laplace.
+        Nodes per dimension; 1 is Laplace, which crossed factors have at any number.
     n_threads : int
     group_weight : (G,) array or None
         Weights of the log likelihoods of the levels of a single term.
@@ -214,27 +144,25 @@ class MixedLikelihood:
     ):
         self.design, self.link, self.terms = design, link, terms
         self.n_quadrature, self.n_threads = n_quadrature, n_threads
-        self.is_single, (first, *others) = len(terms) == 1, terms
+        self.is_single, first = len(terms) == 1, terms[0]
         self.group_weight, self.rows_of = group_weight, rows_of
         one = np.ones(first.n_levels)
         self.share = one if group_weight is None else group_weight
         self.by_panels = by_panels
         self.order = order = np.argsort(first.group, kind="stable")
-        sizes = [term.n_levels * term.q for term in others]
-        self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        self.m = int(self.starts[-1])
-        parts = zip(others, self.starts[:-1], strict=True)
-        at = [s + t.group[order, None] * t.q + np.arange(t.q) for t, s in parts]
-        none = np.empty((len(order), 0), dtype=np.int64)
-        self.at = np.ascontiguousarray(np.hstack([none, *at]), dtype=np.int64)
+        self.structure = e = Elimination(terms, order, n_threads)
+        if not self.is_single and e.outer is None:
+            self.n_quadrature = 1
         self.Z = np.ascontiguousarray(np.hstack([t.Z for t in terms])[order])
         self.group = np.ascontiguousarray(first.group[order])
         levels = np.searchsorted(self.group, np.arange(first.n_levels + 1))
-        layout = Layout(order, self.group, levels, self.Z, self.at, self.m)
+        layout = Layout(
+            order, self.group, levels, self.Z, e.at, e.cell, e.m, e.width
+        )  # fmt: skip
         self.rows = rows_of(design, link, layout, n_threads)
         self.by_row = np.empty((2, len(order)))
-        self.nodes = _nodes(n_quadrature, first.q) if self.is_single else None
         self.last: list[np.ndarray] | None = None
+        self.factored: EffectFactor | None = None  # near that of the next mode
         self.panels: PanelRule | None = None
         if by_panels:
             of_level = levels_of_one_rank(
@@ -287,13 +215,6 @@ class MixedLikelihood:
             [(v @ own.T).ravel() for own, v in zip(L, u, strict=True)]
         )
 
-    def by_rest(self, v: np.ndarray) -> np.ndarray:
-        """Return the sums of v_i z_i by level of all terms but the first, (m,)."""
-        out, q = np.zeros(self.m), self.terms[0].q
-        for j in range(self.at.shape[1]):
-            out += np.bincount(self.at[:, j], v * self.Z[:, q + j], self.m)
-        return out
-
     def sums(
         self,
         ends: np.ndarray,
@@ -307,46 +228,22 @@ class MixedLikelihood:
         -l'' is replaced by `least` where it is less. The derivatives of w l by the
         ends, times the share of the row's level, are added to `direct`, (4, n).
         """
-        G, q, m = self.terms[0].n_levels, self.terms[0].q, self.m
+        G, q = self.terms[0].n_levels, self.terms[0].q
         value, first, D = np.zeros(G), np.zeros((G, q)), np.zeros((G, q, q))
         self.rows.terms(ends, b, least, share, direct, value, first, D, self.by_row)
         slope, W = self.by_row
-        B, C = np.zeros((G, q, m)), np.zeros((m, m))
-        for k in range(self.at.shape[1]):
-            column, part = self.at[:, k], W * self.Z[:, q + k]
-            for i in range(q):
-                flat = (self.group * q + i) * m + column
-                new = np.bincount(flat, part * self.Z[:, i], B.size)
-                B += new.reshape(B.shape)
-            for j in range(self.at.shape[1]):
-                flat = self.at[:, j] * m + column
-                C += np.bincount(flat, part * self.Z[:, q + j], m * m).reshape(m, m)
-        return EffectSums(value, first, self.by_rest(slope), D, B, C)
+        return EffectSums(value, first, self.structure.by_rest(self.Z, slope), D, W)
 
-    def by_lambda(self, L: list[np.ndarray], A: np.ndarray) -> np.ndarray:
-        """Return A times Lambda of all terms but the first, (..., m)."""
-        out = np.empty_like(A)
-        for own, t, (start, stop) in self._others(L):
-            part = A[..., start:stop].reshape(*A.shape[:-1], t.n_levels, t.q) @ own
-            out[..., start:stop] = part.reshape(*A.shape[:-1], stop - start)
-        return out
-
-    def _others(
-        self, L: list[np.ndarray]
-    ) -> Iterator[tuple[np.ndarray, RandomTerm, tuple[int, int]]]:
-        """Yield Lambda, the term and its range in (m,) of all terms but the first."""
-        return zip(
-            L[1:], self.terms[1:], itertools.pairwise(self.starts.tolist()), strict=True
-        )
-
-    def factor(self, L: list[np.ndarray], sums: EffectSums) -> EffectFactor:
-        """Factor A = I + Lambda'Z'WZ Lambda."""
-        C = self.by_lambda(L, self.by_lambda(L, sums.C).T)
-        return EffectFactor(
-            np.eye(self.terms[0].q) + L[0].T @ sums.D @ L[0],
-            L[0].T @ self.by_lambda(L, sums.B),
-            np.eye(self.m) + C,
-        )
+    def factor(
+        self, L: list[np.ndarray], sums: EffectSums
+    ) -> tuple[Blocks, EffectFactor]:
+        """Return Z'WZ and the factor of A, for the last sums that were computed."""
+        curvature = Blocks(sums.D, *self.structure.cells(self.Z, sums.W))
+        own, beside, rest = self.structure.between(L, curvature)
+        A = Blocks(
+            np.eye(self.terms[0].q) + own, beside, np.eye(rest.shape[1]) + rest
+        )  # fmt: skip
+        return curvature, EffectFactor(self.structure, A)
 
     def _h(self, sums: EffectSums, u: list[np.ndarray]) -> np.ndarray:
         """Return h(u) by level of a single factor, or of several factors in total."""
@@ -360,14 +257,11 @@ class MixedLikelihood:
         rest: np.ndarray, u: list[np.ndarray],
     ) -> list[np.ndarray]:  # fmt: skip
         """Return A^-1 (Lambda'(first, rest) - u), by term."""
-        r = self.by_lambda(L, rest) - np.concatenate(
+        r = self.structure.by_lambda(L, rest) - np.concatenate(
             [np.zeros(0), *(v.ravel() for v in u[1:])]
         )
         v, own = factor.solve(first @ L[0] - u[0], r)
-        return [v] + [
-            own[start:stop].reshape(t.n_levels, t.q)
-            for _, t, (start, stop) in self._others(L)
-        ]
+        return [v, *self.by_term(own)]
 
     def mode(self, x: np.ndarray) -> tuple[np.ndarray, Mode] | None:
         """Return the ends of the rows, and the mode by Newton's method.
@@ -388,6 +282,7 @@ class MixedLikelihood:
         found = self._newton(ends, L, u, sums)
         if found is not None:
             self.last = found.u
+            self.factored = None if self.is_single else found.factor
         return None if found is None else (ends, found)
 
     def _newton(
@@ -398,22 +293,30 @@ class MixedLikelihood:
         sums: EffectSums,
     ) -> Mode | None:
         """Return the mode by Newton's method from u, whose sums are given, or None."""
-        near = False
+        factor, near, before = self.factored, False, math.inf
+        is_exact = False
         for _ in range(_INNER):
             check_cancelled()
-            try:
-                factor = self.factor(L, sums)
-            except np.linalg.LinAlgError:
+            if near or factor is None:
+                is_exact = True
+                try:
+                    curvature, factor = self.factor(L, sums)
+                except np.linalg.LinAlgError:
+                    if near:
+                        return None
+                    # With -l'' >= 0 the matrix A is positive definite.
+                    damped = self.sums(ends, self.effects(L, u), 0.0)
+                    curvature, factor = self.factor(L, damped)
                 if near:
-                    return None
-                # With -l'' >= 0 the matrix A is positive definite.
-                damped = self.sums(ends, self.effects(L, u), 0.0)
-                factor = self.factor(L, damped)
-            if near:
-                return Mode(u, sums, factor, self._h(sums, u))
+                    return Mode(u, sums, curvature, factor, self._h(sums, u))
             step = self._solved(L, factor, sums.first, sums.rest, u)
             u, sums = self._shortened(ends, L, u, step, sums)
-            near = max(float(np.abs(s).max(initial=0.0)) for s in step) < _CLOSE
+            length = max(float(np.abs(s).max(initial=0.0)) for s in step)
+            near = length < (_CLOSE if is_exact else _CLOSE_BY_OLD)
+            # The factor of several terms takes longer than several steps by an old one.
+            if self.is_single or not length <= _SLOW * before:
+                factor = None
+            is_exact, before = False, length
         return None
 
     def _shortened(
@@ -490,22 +393,27 @@ class MixedLikelihood:
             np.zeros((self.rows.n_direct, self.order.size)),
             self.effects(L, mode.u),
         )
-        P, e = share[:, None, None] * factor.own(), np.zeros_like(mode.u[0])
-        if self.nodes is None or not share.any():
+        A, e = factor.inverse(), [np.zeros_like(u) for u in mode.u]
+        P = A._replace(own=share[:, None, None] * A.own)
+        if self.n_quadrature == 1 or not share.any():
             sums = self.sums(ends, b, share=share, direct=direct)
-            theta = self._by_lambda(share[:, None] * sums.first, sums.rest, mode.u)
+            theta = self.by_effects(share[:, None] * sums.first, sums.rest, mode.u)
         else:
-            more, grown, e, by_u = self._quadrature(ends, L, mode, direct)
-            value, P, theta = value + more, P + grown, [by_u]
+            more, grown, e, theta = quadrature(self, ends, L, mode, direct)
+            value += more
+            P = Blocks(*(a + b for a, b in zip(P, grown, strict=True)))
             self.sums(ends, b)  # the terms at the mode, which `moves` takes
-        right = np.zeros_like(e)
-        V, beside, rest = self._covariances(L, factor, P)
-        self.rows.bends(ends, b, V, beside, rest, right, self.by_row)
-        u = [-2 * e, *(np.zeros_like(v) for v in mode.u[1:])]
-        v = self._solved(L, factor, right, self.by_rest(self.by_row[0]), u)
+        right = np.zeros_like(mode.u[0])
+        back = [own.T for own in L]
+        self.rows.bends(
+            ends, b, *self._of_kernel(self.structure.between(back, P)), right,
+            self.by_row,
+        )  # fmt: skip
+        rest = self.structure.by_rest(self.Z, self.by_row[0])
+        v = self._solved(L, factor, right, rest, [-2 * own for own in e])
         parts = zip(
             theta,
-            self._by_curvature(L, mode, P),
+            self.structure.diagonal_of_product(mode.curvature, L, P),
             self._moved(ends, L, mode, v, direct),
             strict=True,
         )
@@ -534,8 +442,9 @@ class MixedLikelihood:
         first, second = np.zeros_like(mode.u[0]), np.zeros_like(mode.u[0])
         b, k = self.effects(L, mode.u), self.effects(L, v)
         self.rows.moves(ends, b, k, direct, first, second, self.by_row)
-        through_eta = self._by_lambda(first, self.by_rest(self.by_row[0]), mode.u)
-        of_columns = self._by_lambda(second, self.by_rest(self.by_row[1]), v)
+        by_eta, by_columns = (self.structure.by_rest(self.Z, r) for r in self.by_row)
+        through_eta = self.by_effects(first, by_eta, mode.u)
+        of_columns = self.by_effects(second, by_columns, v)
         return [a + c for a, c in zip(through_eta, of_columns, strict=True)]
 
     def of_modes(
@@ -565,10 +474,12 @@ class MixedLikelihood:
         """
         ends, mode = self._existing_mode(x)
         L = self.lambdas(x)
-        (G, q), m, b = mode.u[0].shape, self.m, self.effects(L, mode.u)
+        b = self.effects(L, mode.u)
         self.sums(ends, b)
-        none = np.zeros((G, q, q)), np.zeros((G, q, m)), np.zeros((m, m))
-        self.rows.bends(ends, b, *none, np.zeros((G, q)), self.by_row)
+        none = Blocks(*(np.zeros_like(a) for a in mode.curvature))
+        self.rows.bends(
+            ends, b, *self._of_kernel(none), np.zeros_like(mode.u[0]), self.by_row
+        )
         variance, gradient = np.empty(len(sums)), np.empty((len(sums), x.size))
         zero = [np.zeros_like(u) for u in mode.u]
         for i, c in enumerate(sums):
@@ -594,104 +505,25 @@ class MixedLikelihood:
             raise ValueError("the random effects have no mode at these parameters")
         return found
 
-    def _covariances(
-        self, L: list[np.ndarray], factor: EffectFactor, P: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the blocks of Lambda P Lambda' of the kernel's H.
+    def _of_kernel(self, blocks: Blocks) -> Blocks:
+        """Return blocks in the shapes that `bends` of the rows takes."""
+        rest = blocks.rest.reshape(self.structure.m, self.structure.width)
+        return blocks._replace(rest=rest)
 
-        These are the blocks of each level of the first term, (G, q, q), of these with
-        the other terms, (G, q, m), and of the others, (m, m). Beyond the first term P
-        is A^-1.
-        """
-        back = [own.T for own in L]
-        rest = self.by_lambda(back, self.by_lambda(back, factor.S).T.copy())
-        beside = L[0] @ self.by_lambda(back, factor.beside)
-        return np.ascontiguousarray(L[0] @ P @ L[0].T), beside, rest
-
-    def _by_lambda(
+    def by_effects(
         self, first: np.ndarray, rest: np.ndarray, u: list[np.ndarray]
     ) -> list[np.ndarray]:
         """Return the sums of d_i z_i u' by level, (G, q, q) per term.
 
         `first` and `rest` are the sums of d_i z_i, in the parts of `EffectSums`.
         """
-        ends = itertools.pairwise(self.starts.tolist())
-        sums = [first, *(rest[i:j].reshape(v.shape) for v, (i, j) in zip(
-            u[1:], ends, strict=True))]  # fmt: skip
+        sums = [first, *self.by_term(rest)]
         return [d[:, :, None] * v[:, None, :] for d, v in zip(sums, u, strict=True)]
 
-    def _by_curvature(
-        self, L: list[np.ndarray], mode: Mode, P: np.ndarray
-    ) -> list[np.ndarray]:
-        """Return the diagonal blocks of Z'WZ Lambda P, (G, q, q) per term."""
-        sums, factor = mode.sums, mode.factor
-        first = sums.D @ (L[0] @ P)
-        first += self.by_lambda(L, sums.B) @ factor.beside.transpose(0, 2, 1)
-        beside, CS = L[0] @ factor.beside, self.by_lambda(L, sums.C) @ factor.S
-        out = [first]
-        for _, t, (start, stop) in self._others(L):
-            shape = *beside.shape[:2], t.n_levels, t.q
-            B, F = (A[..., start:stop].reshape(shape) for A in (sums.B, beside))
-            own = CS[start:stop, start:stop].reshape(t.n_levels, t.q, t.n_levels, t.q)
-            out.append(np.einsum("gila,gilb->lab", B, F) + np.einsum("lalb->lab", own))
-        return out
-
-    def level_blocks(self, factor: EffectFactor) -> list[np.ndarray]:
-        """Return the diagonal blocks of A^-1 by level, (G, q, q) per term."""
-        out = [factor.own()]
-        for t, start in zip(self.terms[1:], self.starts[:-1], strict=True):
-            at = start + np.arange(t.n_levels * t.q).reshape(t.n_levels, t.q)
-            out.append(factor.S[at[:, :, None], at[:, None, :]])
-        return out
-
-    def _quadrature(
-        self, ends: np.ndarray, L: list[np.ndarray], mode: Mode, direct: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the correction of Laplace by quadrature, and parts of its gradient.
-
-        These are 2 R T R', (G, q, q), e, (G, q), and the gradient by Lambda at fixed
-        nodes, (G, q, q). The derivatives by the ends are added to `direct`.
-        """
-        assert self.nodes is not None
-        z, log_weight = self.nodes
-        (u,) = mode.u
-        R = np.linalg.cholesky(mode.factor.D)
-        logs = np.empty((len(z), len(u)))
-        for node in range(len(z)):
-            check_cancelled()
-            there = u + math.sqrt(2) * (R @ z[node])
-            sums = self.sums(ends, self.effects(L, [there]))
-            logs[node] = log_weight[node] + self._h(sums, [there]) - mode.value
-        most = logs.max(axis=0)
-        shares = np.exp(logs - most)
-        total = shares.sum(axis=0)
-        shares *= self.share / total
-        value = float((self.share * (most + np.log(total))).sum())
-        e, E, by_u = np.zeros_like(u), np.zeros_like(R), np.zeros_like(R)
-        for node, share in enumerate(shares):
-            check_cancelled()
-            there = u + math.sqrt(2) * (R @ z[node])
-            b = self.effects(L, [there])
-            first = share[:, None] * self.sums(ends, b, -math.inf, share, direct).first
-            slope = first @ L[0] - share[:, None] * there
-            e += slope
-            E += math.sqrt(2) * slope[:, :, None] * z[node]
-            by_u += first[:, :, None] * there[:, None, :]
-        G = np.tril(R.transpose(0, 2, 1) @ E)
-        T = 0.5 * (G + G.transpose(0, 2, 1) - G * np.eye(len(L[0])))
-        return value, 2 * R @ T @ R.transpose(0, 2, 1), e, by_u
-
-
-def _nodes(count: int, q: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the nodes z of a product rule, (count^q, q), and log weights plus |z|^2.
-
-    Return None for one node, which is the Laplace approximation.
-    """
-    if count == 1:
-        return None
-    z, weight = np.polynomial.hermite.hermgauss(count)
-    grid = np.array(list(itertools.product(z, repeat=q)))
-    logs = np.array(
-        [sum(part) for part in itertools.product(np.log(weight) + z * z, repeat=q)]
-    )
-    return grid, logs - 0.5 * q * math.log(math.pi)
+    def by_term(self, rest: np.ndarray) -> list[np.ndarray]:
+        """Split (m,) by level of all terms but the first, (G, q) each."""
+        parts = np.split(rest, self.structure.starts[1:-1])
+        return [
+            part.reshape(t.n_levels, t.q)
+            for part, t in zip(parts, self.terms[1:], strict=False)
+        ]

@@ -79,7 +79,8 @@ class ClmmModel(LinearModel):
     Attributes
     ----------
     random : tuple of RandomEffects
-        Grouping factors, the one with the most effects first. Each has `name`,
+        Grouping factors, the one with the most effects first, or of two nested ones the
+        inner one. Each has `name`,
         `effects`, `levels`, `covariance`, and the conditional `modes` with their
         `variances`.
     joint_covariance : (t, t) array or None

@@ -73,7 +73,7 @@ class PanelRule:
         order = np.tile(layout.order[self.at], self.copies)
         Z = np.ascontiguousarray(np.tile(layout.Z[self.at], (self.copies, 1)))
         none = np.empty((order.size, 0), dtype=np.int64)
-        own = Layout(order, group, starts.astype(np.int64), Z, none, 0)
+        own = Layout(order, group, starts.astype(np.int64), Z, none, none, 0, 0)
         self.rows = rows_of(design, link, own, n_threads)
         self.by_row = np.empty((2, order.size))
         self.last: np.ndarray | None = None  # distances of the places from the modes

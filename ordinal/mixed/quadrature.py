@@ -4,8 +4,8 @@ With n_quadrature="auto", a factor with one effect is fitted with 1, 5, 9, 15 an
 nodes, each from the last optimum, until more nodes move no estimate by more than
 `_MOVE` of its standard error, and the log-likelihood by less than `_GAIN`. Groups whose
 rows all have one rank, and with cauchit all groups, are integrated by panels
-(`panels`). Other effects have the Laplace approximation, which one
-evaluation with `_CHECK` nodes per dimension checks where quadrature is possible.
+(`panels`). Other effects have the Laplace approximation, which one evaluation with
+`_CHECK` nodes per dimension checks where quadrature is possible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..exceptions import ApproximationWarning
-from .likelihood import MixedLikelihood, RandomTerm
+from .elimination import RandomTerm, is_nested
+from .likelihood import MixedLikelihood
 from .search import VarianceSearch, with_effect_first
 
 Nodes: TypeAlias = int | Literal["auto"]
@@ -56,7 +57,8 @@ def read_nodes(value: Any) -> Nodes:
 
 def has_quadrature(terms: Sequence[RandomTerm]) -> bool:
     """Return whether the integrals over these effects may have more than one node."""
-    return len(terms) == 1 and terms[0].q <= _MOST_EFFECTS
+    few = sum(term.q for term in terms) <= _MOST_EFFECTS
+    return few and (len(terms) == 1 or is_nested(terms))
 
 
 def is_panelled(nodes: Nodes, terms: Sequence[RandomTerm]) -> bool:
@@ -109,8 +111,9 @@ def check_laplace(
                 warn(
                     f"fit_clmm: {name} has {mean:.2g} rows per group, for which the "
                     "Laplace approximation may underestimate standard deviations, by "
-                    "10 % and more; quadrature is possible for one factor with at "
-                    f"most {_MOST_EFFECTS} effects only: n_quadrature=1 accepts this",
+                    "10 % and more; quadrature is possible for one factor or two "
+                    f"nested ones with at most {_MOST_EFFECTS} effects: "
+                    "n_quadrature=1 accepts this",
                     ApproximationWarning,
                 )
                 return
@@ -192,7 +195,7 @@ def final_value(
     before; also return the loss that it belongs to.
     """
     try:
-        with monitor.limited(Monitor.GRACE) if loss.nodes else nullcontext():
+        with monitor.limited(Monitor.GRACE) if loss.n_quadrature > 1 else nullcontext():
             return loss, loss.value_and_gradient(x)[0]
     except OutOfTime:
         loss = loss.replaced(n_quadrature=1, by_panels=False)

@@ -34,7 +34,7 @@ from .._input.frame import Frame
 from .._input.labels import categories_of, is_missing, label_text
 from .._model.storage import Storable
 from .._rows.columns import column_units
-from .likelihood import RandomTerm
+from .elimination import RandomTerm
 
 _TERM = re.compile(r"\(([^()|]*)\|(\|?)([^()|]*)\)")
 _MARK = "\0"  # stands for a random effect that was cut out of a formula

@@ -27,7 +27,8 @@ from ..inference.fitted import TOL, check_unchanged
 from ..inference.profiles import profile_end
 from ..inference.sandwich import is_held
 from ..inference.steps import TermFit, TermFits
-from .likelihood import MixedLikelihood, Mode, RandomTerm
+from .elimination import RandomTerm
+from .likelihood import MixedLikelihood, Mode
 from .optimum import Optimum, optimum_of, start_of
 from .random_terms import CodedEffects, RandomEffects
 from .search import VarianceSearch, with_effect_first
@@ -217,7 +218,7 @@ def _effects(
     found = loss.mode(x)
     assert found is not None
     mode: Mode = found[1]
-    blocks = loss.level_blocks(mode.factor)
+    blocks = loss.structure.level_blocks(mode.factor.inverse())
     out = []
     for (own, _, unit, levels), L, u, block in zip(
         factors, loss.lambdas(x), mode.u, blocks, strict=True

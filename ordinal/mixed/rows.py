@@ -61,9 +61,11 @@ class Layout:
         First row of each level.
     Z : (n, q + R) array
         Columns of the first factor, then of the others.
-    at : (n, R) int64
-        Number of the effect, of the m others, of each column of the others.
-    m : int
+    at, cell : (n, R) int64
+        Number of the effect, of the m others, of each column of the others, and of its
+        cell (`elimination`).
+    m, width : int
+        Number of the other effects, and of those per block of their covariance.
     """
 
     order: np.ndarray
@@ -71,7 +73,9 @@ class Layout:
     levels: np.ndarray
     Z: np.ndarray
     at: np.ndarray
+    cell: np.ndarray
     m: int
+    width: int
 
 
 RowsOf: TypeAlias = Callable[[Design, Link, Layout, int], "IntervalRows | RatioRows"]
@@ -114,8 +118,9 @@ class IntervalRows:
         bounds = np.unique(np.concatenate([bounds, [layout.levels.size - 1]]))
         bounds[0] = 0
         kernel = _level_sums.LevelRows(
-            _cumulative.LINKS.index(link), weight, layout.Z, layout.at, layout.levels,
-            bounds, layout.m, np.zeros((9, len(order))), n_threads,
+            _cumulative.LINKS.index(link), weight, layout.Z, layout.at, layout.cell,
+            layout.levels, bounds, layout.m, layout.width, np.zeros((9, len(order))),
+            n_threads,
         )  # fmt: skip
         self.terms, self.bends, self.moves = kernel.terms, kernel.bends, kernel.moves
 
@@ -236,12 +241,13 @@ class RatioRows:
     ) -> None:  # fmt: skip
         """Compute H and the third derivatives, as `LevelRows` does."""
         self._compute(ends, b, third=True)
-        group, at = self.layout.group[:, None], self.layout.at
+        group, at, cell = self.layout.group, self.layout.at, self.layout.cell
         z, others = np.split(self.layout.Z, [self.q], axis=1)
-        self.H = np.einsum("ij,ijk,ik->i", z, V[group[:, 0]], z)
-        self.H += 2 * np.einsum("ir,irj,ij->i", others, beside[group, :, at], z)
-        between = rest[at[:, :, None], at[:, None, :]]
-        self.H += np.einsum("ir,irs,is->i", others, between, others)
+        self.H = np.einsum("ij,ijk,ik->i", z, V[group], z)
+        if at.shape[1]:
+            self.H += 2 * np.einsum("ir,irj,ij->i", others, beside[cell], z)
+            between = rest[at[:, :, None], at[:, None, :] % self.layout.width]
+            self.H += np.einsum("ir,irs,is->i", others, between, others)
         by_row[0] = -self.weight * self.H * self.by_eta[2].sum(axis=1)
         self._add(first, by_row[0])
 
