@@ -98,3 +98,16 @@ def test_the_wine_is_every_bottle_once_per_judge():
     assert_array_equal(frame["judge"].astype(int), X[:, 3])
     with pytest.raises(ValueError, match="as_frame must be"):
         datasets.load_wine(as_frame=1)
+
+
+def test_the_houses_are_the_published_table():
+    X, y = datasets.load_houses()
+    assert X.isna().sum().sum() == X["frontage"].isna().sum() == 169
+    assert y.cat.ordered
+    assert y.value_counts(sort=False).to_dict() == {
+        "poor": 30, "below average": 32, "average": 553, "above average": 178,
+        "good": 130, "very good": 66,
+    }  # fmt: skip
+    assert X["price"].sum() == 176_405_941
+    assert X["neighborhood"].nunique() == 26
+    assert set(X["air"]) == {"yes", "no"}

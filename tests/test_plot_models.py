@@ -727,3 +727,30 @@ def test_dollars_in_names_are_no_mathematics(name, figures):
     assert not any(map(is_math_text, texts - own))
     if name not in ("learning_curve", "search"):  # which name parameters
         assert any(r"\$" in text for text in texts)
+
+
+@pytest.mark.parametrize("figure", ["probability", "score functions", "residuals"])
+def test_sixty_categories_are_all_named_and_do_not_overlap(figure):
+    places = [f"district {k:02}" for k in range(60)]
+    table = pd.DataFrame({"place": places * 3, "size": np.arange(180.0) % 37})
+    ranks = 1 + (np.arange(180) % 60 + table["size"]).to_numpy() // 33
+    if figure == "probability":
+        model = ordinal.fit_pom(table, ranks, l2=0.1)
+        ax = plot.partial_dependence(model, table, "place")
+    elif figure == "residuals":
+        ax = plot.residuals(ordinal.fit_pom(table, ranks, l2=0.1), "place")
+    else:
+        axes = plot.score_functions(ordinal.fit_xofm(table, ranks))
+        (ax,) = (ax for ax in axes if ax.get_xlabel() == "place")
+    names = ax.get_xticklabels()
+    assert [name.get_text() for name in names] == places
+    assert not overlapping(names)
+    assert not ax.spines["top"].get_visible()
+    assert not ax.spines["right"].get_visible()
+
+
+def test_long_numbers_on_the_axis_do_not_overlap():
+    wide = 1e5 * (1 + X)
+    model = ordinal.fit_pom(wide, Y)
+    ax = plot.partial_dependence(model, wide, 0)
+    assert not overlapping(ax.get_xticklabels())

@@ -133,7 +133,7 @@ def test_the_recipe_asks_for_what_the_package_does():
     assert plain(project["dependencies"]) <= plain(needs["run"])
     assert plain(pyproject["build-system"]["requires"]) <= plain(needs["host"])
     assert recipe["about"]["license"] == project["license"]
-    assert [recipe["about"]["license_file"]] == project["license-files"]
+    assert recipe["about"]["license_file"] == project["license-files"]
     assert recipe["about"]["summary"] == project["description"]
     python, commands = recipe["tests"]
     assert python["python"]["pip_check"]

@@ -20,7 +20,7 @@ from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import disguise_of, identifiers_shown, identify_rows
 from .._input.frame import Frame
 from .._input.labels import ranks_of
-from ..datasets.sets import election_frame
+from ..datasets.sets import CONDITIONS, houses_file
 from ..model_selection import stratified_holdout, stratified_kfold
 from ..model_selection.splits import Splits
 from ..preprocessing import Binning
@@ -377,8 +377,8 @@ def _embedded(args: argparse.Namespace) -> Data:
         raise ValueError(
             f"--{given[0]} needs DATA: pass the table as the first argument"
         )
-    X, y = election_frame()
-    return Data("election", "party", X, y, np.unique(y), {})
+    houses = {"data": houses_file(), "classes": ",".join(CONDITIONS)}
+    return read_data(argparse.Namespace(**vars(args) | houses))
 
 
 def _drawn_splits(rank: np.ndarray, args: argparse.Namespace) -> Splits:

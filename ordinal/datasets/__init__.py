@@ -1,11 +1,23 @@
-"""Data sets: two real ones that come with the package, and the papers' artificial ones.
+"""Data sets: three real ones of the package, and the papers' artificial ones.
 
 sets  all of them
 """
 
-from .sets import load_election, load_wine, make_gaussians, make_tlssvor
+from .sets import (
+    load_election,
+    load_houses,
+    load_wine,
+    make_gaussians,
+    make_tlssvor,
+)
 
-__all__ = ["load_election", "load_wine", "make_gaussians", "make_tlssvor"]
+__all__ = [
+    "load_election",
+    "load_houses",
+    "load_wine",
+    "make_gaussians",
+    "make_tlssvor",
+]
 
 
 def __dir__() -> list[str]:

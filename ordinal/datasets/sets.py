@@ -14,7 +14,6 @@ from .._input.checks import (
     resolve_rng,
     with_suggestions,
 )
-from .._input.frame import Frame
 
 
 @with_suggestions
@@ -125,6 +124,10 @@ def make_tlssvor(
     return X, 1 + np.searchsorted([0.905, 0.925, 0.945], score, side="right")
 
 
+CONDITIONS = (
+    "poor", "below average", "average", "above average", "good", "very good",
+)  # fmt: skip
+
 # How bitter each of nine judges found the eight bottles, in the order of the bottles
 _RATINGS = "233444551213235423325544323232532343333332322454112223232223333412323244"
 
@@ -166,6 +169,8 @@ def load_election(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
 
     See Also
     --------
+    load_houses : Load the condition of 989 houses in Ames, Iowa, as an assessor rates
+        it.
     load_wine : Load 72 ratings of the bitterness of white wines by nine judges.
     make_gaussians : Generate three bivariate Gaussian clusters whose means are not on a
         line.
@@ -184,7 +189,10 @@ def load_election(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
     ((944, 9), [6, 1, 1, 1, 0])
     """
     as_frame = check_flag("as_frame", as_frame)
-    names, values = election()
+    text = files(__package__).joinpath("election.csv").read_text(encoding="utf-8")
+    head, *lines = text.splitlines()
+    names = head.split(",")
+    values = np.array([line.split(",") for line in lines], dtype=np.float64)
     X, y = values[:, :-1], values[:, -1].astype(np.int64)
     if not as_frame:
         return np.ascontiguousarray(X), y
@@ -193,19 +201,58 @@ def load_election(*, as_frame: bool = False) -> tuple[Any, np.ndarray]:
     return pandas.DataFrame(X, columns=names[:-1]), y
 
 
-def election() -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the names of the columns and the table, the party last."""
-    text = files(__package__).joinpath("election.csv").read_text(encoding="utf-8")
-    head, *lines = text.splitlines()
-    values = np.array([line.split(",") for line in lines], dtype=np.float64)
-    return tuple(head.split(",")), values
+@with_suggestions
+def load_houses() -> tuple[Any, Any]:
+    """Load the condition of 989 houses in Ames, Iowa, as an assessor rates it.
+
+    The ranks are poor, below average, average, above average, good and very good. The
+    ten features are the `neighborhood` (26), the `price` in dollars, the `living_area`
+    and `lot_area` in square feet, the `frontage` to the street in feet, which is
+    missing for 169 houses, the years in which the house was `built` and `remodelled`,
+    the `foundation`, central `air` conditioning and the kind of `garage`. They count
+    together: a low price tells little unless the size, age and place are known.
+
+    Returns
+    -------
+    X : (989, 10) data frame of pandas
+    y : (989,) series of pandas
+        An ordered categorical.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed. The command needs none: ``ordinal compare``.
+
+    See Also
+    --------
+    load_election : Load the party identification of 944 citizens of the USA in 1996.
+    ordinal.compare : Compare methods by cross-validation.
+
+    References
+    ----------
+    D. De Cock, "Ames, Iowa: alternative to the Boston housing data as an end of
+    semester regression project", Journal of Statistics Education 19(3), 2011. The rows
+    are the houses sold in 2009 and 2010 of the data set `ames` of R's package
+    modeldata, which has the MIT licence. The ranks poor and very good pool the three
+    lowest and the two highest grades of its scale.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.load_houses()
+    >>> X.shape, y.value_counts(sort=False).tolist()
+    ((989, 10), [30, 32, 553, 178, 130, 66])
+    """
+    import pandas
+
+    table = pandas.read_csv(houses_file())
+    y = table.pop("condition")
+    return table, y.astype(pandas.CategoricalDtype(CONDITIONS, ordered=True))
 
 
-def election_frame() -> tuple[Frame, np.ndarray]:
-    """Return the same as the command reads tables."""
-    names, values = election()
-    X = np.ascontiguousarray(values[:, :-1])
-    return Frame.of_numbers(X, names[:-1]), values[:, -1].astype(np.int64)
+def houses_file() -> str:
+    """Return the path of the table of houses, whose last column is the condition."""
+    return str(files(__package__).joinpath("houses.csv"))
 
 
 @with_suggestions

@@ -14,7 +14,16 @@ from ..inference.diagnostics import Residual, feature_values, read_rows
 from ..linear import PomModel, RatioModel
 from ..mixed import ClmmModel
 from ..model_selection.selection import model_in
-from .style import PALETTE, Axes, axes_of, literal, logarithmic_ticks, name_bars
+from .style import (
+    PALETTE,
+    Axes,
+    axes_of,
+    category_ticks,
+    literal,
+    logarithmic_ticks,
+    name_bars,
+    room_for,
+)
 
 
 def coefficients(
@@ -262,7 +271,6 @@ def importance(
     ax.set(ylim=(k - 0.4, -0.6), xlabel=f"{explanation.unit} (± one standard error)")
     ax.set_yticks(place, [literal(name) for name in explanation.names[:k]])
     ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -348,14 +356,14 @@ def residuals(
         value = value + effect * (x - x[used].mean())
     x, value = x[used], value[used]
 
-    ax = axes_of(ax, 5.6, 3.8)
+    ax = axes_of(ax, 5.6 + (0 if labels is None else room_for(labels.size)), 3.8)
     ax.axhline(0, color="black", lw=1, ls="--", zorder=1)
     if labels is not None:
         parts = [value[x == k] for k in range(labels.size)]
         ax.boxplot(
             parts, positions=range(labels.size), medianprops={"color": PALETTE[1]}
         )
-        ax.set_xticks(range(labels.size), [literal(label) for label in labels.tolist()])
+        category_ticks(ax, "x", labels)
     else:
         ax.plot(x, value, "o", ms=3, color=PALETTE[0], alpha=0.5, zorder=2)
         grid, line = smooth(x, value, rows.weight[used])

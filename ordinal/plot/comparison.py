@@ -76,8 +76,8 @@ def critical_difference(
     rightmost = min(1, k - cd)  # the difference may be longer than the axis
     ax.set(xlim=(k, rightmost), ylim=(-rows, 3.2), xlabel="average rank")
     ax.set(yticks=[], xticks=range(1, k + 1, 1 + k // 14))
-    ax.spines[["left", "right", "bottom"]].set_visible(False)
-    ax.spines["top"].set_visible(True)  # the scale, which some styles hide
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.spines["top"].set_visible(True)  # the scale
     ax.spines["top"].set_position(("data", 0))
     ax.spines["top"].set_bounds(1, k)
     ax.xaxis.tick_top()

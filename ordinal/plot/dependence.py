@@ -36,6 +36,7 @@ from .style import (
     mark_density,
     name_bars,
     rank_colours,
+    room_for,
 )
 
 _LEVEL, _Z = 0.9, 1.644854  # of the bands, and its two-sided normal quantile
@@ -299,7 +300,7 @@ def partial_dependence(
     if of is None:
         of = "probability" if _has_proba(model) else "score"
     found = dependence_of(model, rows, j, values, is_category, of)
-    ax = axes_of(ax, 5.6, 3.6)
+    ax = axes_of(ax, 5.6 + (room_for(len(values)) if is_category else 0), 3.6)
     (_draw_score if of == "score" else _draw_probabilities)(ax, model, found)
     if is_category:
         category_ticks(ax, "x", values)
@@ -307,8 +308,8 @@ def partial_dependence(
         own = rows.frame.values[:, j]
         mark_density(ax, own, rows.weight, (values[0], values[-1]))
         ax.set_xlim(values[0], values[-1])
+        ax.locator_params(axis="x", nbins=6)  # long numbers would overlap
     ax.set_xlabel(literal(rows.names[j]))
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

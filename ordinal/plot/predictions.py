@@ -433,7 +433,6 @@ def reliability(
         ax.set_title(
             f"above {literal(model.classes[j])}", loc="left", fontsize="medium"
         )
-        ax.spines[["top", "right"]].set_visible(False)
         place = ax.get_subplotspec()
         if place is None or place.is_first_col():
             ax.set_ylabel("share above")
@@ -578,5 +577,4 @@ def prediction_sets(
         xlim=(0, n), ylim=(-0.6, r - 0.4), xlabel="rows, by their set", ylabel="rank"
     )
     category_ticks(ax, "y", sets.classes)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax

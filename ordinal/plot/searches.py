@@ -262,7 +262,6 @@ def learning_curve(
         label_right(ax, *zip(*ends, strict=True))
     name = found.scoring if isinstance(found, Selection) else next(iter(found.scores))
     ax.set(xlabel="training rows", ylabel=name)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -360,7 +359,6 @@ def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
     _mark(ax, found, np.column_stack([along_x, found.mean]))
     ax.set_xlabel(x)
     ax.set_ylabel(found.scoring)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -418,7 +416,6 @@ def _draw_chosen(found: Nested, along: Dimensions, ax: Axes | None) -> Axes:
     ax.set_title(
         f"chosen in {len(found.params)} hold-outs", loc="left", fontsize="medium"
     )
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

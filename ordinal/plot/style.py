@@ -29,6 +29,7 @@ PALETTE = [
 ]
 _LARGEST = 1e300  # on an axis
 _LABEL = "label beside the right edge"
+_FEW, _LABEL_INCHES = 8, 0.14  # names of normal size on an axis; that of a small one
 _HATCHES = ("", "////", "....", "xxxx")  # of the 1st, 2nd, ... eight methods
 
 
@@ -44,10 +45,20 @@ def pyplot() -> Any:
 
 def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the caller's axes, or those of a new figure of that size in inches."""
-    if ax is not None:
-        return check_axes("ax", ax)
-    made: Axes = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
-    return made
+    if ax is None:
+        ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+    return _opened(check_axes("ax", ax))
+
+
+def _opened(ax: Axes) -> Axes:
+    """Hide the upper and right edges, whatever the caller's style has."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def room_for(labels: int) -> float:
+    """Return the inches that the names of so many categories take on an x axis."""
+    return _LABEL_INCHES * labels if labels > _FEW else 0.0
 
 
 def check_axes(name: str, ax: Any) -> Axes:
@@ -75,19 +86,27 @@ def literal(name: object) -> str:
 
 
 def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
-    """Label categories on axis "x" or "y"; of many, every second, third ..."""
+    """Label categories on axis "x" or "y"; every second, third ... where room is short.
+
+    More than `_FEW` names on an x axis are small and vertical.
+    """
     texts = [
         f"{label:.4g}" if isinstance(label, float) else literal(label)
         for label in np.asarray(labels).tolist()
     ]
-    step = 1 + (len(texts) - 1) // 8
+    box = ax.get_window_extent()
+    inches = (box.width if name == "x" else box.height) / ax.figure.dpi
+    most = max(_FEW, int(inches / (0.75 * _LABEL_INCHES)))
+    step = 1 + (len(texts) - 1) // most
     shown = texts[::step]
-    slanted = name == "x" and sum(map(len, shown)) > 16
+    many = len(shown) > _FEW
+    slanted = name == "x" and not many and sum(map(len, shown)) > 16
     (ax.xaxis if name == "x" else ax.yaxis).set_ticks(
         range(0, len(texts), step),
         shown,
-        rotation=40 if slanted else 0,
+        rotation=0 if name == "y" else 90 if many else 40 if slanted else 0,
         ha="right" if slanted or name == "y" else "center",
+        fontsize="x-small" if many else None,
     )
 
 
@@ -95,7 +114,7 @@ def name_bars(ax: Axes, names: Sequence[str]) -> None:
     """Name what is drawn at 0, 1, ... of the y axis, which loses line and ticks."""
     ax.set_yticks(range(len(names)), [literal(name) for name in names])
     ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.spines["left"].set_visible(False)
 
 
 def logarithmic_ticks(ax: Axes) -> None:
@@ -167,13 +186,13 @@ def panels(
         grid = figure.subplots(rows, columns, squeeze=False, **shared).ravel()
         for spare in grid[k:]:
             spare.remove()
-        return list(grid[:k])
+        return list(map(_opened, grid[:k]))
     vector = isinstance(axes, np.ndarray) and axes.ndim == 1
     if not (vector or isinstance(axes, Sequence)):
         raise TypeError(f"axes must be a sequence of Axes, got {shown(axes)}")
     if len(axes) != k:
         raise ValueError(f"axes must be one for each of {k} {what}, got {len(axes)}")
-    return [check_axes("axes", ax) for ax in axes]
+    return [_opened(check_axes("axes", ax)) for ax in axes]
 
 
 def mark_density(

@@ -24,6 +24,7 @@ from .style import (
     literal,
     name_bars,
     panels,
+    room_for,
 )
 
 _FINE = 60  # cells of a heat-map along an axis of numbers
@@ -86,9 +87,11 @@ def score_functions(
         top = check_count("top", top)
         order = order[:top]
     k = order.size
-    columns = 6 if k > 12 else 4
-    axes = panels(axes, k, "features", columns, (2.6, 2.2), sharey=True)
     functions = model.score_functions()
+    names = [functions[j].at.size for j in order if model.categories[j] is not None]
+    wide = max(2.6, 0.6 + room_for(max(names, default=0)))
+    columns = max(1, int((6 if k > 12 else 4) * 2.6 / wide))
+    axes = panels(axes, k, "features", columns, (wide, 2.2), sharey=True)
     ends = [v for j in order for v in (*functions[j].score, functions[j].missing)]
     low, high = min(ends), max(ends)
     margin = 0.08 * ((high - low) or 1.0)
