@@ -685,7 +685,35 @@ def test_profile_ends_lie_z_squared_below_the_optimum():
     assert_allclose(scaled["upper"], ends["upper"] * [1, 1e-3], rtol=1e-5)
 
 
-def test_profiles_need_the_rows_and_no_boundary(singular):
+def test_profiles_of_a_singular_model_have_free_variances(singular):
+    """Each end lies z^2 below the optimum over all others, those at 0 among them."""
+    optimize = pytest.importorskip("scipy.optimize")
+    fit, p = singular._remembered, singular.parameters.size
+    ends, coef = singular.confint_deviations(), singular.confint(method="profile")
+    assert ends["group"].tolist() == ["judge", "bottle"]
+    assert ends["estimate"][1] == ends["lower"][1] == 0 < ends["upper"][1] < 2
+    unit = fit.x[p - 2] / singular.coef[0]  # of a column in the loss
+    held = [
+        (p, ends["lower"][0]), (p, ends["upper"][0]), (p + 1, ends["upper"][1]),
+        (p - 2, coef["lower"][0] * unit),
+    ]  # fmt: skip
+    for index, end in held:
+        free = np.arange(fit.x.size) != index
+
+        def value(v, index=index, end=end, free=free):
+            x = np.empty(fit.x.size)
+            x[free], x[index] = v, end
+            found, gradient = fit.loss.value_and_gradient(x)
+            return found, gradient[free]
+
+        start = np.where(fit.x == 0, 0.4, fit.x)[free]
+        least = optimize.minimize(value, start, jac=True, method="BFGS").fun
+        assert_allclose(2 * (least + singular.loglik), 3.841459, rtol=1e-4)
+    without = MODEL.confint_deviations()
+    assert ends["upper"][0] >= without["upper"][0] * (1 - 1e-5)
+
+
+def test_profiles_need_the_rows():
     file = io.BytesIO()
     MODEL.save(file)
     file.seek(0)
@@ -694,8 +722,6 @@ def test_profiles_need_the_rows_and_no_boundary(singular):
     assert np.array_equal(again.predict_proba(WINE), MODEL.predict_proba(WINE))
     with pytest.raises(ValueError, match="needs the training rows"):
         again.confint_deviations()
-    with pytest.raises(ValueError, match="singular"):
-        singular.confint_deviations()
 
 
 def test_predictions_of_known_average_and_new_groups(exact):

@@ -434,7 +434,8 @@ class ClmmModel(LinearModel):
         effects.
 
         Wald intervals would be poor, because the likelihood of a standard deviation is
-        skewed. An interval begins at 0 if a likelihood ratio test does not reject 0.
+        skewed. An interval begins at 0 if a likelihood ratio test does not reject 0, as
+        that of a deviation whose estimate is 0 does.
 
         Parameters
         ----------
@@ -448,9 +449,9 @@ class ClmmModel(LinearModel):
         Raises
         ------
         ValueError
-            If an argument is invalid, if the model is singular, has not converged or
-            was fitted with `cluster`, or if it no longer has its training rows because
-            it comes from a file, a pickle or a copy.
+            If an argument is invalid, if the model has not converged or was fitted with
+            `cluster`, or if it no longer has its training rows because it comes from a
+            file, a pickle or a copy.
 
         Warns
         -----
@@ -581,7 +582,7 @@ class ClmmModel(LinearModel):
     def _inside(self, asked: str) -> RememberedMixed:
         """Return the training rows of a model that has profile likelihoods.
 
-        Variances at the boundary 0 and sandwich covariances have none.
+        Sandwich covariances have none.
         """
         check_likelihood(self, asked)
         if self.statistics.covariance_type != "observed":
@@ -589,11 +590,6 @@ class ClmmModel(LinearModel):
                 f"{asked} needs the likelihood, which the covariance of clusters "
                 'does not rely on: pass confint(method="wald"), or fit again '
                 "without cluster"
-            )
-        if self.is_singular:
-            raise ValueError(
-                f"{asked} is not available for a singular model, whose estimates lie "
-                "on the boundary: leave out the effect with a variance of 0"
             )
         return self._rows(asked)
 

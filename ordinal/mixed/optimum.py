@@ -23,7 +23,7 @@ from .quadrature import LARGE, diverging, final_value, is_panelled, with_enough_
 from .search import VarianceSearch
 
 # Standard deviations of the latent noise. That of cauchit is infinite.
-_NOISE = {
+NOISE = {
     "logit": 1.81,
     "probit": 1.0,
     "cloglog": 1.28,
@@ -96,7 +96,7 @@ def optimum_of(
     stays that of the loss, so that its value is comparable.
     """
     design, terms = loss.design, loss.terms
-    noise = _NOISE[loss.link]
+    noise = NOISE[loss.link]
     theta = np.concatenate([0.5 * noise * np.eye(t.q)[t.free] for t in terms])
     # about the standard error of the deviation of n_levels effects
     sizes = np.concatenate(

@@ -4,13 +4,14 @@ As in `inference.profiles`, each end of an interval is a root of sqrt(D(c)) = z,
 is twice the decrease of the log-likelihood if the parameter is fixed at c. If an effect
 comes first in its factor, its standard deviation is the first diagonal entry of Lambda,
 so deviations are fixed like any other parameter. The likelihood is finite at a
-deviation of 0, which is the lower end if D does not reach z^2 there.
+deviation of 0, which is the lower end if D does not reach z^2 there. Other deviations
+whose estimate is 0 stay there as long as the likelihood decreases with them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,13 +30,14 @@ from ..inference.sandwich import is_held
 from ..inference.steps import TermFit, TermFits
 from .elimination import RandomTerm
 from .likelihood import MixedLikelihood, Mode
-from .optimum import Optimum, optimum_of, start_of
+from .optimum import NOISE, Optimum, optimum_of, start_of
 from .random_terms import CodedEffects, RandomEffects
-from .search import VarianceSearch, with_effect_first
+from .search import NEAR_0, VarianceSearch, with_effect_first
 
 _CLOSE = 1e-6  # relative tolerance of sqrt(D) = z
 _MAX_ITER = 500  # steps of one fit
 _TINY = 1e-300  # keeps the division by sqrt(D) finite
+_RELEASED = 0.1  # deviation, relative to the noise, from which one leaves 0
 
 
 class GroupFactor(NamedTuple):
@@ -241,6 +243,18 @@ def _effects(
     return tuple(out)
 
 
+def _columns(loss: MixedLikelihood) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the parameters on the diagonals of Lambda, with those of their columns."""
+    at = loss.design.n_parameters
+    for term in loss.terms:
+        places = np.full((term.q, term.q), -1)
+        places[term.free] = at + np.arange(int(term.free.sum()))
+        at += int(term.free.sum())
+        for j in range(term.q):
+            column = places[:, j]
+            yield int(places[j, j]), column[column >= 0]
+
+
 class _Profile:
     """Profile likelihood of the parameter `index` of a loss whose minimum is x.
 
@@ -251,32 +265,63 @@ class _Profile:
         self, loss: MixedLikelihood, x: np.ndarray, index: int, errors: np.ndarray
     ):
         self.loss, self.x, self.index = loss, x, index
-        monitor = Monitor("confint", 1e-6)
+        monitor, self.noise = Monitor("confint", 1e-6), NOISE[loss.link]
         self.search = VarianceSearch(
             loss, np.zeros((x.size, x.size)), _MAX_ITER, monitor
         )
-        V = self.search.covariance(x, errors)
-        if V is None:
+        self.zeros = {k: column for k, column in _columns(loss) if x[k] == 0}
+        free = self.search.free
+        for column in self.zeros.values():
+            free[column] = False
+        scale = np.where(errors > 0, errors, errors[errors > 0].max())
+        found = self.search.covariance(x, scale)
+        if found is None:
             raise ValueError(
                 "confint: the Hessian of the log likelihood is not positive definite "
                 "at the estimates: take method='wald'"
             )
-        self.error = math.sqrt(V[index, index])
-        # Given this parameter, the others have the mean `regression` times its change,
-        # which starts each fit, and the covariance `given`.
-        self.regression = V[:, index] / V[index, index]
-        others = np.arange(x.size) != index
-        given = V - np.outer(self.regression, V[index])
-        self.search.units[np.ix_(others, others)] = np.linalg.cholesky(
-            given[np.ix_(others, others)]
-        )
-        self.search.free = others
+        V = np.zeros((x.size, x.size))
+        V[np.ix_(free, free)] = found
         self.least = loss.value_and_gradient(x)[0]
+        if index in self.zeros:
+            # The likelihood is even in the deviation, so that its optimum moves by the
+            # square of it, and decreases by `slope` times it.
+            del self.zeros[index]
+            slope = self._slope_above_0(x, index) / (2 * NEAR_0 * self.noise)
+            self.error = min(1 / math.sqrt(max(2 * slope, _TINY)), self.noise)
+            self.regression = np.zeros(x.size)
+            self.regression[index] = 1.0
+        else:
+            self.error = math.sqrt(V[index, index])
+            # Given this parameter, the others have the mean `regression` times its
+            # change, which starts each fit, and the covariance `given`.
+            self.regression = V[:, index] / V[index, index]
+            V = V - np.outer(self.regression, V[index])
+        free[index] = False
+        units = np.diag(np.where(free, 0.0, self.noise * _RELEASED))
+        units[np.ix_(free, free)] = np.linalg.cholesky(V[np.ix_(free, free)])
+        self.search.units = units
+
+    def _slope_above_0(self, x: np.ndarray, k: int) -> float:
+        """Return the derivative by the deviation k just above 0."""
+        near = x.copy()
+        near[k] = NEAR_0 * self.noise
+        return float(self.loss.value_and_gradient(near)[1][k])
+
+    def _released(self, x: np.ndarray) -> np.ndarray:
+        """Search for deviations, too, that are 0 at the estimates but not at x."""
+        for k, column in self.zeros.items():
+            if not self.search.free[k] and self._slope_above_0(x, k) < 0:
+                self.search.free[column] = True
+                x[k] = _RELEASED * self.noise
+                x = self.search.minimum(x)
+        return x
 
     def at(self, c: float, near: np.ndarray) -> tuple[float, float, np.ndarray]:
         """Return sqrt(D(c)), its derivative and the minimum, searched from `near`."""
         self.search.n_iter = 0
         x = self.search.minimum(near + (c - near[self.index]) * self.regression)
+        x = self._released(x)
         if self.search.ended:
             warn(
                 "confint: a fit with one parameter fixed ended with status "

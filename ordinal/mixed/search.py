@@ -18,7 +18,7 @@ _STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of roun
 _PAUSE = 30  # steps between two looks at the deviations
 _POLISH = 20  # most Newton steps
 _SMALL = 0.1  # deviation, relative to the noise, below which 0 is tried
-_NEAR_0 = 1e-3  # deviation at which the sign of the slope is read
+NEAR_0 = 1e-3  # deviation at which the sign of the slope is read
 _PIVOT = 1e-10  # relative size of a pivot that counts as 0
 
 
@@ -140,7 +140,7 @@ class VarianceSearch:
                 # The likelihood is even in a deviation, so its slope at 0 says
                 # nothing. Just above 0, it has the sign of that in the variance.
                 near = there.copy()
-                near[places[j, j]] = _NEAR_0 * noise
+                near[places[j, j]] = NEAR_0 * noise
                 slope = self.loss.value_and_gradient(near)[1][places[j, j]]
                 value = self.loss.value_and_gradient(there)[0]
                 # The search is coarse: 1e-4 of the log-likelihood is within its error.
