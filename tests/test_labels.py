@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from registry import which
 from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sources import Cut
 from strategies import at_most, sample, slow
 
 import ordinal
@@ -77,6 +78,38 @@ def test_continuous_targets_are_refused_with_the_remedies(call, y):
     say = r"y holds .* in row 0, which is no multiple of one half: bin it with "
     with pytest.raises(ValueError, match=say + r"ordinal.preprocessing.Binning, or p"):
         call(X, y)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        fit_pom,
+        partial(ordinal.fit_pom_path, n_lambdas=2),
+        ordinal.fit_ratio,
+        partial(ordinal.fit_clmm, groups={"g": np.arange(40) % 8}, n_quadrature=1),
+        ordinal.fit_svorim,
+    ],
+)
+def test_numbers_are_ranked_by_value_if_asked(fit):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    y = np.round(X @ [1.0, -1.0] + rng.logistic(size=40), 1) / 7
+    values, rank = np.unique(y, return_inverse=True)
+    ours, theirs = fit(X, y, classes="values"), fit(X, rank)
+    if hasattr(ours, "models"):  # a path
+        ours, theirs = ours.model(-1), theirs.model(-1)
+    assert_array_equal(ours.classes, values)
+    assert_array_equal(ours.predict(X), values[theirs.predict(X)])
+    with pytest.raises(TypeError, match="strings, whose order is not known"):
+        fit(X, rank.astype(str), classes="values")
+
+
+def test_values_are_ranked_in_chunks():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(90, 2)), rng.normal(size=90).round(1) / 7
+    model = fit_pom(Cut([20, 50], X, y), None, classes="values")
+    assert_array_equal(model.classes, np.unique(y))
+    assert_allclose(model.coef, fit_pom(X, y, classes="values").coef, rtol=1e-9)
 
 
 @given(st.lists(st.integers(-20, 20), min_size=2, unique=True))

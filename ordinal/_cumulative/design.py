@@ -129,7 +129,8 @@ class Structure:
         """Return some rows of J, of the shape of t and q."""
         if self.matrix is not None:
             return np.asarray(np.take(self.matrix, t, axis=0))
-        return (np.asarray(t)[..., None] == np.arange(self.T)).astype(np.float64)
+        one_hot = np.asarray(t)[..., None] == np.arange(self.T)
+        return np.asarray(one_hot, np.float64)
 
     def dense(self) -> np.ndarray:
         """Return J as a dense array."""

@@ -43,7 +43,15 @@ from .design import Design, l1_penalties, l2_penalties
 from .fitting import Loss, Minimum
 from .likelihood import NONE, Point
 from .matrices import SparseColumns
-from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor
+from .rowwise import (
+    LEAST,
+    Chain,
+    ChainRoot,
+    DenseRoot,
+    RowTerms,
+    RowwiseLikelihood,
+    root_of,
+)
 
 _ROUNDING = 1e-14  # relative rounding error of the loss
 _INNER = 0.8  # gap of a restricted problem, relative to the target gap
@@ -136,7 +144,7 @@ class QuadraticModel:
     ----------
     value : float
     gradient : (U + d,) array
-    free, border : (U, U), (U, d) arrays
+    free, border : (U, U) array or Chain, (U, d) array
         Blocks H_uu and H_ub of the Hessian.
     hessian : (d, d) array, or None
         Block H_bb.
@@ -146,7 +154,7 @@ class QuadraticModel:
 
     value: float
     gradient: np.ndarray
-    free: np.ndarray
+    free: np.ndarray | Chain
     border: np.ndarray
     hessian: np.ndarray | None
     rows: RowTerms | None
@@ -220,10 +228,14 @@ class RestrictedLoss:
             free = loss.free_hessian(rows)
             return QuadraticModel(rows.value, gradient, free, border, None, rows)
         point = loss.at(x)
-        H = point.hessian.dense()
-        return QuadraticModel(
-            point.value, point.gradient, H[:U, :U], H[:U, U:], H[U:, U:], None
-        )
+        H, value, gradient = point.hessian, point.value, point.gradient
+        if H.first.size:
+            border = np.empty((U, len(H.core)))
+            border[H.first] = H.border.reshape(border.shape)
+            chain = Chain(H.diag, H.off, H.first)
+            return QuadraticModel(value, gradient, chain, border, H.core, None)
+        A = H.dense()
+        return QuadraticModel(value, gradient, A[:U, :U], A[:U, U:], A[U:, U:], None)
 
 
 _NetLossT = TypeVar("_NetLossT", bound=NetLoss)
@@ -356,8 +368,8 @@ class PathSolver(Generic[_NetLossT]):
         U, last, at_rounding = self._U, math.inf, False
         while True:
             here = part.at(x)
-            C = factor(here.free)
-            k = np.linalg.solve(C, np.column_stack([here.gradient[:U], here.border]))
+            C = root_of(here.free)
+            k = C.whitened(np.column_stack([here.gradient[:U], here.border]))
             value, slope = here.value + penalty(x[U:]), here.gradient[U:]
             gap = value - penalty.bound(here.value, slope, x[U:])
             # The bound holds at the best u. There L is lower by half the squared Newton
@@ -405,7 +417,7 @@ class PathSolver(Generic[_NetLossT]):
         self,
         part: RestrictedLoss,
         here: QuadraticModel,
-        C: np.ndarray,
+        C: DenseRoot | ChainRoot,
         k: np.ndarray,
         x: np.ndarray,
         penalty: Penalty,
@@ -468,7 +480,7 @@ class PathSolver(Generic[_NetLossT]):
                 tol *= _FINER
         # u follows beta: its optimum in the quadratic is linear in the step of beta.
         free -= border.T @ (b - x[U:])
-        return np.concatenate([x[:U] + np.linalg.solve(C.T, free), b])
+        return np.concatenate([x[:U] + C.unwhitened(free), b])
 
     def _solution(
         self, u: np.ndarray, beta: np.ndarray, penalty: Penalty

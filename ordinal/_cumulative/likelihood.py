@@ -38,7 +38,7 @@ from .design import Design, l2_penalties, mean_offset
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
 _BLOCK = 1 << 17  # entries of the scores of some rows, which stay in the cache
-_CHAIN = 100  # most thresholds whose Hessian is computed and solved as a dense matrix
+CHAIN = 100  # most thresholds whose Hessian is computed and solved as a dense matrix
 # Rows from which on a fit takes longer than a thread may wait for its processor on a
 # busy machine (tools/bench/busy.py)
 _MANY = 16_384
@@ -235,7 +235,8 @@ class BlockTridiagonal:
             return
         # Cyclic reduction eliminates all even blocks at once by stacked routines of
         # numpy. It has log T levels; block elimination would take T steps in Python.
-        self.inverse = _inverses(diag[0::2])  # of the even blocks
+        self._root = _inverse_roots(diag[0::2])
+        self.inverse = _products(_transposed(self._root), self._root)  # of even blocks
         # couplings of an odd block with the even blocks before and after it
         before, after = off[0::2], off[1::2]
         odd, self.n_after = diag[1::2].copy(), len(after)
@@ -257,6 +258,29 @@ class BlockTridiagonal:
         x = np.empty(b.shape)
         x[1::2] = odd = self.rest.solve(odd)
         even = _products(self.inverse, even)
+        even[: len(odd)] -= _products(_transposed(self.left), odd)
+        even[1 : 1 + m] -= _products(_transposed(self.right), odd[:m])
+        x[0::2] = even
+        return x
+
+    def whitened(self, b: np.ndarray) -> np.ndarray:
+        """Return C^-1 b for a factor C C' = A, (T, M, k)."""
+        if not self.size:
+            return b
+        even, odd, m = b[0::2], b[1::2].copy(), self.n_after
+        odd -= _products(self.left, even[: len(odd)])
+        odd[:m] -= _products(self.right, even[1 : 1 + m])
+        x = np.empty(b.shape)
+        x[0::2], x[1::2] = _products(self._root, even), self.rest.whitened(odd)
+        return x
+
+    def unwhitened(self, b: np.ndarray) -> np.ndarray:
+        """Return C^-T b for the same factor, (T, M, k)."""
+        if not self.size:
+            return b
+        x, m = np.empty(b.shape), self.n_after
+        x[1::2] = odd = self.rest.unwhitened(b[1::2])
+        even = _products(_transposed(self._root), b[0::2])
         even[: len(odd)] -= _products(_transposed(self.left), odd)
         even[1 : 1 + m] -= _products(_transposed(self.right), odd[:m])
         x[0::2] = even
@@ -298,16 +322,22 @@ def _products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.asarray(A * B if A.shape[1] == 1 else A @ B)
 
 
-def _inverses(blocks: np.ndarray) -> np.ndarray:
-    """Return the inverses of positive definite blocks, or of complex ones."""
-    if np.iscomplexobj(blocks):
-        return np.asarray(np.linalg.inv(blocks))
-    if blocks.shape[1] > 1:
-        L = np.linalg.inv(np.linalg.cholesky(blocks))
-        return np.asarray(_transposed(L) @ L)
-    if not (blocks > 0).all():
-        raise np.linalg.LinAlgError("the matrix is not positive definite")
-    return np.asarray((1 / np.sqrt(blocks)) ** 2)
+def _inverse_roots(blocks: np.ndarray) -> np.ndarray:
+    """Return L^-1 of blocks L L', which are positive definite but for an imaginary part
+    within their rounding error.
+    """
+    if blocks.shape[1] == 1:
+        if not (blocks.real > 0).all():
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        return np.asarray(1 / np.sqrt(blocks))
+    if not np.iscomplexobj(blocks):
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(blocks)))
+    L = np.linalg.cholesky(blocks.real)
+    inverse = np.linalg.inv(L)
+    # The derivative of a Cholesky factor is L times the lower half of this.
+    moved = np.tril(inverse @ blocks.imag @ _transposed(inverse))
+    moved[:, *np.diag_indices(L.shape[1])] /= 2
+    return np.asarray(inverse - 1j * moved @ inverse)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -568,7 +598,7 @@ class Likelihood(RowLoss):
         """
         D, (T, M, C) = self.design, border.shape
         U = D.n_parameters - C
-        if D.is_flexible and T > _CHAIN:
+        if D.is_flexible and T > CHAIN:
             rest = np.arange(U, D.n_parameters)
             made = Bordered(diag, off, border, core, D.slots(), rest)
             return made.plus(self.penalties)

@@ -20,6 +20,7 @@ from .._solvers import _sparse_products
 from .._watch.cancellation import check_cancelled
 
 _FAR = 100.0  # centre, in spreads, from which on products lose two digits
+_MANY = 100  # thresholds above which sums by rank are made by counting
 _BLOCK, _LEAST = 65_536, 256  # entries, and fewest rows, of a block
 
 
@@ -145,6 +146,12 @@ class DenseColumns:
         self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
     ) -> np.ndarray:
         out = np.zeros((self.size, T + 2))
+        if T > _MANY:  # one threshold at a time has few rows
+            for j in range(self.size):
+                z = self.chosen(np.array([j])).dense()[:, 0]
+                out[j] = np.bincount(rank + 1, v * z, T + 2)
+                out[j] += np.bincount(rank, w * z, T + 2)
+            return out[:, 1:-1]
         for rows, Z in self.blocks():
             # A row of rank t is in the sums of thresholds t and t - 1. Columns 0 and
             # T + 1 stand for the thresholds that extreme ranks do not have.

@@ -18,8 +18,10 @@ over the rows. Only ranks, weights and offsets of all rows are in memory.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,12 +29,23 @@ from .._numerics.descent import halved, shifted, shortened
 from .._rows.sums import Parts
 from .._solvers import _cumulative
 from .design import Design
-from .likelihood import NONE, Bordered, Likelihood, Link, Point, Terms, tridiagonal
+from .likelihood import (
+    CHAIN,
+    NONE,
+    BlockTridiagonal,
+    Bordered,
+    Likelihood,
+    Link,
+    Point,
+    Terms,
+    tridiagonal,
+)
 from .matrices import Columns, DenseColumns, columns_of
 
 LEAST = 1e-26  # squared rounding error of slopes, relative to the loss
 _POLISH = 30  # most Newton steps for alpha and nu* alone
 _ROUNDING = 1e-14  # relative rounding error of the loss
+Root = TypeVar("Root")
 _FLAT = 1e-200  # the least curvature whose inverse is finite with room
 
 
@@ -213,8 +226,10 @@ class RowwiseLikelihood(Likelihood):
         by_u = self.design.J.adjoint(np.stack(by_slot, axis=1))
         return np.concatenate([by_u[:, 0], by_u[:, 1:].ravel()])
 
-    def free_hessian(self, r: RowTerms) -> np.ndarray:
+    def free_hessian(self, r: RowTerms) -> np.ndarray | Chain:
         """Return the Hessian by alpha and nu*, (U, U)."""
+        if self.design.is_flexible and self.design.T > CHAIN:
+            return Chain(*self._by_slots(r), self.design.slots())
         by_slot = tridiagonal(*self._by_slots(r))
         return self.design.of_slots(self.design.of_slots(by_slot).T)
 
@@ -321,8 +336,8 @@ def with_best_thresholds(
     rows = rows_at(u)
     # Thresholds alone: a few parameters, so that a step costs a pass over vectors.
     for _ in range(_POLISH):
-        C, g = factor(loss.free_hessian(rows)), loss.free_gradient(rows)
-        step = shortened(np.linalg.solve(C.T, np.linalg.solve(C, -g)))
+        C, g = root_of(loss.free_hessian(rows)), loss.free_gradient(rows)
+        step = shortened(C.unwhitened(C.whitened(-g)))
         promised = float(g @ step)
         if -promised <= LEAST * rows.value:
             break
@@ -337,6 +352,71 @@ def with_best_thresholds(
     return u, rows
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """Block tridiagonal Hessian by alpha and nu* of many flexible thresholds.
+
+    Attributes
+    ----------
+    diag, off : (T, M, M), (T - 1, M, M) arrays
+        Blocks by (theta_t, nu_t) twice, and by these of t and t + 1.
+    slots : (T M,) int array
+        Indices of (theta_t, nu_t) among (alpha, nu*).
+    """
+
+    diag: np.ndarray
+    off: np.ndarray
+    slots: np.ndarray
+
+
+class DenseRoot:
+    """Factor C C' = H of a dense matrix."""
+
+    def __init__(self, C: np.ndarray):
+        self._C = C
+
+    def whitened(self, B: np.ndarray) -> np.ndarray:
+        """Return C^-1 B for B of (U,) or (U, k)."""
+        return np.asarray(np.linalg.solve(self._C, B))
+
+    def unwhitened(self, B: np.ndarray) -> np.ndarray:
+        """Return C^-T B for B of (U,) or (U, k)."""
+        return np.asarray(np.linalg.solve(self._C.T, B))
+
+
+class ChainRoot:
+    """Factor C C' = H of a block tridiagonal matrix, in O(U)."""
+
+    def __init__(self, H: Chain, diag: np.ndarray):
+        self._A, self._slots = BlockTridiagonal(diag, H.off), H.slots
+        self._shape = diag.shape[:2]
+
+    def whitened(self, B: np.ndarray) -> np.ndarray:
+        made = self._A.whitened(B[self._slots].reshape(*self._shape, -1))
+        return np.asarray(made.reshape(B.shape))
+
+    def unwhitened(self, B: np.ndarray) -> np.ndarray:
+        out = np.empty(B.shape)
+        made = self._A.unwhitened(B.reshape(*self._shape, -1))
+        out[self._slots] = made.reshape(B.shape)
+        return out
+
+
+def root_of(H: np.ndarray | Chain) -> DenseRoot | ChainRoot:
+    """Return a factor of a Hessian, shifted as by `factor`."""
+    if isinstance(H, np.ndarray):
+        return DenseRoot(factor(H))
+    at = np.arange(H.diag.shape[1])
+    diagonal = np.maximum(H.diag[:, at, at], _FLAT)
+
+    def root(shift: float) -> ChainRoot:
+        diag = H.diag.copy()
+        diag[:, at, at] += shift * diagonal
+        return ChainRoot(H, diag)
+
+    return _shifted_root(root)
+
+
 def factor(H: np.ndarray) -> np.ndarray:
     """Return the Cholesky factor C of C C' = H, (U, U).
 
@@ -348,6 +428,11 @@ def factor(H: np.ndarray) -> np.ndarray:
     def root(shift: float) -> np.ndarray:
         return np.asarray(np.linalg.cholesky(H + np.diag(shift * diagonal)))
 
+    return _shifted_root(root)
+
+
+def _shifted_root(root: Callable[[float], Root]) -> Root:
+    """Return the factor for the least shift that has one."""
     found = shifted(root, least=1e-12, growth=10, most=9.9)
     if found is None:
         raise np.linalg.LinAlgError("the Hessian is far from positive definite")

@@ -18,6 +18,7 @@ from .._input.labels import (
     class_weights,
     classes_in_rank_order,
     declared_categories,
+    is_by_value,
     ranks_of,
     read_labels,
     row_weights,
@@ -60,14 +61,16 @@ def read_problem(
     client = _client()
     if classes is None:
         classes = declared_categories(getattr(y, "_meta", y))
-    if classes is not None:
-        classes = classes_in_rank_order(np.empty(0), classes)
+    by_value = classes if is_by_value(classes) else None
+    classes = (
+        None if classes is by_value else classes_in_rank_order(np.empty(0), classes)
+    )
     # `_meta` is an empty frame: names and categories are known without computing.
     names = None if not hasattr(X, "columns") else names_of(X._meta)
     blocks, sizes = _blocks(client, X, y, sample_weight)
     starts = np.cumsum(sizes) - sizes
     map_all = partial(_map_blocks, client, blocks, starts)
-    summaries = map_all(_summary, ranked=classes is None)
+    summaries = map_all(_summary, ranked=classes is None, by_value=by_value)
     first = summaries[0]
     # The other blocks are compared with block 0, so that a message can name a block.
     for k, summary in enumerate(summaries):
@@ -75,7 +78,7 @@ def read_problem(
             summary.check_like(first)
     if classes is None:
         seen = np.concatenate([summary.labels for summary in summaries])
-        classes = classes_in_rank_order(seen, None)
+        classes = classes_in_rank_order(seen, by_value)
     # Ranks are sent in the smallest type that holds them (see `_ranks`).
     rank = read_only(np.concatenate(map_all(_ranks, classes=classes)).astype(np.int32))
     if sample_weight is None:
@@ -203,13 +206,16 @@ class _Summary(NamedTuple):
 # client finds the first block that failed.
 
 
-def _summary(block: Block, ranked: bool) -> _Summary | Exception:
-    """Validate a block; if `ranked`, its labels must have an order by themselves."""
+def _summary(block: Block, ranked: bool, by_value: Any) -> _Summary | Exception:
+    """Validate a block; if `ranked`, its labels must have an order by themselves.
+
+    `by_value` is None, or classes="values".
+    """
     try:
         X, labels = read_features(block.X), read_labels(block.y, "y")
         n = X.shape[0]
         if ranked:
-            labels = classes_in_rank_order(labels, None)
+            labels = classes_in_rank_order(labels, by_value)
         weight = np.ones(n) if block.weight is None else row_weights(block.weight, n)
     except (ValueError, TypeError) as error:
         return error

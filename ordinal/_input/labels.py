@@ -189,8 +189,13 @@ def is_missing(label: Any) -> bool:
 
 
 def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
-    """Return the caller's classes, or the labels of y if their values have an order."""
-    if classes is not None:
+    """Return the caller's classes, or the labels of y if their values have an order.
+
+    For classes="values" they are the distinct numbers of y, of which there may be as
+    many as rows.
+    """
+    by_value = is_by_value(classes)
+    if classes is not None and not by_value:
         classes = read_labels(classes, "classes")
         values, counts = np.unique(classes, return_counts=True)
         if values.size < classes.size:
@@ -203,13 +208,19 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
             "y holds strings, whose order is not known: pass classes= with the labels "
             f"{listed(by_number(np.unique(y)))} in rank order, the lowest first"
         )
-    if y.dtype.kind == "f" and not in_halves(y):
+    if y.dtype.kind == "f" and not by_value and not in_halves(y):
         row = np.flatnonzero(2 * y != np.floor(2 * y))[0]
         raise ValueError(
             f"y holds {y[row].item()} in row {row}, which is no multiple of one half: "
-            "bin it with ordinal.preprocessing.Binning, or pass classes= in rank order"
+            "bin it with ordinal.preprocessing.Binning, or pass classes= in rank "
+            "order, or classes='values' for a rank per distinct value"
         )
     return read_only(np.unique(y))
+
+
+def is_by_value(classes: Any) -> bool:
+    """Return whether the caller asks for a rank per distinct number of y."""
+    return isinstance(classes, str) and classes == "values"
 
 
 def in_halves(y: np.ndarray) -> bool:
@@ -221,7 +232,7 @@ def check_not_numbered(labels: np.ndarray, classes: Any) -> None:
     """Raise ValueError for numbers in the place of the strings that `classes` ranks:
     some meta-estimators replace strings by their places in alphabetical order.
     """
-    if classes is None or labels.dtype.kind not in "iu":
+    if classes is None or is_by_value(classes) or labels.dtype.kind not in "iu":
         return
     words = read_labels(classes, "classes")
     if words.dtype.kind == "U":

@@ -16,6 +16,7 @@ from .._input.labels import (
     class_weights,
     classes_in_rank_order,
     declared_categories,
+    is_by_value,
     ranks_of,
     read_labels,
     sample_weights,
@@ -206,12 +207,14 @@ class _Ranker:
     """
 
     def __init__(self, classes: Any):
-        self.classes = None if classes is None else _declared(classes)
+        self._sorted = classes if is_by_value(classes) else None
+        known = None if classes is self._sorted else _declared(classes)
+        self.classes = known
         self.number: dict[Any, int] = {}
 
     def ranks(self, y: Any, n: int) -> np.ndarray:
         """Return the numbers of the n labels of a block."""
-        if self.classes is None and not self.number:
+        if self.classes is None and not self.number and self._sorted is None:
             classes = declared_categories(y)
             self.classes = None if classes is None else _declared(classes)
         labels = read_labels(y, "y", DROP_ARGUMENT)
@@ -219,7 +222,7 @@ class _Ranker:
             raise ValueError(f"y has shape {labels.shape}, expected ({n},) as X")
         if self.classes is not None:
             return ranks_of(labels, self.classes)
-        seen = classes_in_rank_order(labels, None)
+        seen = classes_in_rank_order(labels, self._sorted)
         # The loop is over labels and not over rows, because a block has few labels.
         numbers = [self.number.setdefault(v, len(self.number)) for v in seen.tolist()]
         return np.array(numbers)[np.searchsorted(seen, labels)]
@@ -231,7 +234,7 @@ class _Ranker:
             return read_only(rank.astype(np.int32)), self.classes
         # Sorted at the end, because a later block may bring a label between two others.
         labels = read_labels(list(self.number), "y")
-        classes = classes_in_rank_order(labels, None)
+        classes = classes_in_rank_order(labels, self._sorted)
         return read_only(ranks_of(labels, classes)[rank]), classes
 
 

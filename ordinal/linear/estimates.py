@@ -174,6 +174,8 @@ class LinearModel(Model):
         sorts their probabilities, these do not give `loglik`. `negative_rows` returns
         the numbers of the rows.
         """
+        if not self.statistics.crossings.any():
+            return ()  # at once, because there may be a threshold per row
         counts = self.statistics.crossings.tolist()
         return tuple(
             f"{lower} is above {higher} at {count} training row{'s' * (count > 1)}"
