@@ -34,7 +34,7 @@ from .._cumulative.rowwise import (
     LEAST,
     RowTerms,
     RowwiseLikelihood,
-    factor,
+    root_of,
     with_best_thresholds,
 )
 from .._input.problem import Problem
@@ -454,7 +454,7 @@ class HierarchyPath:
         """
         first, second = self.first[chosen], self.second[chosen]
         loss, rows = self._loss_of(self._columns(mains, first, second)), here.rows
-        k = np.linalg.solve(factor(self._loss.free_hessian(rows)), loss.border(rows))
+        k = root_of(self._loss.free_hessian(rows)).whitened(loss.border(rows))
         H = loss.columns.gram(rows.curvature) - k.T @ k
         slope = loss.columns.rmatvec(rows.slope)
         own, parts = here.own[mains].copy(), here.parts[chosen].copy()
