@@ -941,17 +941,19 @@ def test_the_order_of_the_columns_changes_no_prediction(seed, order):
 # Algorithm 1 of the paper
 
 
-def literal_algorithm_1(X, pieces, u, V, steps, eta, tau, lambda1, lambda2):
+def literal_algorithm_1(X, pieces, u, V, steps, eta, tau, lambda1, lambda2, within):
     """Lines 3 to 13 for the only pair of the rows X, the higher rank first.
 
     Phi by Definition 2, with `pieces` of equal length between the two values of a
-    feature; pairs of pieces of the same feature are left out.
+    feature; pairs of pieces of the same feature are left out unless `within`.
     """
     share = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     Phi = np.clip(share[:, :, None] * pieces - np.arange(pieces), 0, 1)
     Phi = Phi.reshape(2, -1)
     feature = np.repeat(np.arange(X.shape[1]), pieces)
     other = feature[:, None] != feature
+    if within:
+        other = ~np.eye(feature.size, dtype=bool)
     for _ in range(steps):
         U = Phi @ u + 0.5 * np.einsum("na,nb,ab,af,bf->n", Phi, Phi, other, V, V)
         short = max(0.0, tau - U[0] + U[1])
@@ -962,21 +964,27 @@ def literal_algorithm_1(X, pieces, u, V, steps, eta, tau, lambda1, lambda2):
     return u, V
 
 
+@pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("steps", [1, 7, 40])
-def test_algorithm_1_takes_the_steps_of_the_paper(steps):
-    X = np.array([[0.3, -1.0, 2.0], [1.0, 0.5, -1.0]])
-    y, pieces, rng = np.array([2, 1]), 3, 5
+def test_algorithm_1_takes_the_steps_of_the_paper(steps, within):
+    """With a column per piece also those by pairs of pieces of one feature: (4)."""
+    rows = np.array([[0.3, -1.0, 2.0], [1.0, 0.5, -1.0]])
+    X, y, pieces, rng = rows, np.array([2, 1]), 3, 5
+    if within:
+        ends = np.linspace(rows.min(axis=0), rows.max(axis=0), pieces + 1).T
+        X = np.clip(rows[:, :, None], ends[:, :-1], ends[:, 1:]).reshape(2, -1)
+    own = 1 if within else pieces  # of a column
     options = {
-        "solver": "algorithm1", "n_intervals": pieces, "n_factors": 2, "tau": 0.7,
+        "solver": "algorithm1", "n_intervals": own, "n_factors": 2, "tau": 0.7,
         "l2_main": 0.03, "l2_pair": 0.2, "init_scale": 0.4, "rng": rng,
     }  # fmt: skip
     start = fit_xofm(X, y, learning_rate=1e-30, **options)
     model = fit_xofm(X, y, learning_rate=0.05, n_epochs=steps, **options)
-    # the last piece of each feature is for missing values
-    own = np.tile([True] * pieces + [False], 3)
+    # the last piece of each column is for missing values
+    own = np.tile([True] * own + [False], X.shape[1])
     assert_allclose(start.u[own], 0, atol=1e-25)
     u, V = literal_algorithm_1(
-        X, pieces, start.u[own], start.V[own], steps, 0.05, 0.7, 0.03, 0.2
+        rows, pieces, start.u[own], start.V[own], steps, 0.05, 0.7, 0.03, 0.2, within
     )
     assert_allclose(model.u[own], u, rtol=1e-9, atol=1e-12)
     assert_allclose(model.V[own], V, rtol=1e-9, atol=1e-12)

@@ -12,6 +12,7 @@ sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from _common import (  # noqa: F401  (for the scripts)
     add_data,
     best_time,
+    california,
     header,
     resident,
     standardized,
