@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: options, data, partitions, printed cells."""
+"""Shared parts of the scripts of this folder: options, data, partitions, cells."""
 
 import argparse
 import sys

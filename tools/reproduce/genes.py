@@ -24,6 +24,7 @@ METHODS = {
     "EP": lambda X, y: ordinal.fit_gpor(X, y, kernel="linear"),
 }
 INFORMATIVE = 12
+HEADING = "chosen   genes informative" + "".join(f"  {m:11}" for m in METHODS)
 
 
 def simulated(genes, rng):
@@ -77,9 +78,7 @@ def main():
                      for fit in METHODS.values()]
                 )  # fmt: skip
     print(header(ordinal), f"\n# MZE over {args.splits} halves, seed {args.seed}")
-    print(
-        f"{'chosen':8} {'genes':>5} informative" + "".join(f"  {m:11}" for m in METHODS)
-    )
+    print(HEADING)
     for way, by_size in found.items():
         for n, errors in by_size.items():
             few = np.sum(chosen[n] < INFORMATIVE) if way == "by all" else "-"

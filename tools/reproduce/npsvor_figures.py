@@ -48,6 +48,11 @@ FIT = {
     "opbe": companions.fit_opbe,
 }
 SIZES = (100, 300, 1000, 3000)
+HEADINGS = (
+    "epsilon     MZE     MAE",
+    "tolerances     MZE     MAE  steps",
+    f"{'method':18}  rows  MZE          MAE           behind  seconds",
+)
 
 
 def scaled(X, train, test):
@@ -71,11 +76,11 @@ def parameter_figures(args):
             refit=False, progress=False, n_threads=args.threads,
         )  # fmt: skip
         fit = partial(fit_npsvor, n_threads=args.threads, **found.params)
-        print(f"\n## Figure 3: {name}, {found.params}\nepsilon     MZE     MAE")
+        print(f"\n## Figure 3: {name}, {found.params}\n{HEADINGS[0]}")
         for epsilon in np.linspace(0, 0.5, 21):
             model = fit(rows, y, epsilon=epsilon)
             print("{:7.3f}  {:.4f}  {:.4f}".format(epsilon, *errors(model, new, y_new)))
-        print(f"\n## Figure 4: {name}\ntolerances     MZE     MAE  steps")
+        print(f"\n## Figure 4: {name}\n{HEADINGS[1]}")
         for e in 10.0 ** np.arange(0, -4, -1):
             model = fit(rows, y, solver="admm", e_abs=e, e_rel=e, max_iter=5000)
             mze, mae = errors(model, new, y_new)
@@ -87,8 +92,7 @@ def rows_figure(args, gamma):
     """Print the table of Figure 7 for a width of the kernel."""
     X, _ = table(args.data, "california_housing")
     y = stored_splits(args.data, "california_housing", "orreview_equalfreq")["y5"]
-    print(f"\n## Figure 7: gamma = {gamma:g}")
-    print(f"{'method':18}  rows  MZE          MAE           behind  seconds")
+    print(f"\n## Figure 7: gamma = {gamma:g}\n{HEADINGS[2]}")
     for n in args.rows:
         found = {name: [] for name in args.methods}
         for split in range(args.splits):

@@ -36,6 +36,11 @@ TIMED = {
     "SVOREX": ordinal.fit_svorex,
     "SVORIM": ordinal.fit_svorim,
 }
+HEADINGS = (
+    "algorithm          b1       b2",
+    f"bins method {''.join(f'{n:>8}' for n in ROWS)}  exponent",
+    "rank   f = -6      -3       0       3       6",
+)
 
 
 def grading(args, plt):
@@ -49,7 +54,7 @@ def grading(args, plt):
     figure, panels = plt.subplots(
         1, 3, figsize=(9, 3.1), layout="constrained", sharey=True
     )
-    print("\n## Figure 3 of SVOR\nalgorithm          b1       b2")
+    print(f"\n## Figure 3 of SVOR\n{HEADINGS[0]}")
     for (name, fit), panel in zip(ALGORITHMS.items(), panels, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter(
@@ -73,8 +78,7 @@ def seconds(args, plt):
     """Figure 4 of the SVOR paper."""
     figure, panels = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
     print("\n## Figure 4 of SVOR: CPU seconds, and their exponent of the rows")
-    shown = "".join(f"{n:>8}" for n in args.rows)
-    print(f"{'bins':>4} {'method':7}{shown}  exponent")
+    print(f"bins method {''.join(f'{n:>8}' for n in args.rows)}  exponent")
     for bins, panel in zip((5, 10), panels, strict=True):
         for (name, fit), marker in zip(TIMED.items(), "^os", strict=True):
             took = []
@@ -97,7 +101,7 @@ def likelihood(args, plt):
     """Figure 1 of the GPOR paper, from the kernel of `fit_gpor`."""
     f, b, gap = np.linspace(-9, 9, 361), np.array([-3.0, 3.0]), [np.inf, 6.0, np.inf]
     figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), layout="constrained")
-    print("\n## Figure 1 of GPOR\nrank  likelihood at -6, -3, 0, 3, 6")
+    print(f"\n## Figure 1 of GPOR\n{HEADINGS[2]}")
     for k in range(3):
         rank, out = np.full(f.size, k, np.int32), np.empty((3, f.size))
         _ordinal_probit.loss(f, np.ones(f.size), rank, b, np.array(gap), out, 1)
