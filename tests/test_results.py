@@ -1,5 +1,7 @@
 """The blocks of docs/results.md are what the commands above them print."""
 
+import gzip
+import hashlib
 import importlib
 import os
 import re
@@ -117,3 +119,62 @@ def test_rows_of_the_results_are_those_that_a_command_prints(command, module):
     assert len(rows) > 3
     for row in rows:
         assert any(row.startswith(line) for line in known), row
+
+
+def test_files_are_fetched_whole_and_by_their_checksums(
+    module, monkeypatch, tmp_path, capsys
+):
+    check, fetch = module("check.py"), module("fetch.py")
+    mirror, folder = tmp_path / "mirror", tmp_path / "folder"
+    (mirror / "splits/a").mkdir(parents=True)
+    (mirror / "a.csv.gz").write_bytes(gzip.compress(b"x,y\n1,2\n"))
+    (mirror / "splits/a/kind.npz").write_bytes(b"rows")
+    (mirror / "b.csv.gz").write_bytes(b"neither compressed nor the table")
+    table, rows = (hashlib.sha256(t).hexdigest()[:12] for t in (b"x,y\n1,2\n", b"rows"))
+    known = f"\na 1 1 {table}\n kind:{rows}\nb 1 1 {table}\nc 1 1 {table}\n"
+    monkeypatch.setattr(check, "SETS", known)
+
+    def run(*arguments):
+        given = ["fetch.py", mirror.as_uri(), "--data", str(folder), *arguments]
+        monkeypatch.setattr(sys, "argv", given)
+        with pytest.raises(SystemExit) as ended:
+            fetch.main()
+        return ended.value.code, capsys.readouterr().out
+
+    code, out = run()
+    assert code == 1
+    assert "b.csv.gz: another file" in out
+    assert "c.csv.gz: <urlopen error" in out
+    assert [check.state(folder, path, of) for *_, path, of in check.files()] == [
+        "ok", "ok", "missing", "missing",
+    ]  # fmt: skip
+    assert sorted(path.name for path in folder.rglob("*.*")) == ["a.csv.gz", "kind.npz"]
+    assert run("--sets", "a") == (0, "")  # nothing is fetched twice
+    (folder / "a.csv.gz").write_bytes(gzip.compress(b"mine"))
+    assert "kept" in run("--sets", "a")[1]
+    assert gzip.decompress((folder / "a.csv.gz").read_bytes()) == b"mine"
+    assert run("--sets", "a", "--replace") == (0, "a.csv.gz: fetched\n")
+
+
+def test_the_whole_run_goes_on_where_it_ended(module, monkeypatch, tmp_path, capsys):
+    every = module("all.py")
+    page = [command for command, *_ in every.of_page(every.PAGE.read_text())]
+    scripts = {path.name for path in TOOLS.glob("[a-z]*.py")}
+    tables = scripts - {*every.LEFT_OUT}
+    quick = {line.split()[0] for line in every.QUICK.strip().split("\n")}
+    assert {*page} == tables == quick
+    monkeypatch.setattr(every, "QUICK", "check.py --help\ncheck.py --nothing\n")
+
+    def run():
+        given = ["all.py", "--out", str(tmp_path), "--quick"]
+        monkeypatch.setattr(sys, "argv", given)
+        with pytest.raises(SystemExit) as ended:
+            every.main()
+        assert ended.value.code == 1
+        return capsys.readouterr().out
+
+    assert "FAILED" in run()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "01-check.txt", "02-check.part",
+    ]  # fmt: skip
+    assert "finished before: check.py --help" in run()

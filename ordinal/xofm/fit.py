@@ -329,7 +329,8 @@ def fit_xofm(
         "algorithm1" has the steps of the paper's Algorithm 1: one pair each, a constant
         rate, and the penalties lambda1 and lambda2 of the paper as `l2_main` and
         `l2_pair`, applied at every pair, which are twice those of (P). Pairs of pieces
-        of the same feature are omitted there, too, and pairs come in random order.
+        of the same feature, which (4) of the paper includes, need X with one column per
+        piece, clipped to it, and n_intervals=1. Pairs come in random order.
     learning_rate : float > 0, for "sgd" and "algorithm1"
         For "algorithm1" the rate eta of the paper, by default 1e-3. For "sgd" the
         initial learning rate, which decreases to 0 in the course of the fit; it

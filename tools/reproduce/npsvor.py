@@ -57,16 +57,8 @@ from ordinal import comparison, plot
 from ordinal.model_selection import Grid
 
 SETS = [
-    "ERA",
-    "LEV",
-    "tae",
-    "car",
-    "balance-scale",
-    "contact-lenses",
-    "bondrate",
-    "pasture",
-    "toy",
-    "squash-stored",
+    *("ERA", "LEV", "tae", "car", "balance-scale"),
+    *("contact-lenses", "bondrate", "pasture", "toy", "squash-stored"),
 ]
 FIT = {
     "svc1v1": ordinal.companions.fit_svc,

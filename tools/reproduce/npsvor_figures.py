@@ -20,32 +20,24 @@ from functools import partial
 
 import numpy as np
 from _protocol import (
-    AUTHORS,
     header,
     partition,
     search_options,
     stored_splits,
     table,
 )
+from npsvor import FIT as OTHERS
 
 import ordinal
-from ordinal import companions, fit_npsvor
+from ordinal import fit_npsvor
 from ordinal.model_selection import Grid, select
 
 FIT = {
-    "npsvor, 50 steps": partial(fit_npsvor, **AUTHORS),
+    "npsvor, 50 steps": OTHERS["np-50"],
     "the same from 0": partial(fit_npsvor, solver="admm", n_steps=50),
-    "npsvor, tolerances": partial(fit_npsvor, solver="admm"),
-    "npsvor, optimum": fit_npsvor,
-    "svc1v1": companions.fit_svc,
-    "svc1va": partial(companions.fit_svc, decomposition="one_vs_all"),
-    "svr": partial(companions.fit_svr, epsilon=0.1),
-    "cssvc": companions.fit_cssvc,
-    "svmop": companions.fit_svmop,
-    "svorex": ordinal.fit_svorex,
-    "svorim": ordinal.fit_svorim,
-    "redsvm": companions.fit_redsvm,
-    "opbe": companions.fit_opbe,
+    "npsvor, tolerances": OTHERS["npsvor"],
+    "npsvor, optimum": OTHERS["np-opt"],
+    **{name: fit for name, fit in OTHERS.items() if not name.startswith("np")},
 }
 SIZES = (100, 300, 1000, 3000)
 HEADINGS = (
