@@ -35,8 +35,9 @@ M. Guo, Z. Xu, Q. Zhang, X. Liao, J. Liu, "Explainable ordinal factorization mod
 ECAI 2020: Definitions 1 to 5, (4), (9), (14)-(17), Algorithm 1. The sum over pairs in
 (4) includes pairs of pieces of the same feature, which are main effects that its curve
 would not show. Equation (1), which (4) restates, has pairs of different features only,
-as here; predictions are as good. A column per piece, clipped to it, makes a fit of (4). The paper calls (P) convex, and its Proposition 1,
-L <= R, holds only if the training scores are in the order of the ranks.
+as here; predictions are as good. With a column per piece, clipped to it, the score is
+that of (4). The paper calls (P) convex, and its Proposition 1, L <= R, holds only if
+the training scores are in the order of the ranks.
 
 The modules of this package:
 
