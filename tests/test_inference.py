@@ -475,3 +475,59 @@ def test_simulated_labels_are_those_of_the_training_rows():
         inference.simulate(model, groups={"a": Y})
     with pytest.raises(ValueError, match="n must be"):
         inference.simulate(model, n=0)
+
+
+def wide_groups(n=400, size=20, sd=1.5, seed=0):
+    """Rows of groups that differ much: features, ranks and groups."""
+    rng = np.random.default_rng(seed)
+    X, group = rng.normal(size=(n, 1)), np.arange(n) // size
+    score = X[:, 0] + sd * rng.normal(size=n // size)[group] + rng.logistic(size=n)
+    return X, np.digitize(score, [-1, 0, 1]), group
+
+
+def test_simulated_residuals_are_places_among_simulated_labels():
+    X, y, group = wide_groups()
+    model = ordinal.fit_clmm(X, y, groups={"g": group}, n_quadrature=5)
+    draws = inference.simulate(model, n=199, rng=5)
+    found = inference.simulated_residuals(model, n=199, rng=5)
+    by = inference.simulated_residuals(model, by=group, n=199, rng=5)
+    sums = [
+        np.array([a[group == g].sum(axis=0) for g in range(20)]) for a in (y, draws)
+    ]
+    for values, own, drawn in ((found.values, y, draws), (by.values, *sums)):
+        below = (drawn < own[:, None]).sum(axis=1)
+        upto = (drawn <= own[:, None]).sum(axis=1)
+        assert np.all(values >= below / 200)
+        assert np.all(values <= (upto + 1) / 200)
+    # R's DHARMa would find the same limits of each row, from the probabilities.
+    exact = inference.residuals(model, kind="quantile", rng=0)
+    far = found.values - norm.cdf(exact)
+    P = model.predict_proba(X)[np.arange(len(y)), y]
+    assert np.all(np.abs(far) < P + 5 * np.sqrt(0.25 / 199))
+    again = inference.simulated_residuals(
+        model, X, y, by=group, n=199, groups={"g": group}, rng=5
+    )
+    assert_array_equal(again.values, by.values)
+    assert_array_equal(again.band, by.band)
+    with pytest.raises(ValueError, match="by must hold a label for each of the 400"):
+        inference.simulated_residuals(model, by=group[1:])
+
+
+def test_simulated_residuals_reject_models_without_the_groups():
+    X, y, group = wide_groups(size=10, sd=2.0)
+    mixed = ordinal.fit_clmm(X, y, groups={"g": group}, n_quadrature=1)
+    plain = ordinal.fit_pom(X, y)
+    p = [
+        inference.simulated_residuals(m, by=group, rng=0).p_value
+        for m in (mixed, plain)
+    ]
+    assert p[0] > 0.2
+    assert p[1] <= 1 / 100
+    # p-values of data sets that the model draws are uniform
+    labels = inference.simulate(mixed, n=60, rng=1).T
+    rows = {"X": X, "groups": {"g": group}, "n": 39}
+    values = [
+        inference.simulated_residuals(mixed, y=own, **rows, rng=k).p_value
+        for k, own in enumerate(labels)
+    ]
+    assert abs(np.mean(values) - 0.51) < 4 * np.sqrt(1 / 12 / 60)

@@ -184,3 +184,17 @@ def test_random_effects_are_sorted_with_their_intervals():
         plot.random_effects(mixed, effect="temp")
     with pytest.raises(TypeError, match="model must be a ClmmModel, got 3"):
         plot.random_effects(3)
+
+
+def test_simulated_residuals_lie_on_their_band_or_quartiles():
+    X, y = ordinal.datasets.load_wine()
+    mixed = ordinal.fit_clmm(X[:, :2], y, groups={"judge": np.arange(72) // 8})
+    found = ordinal.inference.simulated_residuals(mixed, rng=0)
+    ax = plot.simulated_residuals(mixed)
+    points = ax.lines[-1].get_xydata()
+    assert_allclose(points[:, 1], np.sort(found.values))
+    assert ax.get_xlabel() == f"uniform quantile (p = {found.p_value:.3f})"
+    along = plot.simulated_residuals(mixed, "fitted value")
+    assert len(along.lines) == 7  # three levels, the points, three moving quartiles
+    with pytest.raises(ValueError, match="by must be None along 'x1'"):
+        plot.simulated_residuals(mixed, "x1", by=[0] * 72)

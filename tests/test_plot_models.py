@@ -714,6 +714,7 @@ def figures():
         "score_functions": lambda: plot.score_functions(xofm),
         "scores": lambda: plot.scores(pom, table, y),
         "search": lambda: plot.search(found),
+        "simulated_residuals": lambda: plot.simulated_residuals(pom, "$g$"),
     }
 
 

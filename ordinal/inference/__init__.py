@@ -14,7 +14,7 @@ the training rows, to which a model refers until it is saved or copied.
     nested, steps         likelihood ratio tests; fits of some of the terms
     assumptions           tests of proportional odds and of one scale
     diagnostics           residuals, goodness of fit, influence of rows
-    simulation            labels that a fitted model draws
+    simulation            labels that a fitted model draws, and residuals by them
     jeffreys_penalty      finite estimates by the penalty of Jeffreys
 
 >>> import ordinal
@@ -43,7 +43,7 @@ from .diagnostics import (
 from .jeffreys_penalty import jeffreys
 from .margins import average_proba, marginal_effects
 from .nested import LikelihoodRatio, anova, lr_test
-from .simulation import simulate
+from .simulation import SimulatedResiduals, simulate, simulated_residuals
 from .steps import Steps, add1, drop1, step
 from .tables import confint, glance, monotone_effects, odds_ratios, summary, table, tidy
 
@@ -51,6 +51,7 @@ __all__ = [
     "GoodnessOfFit",
     "Influence",
     "LikelihoodRatio",
+    "SimulatedResiduals",
     "Steps",
     "add1",
     "anova",
@@ -73,6 +74,7 @@ __all__ = [
     "residuals",
     "scale_test",
     "simulate",
+    "simulated_residuals",
     "simultaneous_band",
     "simultaneous_intervals",
     "step",

@@ -1,15 +1,30 @@
-"""Labels that a fitted model draws."""
+"""Labels that a fitted model draws, and residuals by them.
+
+The data set and n draws of it are n + 1 sets. If the model is true and its estimates
+are exact, they are exchangeable, whatever the dependence of the rows in a set. So the
+place of a rank among those of its row in all sets, with ties broken at random, is
+uniform on (0, 1), and the place of a statistic of a set among those of all sets gives
+an exact p-value.
+
+P. K. Dunn, G. K. Smyth, "Randomized quantile residuals", Journal of Computational and
+Graphical Statistics 5:236-244, 1996. F. Hartig, "DHARMa", R package, for their
+simulation from mixed models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.checks import check_count, resolve_rng
+from .._input.checks import as_array, check_count, resolve_rng
+from .._input.immutable import read_only
+from .._input.labels import lacks_label
 from .._input.types import ArrayLike, MatrixLike
 from .fitted import about_groups, fitted_rows, warn_unless_at_optimum
+
+_BAND = 0.95  # share of the sets whose sorted residuals are between the ends of a band
 
 
 def simulate(
@@ -57,6 +72,8 @@ def simulate(
     --------
     residuals : Return one residual per row, which is positive for ranks above
         expectation.
+    simulated_residuals : Return the places of the ranks among simulated ones, as R's
+        DHARMa does.
 
     Examples
     --------
@@ -71,9 +88,171 @@ def simulate(
     n = check_count("n", n)
     random = about_groups("simulate", model, groups=groups)
     warn_unless_at_optimum(model)
-    labels, drawn = model.classes[model.predictor.observed], []
-    generator = resolve_rng(rng)
-    for P in model._simulated("simulate", X, offset, generator, n, **random):
+    labels, generator = model.classes[model.predictor.observed], resolve_rng(rng)
+    sets = model._simulated("simulate", X, offset, generator, n, **random)
+    return np.stack([labels[rank] for rank in _drawn(sets, generator)], axis=1)
+
+
+def _drawn(
+    sets: Iterator[np.ndarray], generator: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Yield ranks, among those with training rows, drawn with given probabilities."""
+    for P in sets:
         u = generator.random((len(P), 1))
-        drawn.append(labels[(np.cumsum(P, axis=1)[:, :-1] < u).sum(axis=1)])
-    return np.stack(drawn, axis=1)
+        yield (np.cumsum(P, axis=1)[:, :-1] < u).sum(axis=1)
+
+
+class SimulatedResiduals(NamedTuple):
+    """Result of `simulated_residuals`.
+
+    Attributes
+    ----------
+    values : (m,) array
+        Residuals between 0 and 1, one per row of positive weight or, with `by`, per
+        group.
+    band : (2, m) array
+        Ends between which 95 % of the sets have their sorted residuals, each by itself.
+    p_value : float
+        Share of the sets whose largest distance from the uniform distribution is as
+        large as that of the data.
+    """
+
+    values: np.ndarray
+    band: np.ndarray
+    p_value: float
+
+    def __repr__(self) -> str:
+        return (
+            f"SimulatedResiduals({self.values.size} values, p_value={self.p_value:.3g})"
+        )
+
+
+def simulated_residuals(
+    model: Any,
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    by: ArrayLike | None = None,
+    n: int = 250,
+    offset: ArrayLike | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+    rng: Any = None,
+) -> SimulatedResiduals:
+    """Return the places of the ranks among simulated ones, as R's DHARMa does.
+
+    If the model is true, the residuals are uniform on (0, 1), up to the errors of the
+    estimates. Draws have new effects of all groups, which the rows of a group share, so
+    that the p-value and the band account for the dependence of the rows.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X, y : optional
+        As for `residuals`. Default: the training rows that the fit has used.
+    by : (m,) array-like of labels, optional
+        Group of each row, such as a person or a day. The residuals are then those of
+        the sums of the ranks of the groups, in the order of their labels.
+    n : int, default 250
+        Number of draws.
+    offset : (m,) array-like, default 0
+        Offset of the rows of `X`.
+    groups : mapping of names to (m,) labels, optional
+        As for `simulate`.
+    rng : int, Generator or None
+        Source of the random numbers.
+
+    Returns
+    -------
+    SimulatedResiduals
+        A named tuple (values, band, p_value).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `residuals`; also if `by` lacks a label.
+
+    See Also
+    --------
+    residuals : Return one residual per row, which is positive for ranks above
+        expectation.
+    simulate : Draw labels of rows from a fitted model, as R's `simulate` does.
+    ordinal.plot.simulated_residuals : Plot residuals by simulation against the uniform
+        distribution or a feature.
+
+    References
+    ----------
+    P. K. Dunn, G. K. Smyth, "Randomized quantile residuals", Journal of Computational
+    and Graphical Statistics 5:236-244, 1996. F. Hartig, "DHARMa", R package.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.load_wine()
+    >>> judges = [i // 8 for i in range(72)]
+    >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+    >>> ordinal.inference.simulated_residuals(model, rng=0)
+    SimulatedResiduals(72 values, p_value=0.952)
+    """
+    asked = "simulated_residuals"
+    model, X = fitted_rows(model, X, asked)
+    n = check_count("n", n)
+    random = about_groups(asked, model, groups=groups)
+    rows = model._ranked_rows(asked, X, y, offset, True)
+    sizes = None if by is None else _numbers(by, rows.rank.size)
+    warn_unless_at_optimum(model)
+    generator = resolve_rng(rng)
+    used = rows.weight > 0
+    sets = model._simulated(asked, X, offset, generator, n, **random)
+    ranks = np.stack([rows.rank, *_drawn(sets, generator)], axis=1)[used]
+    if sizes is not None:
+        _, group = np.unique(sizes[used], return_inverse=True)
+        sums = np.zeros((group.max() + 1, n + 1), dtype=np.int64)
+        np.add.at(sums, group, ranks)
+        ranks = sums
+    places = _places(ranks, generator)
+    values = places[:, 0].copy()
+    places.sort(axis=0)
+    m = len(places)
+    above = np.abs(places - np.arange(1, m + 1)[:, None] / m).max(axis=0)
+    below = np.abs(places - np.arange(m)[:, None] / m).max(axis=0)
+    far = np.maximum(above, below)
+    ends = np.quantile(places, [(1 - _BAND) / 2, (1 + _BAND) / 2], axis=1)
+    p_value = float(np.mean(far >= far[0]))
+    return SimulatedResiduals(read_only(values), read_only(ends), p_value)
+
+
+def _numbers(by: ArrayLike, n: int) -> np.ndarray:
+    """Return the number of the group of each row, (n,)."""
+    labels = as_array(by, "by")
+    if labels.shape != (n,):
+        raise ValueError(
+            f"by must hold a label for each of the {n} rows, got {labels.shape}"
+        )
+    absent = lacks_label(labels)
+    if absent.any():
+        raise ValueError(
+            f"by must have no missing label, and lacks that of row "
+            f"{int(absent.argmax())}: give these rows a group of their own"
+        )
+    return np.unique(labels, return_inverse=True)[1].ravel()
+
+
+def _places(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the places of values in their rows, between 0 and 1, (m, N).
+
+    Equal values share an interval of places, in which each has a random one.
+    """
+    m, N = values.shape
+    order = np.argsort(values, axis=1, kind="stable")
+    ordered, index = np.take_along_axis(values, order, axis=1), np.arange(N)
+    is_new = np.diff(ordered, axis=1, prepend=ordered[:, :1] - 1) > 0
+    first = np.maximum.accumulate(np.where(is_new, index, 0), axis=1)
+    is_last = np.roll(is_new, -1, axis=1)
+    ends = np.where(is_last, index + 1, N)
+    stop = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
+    places = np.empty((m, N))
+    found = (first + rng.random((m, N)) * (stop - first)) / N
+    np.put_along_axis(places, order, found, axis=1)
+    return places

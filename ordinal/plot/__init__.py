@@ -4,7 +4,7 @@
     predictions         scores, confusion_matrix, reliability, prediction_sets
     features            partial_dependence, relevance, coefficients,
                         random_effects
-    diagnostics         residuals
+    diagnostics         residuals, simulated_residuals
     searches            search, learning_curve
     XOFM explained      score_functions, interaction, contributions
 
@@ -21,7 +21,13 @@ The modules of this package:
     style                     axes, colours and ticks
 """
 
-from .coefficients import coefficients, importance, random_effects, residuals
+from .coefficients import (
+    coefficients,
+    importance,
+    random_effects,
+    residuals,
+    simulated_residuals,
+)
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, prediction_sets, reliability, scores
@@ -47,6 +53,7 @@ __all__ = [
     "score_functions",
     "scores",
     "search",
+    "simulated_residuals",
 ]
 
 

@@ -7,10 +7,17 @@ from typing import Any, Literal
 import numpy as np
 
 from .._input.checks import check_choice, check_count, check_flag, check_share, shown
+from .._input.types import ArrayLike
 from .._model.explanation import Explanation
 from .._model.model import innermost
 from .._numerics.tails import normal_margin
-from ..inference.diagnostics import Residual, feature_values, read_rows
+from ..inference import simulation
+from ..inference.diagnostics import (
+    RankedRows,
+    Residual,
+    feature_values,
+    read_rows,
+)
 from ..linear import PomModel, RatioModel
 from ..mixed import ClmmModel
 from ..model_selection.selection import model_in
@@ -274,6 +281,8 @@ def importance(
     return ax
 
 
+_FITTED = "fitted value"
+_QUARTILES = 0.25, 0.5, 0.75
 _GRID = 60
 _SPAN = 0.75  # share of the rows in a window of the smooth, that of R's loess
 
@@ -339,13 +348,8 @@ def residuals(
     value = model.residuals(kind=kind, rng=rng)
     rows = read_rows(model, "residuals")
     used = rows.weight > 0
-    name, labels = "fitted value", None
-    if along is None:
-        Z, offset, _ = rows.source.at(slice(0, value.size))
-        x = Z[:, model.predictor.location] @ model.coef + offset
-    else:
-        name = along
-        x, labels = feature_values(rows, along)
+    name = _FITTED if along is None else along
+    x, labels = _values_along(model, rows, name)
     if check_flag("partial", partial):
         if labels is not None or name not in model.coef_names:
             raise ValueError(
@@ -356,14 +360,10 @@ def residuals(
         value = value + effect * (x - x[used].mean())
     x, value = x[used], value[used]
 
-    ax = axes_of(ax, 5.6 + (0 if labels is None else room_for(labels.size)), 3.8)
+    ax = _axes_along(ax, labels)
     ax.axhline(0, color="black", lw=1, ls="--", zorder=1)
     if labels is not None:
-        parts = [value[x == k] for k in range(labels.size)]
-        ax.boxplot(
-            parts, positions=range(labels.size), medianprops={"color": PALETTE[1]}
-        )
-        category_ticks(ax, "x", labels)
+        _draw_boxes(ax, x, value, labels)
     else:
         ax.plot(x, value, "o", ms=3, color=PALETTE[0], alpha=0.5, zorder=2)
         grid, line = smooth(x, value, rows.weight[used])
@@ -371,6 +371,128 @@ def residuals(
     what = f"partial residual ({kind})" if partial else f"{kind} residual"
     ax.set(xlabel=literal(name), ylabel=what)
     return ax
+
+
+def _values_along(
+    model: Any, rows: RankedRows, name: str
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the fitted values or those of a feature, (n,), and labels or None."""
+    if name != _FITTED:
+        return feature_values(rows, name)
+    Z, offset, _ = rows.source.at(slice(0, rows.rank.size))
+    return Z[:, model.predictor.location] @ model.coef + offset, None
+
+
+def _axes_along(ax: Axes | None, labels: np.ndarray | None) -> Axes:
+    return axes_of(ax, 5.6 + (0 if labels is None else room_for(labels.size)), 3.8)
+
+
+def _draw_boxes(ax: Axes, x: np.ndarray, value: np.ndarray, labels: np.ndarray) -> None:
+    """Draw a box plot for each label of a category."""
+    parts = [value[x == k] for k in range(labels.size)]
+    ax.boxplot(parts, positions=range(labels.size), medianprops={"color": PALETTE[1]})
+    category_ticks(ax, "x", labels)
+
+
+def simulated_residuals(
+    model: PomModel | RatioModel | ClmmModel,
+    along: str | None = None,
+    ax: Axes | None = None,
+    *,
+    by: ArrayLike | None = None,
+    n: int = 250,
+    rng: Any = 0,
+) -> Axes:
+    """Plot residuals by simulation against the uniform distribution or a feature.
+
+    The points of the first plot are close to the diagonal if the model fits, and within
+    the band of simulated data sets. The p-value is that of
+    `ordinal.inference.simulated_residuals`. Along a feature, the lines are moving
+    quartiles, which are close to 0.25, 0.5 and 0.75 everywhere if the model fits.
+
+    Parameters
+    ----------
+    model : PomModel, RatioModel or ClmmModel, or estimator that holds one
+        Model in the process that fitted it.
+    along : str, optional
+        Name of a feature, or "fitted value" for x'beta. Default: the uniform
+        distribution.
+    ax : matplotlib Axes, optional
+    by : (n,) array-like of labels, optional
+        Groups whose sums of ranks have the residuals; without `along`.
+    n : int, default 250
+        Number of simulated data sets.
+    rng : int, Generator or None, default 0
+        Source of the random numbers.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError, ValueError
+        If the model has no feature of this name, or if `along` and `by` are given; also
+        as in `ordinal.inference.simulated_residuals`.
+
+    See Also
+    --------
+    residuals : Plot residuals of the training rows by fitted value or along a feature.
+    ordinal.inference.simulated_residuals : Return the places of the ranks among
+        simulated ones, as R's DHARMa does.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.load_wine()
+    >>> judges = [i // 8 for i in range(72)]
+    >>> model = ordinal.fit_clmm(X[:, :2], y, groups={"judge": judges})
+    >>> ordinal.plot.simulated_residuals(model).get_xlabel()
+    'uniform quantile (p = 0.952)'
+    """
+    model = _linear(model_in(model), PomModel, RatioModel, ClmmModel)
+    if along is not None and by is not None:
+        raise ValueError(
+            f"by must be None along {shown(along)}: a feature belongs to rows, not to "
+            "their groups"
+        )
+    found = simulation.simulated_residuals(model, by=by, n=n, rng=rng)
+    value = found.values
+    if along is None:
+        x = (np.arange(value.size) + 0.5) / value.size
+        ax = axes_of(ax, 4.2, 3.8)
+        ax.fill_between(x, *found.band, color=PALETTE[0], alpha=0.2, lw=0, zorder=1)
+        ax.plot([0, 1], [0, 1], color="black", lw=1, ls="--", zorder=2)
+        ax.plot(x, np.sort(value), "o", ms=3, color=PALETTE[5], zorder=3)
+        what = f"uniform quantile (p = {found.p_value:.3f})"
+        ax.set(xlabel=what, ylabel="simulated residual")
+        return ax
+    rows = model._ranked_rows("simulated_residuals", None, None, None, True)
+    x, labels = _values_along(model, rows, along)
+    x, ax = x[rows.weight > 0], _axes_along(ax, labels)
+    for level in _QUARTILES:
+        ax.axhline(level, color="black", lw=1, ls="--", zorder=1)
+    if labels is not None:
+        _draw_boxes(ax, x, value, labels)
+    else:
+        ax.plot(x, value, "o", ms=3, color=PALETTE[0], alpha=0.5, zorder=2)
+        grid = np.linspace(x.min(), x.max(), _GRID)
+        ax.plot(grid, _quartiles(x, value, grid), color=PALETTE[5], lw=2, zorder=3)
+    ax.set(xlabel=literal(along), ylabel="simulated residual", ylim=(-0.02, 1.02))
+    return ax
+
+
+def _quartiles(x: np.ndarray, y: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Return quartiles of y in windows of the nearest x, (grid, 3)."""
+    nearest = max(2, int(_SPAN * x.size)) - 1
+    out = np.empty((grid.size, 3))
+    for k, at in enumerate(grid):
+        far = np.abs(x - at)
+        within = far <= np.partition(far, nearest)[nearest]
+        out[k] = np.quantile(y[within], _QUARTILES)
+    return out
 
 
 def smooth(
