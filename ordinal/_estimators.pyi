@@ -505,7 +505,7 @@ class SVOREX(Estimator):
     cache_mb: float
     max_iter: int | None
     def __init__(
-        self, *, C: float = 1.0, kernel: KernelName | Kernel = 'rbf',
+        self, *, C: float = 10.0, kernel: KernelName | Kernel = 'rbf',
         gamma: Gamma = 'scale', tol: float = 0.001,
         class_weight: ClassWeight | None = None, cost: ArrayLike | None = None,
         classes: Sequence[Any] | None = None, missing_labels: MissingLabels = 'error',

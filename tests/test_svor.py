@@ -315,7 +315,7 @@ def test_thresholds_of_the_grading_example_come_out_in_disorder():
     assert model.disorder == ("2|3 at -0.2157 is above 3|4 at -0.2503",)
     # no score is between them, where grade 3 would be
     assert set(model.predict(X)) == {2, 4}
-    tied = fit_svorex(X, y, gamma=0.25, tol=1e-6)
+    tied = fit_svorex(X, y, C=1.0, gamma=0.25, tol=1e-6)
     assert tied.thresholds[0] == tied.thresholds[1]
     assert_allclose(tied.thresholds, -0.2385, atol=5e-5 + 1e-6)
     ordered = fit_svorim(X, y, gamma=0.25)

@@ -24,7 +24,7 @@ from ordinal._model.registry import parameters
 
 # function: where its other parameters are described, and those that it describes itself
 INHERITED: dict[str, tuple[str, str]] = {
-    "fit_svorex": ("fit_svorim", "cost"),
+    "fit_svorex": ("fit_svorim", "C cost"),
     "companions.fit_shashua_levin": ("fit_svorim", "C tol cost"),
     "companions.fit_redsvm": ("fit_svorim", "cost"),
     "fit_npsvor": ("fit_svorim", "tol cost classes basis max_iter max_time"),
