@@ -100,11 +100,12 @@ def replaced_once(old, new):
 
 
 def solution(value):
-    """All that a model holds but the seconds of its fit, as bytes."""
+    """All that a model holds but the origin and the seconds of its fit, as bytes."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype.str}{value.shape}".encode() + value.tobytes()
     if dataclasses.is_dataclass(value):
-        names = [f.name for f in dataclasses.fields(value) if f.name != "seconds"]
+        origin = "seconds", "training_rows", "call"
+        names = [f.name for f in dataclasses.fields(value) if f.name not in origin]
         return b"".join(solution(getattr(value, name)) for name in names)
     if isinstance(value, tuple | list):
         return b"".join(solution(item) for item in value)

@@ -27,6 +27,7 @@ import csv
 import html
 import io
 import re
+import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ from decimal import Decimal
 from functools import partial
 from inspect import isfunction, signature
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,6 +44,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from internals import methods
@@ -132,6 +135,62 @@ def loaded(model):
 def predicted(model, frame):
     """Return the labels that a model predicts, of any type, as an array."""
     return np.asarray(model.predict(frame))
+
+
+FORMS = {
+    "array": lambda X: X.drop(columns="g").to_numpy(float),
+    "list": lambda X: X.drop(columns="g").to_numpy(float).tolist(),
+    "sparse": lambda X: scipy.sparse.csr_matrix(X.drop(columns="g").to_numpy(float)),
+    "pandas": lambda X: X,
+    "other columns": lambda X: X[X.columns[::-1]].assign(z=1.0),
+    "polars": pl.from_pandas,
+    "pyarrow": pa.Table.from_pandas,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_training_rows_are_recognised_in_every_form(form):
+    """By the share of the remembered rows that is among those of a report."""
+    frame, y = table(0)
+    words, X = np.array(["a", "b", "c"])[y], FORMS[form](frame)
+    plain = form in ("array", "list", "sparse")
+    fits = {
+        "fit": ordinal.fit_pom(X, y),
+        "words": ordinal.fit_pom(X, words, classes=["a", "b", "c"]),
+    }
+    if not plain:
+        fits["formula"] = ordinal.fit_pom("y ~ age + size + ill + g", frame.assign(y=y))
+        fits["preprocess"] = ordinal.fit_svorim(X, y, **WHOLE)
+        search = {"search": {"C": [1.0]}, "cv": 2}
+        fits["search"] = ordinal.select("svorim", X, y, **search).model
+    for name, model in fits.items():
+        labels = words if name == "words" else y
+        for other, make in FORMS.items():
+            if plain == (other in ("array", "list", "sparse")):
+                assert remembered(model, make(frame), labels) == 1.0
+        half = FORMS["array" if plain else "pandas"](frame[::2])
+        assert 0.4 < remembered(loaded(model), half, labels[::2]) < 0.6
+        new, own = table(1)
+        assert remembered(model, FORMS["array" if plain else "pandas"](new),
+                          labels[own.argsort()]) == 0  # fmt: skip
+
+
+def remembered(model, X, y):
+    """Return the share of training rows in a report, or None where it is not known."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        with (
+            patch.dict(sys.modules, {"matplotlib": None}),
+            warnings.catch_warnings(action="ignore"),
+        ):
+            model.report(path, X, y)
+        page = path.read_text("utf-8")
+    if "It is not known whether" in page:
+        return None
+    found = re.search(r"(None|\d+) of (\d+) training rows", page)
+    hits = 0 if found[1] == "None" else int(found[1])
+    assert ("Warning." in page) == (hits > 0)
+    return hits / int(found[2])
 
 
 # Units
@@ -314,7 +373,8 @@ def cells_of_report(model, frame, y):
     """Return the cells of the parts of a report that show features."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
-        model.report(path, frame, y)
+        with patch.dict(sys.modules, {"matplotlib": None}):  # figures are slow
+            model.report(path, frame, y)
         page = path.read_text("utf-8")
     found = re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", page, re.S)
     return {

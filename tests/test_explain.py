@@ -1,9 +1,11 @@
 """explain, reports, and what notebooks show."""
 
 import re
+import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,6 +34,12 @@ def evil():
     return frame, labels, classes, model
 
 
+@pytest.fixture
+def without_figures(monkeypatch):
+    """Leave figures out, which take most of the time of a report."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
 class Checked(HTMLParser):
     """Collects text, and fails where tags do not nest."""
 
@@ -45,9 +53,13 @@ class Checked(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attrs):
-        self.links += [v for k, v in attrs if k in ("src", "href")]
+        # A figure refers to its own parts.
+        self.links += [v for k, v in attrs if k in ("src", "href") and v[0] != "#"]
         if tag not in self.VOID:
             self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.links += [v for k, v in attrs if k in ("src", "href") and v[0] != "#"]
 
     def handle_endtag(self, tag):
         if tag not in self.VOID:
@@ -246,6 +258,7 @@ def test_a_precomputed_kernel_has_no_features(tmp_path):
     assert "precomputed kernel" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_selection_explains_and_reports_its_model(tmp_path):
     found = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2)
     own = found.explain(X, y, n_repeats=1, rng=2)
@@ -411,6 +424,57 @@ def test_a_report_holds_the_errors_and_needs_no_other_file(evil, tmp_path):
         assert part in text
 
 
+def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
+    """The figures are those of the package; the same report has the same bytes."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(86400 * 366))
+    Z, ranks = sample(60, r=3, seed=5)
+    model = ordinal.fit_pom(Z[::2], ranks[::2], link="probit")
+    path = tmp_path / "report.html"
+    with plt.style.context("dark_background"):
+        model.report(path, Z[1::2], ranks[1::2], title="A & B")
+    assert plt.get_fignums() == []  # no window
+    first = path.read_bytes()
+    model.report(path, Z[1::2], ranks[1::2], title="A & B")
+    assert path.read_bytes() == first
+    page = first.decode()
+    words = Checked(page).words
+    assert Checked(page).links == []
+    assert page.count("<svg") == 1 + 3 + min(3, Z.shape[1])  # thresholds; 3; effects
+    for drawn in ("predicted label", "share above", "probability"):
+        assert drawn in words
+    assert "figures of this page need" not in page
+    version = f"PomModel of ordinal {ordinal.__version__}, 1971-01-02"
+    assert words[words.index(version) - 1] == "A & B"
+    assert "Call: fit_pom(X, y, link='probit')" in words
+    assert "None of 30 training rows that the model remembers is among" in page
+    # the best constants, by trying all
+    every = [abs(k - ranks[1::2]) for k in range(3)]
+    best = {
+        "mean absolute error (ranks)": min(d.mean() for d in every),
+        "accuracy": max((d == 0).mean() for d in every),
+        "within one rank": max((d <= 1).mean() for d in every),
+    }
+    share = np.tile(np.bincount(ranks[1::2], minlength=3) / 30, (30, 1))
+    best["ranked probability score"] = ordinal.metrics.rps(
+        ranks[1::2], share, labels=[0, 1, 2]
+    )
+    for name, value in best.items():
+        assert words[words.index(name) + 3] == f"{value:.4f}"
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    model.report(path, Z[::2], ranks[::2])
+    page = path.read_text()
+    assert "figures of this page need matplotlib: pip install" in page
+    assert page.count("<svg") == 1
+    assert "fitted to these rows: 30 of 30 training rows" in page
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(
+        ValueError, match=r"SOURCE_DATE_EPOCH must be a number .* 'soon'"
+    ):
+        model.report(path, Z, ranks)
+    assert path.read_text() == page
+
+
+@pytest.mark.usefixtures("without_figures")
 def test_a_report_of_a_model_without_probabilities(tmp_path):
     model = ordinal.fit_svorim(X, y)
     model.report(tmp_path / "report.html", X, y)
@@ -421,6 +485,7 @@ def test_a_report_of_a_model_without_probabilities(tmp_path):
         model.report(tmp_path / "report.html", X, [99] * len(X))
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_report_of_a_linear_model_has_its_coefficients(tmp_path):
     plain, penalised = ordinal.fit_pom(X, y), ordinal.fit_pom(X, y, l1=0.1)
     plain.report(tmp_path / "report.html", X, y)
@@ -441,6 +506,7 @@ def test_a_report_of_a_linear_model_has_its_coefficients(tmp_path):
     assert str(caught.value) in words[row:]
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_report_does_not_depend_on_the_order_of_the_labels(tmp_path):
     """Sets are calibrated on rows of all ranks, though the table is sorted."""
     Z, ranks = sample(300, r=4, seed=5)
@@ -453,6 +519,7 @@ def test_a_report_does_not_depend_on_the_order_of_the_labels(tmp_path):
     assert abs(covered - 0.9) < 0.08
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_intervals_of_a_report(tmp_path):
     def interval(metric):
         k = words.index(metric)
@@ -475,6 +542,7 @@ def test_intervals_of_a_report(tmp_path):
     assert_allclose(interval("mean absolute error (ranks)"), want, atol=1e-4)
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_report_summarises_its_data(evil, tmp_path):
     frame, labels, classes, _ = evil
     table = frame.assign(word=np.where(X[:, 0] > 0, "<u>", "v"))

@@ -9,6 +9,7 @@ model               base class of the models
 support             models over support rows
 threshold_model     models with one score and thresholds, and their rules
 links               probabilities of ranks from scores
+training_rows       digests of some training rows, by which reports recognise them
 labelled            rows without a label, and labels in the type of the caller's
 folds               folds, hold-out splits, and links from out-of-fold scores
 storage             model files

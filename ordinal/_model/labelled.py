@@ -28,6 +28,7 @@ from .._numerics.rows import take
 from .._rows.source import Block, has_blocks, is_remote, raw_blocks
 from ..kernels.functions import kernel_class
 from .model import Model
+from .training_rows import digests_of_some
 
 MissingLabels = Literal["error", "drop"]
 BY_ROW = ("sample_weight", "groups", "offset", "cluster", "group_weight")
@@ -181,10 +182,13 @@ def with_missing_labels(fit: _Fit) -> _Fit:
         by_row = {name: every.pop(name) for name in BY_ROW if name in every}
         if missing_labels == "error":
             _warn_of_order(X, y, by_row)
-            return with_labels_like(fit(X, y, **by_row, **every), y)
+            made = fit(X, y, **by_row, **every)
+            made = with_origin(made, X, y, call_of(fit, X, by_row | every))
+            return with_labels_like(made, y)
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
         made = counted(fit(rows.X, rows.y, **rows.by_row, **every), rows)
-        return with_labels_like(made, y)
+        call = call_of(fit, X, by_row | every | {"missing_labels": missing_labels})
+        return with_labels_like(with_origin(made, rows.X, rows.y, call), y)
 
     return labelled  # type: ignore[return-value]
 
@@ -196,6 +200,53 @@ def counted(made: Any, rows: Labelled) -> Any:
     if rows.n_missing and hasattr(made, "n_missing_labels"):
         # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(made, "n_missing_labels", rows.n_missing)
+    return made
+
+
+# Arguments that do not change a model
+_ABOUT_THE_RUN = {"callback", "cache_mb", "n_threads", "progress", "verbose"}
+
+
+def call_of(fit: Callable[..., Any], X: Any, options: Mapping[str, Any]) -> str | None:
+    """Return a call of a fit as text, with what changes its model; None without a name.
+
+    An argument with one entry per row, or another array, is shown by its type.
+    """
+    name = getattr(fit, "__name__", None)
+    if name is None:
+        return None
+    given = [
+        f"{key}={_argument(value)}"
+        for key, value in options.items()
+        if not (key in _ABOUT_THE_RUN or value is None)
+    ]
+    rows = [shown(X), "table"] if isinstance(X, str) else ["X", "y"]
+    return f"{name}({', '.join(rows + given)})"
+
+
+def _argument(value: Any) -> str:
+    """Return an argument as text, which is the same in every process."""
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
+        return str(value.__name__)
+    if not isinstance(value, np.ndarray) and " at 0x" not in (text := shown(value)):
+        return text if getattr(value, "shape", None) is None else type(value).__name__
+    return type(value).__name__
+
+
+def with_origin(made: Any, X: Any, y: Any, call: str | None) -> Any:
+    """Note the call and digests of some training rows in a model, or in each of many.
+
+    The result is `made`.
+    """
+    models = made if isinstance(made, list | tuple) else [made]
+    if not (models and all(isinstance(model, Model) for model in models)):
+        return made
+    table, labels = (y, _response(X, y)) if isinstance(X, str) else (X, y)
+    found = digests_of_some(table, labels, models[0].feature_names)
+    for model in models:
+        # The model is changed in place, because a copy would lose its training rows.
+        object.__setattr__(model, "training_rows", found)
+        object.__setattr__(model, "call", call)
     return made
 
 

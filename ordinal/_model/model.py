@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import (
     IO,
     TYPE_CHECKING,
+    Annotated,
     Any,
     ClassVar,
     Literal,
@@ -21,6 +22,7 @@ import numpy as np
 from .._input.checks import enumerated, shown
 from .._input.columns import Categories, frame_columns, is_frame
 from .._input.features import read_features
+from .._input.fields import Array
 from .._input.frame import default_names
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
@@ -62,6 +64,11 @@ class Model(Storable):
         Rule by which `predict` predicts unless it is given another: the one that
         belongs to the score by which `select` or `compare` chose the model. None stands
         for the method's own rule. A model behind a preprocessor has it itself.
+    training_rows : (k,) array of uint64, or None
+        Digests of at most 64 training rows, by which a report recognises them; None if
+        they are not known, as of rows in chunks.
+    call : str or None
+        Call that made the model, with its hyperparameters.
     """
 
     label_type: Literal["categorical", "interval"] | None = field(
@@ -69,6 +76,10 @@ class Model(Storable):
     )
     n_missing_labels: int = field(default=0, kw_only=True)
     rule: str | None = field(default=None, kw_only=True)
+    training_rows: Annotated[np.ndarray, Array("u8", "_")] | None = field(
+        default=None, kw_only=True
+    )
+    call: str | None = field(default=None, kw_only=True)
     _rules: ClassVar[tuple[str, ...]] = ("median", "mode", "cost")  # its own rule first
 
     if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
@@ -164,9 +175,16 @@ class Model(Storable):
     ) -> None:
         """Write a report about the model on rows that it was not fitted to.
 
-        The report is one self-contained HTML file with errors and their intervals, the
-        confusion matrix, calibration of probabilities, importances, prediction sets,
-        the coefficients of a linear model and the optimality certificate.
+        The report is one self-contained HTML file, for screens of any size and for
+        paper: errors with intervals and baselines, confusion matrix, calibration,
+        importances, prediction sets, coefficients of a linear model and the optimality
+        certificate, each with an explanation of its terms. With matplotlib, which the
+        extra `plot` installs, it has the figures of `ordinal.plot` besides. It warns of
+        rows that the model was fitted to, as far as the digests of 64 training rows
+        tell, which models of rows in memory keep.
+
+        Its date is today's or, for reproducible files, that of the environment variable
+        SOURCE_DATE_EPOCH.
 
         Parameters
         ----------
@@ -182,7 +200,8 @@ class Model(Storable):
         Raises
         ------
         ValueError, TypeError, OSError
-            As in `predict`; also if labels are unknown or the file cannot be written.
+            As in `predict`; also if labels are unknown, if the file cannot be written,
+            or if SOURCE_DATE_EPOCH is not a number of seconds.
         """
         views().report(self, path, with_names(X, self.feature_names), y, title)
 

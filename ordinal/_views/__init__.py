@@ -2,6 +2,7 @@
 
 importances  importance of the features of a model
 page         page about a model on rows with known labels
+figures      figures of that page
 summary      what a notebook shows of a model
 
 Models and comparisons delegate their methods to the functions below through

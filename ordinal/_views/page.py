@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+import ordinal
 
 from .. import metrics
 from .._files.writing import writing
@@ -16,8 +19,10 @@ from .._input.frame import Frame
 from .._input.labels import ranks_of, read_labels
 from .._model.explanation import Explanation
 from .._model.printing import Table, html_notes, html_table
+from .._model.training_rows import share_of_training_rows
 from .._numerics.rows import take
 from ..prediction_sets import conformal
+from .figures import EXTRA, Figures
 
 _EXPLAINED = 500  # rows: more would make importances slow
 _MOST_IMPORTANT = 25  # features and pairs that are shown
@@ -31,8 +36,58 @@ body { padding: 1rem; overflow-wrap: break-word; }
 table { border-collapse: collapse; } td, th { border-bottom: 1px solid #8884; }
 section { overflow-x: auto; margin-top: 2rem; } h1, h2 { line-height: 1.2; }
 h2 { font-size: 1.2rem; margin-bottom: .5rem; } td { min-width: 1rem; }
-@media (max-width: 40rem) { table { font-size: 85%; } }
+figure { margin: .5rem 0; background: #fff; border-radius: 6px; padding: .5rem; }
+figure { width: fit-content; max-width: 100%; box-sizing: border-box; }
+figure svg { display: block; max-width: 100%; height: auto; color: #000; }
+dl { font-size: 90%; margin: .7rem 0; } dt { font-weight: 600; }
+dd { margin: 0 0 .3rem 1rem; } .byline { opacity: .75; margin-top: -.5rem; }
+.warning { border-left: 4px solid #d55e00; padding: .3rem .8rem; }
+@media (max-width: 40rem) { table { font-size: 85%; } dd { margin-left: 0; } }
+@media print { body { max-width: none; font-size: 10pt; padding: 0; }
+ figure, tr, dl div { break-inside: avoid; } h2 { break-after: avoid; }
+ section { overflow: visible; margin-top: 1rem; } }
 """
+_TERMS = {
+    "baseline": "the best value that one prediction for all rows could have on these "
+    "rows: their median label, their most frequent label, or the shares of the labels.",
+    "mean absolute error (ranks)": "the mean number of ranks between the predicted and "
+    "the true label; smaller is better.",
+    "accuracy": "the share of rows whose predicted label is the true one.",
+    "within one rank": "the share of rows whose predicted label is the true one or a "
+    "neighbour of it.",
+    "ranked probability score": "the squared error of the probabilities that the label "
+    "is at most each rank, summed over ranks; smaller is better.",
+    "95 % interval": "the range within which the value lies in 95 of 100 samples of "
+    "rows, for a normal distribution of its error.",
+    "confusion matrix": "the number of rows of each true label that got each predicted "
+    "label; correct predictions are on the diagonal.",
+    "calibration": "the agreement of predicted probabilities with observed "
+    "frequencies: the predicted and the observed values of a line should be equal.",
+    "prediction set": "neighbouring labels that contain the true one with a stated "
+    "probability, the coverage, whatever the distribution of the rows.",
+    "contributions": "the importance of a feature is the standard deviation of its "
+    "term of the score over these rows.",
+    "permutation": "the importance of a feature is the mean change of the predictions "
+    "when its values are shuffled among the rows.",
+    "effect": "the mean prediction over rows in which one feature is set to a value "
+    "and the others are as they are.",
+    "coefficient": "the change of the score per unit of a column, while the others are "
+    "held; a positive one raises the predicted rank.",
+    "convergence": "how the fit ended, and an upper bound on the distance from the "
+    "optimum against the tolerance that was asked for.",
+}
+
+
+class Page(NamedTuple):
+    """What a page is about: the model, and rows with their ranks."""
+
+    model: Any
+    rows: Any
+    labels: np.ndarray
+    rank: np.ndarray
+    predicted: np.ndarray
+    P: np.ndarray | None
+    classes: np.ndarray
 
 
 def write_report(
@@ -42,6 +97,26 @@ def write_report(
     path = as_path("path", path)
     if not isinstance(title, str):
         raise TypeError(f"title must be text, got {shown(title)}")
+    page, today = _read(model, X, y), _today()
+    title = title or type(model).__name__
+    body = "".join(
+        f"<section><h2>{name}</h2>{html}</section>"
+        for name, html in _parts(page).items()
+    )
+    byline = f"{type(model).__name__} of ordinal {ordinal.__version__}, {today}"
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta '
+        'name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
+        f'<h1>{escape(title)}</h1><p class="byline">{escape(byline)}</p>'
+        f"{_origin(page)}{body}</body></html>"
+    )
+    with writing(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+def _read(model: Any, X: Any, y: Any) -> Page:
+    """Return the rows, their ranks and their predictions, after checks."""
     classes = np.asarray(model.classes)
     labels = read_labels(y, "y")
     rank = ranks_of(labels, classes, "y", "the classes of the model")
@@ -56,36 +131,85 @@ def write_report(
         P = np.asarray(model.predict_proba(rows))
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         P = None  # a model without probabilities: bad rows have raised above
-    title = title or type(model).__name__
-    parts = {
-        "Data": _data(rows, rank, classes),
-        "Errors": _errors(rank, predicted, P),
-        "Confusion matrix": _confusion(rank, predicted, classes),
-    }
-    # Shuffled, because the rows of a table may be in the order of their labels.
-    order = np.random.default_rng(0).permutation(rank.size)
-    if P is not None:
-        parts["Calibration"] = _calibration(rank, P)
-        parts["Prediction sets"] = _sets(model, rows, labels, order)
+    return Page(model, rows, labels, rank, predicted, P, classes)
+
+
+def _today() -> str:
+    """Return the date, or that of SOURCE_DATE_EPOCH, for reproducible files."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given is None:
+        return datetime.now(UTC).date().isoformat()
     try:
-        found = model.explain(take(rows, np.sort(order[:_EXPLAINED])))
-        parts["Importance of the features"] = _importance(found)
+        return datetime.fromtimestamp(int(given), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            "the environment variable SOURCE_DATE_EPOCH must be a number of seconds "
+            f"since 1970, got {shown(given)}"
+        ) from None
+
+
+def _origin(page: Page) -> str:
+    """Return whether the model was fitted to these rows."""
+    share = share_of_training_rows(page.model, page.rows, page.labels)
+    if share is None:
+        return html_notes(
+            ["It is not known whether the model was fitted to these rows."]
+        )
+    n = page.model.training_rows.size
+    found = f"{round(share * n)} of {n} training rows that the model remembers"
+    if not share:
+        return html_notes([f"None of {n} training rows that the model remembers is "
+                           "among these rows."])  # fmt: skip
+    text = (
+        "The model was fitted to these rows"
+        if share == 1
+        else "The model was fitted to some of these rows, or to rows like them"
+    )
+    return (
+        f'<p class="warning"><b>Warning.</b> {text}: {found} are among them. Errors on '
+        "new rows are larger than those below.</p>"
+    )
+
+
+def _parts(page: Page) -> dict[str, str]:
+    """Return the sections of the page by their titles."""
+    model, rows = page.model, page.rows
+    # Shuffled, because the rows of a table may be in the order of their labels.
+    order = np.random.default_rng(0).permutation(page.rank.size)
+    some = take(rows, np.sort(order[:_EXPLAINED]))
+    draw = Figures(model, rows, page.labels, some)
+    parts = {
+        "Data": _data(rows, page.rank, page.classes),
+        "Errors": _errors(page),
+        "Confusion matrix": draw.confusion() + _confusion(page),
+    }
+    if page.P is not None:
+        parts["Calibration"] = draw.reliability() + _calibration(page.rank, page.P)
+        parts["Prediction sets"] = _sets(model, rows, page.labels, order)
+    try:
+        found = model.explain(some)
+        importance = draw.importance(found) + _importance(found)
+        parts["Importance of the features"] = importance
+        if effects := draw.effects(found):
+            parts["Effects of the most important features"] = effects + _terms("effect")
     except TypeError as error:  # sparse rows, or a precomputed kernel
         parts["Importance of the features"] = html_notes([str(error)])
     if hasattr(model, "parameter_names"):
-        parts["Coefficients"] = _coefficients(model)
-    parts["Model"] = model._repr_html_()
-    body = "".join(
-        f"<section><h2>{name}</h2>{html}</section>" for name, html in parts.items()
+        parts["Coefficients"] = _coefficients(model) + _terms("coefficient")
+    call = html_notes([f"Call: {model.call}"]) if model.call else ""
+    parts["Model"] = call + model._repr_html_() + _terms("convergence")
+    if not draw.available:
+        parts["Figures"] = html_notes([f"The figures of this page need {EXTRA}."])
+    return parts
+
+
+def _terms(*names: str) -> str:
+    """Return what terms mean, in one sentence each."""
+    entries = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(_TERMS[name].capitalize())}</dd></div>"
+        for name in names
     )
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta '
-        'name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1>{body}</body></html>"
-    )
-    with writing(path) as file:
-        file.write(page.encode("utf-8"))
+    return f"<dl>{entries}</dl>"
 
 
 def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
@@ -114,19 +238,30 @@ def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
     return text + "<br>" + html_table(head, columns)
 
 
-def _errors(rank: np.ndarray, predicted: np.ndarray, P: np.ndarray | None) -> str:
-    """Return a table of metrics with their confidence intervals."""
-    distance = abs(predicted - rank).astype(float)
+def _errors(page: Page) -> str:
+    """Return a table of metrics, their confidence intervals and baselines."""
+    rank, r = page.rank, page.classes.size
+    distance = abs(page.predicted - rank).astype(float)
+    away = abs(np.arange(r)[:, None] - rank)  # of each constant prediction
     rows = [
-        _mean("mean absolute error (ranks)", distance),
-        _proportion("accuracy", distance == 0),
-        _proportion("within one rank", distance <= 1),
+        (*_mean("mean absolute error (ranks)", distance), away.mean(axis=1).min()),
+        (*_proportion("accuracy", distance == 0), (away == 0).mean(axis=1).max()),
+        (
+            *_proportion("within one rank", distance <= 1),
+            (away <= 1).mean(axis=1).max(),
+        ),
     ]
-    if P is not None:
-        steps = rank[:, None] <= np.arange(P.shape[1] - 1)
-        squares = (P.cumsum(axis=1)[:, :-1] - steps) ** 2
-        rows.append(_mean("ranked probability score", squares.sum(axis=1)))
-    return html_table(("metric", "value", "95 % interval"), rows)
+    if page.P is not None:
+        steps = rank[:, None] <= np.arange(r - 1)
+        name = "ranked probability score"
+        squares, own = (
+            ((below - steps) ** 2).sum(axis=1)
+            for below in (page.P.cumsum(axis=1)[:, :-1], steps.mean(axis=0))
+        )
+        rows.append((*_mean(name, squares), own.mean()))
+    lines = [(*row[:3], f"{row[3]:.4f}") for row in rows]
+    table = html_table(("metric", "value", "95 % interval", "baseline"), lines)
+    return table + _terms(*(row[0] for row in rows), "95 % interval", "baseline")
 
 
 def _mean(name: str, values: np.ndarray) -> tuple[str, str, str]:
@@ -143,16 +278,18 @@ def _proportion(name: str, hits: np.ndarray) -> tuple[str, str, str]:
     return name, f"{p:.4f}", f"{middle - half:.4f} to {middle + half:.4f}"
 
 
-def _confusion(rank: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> str:
+def _confusion(page: Page) -> str:
     """Return the confusion matrix as a table."""
-    every = np.arange(classes.size)
-    counts = metrics.confusion_matrix(rank, predicted, labels=every)
-    head = ["true label", *classes.tolist()]
+    known = page.classes.tolist()
+    every = np.arange(len(known))
+    counts = metrics.confusion_matrix(page.rank, page.predicted, labels=every)
     rows = [
         [label, *(f"{v:g}" for v in row)]
-        for label, row in zip(classes.tolist(), counts, strict=True)
+        for label, row in zip(known, counts, strict=True)
     ]
-    return html_table(head, rows) + html_notes(["Columns are the predicted labels."])
+    table = html_table(["true label", *known], rows)
+    notes = html_notes(["Columns are the predicted labels."])
+    return table + notes + _terms("confusion matrix")
 
 
 def _calibration(rank: np.ndarray, P: np.ndarray) -> str:
@@ -166,7 +303,7 @@ def _calibration(rank: np.ndarray, P: np.ndarray) -> str:
             mean = f"{observed.mean():.2f} ± {error:.2f}"
             rows.append((part.size, f"{expected[part].mean():.2f}", mean))
     head = "rows", "predicted mean rank", "observed mean rank"
-    return html_table(head, rows)
+    return html_table(head, rows) + _terms("calibration")
 
 
 def _sets(model: Any, X: Any, y: np.ndarray, order: np.ndarray) -> str:
@@ -184,7 +321,7 @@ def _sets(model: Any, X: Any, y: np.ndarray, order: np.ndarray) -> str:
         f"{_COVERAGE}: sets of {found.sum(axis=1).mean():.2f} ranks on average contain "
         f"it in {covered.mean():.3f} of the other {rank.size} rows."
     )
-    return html_notes([text])
+    return html_notes([text]) + _terms("prediction set")
 
 
 def _coefficients(model: Any) -> str:
@@ -218,7 +355,8 @@ def _importance(found: Explanation) -> str:
     )
     rest = f" {left} smaller ones are not shown." if left > 0 else ""
     how = f"By {found.method}; {found.unit}.{rest}"
-    return f'<table style="width:100%">{rows}</table>' + html_notes([how])
+    table = f'<table style="width:100%">{rows}</table>'
+    return table + html_notes([how]) + _terms(found.method)
 
 
 def _bar(share: float) -> str:

@@ -416,16 +416,16 @@ def reliability(
         ax.plot([0, 1], [0, 1], color="0.75", lw=0.8, zorder=0)
         ax.vlines(found.predicted, found.low, found.high, color=PALETTE[0], lw=1)
         ax.plot(found.predicted, found.observed, "o-", color=PALETTE[0], ms=4, lw=1)
-        shown = p[:: 1 + p.size // 500]
+        shown = np.unique(np.round(500 * p)) / 500
+        # one line with gaps, because a file would hold each of many markers
         ax.plot(
-            shown,
-            np.zeros(shown.size),
-            "|",
+            np.column_stack([shown, shown, np.full(shown.size, np.nan)]).ravel(),
+            np.tile([-0.02, 0.02, np.nan], shown.size),
             color="0.4",
-            ms=8,
-            mew=0.5,
+            lw=0.5,
             alpha=0.5,
             transform=ax.get_xaxis_transform(),
+            clip_on=False,
         )
         ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])

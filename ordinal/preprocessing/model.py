@@ -20,7 +20,11 @@ from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.column_names import named, with_names
 from .._model.explanation import Named, in_columns, of_pair
-from .._model.labelled import labels_like_those_given, with_missing_labels
+from .._model.labelled import (
+    call_of,
+    labels_like_those_given,
+    with_missing_labels,
+)
 from .._model.model import Model
 from .._model.registry import method_of, unwrapped
 from .._rows.reading import comes_in_blocks, read_chunks
@@ -128,7 +132,11 @@ class PreprocessedModel(Model):
             return fit(X, y, preprocess=how, **options)
         # Rows without a label count in nothing.
         whole = with_missing_labels(partial(cls._fit, fit, how))
-        return whole(X, y, sample_weight=sample_weight, **options)
+        made = whole(X, y, sample_weight=sample_weight, **options)
+        function, fixed = unwrapped(fit)
+        call = call_of(function, X, {**fixed, **options, "preprocess": how})
+        object.__setattr__(made, "call", call)  # in place, as `with_origin`
+        return made
 
     @classmethod
     def _fit(

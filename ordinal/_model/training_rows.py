@@ -1,0 +1,145 @@
+"""Digests of some training rows, by which a model recognises them.
+
+A model keeps digests of 64 of its training rows, evenly spaced among them. A pass over
+all rows would take more than a hundredth of the time of a fast fit; these take some
+tenths of a millisecond. A digest is that of the values and of the label of a row,
+whatever holds them: 1, 1.0, True and the category "1" are the same, and so are rows of
+a data frame, an array, a sparse matrix and a file.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from .._input.features import read_rows_of
+from .._input.frame import Frame
+from .._input.immutable import read_only
+from .._input.labels import label_text, read_labels
+from .._input.sparse import CSR, is_sparse
+
+_KEPT = 64
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, as the factors below
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_MISSING = 0x7FF8000000000000  # the bits of NaN
+
+
+def digests_of_some(X: Any, y: Any, names: tuple[str, ...] | None) -> np.ndarray | None:
+    """Return sorted digests of some training rows, (k,), k <= 64.
+
+    `names` are the columns of the model. None stands for rows that cannot be picked by
+    number, such as those of a source of chunks.
+    """
+    n = _length(y)
+    if not n:
+        return None
+    numbers = np.unique(np.linspace(0, n - 1, min(n, _KEPT)).astype(np.int64))
+    try:
+        rows, labels = _picked(X, numbers), _picked(y, numbers)
+        if rows is None or labels is None:
+            return None
+        found = digests(read_rows_of(rows, names), read_labels(labels, "y"))
+    except (TypeError, ValueError, IndexError):  # a form that a fit alone can read
+        return None
+    return read_only(np.sort(found))
+
+
+def share_of_training_rows(
+    model: Any, rows: Frame | CSR, labels: np.ndarray
+) -> float | None:
+    """Return the share of the remembered training rows that are among these rows.
+
+    None stands for a model that remembers none.
+    """
+    known = getattr(model, "training_rows", None)
+    if known is None:
+        return None
+    return float(np.isin(known, digests(rows, labels)).mean())
+
+
+def digests(rows: Frame | CSR, labels: np.ndarray) -> np.ndarray:
+    """Return the digest of each row with its label, (n,) uint64."""
+    own = _mixed(_bits_of(labels) + _GOLDEN)
+    if isinstance(rows, CSR):
+        place = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        bits = _bits(np.asarray(rows.data, np.float64))
+        np.add.at(own, place, _terms(bits, rows.indices))
+        return _mixed(own)
+    bits = _bits(rows.values)
+    for j, known in enumerate(rows.labels):
+        if known is not None:
+            code = np.where(np.isnan(rows.values[:, j]), known.size, rows.values[:, j])
+            bits[:, j] = _bits_of_levels(known)[code.astype(np.intp)]
+    return _mixed(own + _terms(bits, np.arange(bits.shape[1])).sum(axis=1))
+
+
+def _terms(bits: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Return the terms of entries in their columns; 0 has none, as in sparse rows."""
+    salt = (column.astype(np.uint64) + np.uint64(2)) * _GOLDEN
+    return np.where(bits == 0, np.uint64(0), _mixed(bits + salt))
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """Return the bits of doubles, one pattern for NaN and one for zeros."""
+    bits = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+    bits[np.isnan(values)] = _MISSING
+    return bits
+
+
+def _bits_of(labels: np.ndarray) -> np.ndarray:
+    """Return the bits of each label."""
+    known, place = np.unique(labels, return_inverse=True)
+    return _bits_of_levels(known)[place]
+
+
+def _bits_of_levels(levels: np.ndarray) -> np.ndarray:
+    """Return the bits of levels, and for NaN those of a missing value behind them."""
+    texts = [_bits_of_text(label_text(level)) for level in levels.tolist()]
+    return np.array([*texts, _MISSING], np.uint64)
+
+
+def _bits_of_text(text: str) -> int:
+    """Return the bits of the number that a text shows, or a digest of another text."""
+    text = {"True": "1", "False": "0"}.get(text, text)
+    try:
+        return int(_bits(np.array([float(text)]))[0])
+    except ValueError:
+        return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """Return the finaliser of splitmix64, a bijection of 64 bits."""
+    for shift, factor in zip(_SHIFTS, _FACTORS, strict=False):
+        bits = (bits ^ (bits >> shift)) * factor
+    mixed: np.ndarray = bits ^ (bits >> _SHIFTS[-1])
+    return mixed
+
+
+def _length(y: Any) -> int:
+    """Return the number of labels, or 0 where it is not known."""
+    shape = getattr(y, "shape", None)
+    if shape is not None:
+        return shape[0] if shape and isinstance(shape[0], int) else 0
+    return len(y) if hasattr(y, "__len__") else 0
+
+
+def _picked(values: Any, numbers: np.ndarray) -> Any:
+    """Return the rows of these numbers, or None for a type without such rows."""
+    if isinstance(values, list | tuple):
+        return [values[i] for i in numbers.tolist()]
+    if isinstance(values, Frame | CSR):
+        return values.rows(numbers)
+    if hasattr(values, "iloc"):  # pandas
+        return values.iloc[numbers]
+    if type(values).__module__.partition(".")[0] == "pyarrow":
+        return values.take(numbers)
+    if is_sparse(values):
+        return values.tocsr()[numbers] if hasattr(values, "tocsr") else None
+    if isinstance(values, np.ndarray) or hasattr(values, "get_column"):  # of polars
+        return values[numbers]
+    if type(values).__module__.partition(".")[0] == "polars":  # a series
+        return values[numbers]
+    return None
