@@ -81,7 +81,7 @@ from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._model.column_names import named, with_names
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
-from ._model.labelled import Labelled, MissingLabels, counted
+from ._model.labelled import Labelled, MissingLabels, counted, with_origin
 from ._model.model import Model, innermost
 from ._model.preparation import shared_arguments
 from ._model.printing import Table
@@ -523,6 +523,7 @@ def cross_conformal(
     _check_enough(weight.sum(), coverage)
 
     model = counted(work.refitted({}, n_threads), labelled)
+    with_origin(model, labelled.X, labelled.y)
     kind = _nonconformity_of(nonconformity, model)
     parts = tuple(work.refitted({}, n_threads, train) for train, _ in splits)
     scores = np.zeros(rank.size)

@@ -142,7 +142,7 @@ FORMS = {
     "list": lambda X: X.drop(columns="g").to_numpy(float).tolist(),
     "sparse": lambda X: scipy.sparse.csr_matrix(X.drop(columns="g").to_numpy(float)),
     "pandas": lambda X: X,
-    "other columns": lambda X: X[X.columns[::-1]].assign(z=1.0),
+    "other columns": lambda X: X[X.columns[::-1]],
     "polars": pl.from_pandas,
     "pyarrow": pa.Table.from_pandas,
 }
@@ -163,6 +163,9 @@ def test_training_rows_are_recognised_in_every_form(form):
         fits["preprocess"] = ordinal.fit_svorim(X, y, **WHOLE)
         search = {"search": {"C": [1.0]}, "cv": 2}
         fits["search"] = ordinal.select("svorim", X, y, **search).model
+        both = {"methods": ["pom", "svorim"], "tune": False, "cv": 2}
+        fits["stacking"] = ordinal.fit_stacking(X, y, **both)
+        fits["compare"] = ordinal.compare(X, y, methods=["svorim"], cv=2).best
     for name, model in fits.items():
         labels = words if name == "words" else y
         for other, make in FORMS.items():

@@ -36,6 +36,7 @@ BY_ROW = ("sample_weight", "groups", "offset", "cluster", "group_weight")
 _INTERVAL = re.compile(r"([(\[])(.*), (.*)([)\]])")
 _CLOSED = {"(]": "right", "[)": "left", "[]": "both", "()": "neither"}
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
+_T = TypeVar("_T")
 _M = TypeVar("_M")
 
 
@@ -233,12 +234,12 @@ def _argument(value: Any) -> str:
     return type(value).__name__
 
 
-def with_origin(made: Any, X: Any, y: Any, call: str | None) -> Any:
+def with_origin(made: _T, X: Any, y: Any, call: str | None = None) -> _T:
     """Note the call and digests of some training rows in a model, or in each of many.
 
     The result is `made`.
     """
-    models = made if isinstance(made, list | tuple) else [made]
+    models: Any = made if isinstance(made, list | tuple) else [made]
     if not (models and all(isinstance(model, Model) for model in models)):
         return made
     table, labels = (y, _response(X, y)) if isinstance(X, str) else (X, y)
@@ -246,7 +247,7 @@ def with_origin(made: Any, X: Any, y: Any, call: str | None) -> Any:
     for model in models:
         # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(model, "training_rows", found)
-        object.__setattr__(model, "call", call)
+        object.__setattr__(model, "call", call or model.call)
     return made
 
 

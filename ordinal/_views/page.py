@@ -18,6 +18,7 @@ from .._input.features import read_rows_of
 from .._input.frame import Frame
 from .._input.labels import ranks_of, read_labels
 from .._model.explanation import Explanation
+from .._model.model import innermost
 from .._model.printing import Table, html_notes, html_table
 from .._model.training_rows import share_of_training_rows
 from .._numerics.rows import take
@@ -196,7 +197,8 @@ def _parts(page: Page) -> dict[str, str]:
         parts["Importance of the features"] = html_notes([str(error)])
     if hasattr(model, "parameter_names"):
         parts["Coefficients"] = _coefficients(model) + _terms("coefficient")
-    call = html_notes([f"Call: {model.call}"]) if model.call else ""
+    made = getattr(model, "call", None) or getattr(innermost(model), "call", None)
+    call = html_notes([f"Call: {made}"]) if made else ""
     parts["Model"] = call + model._repr_html_() + _terms("convergence")
     if not draw.available:
         parts["Figures"] = html_notes([f"The figures of this page need {EXTRA}."])

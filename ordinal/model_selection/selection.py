@@ -21,7 +21,13 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
-from .._model.labelled import Labelled, MissingLabels, counted, with_labels_like
+from .._model.labelled import (
+    Labelled,
+    MissingLabels,
+    counted,
+    with_labels_like,
+    with_origin,
+)
 from .._model.model import Model
 from .._model.preparation import shared_arguments
 from .._model.printing import Table, html_notes, left_out
@@ -505,7 +511,8 @@ def select(
     chosen = found.one_se if by_error else found.best
     threads = n_threads if executor is None else None
     model = work.refitted(found.points[chosen], threads)
-    return replace(found, model=counted(with_labels_like(model, y), labelled))
+    with_origin(counted(model, labelled), labelled.X, labelled.y)
+    return replace(found, model=with_labels_like(model, y))
 
 
 def selection_of(trials: Trials, splits: Splits) -> Selection:

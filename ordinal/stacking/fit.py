@@ -28,8 +28,10 @@ from .._input.warning import warn
 from .._model.labelled import (
     Labelled,
     MissingLabels,
+    call_of,
     counted,
     with_labels_like,
+    with_origin,
 )
 from .._model.registry import Method, fits_by_name, register
 from .._rows.reading import comes_in_blocks
@@ -249,7 +251,9 @@ def fit_stacking(
         convergence=reduce(worse, known, record),
         rule=None if cost is None else "cost",
     )
-    counted(made, labelled)
+    how = {"methods": [*members], "tune": tune, "scoring": scoring}
+    call = call_of(fit_stacking, X, how)
+    counted(with_origin(made, labelled.X, labelled.y, call), labelled)
     return with_labels_like(made, y)
 
 
