@@ -36,6 +36,7 @@ def blocks(
     drop: Sequence[str] = (),
     separator: str | None = None,
     decimal: str = ".",
+    encoding: str = "utf-8",
 ) -> TableBlocks:
     """Return a source that reads a file in chunks of a few megabytes.
 
@@ -56,6 +57,8 @@ def blocks(
         Character that separates the cells of a CSV file. Default: a tab for files named
         .tsv, otherwise a comma, or a semicolon if the decimal mark is a comma.
     decimal : {".", ","}, default "."
+    encoding : str, default "utf-8"
+        Encoding of text, such as "cp1252".
 
     Returns
     -------
@@ -91,7 +94,7 @@ def blocks(
         raise ValueError(
             "path must be a file, because standard input can be read only once"
         )
-    layout_of(path, separator, decimal)  # for its errors
+    layout_of(path, separator, decimal, None, encoding)  # for its errors
     for name, value in {"features": features, "drop": drop}.items():
         listed = isinstance(value, Sequence) and not isinstance(value, str)
         known = listed and all(isinstance(column, str) for column in value or ())
@@ -101,7 +104,16 @@ def blocks(
         if not (column is None or isinstance(column, str)):
             raise ValueError(f"{name} must be a column, got {shown(column)}")
     chosen = None if features is None else tuple(features)
-    return TableBlocks(path, target, weight, chosen, tuple(drop), separator, decimal)
+    return TableBlocks(
+        path,
+        target,
+        weight,
+        chosen,
+        tuple(drop),
+        separator,
+        decimal,
+        encoding=encoding,
+    )
 
 
 def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarray]:
@@ -144,7 +156,7 @@ def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarr
     proba = check_flag("proba", proba)
     _check_model(model)
     rows = predicted(model, X, proba)
-    return (labels if chances is None else chances for labels, chances in rows)
+    return (made.labels if made.proba is None else made.proba for made in rows)
 
 
 def write_predictions(

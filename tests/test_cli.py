@@ -1,10 +1,12 @@
 import csv
+import gzip
 import importlib.metadata
 import inspect
 import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,14 +14,16 @@ import sys
 import threading
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas
 import polars
 import pytest
 from internals import Line, methods
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from processes import Terminal
 from strategies import slow
 
@@ -304,7 +308,7 @@ def test_scores_need_the_labels_of_the_fit(capsys, tmp_path, data):
     assert main(["predict", model, data, "--score", "--target", "grade"]) == 2
     err = capsys.readouterr().err
     assert "column 'grade': 3 in row" in err
-    assert "is not a rank of the model, [1, 2]; --score needs the labels" in err
+    assert "is not a rank of the model, [1, 2]; pass the labels of the fit" in err
 
 
 def test_the_command_alone_prints_its_help(run):
@@ -1003,6 +1007,116 @@ def test_the_source_tree_says_so(tmp_path):
     assert done.stderr.startswith(f"ordinal: {advice}")
     assert done.stderr.count("\n") == 1
     assert f"ImportError: {advice}" in run("-c", "import ordinal").stderr
+
+
+# Reports, explanations and coefficients
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A table whose names need quotes, in an encoding of its own, and its model."""
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "the id": [f"00{k:02}x" for k in range(60)],
+            "größe": rng.normal(size=60).round(4),
+            "x y": rng.choice(["é", "b"], 60),
+        }
+    )
+    frame["stars"] = 1 + np.argsort(np.argsort(frame["größe"])) // 20
+    frame.to_csv(tmp_path / "people.csv", index=False, encoding="cp1252")
+    return frame, tmp_path / "people.csv", tmp_path / "model.npz"
+
+
+def test_the_command_explains_and_reports_a_table_of_another_encoding(
+    people, run, tmp_path, monkeypatch
+):
+    frame, table, model = people
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    fit = ("fit", table, "--method", "pom", "--set", "l2=0.1", "--folds", 0)
+    error = run(*fit, "--out", model, code=2)
+    assert "'utf-8' codec" in error
+    assert "--encoding of the command" in error
+    cp1252 = ("--encoding", "cp1252")
+    error = run(*fit, "--out", model, *cp1252, code=2)
+    (remedy,) = re.findall(r"leave it out by (--drop .*?), or keep", error)
+    run(*fit, "--out", model, *cp1252, *shlex.split(remedy))
+    made = ordinal.load(model)
+    assert made.feature_names == ("größe", "x y")
+    rows = frame[["größe", "x y"]]
+    page = tmp_path / "page.html"
+    run("report", model, table, *cp1252, "--out", page, "--title", "Größe")
+    told = page.read_text("utf-8")
+    assert "<h1>Größe</h1>" in told
+    assert "fitted to these rows: 60 of 60 training rows" in told
+    made.report(tmp_path / "own.html", rows, frame["stars"], title="Größe")
+    assert (tmp_path / "own.html").read_text("utf-8") == told
+    assert run("explain", model, table, *cp1252) == f"{made.explain(rows)}\n"
+    errors = made.explain(rows, frame["stars"])
+    out = tmp_path / "explained.csv"
+    run("explain", model, table, *cp1252, "--target", "stars", "--out", out)
+    found = pandas.read_csv(out)
+    assert list(found["name"]) == list(errors.names)
+    assert_allclose(found["importance"], errors.importance)
+    assert main(["show", str(model), "--coefficients"]) == 0
+
+
+def test_coefficients_are_shown_by_the_command(people, run, capsys):
+    _, table, model = people
+    known = (table, "--encoding", "cp1252", "--drop", "the id", "--folds", 0)
+    run("fit", *known, "--method", "svorim", "--out", model)
+    assert "a SvorModel has no coefficients" in run(
+        "show", model, "--coefficients", code=2
+    )
+    run("fit", *known, "--method", "pom", "--out", model, "--set", "l2=0.1")
+    assert main(["show", str(model), "--coefficients"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].split() == ["name", "estimate"]
+    assert "größe" in out
+    assert "penalt" in err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("proba", [[], ["--proba"]])
+def test_predictions_keep_columns_as_they_stand(people, run, tmp_path, suffix, proba):
+    frame, table, model = people
+    cp1252 = ("--encoding", "cp1252")
+    fit = ("fit", table, "--method", "pom", "--set", "l2=0.1", "--folds", 0, *cp1252)
+    run(*fit, "--drop", "the id", "--out", model)
+    path = tmp_path / f"predicted.{suffix}"
+    keep = ("--keep", "the id", "x y", "--out", path)
+    run("predict", model, table, *cp1252, *proba, *keep)
+    read = partial(pandas.read_csv, dtype={"the id": str}) if suffix == "csv" else None
+    found = read(path) if read else pandas.read_parquet(path)
+    assert list(found.columns[:3]) == ["the id", "x y", "prediction"]
+    assert_array_equal(found[["the id", "x y"]], frame[["the id", "x y"]])
+    want = ordinal.load(model).predict(frame)
+    assert_array_equal(found["prediction"], want)
+    assert "no column 'id'" in run(
+        "predict", model, table, *cp1252, "--keep", "id", code=2
+    )
+    frame.rename(columns={"the id": "prediction"}).to_csv(table, index=False)
+    error = run("predict", model, table, "--keep", "prediction", code=2)
+    assert "'prediction' cannot be kept" in error
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig", "shift_jis"])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_files_of_any_encoding_are_read_as_in_utf8(tmp_path, encoding, compressed):
+    """In one piece and in chunks that split characters."""
+    text = "a,b\n" + "".join(f"{k}.5,{k % 3}\n" for k in range(400))
+    text = text.replace("b", "¥" if encoding == "shift_jis" else "é")
+    path = tmp_path / "table.csv"
+    data = text.encode(encoding, "replace")
+    path.write_bytes(gzip.compress(data) if compressed else data)
+    name = data.decode(encoding).splitlines()[0].split(",")[1]
+    source = ordinal.data.blocks(path, target=name, encoding=encoding)
+    with mock.patch("ordinal._files.chunks.PIECE", 111):
+        X, y = (np.concatenate(part) for part in zip(*source.blocks(), strict=True))
+    assert_array_equal(y, np.arange(400) % 3)
+    assert_array_equal(np.asarray(X).ravel(), np.arange(400) + 0.5)
+    with pytest.raises(ValueError, match=r"encoding must be one .* got 'klingon'"):
+        ordinal.data.blocks(path, encoding="klingon")
 
 
 # Words that are levels, and rows and columns that are none

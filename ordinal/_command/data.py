@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,9 +86,7 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
             "--classes cannot be combined with --bins, which makes ranks of its own: "
             "leave one of them out"
         )
-    table = read_table(
-        args.data, separator=args.separator, decimal=args.decimal, missing=args.missing
-    )
+    table = read_table(args.data, **layout_options(args))
     target = table.names[-1] if args.target is None else args.target
     orders = orders_of(args.order)
     _check_columns(table, [target, *args.drop, *args.categorical, *args.dates, *orders])
@@ -131,6 +130,16 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
     return Data(name, target, X, y, classes, params, binning, left_out)
 
 
+def layout_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options on the format of a text table."""
+    return {
+        "separator": args.separator,
+        "decimal": args.decimal,
+        "missing": None if args.missing is None else tuple(args.missing),
+        "encoding": args.encoding,
+    }
+
+
 class Streamed(NamedTuple):
     """A file whose rows are read in chunks; its labels are among them."""
 
@@ -167,9 +176,7 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
     source = TableBlocks(
         args.data,
         drop=tuple(args.drop),
-        separator=args.separator,
-        decimal=args.decimal,
-        missing=None if args.missing is None else tuple(args.missing),
+        **layout_options(args),
     )
     with closing(source.tables()) as tables:
         first = next(tables)
@@ -280,14 +287,14 @@ def categorical_of(
                 row,
                 name,
                 f"is not a finite number as others are; for categories: --categorical "
-                f"{name}",
+                f"{quote(name)}",
             )
         if identify_rows(known):
             identifiers[name] = known
         categorical.add(name)
     if identifiers:
         s, them = ("s", "them") if len(identifiers) > 1 else ("", "it")
-        columns = " ".join(identifiers)
+        columns = " ".join(map(quote, identifiers))
         raise ValueError(
             f"{table.path}, column{s} {enumerated(list(identifiers))}: "
             f"{identifiers_shown(identifiers)}; leave {them} out by --drop {columns}, "
@@ -303,16 +310,16 @@ def _check_disguise(
     disguise = disguise_of(words)
     if disguise is None:
         return
-    kind, example = disguise
+    (kind, example), option = disguise, quote(name)
     ways = [
-        f"--dates {name} makes year, month, weekday and days"
+        f"--dates {option} makes year, month, weekday and days"
         if kind == "dates"
         else "--decimal , reads decimal commas; remove other signs",
-        f"or leave it out by --drop {name}, or keep it by --categorical {name}",
+        f"or leave it out by --drop {option}, or keep it by --categorical {option}",
     ]
     if streamed:  # which reads numbers alone
         numbers = ways[:1] * (kind == "numbers")
-        ways = [*numbers, f"or leave it out by --drop {name}, or leave out --stream"]
+        ways = [*numbers, f"or leave it out by --drop {option}, or leave out --stream"]
     raise ValueError(
         f"{table.path}, column {shown(name)} holds {kind} as text, such as "
         f"{shown(example)}: {'; '.join(ways).removeprefix('or ')}"
@@ -372,6 +379,7 @@ def _embedded(args: argparse.Namespace) -> Data:
     )  # fmt: skip
     given = [option for option in names if getattr(args, option)]
     given += ["decimal"] * (args.decimal != ".")
+    given += ["encoding"] * (args.encoding != "utf-8")
     given += ["missing-labels"] * (args.missing_labels != "error")
     if given:
         raise ValueError(

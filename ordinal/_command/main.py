@@ -85,7 +85,22 @@ def parser() -> argparse.ArgumentParser:
     )
     show = commands.add_parser("show", help="print a saved model")
     show.add_argument("model", metavar="MODEL.npz")
+    show.add_argument(
+        "--coefficients",
+        action="store_true",
+        help="print the table of the coefficients of a linear model",
+    )
     show.set_defaults(run=_show)
+    commands.add_parser(
+        "explain",
+        help="print the importances of the features",
+        declare=_declare_explain,
+    )
+    commands.add_parser(
+        "report",
+        help="write a page about a model on rows with labels",
+        declare=_declare_report,
+    )
     config = commands.add_parser("config", help="show what was built and is used")
     config.set_defaults(run=_config)
     return parser
@@ -104,6 +119,12 @@ def _add_layout(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--decimal", choices=SEPARATORS, default=".", help="the decimal mark"
+    )
+    command.add_argument(
+        "--encoding",
+        default="utf-8",
+        metavar="NAME",
+        help="of text, such as cp1252 or utf-16 (default: utf-8)",
     )
     command.add_argument(
         "--missing",
@@ -287,12 +308,53 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--score",
         action="store_true",
-        help="NEW has labels, too: print the errors on standard error",
+        help="NEW also has labels: print the errors to standard error",
     )
     command.add_argument(
         "--target", metavar="NAME", help="the column of the labels (default: last)"
     )
+    command.add_argument(
+        "--keep",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="columns of NEW to write before the predictions, such as an id",
+    )
     command.set_defaults(run=predict)
+
+
+def _declare_explain(command: argparse.ArgumentParser) -> None:
+    from .report import explain
+
+    _add_model_and_rows(command)
+    command.add_argument(
+        "--target",
+        metavar="NAME",
+        help="the column of the labels: print the increase of the error when a feature "
+        "is shuffled (default: the change of the predictions or of the score)",
+    )
+    command.add_argument("--out", metavar="FILE", help=f"as CSV ({_OUT})")
+    command.set_defaults(run=explain)
+
+
+def _declare_report(command: argparse.ArgumentParser) -> None:
+    from .report import report
+
+    _add_model_and_rows(command)
+    command.add_argument(
+        "--target", metavar="NAME", help="the column of the labels (default: last)"
+    )
+    command.add_argument("--out", required=True, metavar="PAGE.html")
+    command.add_argument("--title", default="", help="default: the class of the model")
+    command.set_defaults(run=report)
+
+
+def _add_model_and_rows(command: argparse.ArgumentParser) -> None:
+    """Add a model and a table for it."""
+    _add_layout(command)
+    command.add_argument("model", metavar="MODEL.npz")
+    command.add_argument("data", metavar="TABLE", help=_DATA)
 
 
 def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
@@ -331,6 +393,11 @@ def _size(text: str) -> int | float:
 
 
 def _show(args: argparse.Namespace) -> None:
+    if args.coefficients:
+        from .report import print_coefficients
+
+        print_coefficients(args.model)
+        return
     print(ordinal.load(args.model))
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -11,37 +12,44 @@ import numpy as np
 import ordinal
 
 from .._files.chunks import TableBlocks
-from .._files.table import layout_of, read_table
+from .._files.table import Table, layout_of, read_table
 from .._files.writing import check_target
 from .._input.checks import listed, shown
+from .._input.frame import Frame
 from .._model.predicted import columns_of_effects, levels_of, write_csv, write_predicted
 from .._model.predicted import predicted as predicted_rows
+from .data import layout_options
 
 
 def predict(args: argparse.Namespace) -> None:
     """Write one line of predictions per row of a table, chunk by chunk."""
     if args.out:
         check_target(args.out)  # better now than after the predictions
-    model = ordinal.load(args.model)
-    if not hasattr(model, "predict"):
-        raise ValueError(f"{args.model} holds a {type(model).__name__}, not a model")
+    model = loaded(args.model)
     options = _effects(model, args)
-    layout_of(args.data, args.separator, args.decimal)
+    layout = layout_options(args)
+    layout_of(args.data, **layout)
     if args.score:
         _score(model, args, options)
     elif args.target is not None:
         raise ValueError(
             "--target names the labels for --score: add --score, or leave --target out"
         )
-    missing = None if args.missing is None else tuple(args.missing)
-    rows = TableBlocks(
-        args.data, separator=args.separator, decimal=args.decimal, missing=missing
-    )
+    keep = tuple(dict.fromkeys(args.keep))
+    rows = TableBlocks(args.data, drop=keep, **layout)
     if args.out:
-        write_predicted(args.out, model, rows, args.proba, **options)
+        write_predicted(args.out, model, rows, args.proba, keep, **options)
         return
-    with closing(predicted_rows(model, rows, args.proba, **options)) as blocks:
-        write_csv(sys.stdout, model, blocks)
+    with closing(predicted_rows(model, rows, args.proba, keep, **options)) as blocks:
+        write_csv(sys.stdout, model, blocks, keep)
+
+
+def loaded(path: str) -> Any:
+    """Return the model in a file; ValueError for anything else in it."""
+    model = ordinal.load(path)
+    if not hasattr(model, "predict"):
+        raise ValueError(f"{path} holds a {type(model).__name__}, not a model")
+    return model
 
 
 def _effects(model: Any, args: argparse.Namespace) -> dict[str, str]:
@@ -62,13 +70,11 @@ def _effects(model: Any, args: argparse.Namespace) -> dict[str, str]:
     return {"effects": args.effects}
 
 
-def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> None:
-    """Print the errors of the predictions of a table with labels."""
-    from .. import metrics  # which predictions alone do not need
-
-    table = read_table(
-        args.data, separator=args.separator, decimal=args.decimal, missing=args.missing
-    )
+def rows_with_labels(
+    model: Any, args: argparse.Namespace, **options: str
+) -> tuple[Frame, np.ndarray, int]:
+    """Return the rows of a table for a model, their labels, and the number left out."""
+    table = read_table(args.data, **layout_options(args))
     target = table.names[-1] if args.target is None else args.target
     known = [str(label) for label in model.classes.tolist()]
     table = replace(table, levels=levels_of(model) | {target: known})
@@ -80,7 +86,7 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
     if model.feature_names is not None:
         if target in model.feature_names:
             raise ValueError(
-                f"--score needs labels, and {shown(target)} is a feature of the model: "
+                f"labels are needed, and {shown(target)} is a feature of the model: "
                 "name their column by --target"
             )
         features = [name for name in features if name in model.feature_names]
@@ -90,17 +96,30 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
         row = unknown[0]
         raise ValueError(
             f"{args.data}, column {shown(target)}: {shown(y[row].item())} in row {row} "
-            f"is not a rank of the model, {listed(model.classes)}; --score needs the "
-            "labels of the fit, and with --bins those were the ranks 1 to K"
+            f"is not a rank of the model, {listed(model.classes)}; pass the labels of "
+            "the fit, and with --bins those were the ranks 1 to K"
         )
+    return frame_of(table, features), y, n_rows - y.size
+
+
+def frame_of(table: Table, features: Sequence[str]) -> Frame:
+    """Return columns of a table, with strings and known levels as categories."""
     categorical = {name for name in features if table.is_categorical(name)}
     categorical |= {name for name in features if name in table.levels}
-    predicted = model.predict(table.frame(tuple(features), categorical), **options)
+    return table.frame(tuple(features), categorical)
+
+
+def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> None:
+    """Print the errors of the predictions of a table with labels."""
+    from .. import metrics  # which predictions alone do not need
+
+    rows, y, left_out = rows_with_labels(model, args, **options)
+    predicted = model.predict(rows, **options)
     classes = model.classes
     values = {
         "MAE": metrics.mae(y, predicted, labels=classes),
         "accuracy": metrics.accuracy(y, predicted, labels=classes),
     }
     scores = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-    out = f", without {n_rows - y.size} that lack a label" * (n_rows > y.size)
+    out = f", without {left_out} that lack a label" * (left_out > 0)
     print(f"{y.size} rows{out}: {scores}", file=sys.stderr)

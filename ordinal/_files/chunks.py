@@ -22,6 +22,7 @@ from .table import (
     STDIN,
     Above,
     Table,
+    as_utf8,
     check_text,
     layout_of,
     parquet_table,
@@ -40,6 +41,7 @@ def table_pieces(
     separator: str | None = None,
     decimal: str = ".",
     missing: Sequence[str] | None = None,
+    encoding: str = "utf-8",
     columns: Sequence[str] | None = None,
 ) -> Generator[Table, None, None]:
     """Yield the table of a file in chunks of rows, each read as by `read_table`.
@@ -52,9 +54,14 @@ def table_pieces(
     columns : sequence of str, optional
         Columns that are needed; other columns of a Parquet file are not read.
     """
-    layout = layout_of(path, separator, decimal, missing)
+    layout = layout_of(path, separator, decimal, missing, encoding)
     whole = partial(
-        read_table, path, separator=separator, decimal=decimal, missing=missing
+        read_table,
+        path,
+        separator=separator,
+        decimal=decimal,
+        missing=missing,
+        encoding=encoding,
     )
     if path == STDIN:
         yield whole()
@@ -63,6 +70,7 @@ def table_pieces(
         is_gzip = file.peek(2).startswith(GZIP)
         # The stream of gzip holds nothing that closing `file` does not release.
         text: Any = gzip.open(file) if is_gzip else file  # noqa: SIM115
+        text = as_utf8(text, layout.encoding)
         with unreadable(path):
             start = text.read(len(PARQUET))
         if start != PARQUET:
@@ -135,7 +143,7 @@ class TableBlocks(Immutable):
     features : tuple of str, optional
         By default all other columns but `drop`.
     drop : tuple of str
-    separator, decimal, missing
+    separator, decimal, missing, encoding
         As for `read_table`.
     levels : mapping of str to sequence of str
         Words that are values of a column, as for `Table`.
@@ -150,6 +158,7 @@ class TableBlocks(Immutable):
     decimal: str = "."
     missing: tuple[str, ...] | None = None
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    encoding: str = "utf-8"
 
     def tables(
         self, columns: Sequence[str] | None = None
@@ -160,6 +169,7 @@ class TableBlocks(Immutable):
             separator=self.separator,
             decimal=self.decimal,
             missing=self.missing,
+            encoding=self.encoding,
             columns=columns,
         )
         with closing(pieces):

@@ -31,7 +31,7 @@ Column: TypeAlias = np.ndarray | list[str]  # (n,) float64 with NaN; or strings
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout of a table in text: separator, decimal mark, and missing values.
+    """Layout of a table in text: separator, decimal mark, missing values, encoding.
 
     `missing` holds the cells that stand for a missing value, in lower case.
     """
@@ -39,6 +39,7 @@ class Layout:
     separator: str = ","
     decimal: str = "."
     missing: tuple[str, ...] = MISSING
+    encoding: str = "utf-8"
 
     def is_missing(self, cell: str) -> bool:
         """Return whether a cell stands for a missing value."""

@@ -170,6 +170,10 @@ class Table:
         )
         return replace(self, columns=columns, source=_Some(self.source, rows))
 
+    def texts(self, name: str) -> list[str]:
+        """Return the cells of a column as they stand in the file."""
+        return ["" if cell == NULL else cell for cell in self.cells_of(name)]
+
     def error(self, row: int, name: str, problem: str) -> ValueError:
         """Make an error about one cell, for the caller to raise."""
         cell = self.cells_of(name)[row]
@@ -267,8 +271,9 @@ def read_table(
     separator: str | None = None,
     decimal: str = ".",
     missing: Sequence[str] | None = None,
+    encoding: str = "utf-8",
 ) -> Table:
-    """Read a table: text in UTF-8, gzipped or not, or Parquet.
+    """Read a table: text, gzipped or not, or Parquet.
 
     The first line of text is the header if none of its cells is a number, or if a cell
     that is no number (and not missing) has a number below it in the last line. Blank
@@ -287,6 +292,8 @@ def read_table(
     missing : sequence of str, optional
         Cells of text that stand for a missing value, in any case; by default `MISSING`.
         In Parquet, nulls and NaN are missing, and no text is.
+    encoding : str, default "utf-8"
+        Encoding of text, by a name that Python knows.
 
     Raises
     ------
@@ -295,8 +302,8 @@ def read_table(
     ValueError
         If it is not such a table: the message has the line.
     """
-    layout = layout_of(path, separator, decimal, missing)
-    name, data = _content(path)
+    layout = layout_of(path, separator, decimal, missing, encoding)
+    name, data = _content(path, layout.encoding)
     if data.startswith(PARQUET):
         (columns,) = parquet_tables(name, io.BytesIO(data))
         if not columns or not len(next(iter(columns.values()))):
@@ -379,7 +386,11 @@ def parquet_table(
 
 
 def layout_of(
-    path: str, separator: str | None, decimal: str, missing: Sequence[str] | None = None
+    path: str,
+    separator: str | None,
+    decimal: str,
+    missing: Sequence[str] | None = None,
+    encoding: str = "utf-8",
 ) -> Layout:
     """Return the checked layout of a file, with the separator that its name implies."""
     check_choice("decimal", decimal, SEPARATORS)
@@ -393,7 +404,15 @@ def layout_of(
             f"and the decimal mark, got {shown(separator)}"
         )
     words = MISSING if missing is None else ("", *(word.lower() for word in missing))
-    return Layout(separator, decimal, tuple(dict.fromkeys(words)))
+    try:
+        "".encode(encoding)  # raises LookupError for a codec of bytes as well
+        known = codecs.lookup(encoding).name
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(
+            "encoding must be one that Python knows, such as cp1252, latin-1 or "
+            f"utf-16, got {shown(encoding)}"
+        ) from None
+    return Layout(separator, decimal, tuple(dict.fromkeys(words)), known)
 
 
 _PART = 1 << 20  # bytes read at a time
@@ -428,17 +447,50 @@ def _read(name: str, file: IO[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _content(path: str) -> tuple[str, bytes]:
-    """Return the name of a table for messages, and its decompressed bytes."""
+class InUtf8:
+    """Binary file of text in another encoding, read as UTF-8.
+
+    Content that is compressed, or Parquet, is read as it is.
+    """
+
+    def __init__(self, file: IO[bytes], encoding: str):
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._held, self._ended = b"", False
+        self._plain: bool | None = None
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes, or fewer at the end of the file."""
+        while len(self._held) < size and not self._ended:
+            part = self._file.read(_PART)
+            self._ended = not part
+            if self._plain is None:
+                self._plain = not part.startswith((GZIP, PARQUET))
+            if self._plain:
+                part = self._decoder.decode(part, self._ended).encode("utf-8")
+            self._held += part
+        read, self._held = self._held[:size], self._held[size:]
+        return read
+
+
+def as_utf8(file: Any, encoding: str) -> Any:
+    """Return a binary file as one of text in UTF-8."""
+    return file if encoding == "utf-8" else InUtf8(file, encoding)
+
+
+def _content(path: str, encoding: str) -> tuple[str, bytes]:
+    """Return the name of a table for messages, and its decompressed bytes in UTF-8."""
     name = "standard input" if path == STDIN else path
-    if path == STDIN:
-        data = _read(name, sys.stdin.buffer)
-    else:
-        with open(path, "rb") as file:
-            data = _read(name, file)
-    if data.startswith(GZIP):
-        with unreadable(name):
+    with unreadable(name):
+        if path == STDIN:
+            data = _read(name, as_utf8(sys.stdin.buffer, encoding))
+        else:
+            with open(path, "rb") as file:
+                data = _read(name, as_utf8(file, encoding))
+        if data.startswith(GZIP):
             data = gzip.decompress(data)
+            if encoding != "utf-8" and not data.startswith(PARQUET):
+                data = data.decode(encoding).encode("utf-8")
     return name, data.removeprefix(codecs.BOM_UTF8)
 
 
@@ -448,7 +500,13 @@ def unreadable(path: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeError, csv.Error) as error:
-        raise ValueError(f"{path} is not a readable table: {error}") from error
+        remedy = ""
+        if isinstance(error, UnicodeDecodeError):
+            remedy = (
+                "; state the encoding of the file, such as cp1252: encoding= of "
+                "ordinal.data.blocks, --encoding of the command"
+            )
+        raise ValueError(f"{path} is not a readable table: {error}{remedy}") from error
 
 
 def _holds_numbers(column: Any) -> bool:

@@ -5,44 +5,53 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
-from typing import IO, Any, TextIO
+from typing import IO, Any, NamedTuple, TextIO
 
 import numpy as np
 
 from .._files.chunks import TableBlocks
 from .._files.table import Table
 from .._files.writing import writing
-from .._input.checks import as_path
+from .._input.checks import as_path, shown
 from .._input.frame import Frame
 from .._input.labels import read_labels
 from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
 from .column_names import named, with_names
 
 
-def predicted(
-    model: Any, X: Any, proba: bool = False, **options: Any
-) -> Generator[tuple[np.ndarray, np.ndarray | None], None, None]:
-    """Yield labels, (k,), and probabilities, (k, r), if requested, block by block.
+class Predicted(NamedTuple):
+    """Predictions of a block: labels, (k,), probabilities, (k, r), and kept cells."""
 
-    The options are those of the predictions of the model.
+    labels: np.ndarray
+    proba: np.ndarray | None
+    kept: list[list[str]]
+
+
+def predicted(
+    model: Any, X: Any, proba: bool = False, keep: Sequence[str] = (), **options: Any
+) -> Generator[Predicted, None, None]:
+    """Yield predictions block by block, with probabilities if requested.
+
+    `keep` names columns of a file, whose cells are yielded besides as text. The options
+    are those of the predictions of the model.
     """
     start, beside = 0, columns_of_effects(model, **options)
     names = getattr(model, "feature_names", None)
-    with closing(_rows(model, X, beside)) as blocks:
-        for number, rows in enumerate(blocks):
+    with closing(_rows(model, X, beside, keep)) as blocks:
+        for number, (rows, kept) in enumerate(blocks):
             with in_block(number, start):
                 rows = (named if number else with_names)(rows, names)  # warns once
                 labels = read_labels(model.predict(rows, **options), "labels")
                 chances = None
                 if proba:
                     chances = np.asarray(model.predict_proba(rows, **options))
-            yield labels, chances
+            yield Predicted(labels, chances, kept)
             start += labels.size
 
 
@@ -61,7 +70,12 @@ def columns_of_effects(model: Any, effects: str = "new") -> tuple[str, ...]:
 
 
 def write_predicted(
-    path: Any, model: Any, X: Any, proba: bool = False, **options: Any
+    path: Any,
+    model: Any,
+    X: Any,
+    proba: bool = False,
+    keep: Sequence[str] = (),
+    **options: Any,
 ) -> None:
     """Write predictions to a CSV or .parquet file, atomically."""
     path = as_path("path", path)
@@ -70,45 +84,42 @@ def write_predicted(
         raise ValueError(f"to write {path} pyarrow must be installed")
     with (
         writing(path) as file,
-        closing(predicted(model, X, proba, **options)) as blocks,
+        closing(predicted(model, X, proba, keep, **options)) as blocks,
     ):
         if is_parquet:
-            _write_parquet(file, model, blocks)
+            _write_parquet(file, model, blocks, keep)
             return
         text = io.TextIOWrapper(file, "utf-8", newline="")
-        write_csv(text, model, blocks)
+        write_csv(text, model, blocks, keep)
         text.detach()  # otherwise its end would close the file
 
 
 def write_csv(
-    file: TextIO, model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
+    file: TextIO, model: Any, blocks: Iterator[Predicted], keep: Sequence[str] = ()
 ) -> None:
     """Write predictions as CSV: a header, and one line per row."""
     writer = csv.writer(file, lineterminator="\n")
     first = next(blocks)  # errors of the first rows come before any line
-    writer.writerow(_names(model, first[1] is not None))
-    for labels, proba in chain([first], blocks):
-        if proba is None:
-            writer.writerows([label] for label in labels.tolist())
-        else:
-            pairs = zip(labels.tolist(), proba.tolist(), strict=True)
-            writer.writerows([label, *row] for label, row in pairs)
+    writer.writerow(_names(model, first.proba is not None, keep))
+    for labels, proba, kept in chain([first], blocks):
+        columns = [*kept, labels.tolist(), *([] if proba is None else proba.T.tolist())]
+        writer.writerows(zip(*columns, strict=True))
     file.flush()
 
 
 def _write_parquet(
-    file: IO[bytes], model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
+    file: IO[bytes], model: Any, blocks: Iterator[Predicted], keep: Sequence[str]
 ) -> None:
     """Write predictions as Parquet, one row group per block."""
     pa: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
     writer = None
     try:
-        for labels, proba in blocks:
+        for labels, proba, kept in blocks:
             columns = [labels, *(() if proba is None else proba.T)]
             table = pa.table(
-                [pa.array(column.tolist()) for column in columns],
-                names=_names(model, proba is not None),
+                [pa.array(cells) for cells in (*kept, *(c.tolist() for c in columns))],
+                names=_names(model, proba is not None, keep),
             )
             if writer is None:
                 writer = parquet.ParquetWriter(file, table.schema)
@@ -118,28 +129,37 @@ def _write_parquet(
             writer.close()
 
 
-def _names(model: Any, proba: bool) -> list[str]:
+def _names(model: Any, proba: bool, keep: Sequence[str]) -> list[str]:
     """Return the names of the columns of a file of predictions."""
     of_ranks = [f"P({label})" for label in model.classes.tolist()] if proba else []
-    return ["prediction", *of_ranks]
+    own = ["prediction", *of_ranks]
+    if twice := [name for name in keep if name in own]:
+        raise ValueError(
+            f"the column {shown(twice[0])} cannot be kept, because the predictions "
+            "have one of this name: rename it"
+        )
+    return [*keep, *own]
 
 
-def _rows(model: Any, X: Any, beside: tuple[str, ...]) -> Generator[Any, None, None]:
-    """Yield the features of a source, block by block."""
+def _rows(
+    model: Any, X: Any, beside: tuple[str, ...], keep: Sequence[str]
+) -> Generator[tuple[Any, list[list[str]]], None, None]:
+    """Yield the features of a source, block by block, and the cells of kept columns."""
     if isinstance(X, str | os.PathLike):
         X = TableBlocks(as_path("X", X))
     if isinstance(X, TableBlocks):
         features = getattr(model, "feature_names", None)
-        with closing(X.tables(features and (*features, *beside))) as tables:
+        with closing(X.tables(features and (*features, *beside, *keep))) as tables:
             for table in tables:
-                yield _features(model, table, X, beside)
+                kept = [table.texts(name) for name in keep]
+                yield _features(model, table, X, beside), kept
         return
     if not (has_blocks(X) or (isinstance(X, np.ndarray) and X.size)):
-        yield X  # in one block, because it is in memory or has no rows
+        yield X, []  # in one block, because it is in memory or has no rows
         return
     with closing(raw_blocks(X if has_blocks(X) else Arrays(X))) as blocks:
         for block in blocks:
-            yield block.X
+            yield block.X, []
 
 
 def _categories(model: Any) -> Any:

@@ -195,7 +195,7 @@ def _parts(page: Page) -> dict[str, str]:
             parts["Effects of the most important features"] = effects + _terms("effect")
     except TypeError as error:  # sparse rows, or a precomputed kernel
         parts["Importance of the features"] = html_notes([str(error)])
-    if hasattr(model, "parameter_names"):
+    if hasattr(innermost(model), "parameter_names"):
         parts["Coefficients"] = _coefficients(model) + _terms("coefficient")
     made = getattr(model, "call", None) or getattr(innermost(model), "call", None)
     call = html_notes([f"Call: {made}"]) if made else ""
@@ -326,14 +326,28 @@ def _sets(model: Any, X: Any, y: np.ndarray, order: np.ndarray) -> str:
     return html_notes([text]) + _terms("prediction set")
 
 
-def _coefficients(model: Any) -> str:
-    """Return the table of the estimates, without errors if the model has none."""
+def coefficient_table(model: Any) -> tuple[Table, str]:
+    """Return the estimates of a linear model, and why they lack errors, if they do.
+
+    Raises ValueError for a model without coefficients.
+    """
+    model = innermost(model)
+    if not hasattr(model, "parameter_names"):
+        raise ValueError(
+            f"a {type(model).__name__} has no coefficients: fit_pom and its kin have, "
+            "and `explain` shows the importances of the features of any model"
+        )
     try:
-        return str(model.table()._repr_html_())
+        return model.table(), ""
     except ValueError as error:  # a penalised model, for example
         names = np.array(model.parameter_names, dtype=str)
-        table = Table({"name": names, "estimate": model.parameters})
-        return table._repr_html_() + html_notes([str(error)])
+        return Table({"name": names, "estimate": model.parameters}), str(error)
+
+
+def _coefficients(model: Any) -> str:
+    """Return the table of the estimates, without errors if the model has none."""
+    table, note = coefficient_table(model)
+    return table._repr_html_() + html_notes([note] * bool(note))
 
 
 def _with_error(value: float, error: float) -> str:
