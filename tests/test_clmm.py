@@ -619,7 +619,7 @@ def test_summary_and_tables():
         with pytest.raises(TypeError, match=f"{name} is not defined for a ClmmModel: "):
             getattr(inference, name)(MODEL)
     with pytest.raises(ValueError, match="X must be given"):
-        MODEL.average_proba()
+        MODEL.predictions()
     assert "deviations   judge (Intercept) 1.131" in repr(MODEL)
 
 

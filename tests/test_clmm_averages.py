@@ -90,8 +90,8 @@ def estimates(model):
 def test_averages_of_new_groups_are_integrals_with_errors_of_all_parameters(kind):
     model, X, _ = fitted(kind)
     rows, psi = X[:4], estimates(model)
-    found = model.average_proba(rows, cumulative=True)
-    assert_allclose(found["probability"], mean_of_new(model, psi, rows), atol=1e-9)
+    found = model.predictions(rows, kind="cumulative")
+    assert_allclose(found["estimate"], mean_of_new(model, psi, rows), atol=1e-9)
     G = slopes(lambda v: mean_of_new(model, v, rows), psi, 1e-4)
     errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
     assert_allclose(found["standard_error"], errors, rtol=1e-6)
@@ -179,11 +179,11 @@ def test_errors_of_known_groups_have_those_of_the_modes(kind):
     C = covariance_of_modes(fit, fit.x)
     variance = np.einsum("ij,jk,ik->i", by_x, fit.covariance, by_x)
     beside = np.einsum("ij,jk,ik->i", by_b, C, by_b)
-    found = model.average_proba(
-        X[rows], cumulative=True, effects="known",
+    found = model.predictions(
+        X[rows], kind="cumulative", effects="known",
         groups={k: v[rows] for k, v in groups.items()},
     )  # fmt: skip
-    assert_allclose(found["probability"], mean(psi_of(fit.x), b), atol=1e-9)
+    assert_allclose(found["estimate"], mean(psi_of(fit.x), b), atol=1e-9)
     assert_allclose(found["standard_error"], np.sqrt(variance + beside), rtol=1e-5)
     assert beside.min() > 0.05 * variance.min()
     assert p == q
@@ -199,10 +199,10 @@ def test_averages_are_means_of_predictions(kind, effects):
         known["groups"] = {k: v + (np.arange(len(X)) % 2) for k, v in groups.items()}
     offset = np.linspace(-0.2, 0.3, len(X))
     P = model.predict_proba(X, effects=effects, offset=offset, **known)
-    found = model.average_proba(
+    found = model.predictions(
         X, effects=effects, offset=offset, sample_weight=weight, **known
     )
-    assert_allclose(found["probability"], weight @ P / weight.sum(), atol=1e-12)
+    assert_allclose(found["estimate"], weight @ P / weight.sum(), atol=1e-12)
     slope = model.marginal_effects(X[:7], effects=effects, **{
         k: {n: v[:7] for n, v in g.items()} for k, g in known.items()
     })  # fmt: skip
@@ -219,7 +219,7 @@ def test_a_singular_model_and_one_of_a_file_have_errors():
     simple, rows, own = fitted("scale")
     for effects in ("new", "average", "known"):
         known = {"groups": groups} if effects == "known" else {}
-        table = model.average_proba(X[:, :2], effects=effects, **known)
+        table = model.predictions(X[:, :2], effects=effects, **known)
         assert (table["standard_error"] > 0).all()
     assert np.isnan(model.deviations["standard_error"][1])
     file = io.BytesIO()
@@ -227,19 +227,19 @@ def test_a_singular_model_and_one_of_a_file_have_errors():
     file.seek(0)
     again = ordinal.load(file)
     for effects in ("new", "average"):
-        tables = [m.average_proba(rows, effects=effects) for m in (simple, again)]
+        tables = [m.predictions(rows, effects=effects) for m in (simple, again)]
         assert np.array_equal(*[t["standard_error"] for t in tables])
     assert np.array_equal(again.joint_covariance, simple.joint_covariance)
     with pytest.raises(ValueError, match="known groups needs the training rows"):
-        again.average_proba(rows, effects="known", groups=own)
+        again.predictions(rows, effects="known", groups=own)
     with pytest.raises(ValueError, match="groups is for effects='known' or"):
         simple.marginal_effects(rows, groups=own)
     with pytest.raises(ValueError, match="effects must be"):
-        simple.average_proba(rows, effects="each")
+        simple.predictions(rows, effects="each")
     with pytest.raises(ValueError, match="offset must have one entry per row"):
-        simple.average_proba(rows, offset=np.zeros((len(rows), 4)))
+        simple.predictions(rows, offset=np.zeros((len(rows), 4)))
     with pytest.raises(ValueError, match="X must be given"):
-        simple.average_proba()
+        simple.predictions()
 
 
 @pytest.mark.slow

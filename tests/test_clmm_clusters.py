@@ -99,7 +99,7 @@ def test_the_covariance_is_the_sandwich_of_the_clusters():
     assert_allclose(robust.joint_covariance, V, rtol=1e-9)
     assert_allclose(robust.covariance, V[:4, :4], rtol=1e-9)
     # errors of averages and deviations follow
-    tables = [m.average_proba(X[:3])["standard_error"] for m in (plain, robust)]
+    tables = [m.predictions(X[:3])["standard_error"] for m in (plain, robust)]
     assert not np.allclose(*tables, rtol=1e-3)
     with pytest.raises(ValueError, match="without cluster"):
         robust.confint_deviations()

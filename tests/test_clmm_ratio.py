@@ -425,8 +425,8 @@ def test_averages_and_effects_have_errors_of_all_parameters(family, effects):
             total = total + weight @ ratio_probabilities(family, model.link, eta) / 2
         return total
 
-    found = model.average_proba(rows, effects=effects)
-    assert_allclose(found["probability"], means(psi), atol=1e-8)
+    found = model.predictions(rows, effects=effects)
+    assert_allclose(found["estimate"], means(psi), atol=1e-8)
     changes = model.marginal_effects(rows, effects=effects)
     own = changes["name"] == "contact[yes]"
     step = means(psi, 1.0) - means(psi, 0.0)
@@ -472,9 +472,9 @@ def test_slopes_of_new_groups_are_differences_with_errors(family):
     errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
     assert_allclose(found["standard_error"], errors, rtol=1e-6)
     groups = {"g": group[:3]}
-    known = model.average_proba(rows, effects="known", groups=groups)
+    known = model.predictions(rows, effects="known", groups=groups)
     P = model.predict_proba(rows, effects="known", groups=groups)
-    assert_allclose(known["probability"], P.mean(axis=0), atol=1e-9)
+    assert_allclose(known["estimate"], P.mean(axis=0), atol=1e-9)
     assert (known["standard_error"] > 0).all()
 
 

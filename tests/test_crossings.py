@@ -286,7 +286,7 @@ def test_effects_are_differences_of_probabilities_of_raw_rows(door, seed):
         with case(name):
             own = found["effect"][found["name"] == name]
             assert_allclose(own, (P - Q) / step, atol=1e-6)
-    means = model.average_proba(frame)["probability"]
+    means = model.predictions(frame)["estimate"]
     assert_allclose(means, model.predict_proba(frame).mean(axis=0), atol=1e-9)
     if "ratio" not in door:
         cumulative = (

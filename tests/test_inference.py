@@ -246,7 +246,7 @@ NOT_DEFINED = {
 }  # fmt: skip
 ARGUMENTS = {
     "add1": ([],), "contrasts": ("g",), "equality_test": (["x1", "x2"],),
-    "simultaneous_band": (X[:3],), "average_proba": (X,), "marginal_effects": (X,),
+    "simultaneous_band": (X[:3],), "predictions": (X,), "marginal_effects": (X,),
 }  # fmt: skip
 
 
@@ -317,9 +317,9 @@ def test_rows_reach_a_preprocessed_model_through_its_preprocessor():
     how = ordinal.preprocessing.Standardizer.fit(X)
     inner = ordinal.fit_pom(how.transform(X), Y)
     model = ordinal.preprocessing.PreprocessedModel(how, inner)
-    for name in ("residuals", "hosmer_lemeshow", "average_proba", "augment"):
+    for name in ("residuals", "hosmer_lemeshow", "predictions", "augment"):
         function = getattr(inference, name)
-        given = (Y,) if name not in ("average_proba",) else ()
+        given = (Y,) if name not in ("predictions",) else ()
         ours = function(model, X, *given)
         theirs = function(inner, how.transform(X), *given)
         for a, b in zip(values_of(ours), values_of(theirs), strict=True):
@@ -343,7 +343,7 @@ def test_methods_that_delegate_have_the_parameters_of_their_function():
     model = ordinal.fit_pom(X, Y)
     delegating = [name for name in inference.__all__ if hasattr(PomModel, name)]
     assert delegating == [
-        "average_proba", "confint", "marginal_effects", "odds_ratios", "residuals",
+        "confint", "marginal_effects", "odds_ratios", "predictions", "residuals",
         "summary", "table",
     ]  # fmt: skip
     for name in delegating:

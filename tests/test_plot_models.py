@@ -547,11 +547,11 @@ def test_bands_of_a_cumulative_link_model_are_the_intervals_of_its_averages(colu
     low, high = ends_of_bands(ax)
     for k, value in enumerate(at):
         Z = table.assign(**{column: value})
-        found = model.average_proba(Z, cumulative=True, level=0.9, sample_weight=weight)
+        found = model.predictions(Z, kind="cumulative", level=0.9, sample_weight=weight)
         assert_allclose(low[:, k], found["lower"])
         assert_allclose(high[:, k], found["upper"])
         if column == "size":
-            assert_allclose(boundaries(ax)[k, :-1], found["probability"])
+            assert_allclose(boundaries(ax)[k, :-1], found["estimate"])
     assert ax.get_ylabel() == "probability, with 90% intervals"
 
 

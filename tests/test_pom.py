@@ -498,10 +498,10 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(link, threshold
     )
     inner = np.linalg.inv(np.linalg.inv(free.covariance)[np.ix_(rest, rest)])
     assert_allclose(model.covariance, inner, rtol=1e-5)
-    for name in ("residuals", "average_proba"):
+    for name in ("residuals", "predictions"):
         one, other = getattr(model, name)(), getattr(free, name)()
-        if name == "average_proba":
-            one, other = one["probability"], other["probability"]
+        if name == "predictions":
+            one, other = one["estimate"], other["estimate"]
         assert_allclose(one, other, rtol=1e-6, atol=1e-8)
     robust = fit_pom(X[:, 1:], y, offset=known, tol=TIGHT, robust=True, **options)
     loglik_at = robust._remembered.loss

@@ -51,14 +51,14 @@ def test_errors_are_those_of_slopes_by_finite_differences(link, options):
     assert_allclose(moved(model, x).predict_proba(X), model.predict_proba(X))
 
     G = slopes(lambda x: share @ moved(model, x).predict_proba(rows), x, 1e-5)
-    found = model.average_proba(rows, sample_weight=weight)
+    found = model.predictions(rows, sample_weight=weight)
     assert_array_equal(found["rank"], range(-1, 8))
-    assert_allclose(found["probability"], share @ model.predict_proba(rows), 1e-12)
+    assert_allclose(found["estimate"], share @ model.predict_proba(rows), 1e-12)
     assert_allclose(found["standard_error"], errors(model, G), atol=1e-9)
     assert (found["standard_error"][[0, -1]] == 0).all()  # of ranks beyond all rows
-    found = model.average_proba(rows, sample_weight=weight, cumulative=True)
+    found = model.predictions(rows, sample_weight=weight, kind="cumulative")
     assert_array_equal(found["threshold"], model.threshold_names)
-    assert_allclose(found["probability"], share @ model.cumulative_proba(rows), 1e-12)
+    assert_allclose(found["estimate"], share @ model.cumulative_proba(rows), 1e-12)
     G = np.cumsum(G, axis=0)[:-1]
     assert_allclose(found["standard_error"], errors(model, G), atol=1e-9)
 
@@ -141,25 +141,25 @@ def test_the_effect_of_a_truth_is_that_of_0_and_1(dtype):
 def test_far_rows_have_the_limits():
     model = ordinal.fit_pom(X, Y, scale=[2])
     for rows in ([[1e200, 0, 0]], [[0, 0, 1e200]], [[1e200, 0, -1e200]]):
-        found = model.average_proba(rows)
-        assert_allclose(found["probability"], model.predict_proba(rows)[0])
+        found = model.predictions(rows)
+        assert_allclose(found["estimate"], model.predict_proba(rows)[0])
         assert np.isfinite(found["standard_error"]).all()
-    far = model.average_proba([[60 / model.coef[0], 0, 0]])
-    assert 0 < far["probability"][0] < 1e-20
-    assert 0 < far["lower"][0] < far["probability"][0] < far["upper"][0]
+    far = model.predictions([[60 / model.coef[0], 0, 0]])
+    assert 0 < far["estimate"][0] < 1e-20
+    assert 0 < far["lower"][0] < far["estimate"][0] < far["upper"][0]
 
 
 def test_without_rows_the_training_rows_are_averaged():
     weight, offset = np.linspace(1, 3, 200), np.sin(np.arange(200.0))
     model = ordinal.fit_pom(X, Y, sample_weight=weight, offset=offset)
-    own = model.average_proba()
-    given = model.average_proba(X, sample_weight=weight, offset=offset)
+    own = model.predictions()
+    given = model.predictions(X, sample_weight=weight, offset=offset)
     assert_array_equal(own["standard_error"], given["standard_error"])
     # a flexible model with the logit link has the mean of each threshold's events
     share = [weight[y == Y].sum() for y in model.classes]
-    assert_allclose(own["probability"], np.array(share) / weight.sum(), atol=0.02)
+    assert_allclose(own["estimate"], np.array(share) / weight.sum(), atol=0.02)
     with pytest.raises(ValueError, match=r"^sample_weight must be None without X"):
-        model.average_proba(sample_weight=weight)
+        model.predictions(sample_weight=weight)
 
 
 def test_of_a_table_or_a_formula_the_rows_are_read_as_for_predictions():
@@ -171,27 +171,27 @@ def test_of_a_table_or_a_formula_the_rows_are_read_as_for_predictions():
     table["y"] = Y
     model = ordinal.fit_pom("y ~ a * kind + log(4 + b) + offset(c)", table)
     red = table.assign(kind="red")
-    found = model.average_proba(red)
-    assert_allclose(found["probability"], model.predict_proba(red).mean(axis=0))
+    found = model.predictions(red)
+    assert_allclose(found["estimate"], model.predict_proba(red).mean(axis=0))
     assert_allclose(
-        model.average_proba()["probability"], model.predict_proba(table).mean(axis=0)
+        model.predictions()["estimate"], model.predict_proba(table).mean(axis=0)
     )
 
 
 def test_means_that_estimates_say_nothing_of_are_refused():
-    with pytest.raises(ValueError, match=r"^average_proba needs .* with l2=0\.1"):
-        ordinal.fit_pom(X, Y, l2=0.1).average_proba(X)
+    with pytest.raises(ValueError, match=r"^predictions needs .* with l2=0\.1"):
+        ordinal.fit_pom(X, Y, l2=0.1).predictions(X)
     with pytest.warns(ordinal.exceptions.ConvergenceWarning):
         separated = ordinal.fit_pom(np.arange(9.0)[:, None], np.arange(9) // 3)
     with pytest.raises(
-        ValueError, match=r"^average_proba needs .* nothing can be estimated: 'x1' sep"
+        ValueError, match=r"^predictions needs .* nothing can be estimated: 'x1' sep"
     ):
-        separated.average_proba([[1.0]])
+        separated.predictions([[1.0]])
     model = ordinal.fit_pom(X, Y)
-    with pytest.raises(ValueError, match=r"^cumulative must be True or False, got 1"):
-        model.average_proba(X, cumulative=1)
+    with pytest.raises(ValueError, match=r"^each must be True or False, got 1"):
+        model.predictions(X, each=1)
     with pytest.raises(ValueError, match=r"^level must be a number between 0 and 1"):
-        model.average_proba(X, level=1.0)
+        model.predictions(X, level=1.0)
 
 
 # predict(clm(...), se.fit = TRUE, interval = TRUE) of R's ordinal 2022.11-16
@@ -226,23 +226,22 @@ def test_one_row_has_the_intervals_of_clm(link):
     wine = pom_data.wine()
     model = ordinal.fit_pom(wine.X, wine.y, link=link, tol=1e-10)
     for row, (fit, errors, low, high) in CLM[link].items():
-        found = model.average_proba([row])
-        assert_allclose(found["probability"], fit, rtol=1e-6)
+        found = model.predictions([row])
+        assert_allclose(found["estimate"], fit, rtol=1e-6)
         assert_allclose(found["standard_error"], errors, rtol=1e-4)
         assert_allclose(found["lower"], low, rtol=1e-3)
         assert_allclose(found["upper"], high, rtol=1e-3)
 
 
-@pytest.mark.parametrize("cumulative", [False, True])
-def test_intervals_hold_their_probability_and_stay_within_0_and_1(cumulative):
+@pytest.mark.parametrize("kind", ["probability", "cumulative", "exceedance"])
+def test_intervals_hold_their_probability_and_stay_within_0_and_1(kind):
     wine = pom_data.wine()
     model = ordinal.fit_pom(wine.X, wine.y)
     narrow, wide = (
-        model.average_proba(wine.X, level=level, cumulative=cumulative)
-        for level in (0.5, 0.9999999)
+        model.predictions(wine.X, level=level, kind=kind) for level in (0.5, 0.9999999)
     )
     ends = [
-        wide["lower"], narrow["lower"], narrow["probability"], narrow["upper"],
+        wide["lower"], narrow["lower"], narrow["estimate"], narrow["upper"],
         wide["upper"],
     ]  # fmt: skip
     assert (np.diff([0 * ends[0], *ends, 1 + 0 * ends[0]], axis=0) > 0).all()
@@ -250,16 +249,16 @@ def test_intervals_hold_their_probability_and_stay_within_0_and_1(cumulative):
 
 def test_sparse_rows_have_the_averages_of_dense_ones():
     model = ordinal.fit_pom(X, Y, nominal=[1], scale=[2])
-    sparse = model.average_proba(csr_array(4 * X))
-    dense = model.average_proba(4 * X)
+    sparse = model.predictions(csr_array(4 * X))
+    dense = model.predictions(4 * X)
     for name, column in dense.items():
         assert_allclose(sparse[name], column, rtol=1e-12)
 
 
 def test_weights_of_any_size_are_shares():
     model, weight = ordinal.fit_pom(X, Y), np.arange(1, 201.0)
-    found = model.average_proba(X, sample_weight=weight)
+    found = model.predictions(X, sample_weight=weight)
     for factor in (1e-306, 1e305):  # the sum is beyond the largest double
-        there = model.average_proba(X, sample_weight=weight * factor)
-        for name in ("probability", "standard_error", "lower"):
+        there = model.predictions(X, sample_weight=weight * factor)
+        for name in ("estimate", "standard_error", "lower"):
             assert_allclose(there[name], found[name], rtol=1e-12)

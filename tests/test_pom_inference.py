@@ -310,7 +310,7 @@ def test_statistics_of_a_fit_that_ended_early_warn(fit):
         "equality_test": (early.coef_names[:2],), "simultaneous_intervals": (),
         "tidy": (), "glance": (), "drop1": (), "step": (), "scale_test": (),
         "proportional_odds_test": (), "hosmer_lemeshow": (), "influence": (),
-        "marginal_effects": X, "average_proba": X, "simultaneous_band": (WINE.X[:3],),
+        "marginal_effects": X, "predictions": X, "simultaneous_band": (WINE.X[:3],),
         "icc": (), "ranef": (), "confint_deviations": (),
         "standard_errors": None, "aic": None,
     }  # fmt: skip
@@ -796,7 +796,7 @@ def test_a_model_shows_what_it_has_found():
 
 def test_refusals_name_what_was_asked_for():
     model = fitted(MADE, l2=0.25)
-    for asked in ("summary", "marginal_effects", "average_proba"):
+    for asked in ("summary", "marginal_effects", "predictions"):
         with pytest.raises(ValueError, match=f"^{asked} needs estimates of maximum"):
             getattr(model, asked)()
 

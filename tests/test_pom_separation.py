@@ -63,9 +63,9 @@ def test_averages_and_effects_are_those_of_the_limit():
     Z, y, rare = with_a_rare_level()
     model, rest = fitted(Z, y), ordinal.fit_pom(Z[~rare, :2], y[~rare])
     share = np.mean(~rare)
-    found, others = model.average_proba(), rest.average_proba()
+    found, others = model.predictions(), rest.predictions()
     sure = np.array([0, 0, 1 - share])
-    assert_allclose(found["probability"], share * others["probability"] + sure)
+    assert_allclose(found["estimate"], share * others["estimate"] + sure)
     assert_allclose(found["standard_error"], share * others["standard_error"])
     found, others = model.marginal_effects(), rest.marginal_effects()
     assert_allclose(found["effect"][:6], share * others["effect"], rtol=1e-5)
@@ -73,7 +73,7 @@ def test_averages_and_effects_are_those_of_the_limit():
     assert_allclose(error[:6], share * others["standard_error"], rtol=1e-5)
     P = rest.predict_proba(Z[:, :2]).mean(axis=0)
     assert_allclose(found["effect"][6:], np.array([0, 0, 1]) - P, rtol=1e-6)
-    level = rest.average_proba(Z[:, :2])
+    level = rest.predictions(Z[:, :2])
     assert_allclose(error[6:], level["standard_error"], rtol=1e-5)
 
 
@@ -150,7 +150,7 @@ def test_a_saved_model_has_the_estimates_of_the_limit(tmp_path):
     loaded = ordinal.load(tmp_path / "model.npz")
     assert str(loaded.table()) == str(model.table())
     with pytest.raises(ValueError, match="needs the training rows"):
-        loaded.average_proba(Z)
+        loaded.predictions(Z)
 
 
 def test_influence_needs_estimates():

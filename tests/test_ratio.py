@@ -311,8 +311,8 @@ def delta_errors(model, value):
 @some_cases
 def test_effects_and_averages_are_differences_of_predictions(family, link):
     model = whole(family, link, nominal=[1])
-    found = model.average_proba()
-    assert_allclose(found["probability"], averages(model, MADE.X), rtol=1e-10)
+    found = model.predictions()
+    assert_allclose(found["estimate"], averages(model, MADE.X), rtol=1e-10)
     errors = delta_errors(model, lambda x: averages(model, MADE.X, x))
     assert_allclose(found["standard_error"], errors, rtol=1e-5)
     table, r = model.marginal_effects(), model.classes.size

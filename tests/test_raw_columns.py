@@ -74,7 +74,7 @@ def test_odds_ratios_and_effects_are_per_unit_of_the_table():
     model = ordinal.fit_pom(D[own], Y, preprocess=HOW)
     plain = ordinal.fit_pom(D[own], Y)
     for name in ("odds_ratios", "marginal_effects", "tidy", "glance", "drop1",
-                 "average_proba", "proportional_odds_test", "confint"):  # fmt: skip
+                 "predictions", "proportional_odds_test", "confint"):  # fmt: skip
         ours, theirs = (getattr(inference, name)(m) for m in (model, plain))
         assert list(ours) == list(theirs)
         for column, values in theirs.items():
@@ -109,8 +109,8 @@ def test_effects_are_differences_of_probabilities_of_raw_rows(how, d):
             name = column if column == "ill" else f"{column}[{level}]"
             assert_allclose(by_name[name], p - P[0], atol=1e-12)
     mean = model.predict_proba(d).mean(axis=0)
-    assert_allclose(model.average_proba()["probability"], mean, atol=1e-12)
-    assert_allclose(model.average_proba(d)["probability"], mean, atol=1e-12)
+    assert_allclose(model.predictions()["estimate"], mean, atol=1e-12)
+    assert_allclose(model.predictions(d)["estimate"], mean, atol=1e-12)
 
 
 @given(st.integers(0, 50), st.sampled_from([0.0, 0.1]))

@@ -9,7 +9,8 @@ the training rows, to which a model refers until it is saved or copied.
     sandwich, limits      covariances; limits of fits whose ranks are separated
     tables, profiles      estimates and statistics; profile likelihood intervals
     covariance            covariances of very many thresholds
-    margins               average probabilities and marginal effects
+    margins               sums over rows, and their gradients by the parameters
+    outcomes              probabilities, means and quantiles; marginal effects
     comparisons           Wald tests, contrasts of levels, simultaneous intervals
     nested, steps         likelihood ratio tests; fits of some of the terms
     assumptions           tests of proportional odds and of one scale
@@ -41,8 +42,8 @@ from .diagnostics import (
     residuals,
 )
 from .jeffreys_penalty import jeffreys
-from .margins import average_proba, marginal_effects
 from .nested import LikelihoodRatio, anova, lr_test
+from .outcomes import marginal_effects, predictions
 from .simulation import SimulatedResiduals, simulate, simulated_residuals
 from .steps import Steps, add1, drop1, step
 from .tables import confint, glance, monotone_effects, odds_ratios, summary, table, tidy
@@ -56,7 +57,6 @@ __all__ = [
     "add1",
     "anova",
     "augment",
-    "average_proba",
     "confint",
     "contrasts",
     "drop1",
@@ -70,6 +70,7 @@ __all__ = [
     "monotone_effects",
     "negative_rows",
     "odds_ratios",
+    "predictions",
     "proportional_odds_test",
     "residuals",
     "scale_test",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from .._formula.coding import Coding
 from .._input.checks import check_choice, check_share, listed, shown
-from .._input.types import MatrixLike
+from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
 from .._numerics.rows import dense
 from .._numerics.tails import (
@@ -20,7 +21,16 @@ from .._numerics.tails import (
     range_tail,
 )
 from .covariance import block_of
-from .fitted import Fitted, covariance_for, fitted_model, fitted_rows, read_design
+from .fitted import (
+    Fitted,
+    about_groups,
+    covariance_for,
+    fitted_model,
+    fitted_rows,
+    read_design,
+)
+from .margins import Errors, errors_of
+from .outcomes import Outcome, Rows, Smooth, cells_of, outcome_of
 from .tables import first_coef, tests_table
 
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]
@@ -130,14 +140,21 @@ def contrasts(
     feature: str,
     *,
     within: str | None = None,
+    kind: Smooth = "latent",
+    at: ArrayLike | None = None,
+    values: ArrayLike | None = None,
+    X: MatrixLike | None = None,
     adjust: Adjust = "tukey",
     level: float = 0.95,
+    effects: str | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
 ) -> Table:
     """Compare all pairs of levels of a categorical feature.
 
-    A contrast is a difference of the linear predictor, which is a log odds ratio
-    for the link "logit". It is positive if the first level of the pair has higher
-    ranks.
+    On the scale "latent", a contrast is a difference of the linear predictor, which is
+    a log odds ratio for the link "logit". It is positive if the first level of the
+    pair has higher ranks. On the other scales it is a difference of `predictions` with
+    ``by=`` the feature and ``grid=True``, as of R's `emmeans`.
 
     Parameters
     ----------
@@ -149,6 +166,14 @@ def contrasts(
     within : str, optional
         Another one, with which the feature interacts: pairs are compared at each of
         its levels, and adjusted within them.
+    kind : str, default "latent"
+        Scale of the contrasts: "latent", "probability", "cumulative", "exceedance" or
+        "mean", as for `predictions`. Pairs are adjusted for each rank by itself.
+    at, values : optional
+        As for `predictions`.
+    X : (n, n_features) array or data frame, optional
+        Rows from which the means of the numeric columns are taken. Default: the
+        training rows. Without `X`, contrasts on the latent scale do not depend on rows.
     adjust : {"tukey", "holm", "bonferroni", "none"}, default "tukey"
         Adjustment of p-values and intervals for multiple comparisons. "tukey" uses
         the distribution of the range of normal variables, which is exact if all
@@ -156,19 +181,22 @@ def contrasts(
         intervals of "holm" are those of "bonferroni". With all but "none", the
         intervals hold simultaneously.
     level : float in (0, 1), default 0.95
+    effects, groups : optional
+        As for `predictions`, of a model with random effects.
 
     Returns
     -------
     Table
         A dict of arrays: "name", "estimate", "standard_error", "z", "p_value",
-        "lower", "upper"; with `within` also "within", its level.
+        "lower", "upper"; with `within` also "within", its level, and for probabilities
+        "rank" or "threshold".
 
     Raises
     ------
     ValueError
-        As for `standard_errors`; also if the feature is not a categorical variable
-        of the location, interacts with another one than `within`, or has a level
-        without a coefficient.
+        As for `standard_errors` and `predictions`; also if the feature is not a
+        categorical variable, or, on the latent scale, if it has nominal effects,
+        interacts with another one than `within`, or has a level without a coefficient.
 
     See Also
     --------
@@ -183,33 +211,54 @@ def contrasts(
     >>> model = ordinal.fit_pom(table, [1, 2, 1, 2, 3, 3, 1, 3, 2, 2, 1, 3])
     >>> ordinal.inference.contrasts(model, "dose")["name"]
     array(['b - a', 'c - a', 'c - b'], dtype='<U5')
+    >>> found = ordinal.inference.contrasts(model, "dose", kind="mean")
+    >>> found["estimate"].round(3)
+    array([0.168, 1.18 , 1.012])
     """
-    model = fitted_model(model, "contrasts")
+    model, X = fitted_rows(model, X, "contrasts")
     check_choice("adjust", adjust, get_args(Adjust))
+    check_choice("kind", kind, get_args(Smooth))
     level = check_share("level", level)
-    b, V = location_of(model, "contrasts")
-    labels, rows, others = _level_rows(model, feature, within)
+    random = about_groups("contrasts", model, effects=effects, groups=groups)
+    if kind == "latent" and X is None and not random:
+        b, V = location_of(model, "contrasts")
+        labels, rows, others = _level_rows(model, feature, within)
+        estimate, G = (rows @ b)[:, None], rows[:, None]
+        names: dict[str, np.ndarray] = {}
+        errors: Errors = partial(errors_of, V)
+    else:
+        outcome = outcome_of(model, kind, at, values)
+        names = outcome.names
+        labels, others, estimate, G, errors = _cells(
+            model, outcome, Rows(X, None, None, random), feature, within
+        )
     low, high = np.triu_indices(labels.size, 1)
-    C = rows[:, high] - rows[:, low]  # by level of `within`, pair and coefficient
-    estimate = C @ b
-    error = np.sqrt(np.einsum("gij,jk,gik->gi", C, V, C))
-    z = estimate / error
-    adjusted = [_adjusted(of, labels.size, adjust, level) for of in z]
-    margin = adjusted[0][1] * error
+    estimate = estimate[..., high] - estimate[..., low]  # (g, k, pairs)
+    moved = G[:, :, high] - G[:, :, low]
+    error = errors(moved.reshape(-1, moved.shape[3])).reshape(estimate.shape)
+    # A rank without training rows has the probability 0 at all levels.
+    z = np.divide(estimate, error, out=0 * estimate, where=error != 0)
+    families = [
+        _adjusted(own, labels.size, adjust, level) for own in z.reshape(-1, low.size)
+    ]
+    margin = families[0][1] * error
     pairs = zip(labels[high], labels[low], strict=True)
-    names = [f"{one} - {other}" for one, other in pairs]
-    table = {
-        "name": np.tile(np.array(names, dtype=str), len(rows)),
-        "estimate": estimate.ravel(),
-        "standard_error": error.ravel(),
-        "z": z.ravel(),
-        "p_value": np.concatenate([p_value for p_value, _ in adjusted]),
-        "lower": (estimate - margin).ravel(),
-        "upper": (estimate + margin).ravel(),
-    }
-    if others is None:
-        return Table(table)
-    return Table({"within": np.repeat(others, len(names)), **table})
+    texts = np.array([f"{one} - {other}" for one, other in pairs], dtype=str)
+    g, k = estimate.shape[:2]
+    first = {} if others is None else {"within": np.repeat(others, k * low.size)}
+    return Table(
+        first
+        | {name: np.tile(np.repeat(v, low.size), g) for name, v in names.items()}
+        | {
+            "name": np.tile(texts, g * k),
+            "estimate": estimate.ravel(),
+            "standard_error": error.ravel(),
+            "z": z.ravel(),
+            "p_value": np.concatenate([p_value for p_value, _ in families]),
+            "lower": (estimate - margin).ravel(),
+            "upper": (estimate + margin).ravel(),
+        }
+    )
 
 
 def simultaneous_band(model: Any, X: MatrixLike, level: float = 0.95) -> Table:
@@ -404,6 +453,32 @@ def _level_rows(
             "of which have nominal effects or were left out as collinear"
         )
     return labels, every[:, :, model.predictor.location], others
+
+
+def _cells(
+    model: Any, outcome: Outcome, rows: Rows, feature: str, within: str | None
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray, Errors]:
+    """Return the labels of a feature, (l,), and those of another one, the values of k
+    functions in the cells of both, (g, k, l), their gradients, and their errors.
+    """
+    by = [feature] if within is None else [within, feature]
+    columns, cells = cells_of(model, "contrasts", rows, by, True)
+    found = []
+    for cell in cells:
+        means, source, errors = cell.of(model, "contrasts")
+        found.append(outcome.of_sums(means, source))
+    labels, others = (
+        list(dict.fromkeys(v.tolist())) for v in (columns[feature], columns[by[0]])
+    )
+    g = 1 if within is None else len(others)
+    value, G = (
+        np.array([getattr(own, part) for own in found])
+        for part in ("value", "gradient")
+    )
+    value = value.reshape(g, len(labels), -1)
+    G = G.reshape(*value.shape, -1)
+    kept = None if within is None else np.array(others)
+    return np.array(labels), kept, value.swapaxes(1, 2), G.swapaxes(1, 2), errors
 
 
 def _categorical(coding: Coding) -> dict[str, int]:

@@ -19,7 +19,7 @@ from .._cumulative.separation import check_separation, has_diverging_scales
 from .._input.immutable import read_only
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .margins import Derivative, Means, Summand
+from .margins import Derivative, DesignRows, Means, Summand
 from .sandwich import CovarianceChoice, Scored, in_units, sandwich
 
 # Distance of predictors from the thresholds at which F has reached its limit, to all
@@ -157,32 +157,55 @@ class LimitMeans(Means):
         self._span = design.raw(np.vstack([span, more]))
         self._span[np.isfinite(model.statistics.limits)] = 0.0  # but for rounding
 
-    def _terms(self, part: Summand, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, gradient = super()._terms(part, v)
-        if self._is_undefined(part, v[:, 0] > 0):
+    def sides(self, at: DesignRows) -> tuple[np.ndarray, np.ndarray]:
+        below, above = super().sides(at)
+        undefined = self._is_undefined(at)
+        below[undefined] = above[undefined] = np.nan
+        return below, above
+
+    def gradients(self, at: DesignRows, W: np.ndarray) -> np.ndarray:
+        found = super().gradients(at, W)
+        found[self._is_undefined(at)] = np.nan
+        return found
+
+    def scores(self, at: DesignRows) -> tuple[np.ndarray, np.ndarray]:
+        value, gradient = super().scores(at)
+        moved, size = self._moves(at.Z, 1.0)
+        infinite = (np.abs(moved) > _ROUNDING * size).any(axis=(1, 2))
+        value[infinite], gradient[infinite] = np.nan, np.nan
+        return value, gradient
+
+    def _terms(
+        self, part: Summand, v: np.ndarray, W: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        value, gradient = super()._terms(part, v, W)
+        if self._is_undefined(part)[v[:, 0] > 0].any():
             return np.full_like(value, np.nan), np.full_like(gradient, np.nan)
         return value, gradient
 
-    def _is_undefined(self, part: Summand, used: np.ndarray) -> bool:
-        """Return whether rows with weight have predictors, or slopes, without limit."""
+    def _is_undefined(self, part: Summand) -> np.ndarray:
+        """Return whether rows have predictors, or slopes, without limit, (n,)."""
         if isinstance(part, Derivative):
             # Of an infinite slope the derivative is infinite or 0, by the row.
-            moved, size = self._moves(part.by.Z[used], 0.0)
-            if (np.abs(moved) > _ROUNDING * size).any():
-                return True
-            return self._is_undefined(part.here, used)
+            moved, size = self._moves(part.by.Z, 0.0)
+            infinite = (np.abs(moved) > _ROUNDING * size).any(axis=(1, 2))
+            return np.asarray(infinite | self._is_undefined(part.here))
+        out = np.zeros(len(part.Z), dtype=bool)
         if self._span.shape[1] == 1:
-            return False
-        moved, size = self._moves(part.Z[used], 1.0)
-        free = moved[(np.abs(moved).max(axis=2) > _ROUNDING * size[..., 0])]
-        if not len(free):
-            return False
-        free = np.unique(
-            (free / np.linalg.norm(free, axis=1)[:, None]).round(9), axis=0
+            return out
+        moved, size = self._moves(part.Z, 1.0)
+        row, threshold = np.nonzero(
+            np.abs(moved).max(axis=2) > _ROUNDING * size[..., 0]
         )
+        if not row.size:
+            return out
+        free = moved[row, threshold]
+        free = (free / np.linalg.norm(free, axis=1)[:, None]).round(9)
+        free, which = np.unique(free, axis=0, return_inverse=True)
         span = self._limit.recession.span
         rises, falls = self._limit.recession.signs(free @ span.T)
-        return bool((rises & falls).any())
+        out[row[(rises & falls)[which.ravel()]]] = True
+        return out
 
     def _moves(self, Z: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the changes of the predictors of rows by each vector of the span,
@@ -195,7 +218,7 @@ class LimitMeans(Means):
         alpha = self.J @ self._span[:q]
         nu = self._span[q : q + q * size].reshape(q, size, k)
         beta = self._span[q + q * size : q + q * size + m.coef.size]
-        slopes = np.tensordot(self.J, nu, (1, 0))
+        slopes = (self.J @ nu.reshape(q, size * k)).reshape(self.J.T, size, k)
         moved = theta * alpha - (Z[:, m.predictor.location] @ beta)[:, None]
         moved = moved - np.einsum("nm,tmk->ntk", Z[:, m.predictor.nominal], slopes)
         largest = theta * np.abs(alpha).max(initial=0.0)

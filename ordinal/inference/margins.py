@@ -1,4 +1,4 @@
-"""Average probabilities of the ranks, and marginal effects of features on them.
+"""Sums of the probabilities of rows, effects of features on them, and gradients.
 
 With weights v_i of sum 1, the mean of P(y <= j) is
 
@@ -23,7 +23,7 @@ package, for the finite differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -34,25 +34,21 @@ from .._cumulative.likelihood import (
     cumulative,
     density,
     exceeding,
-    for_all_ranks,
-    rank_probabilities,
     slope,
 )
 from .._formula.coding import Coding
 from .._formula.expressions import columns_of, compares
-from .._input.checks import check_flag, check_share, shown
+from .._input.checks import shown
 from .._input.columns import check_shape
 from .._input.frame import Frame
 from .._input.labels import sample_weights, shares
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Index, MatrixLike
 from .._model.model import read_for
-from .._model.printing import Table
 from .._numerics.rows import dense, strips, take
-from .._numerics.tails import normal_margin, normal_two_sided
 from .._rows.columns import block, column_units
 from .covariance import StructuredCovariance
-from .fitted import Fitted, about_groups, fitted_rows, predictors, remembered
+from .fitted import Fitted, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
 _BLOCK = 1 << 20  # entries of the rows in memory at a time
@@ -123,11 +119,16 @@ class Feature(NamedTuple):
 
 
 class MarginRows(Protocol):
-    """Rows to average over, with their weights and features."""
+    """Rows to average over, with their weights and features.
+
+    A row consists of N consecutive copies, whose weights `copies`, (N,), have sum 1.
+    """
 
     def __len__(self) -> int: ...
     @property
     def features(self) -> list[Feature]: ...
+    @property
+    def copies(self) -> np.ndarray: ...
     def shares(self, rows: slice) -> np.ndarray: ...
     def at(self, rows: slice) -> DesignRows: ...
     def change(self, feature: Feature, rows: slice) -> Change: ...
@@ -142,6 +143,10 @@ class _WeightedRows:
 
     def __len__(self) -> int:
         return int(self.share.size)
+
+    @property
+    def copies(self) -> np.ndarray:
+        return np.ones(1)
 
     def shares(self, rows: slice) -> np.ndarray:
         return self.share[rows]
@@ -311,19 +316,21 @@ class Means:
     def __init__(self, model: Fitted, n_more: int = 0):
         self.model, self.n_more = model, n_more
         T = int(model.predictor.observed.sum()) - 1
-        self.J = structure_of(model.predictor.threshold, T).dense()
+        self.J = structure_of(model.predictor.threshold, T)
         self.nu = self.J @ model.nominal_coef
 
-    def evaluate(self, source: MarginRows) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums (1) of F and of 1 - F, (2, T), and the gradient of the first,
-        (T, p).
+    def evaluate(
+        self, source: MarginRows, W: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums (1) of F and of 1 - F, (2, T), and the gradient of the linear
+        functions W, (k, T), of the first, (k, p).
         """
-        return self._summed(source, lambda rows: [(1.0, source.at(rows))])
+        return self._summed(source, lambda rows: [(1.0, source.at(rows))], W)
 
     def effects(
-        self, source: MarginRows, feature: Feature
+        self, source: MarginRows, feature: Feature, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums (2), (T,), and their gradient, (T, p)."""
+        """Return the sums (2), (T,), and the gradient of their functions W, (k, p)."""
 
         def parts(rows: slice) -> Signed:
             change = source.change(feature, rows)
@@ -331,25 +338,88 @@ class Means:
                 return [(1.0, change)]
             return [(-1.0, change.low), (1.0, change.high)]
 
-        value, gradient = self._summed(source, parts)
+        value, gradient = self._summed(source, parts, W)
         return value[0], gradient
 
+    def sides(self, at: DesignRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return F and 1 - F of rows, (n, T) each, sorted where predictors cross."""
+        eta, _ = predictors(self.model, at.Z, at.offset)
+        if self._may_cross(at):
+            eta.sort(axis=1)
+        return cumulative(self.model.link, eta), exceeding(self.model.link, eta)
+
+    def gradients(self, at: DesignRows, W: np.ndarray) -> np.ndarray:
+        """Return the gradients of linear functions of the F of each row, (n, k, p).
+
+        W is (k, T), or (n, k, T) with other functions for each row.
+        """
+        m = self.model
+        eta, unit = predictors(m, at.Z, at.offset)
+        if self._may_cross(at):
+            place = eta.argsort(axis=1, kind="stable").argsort(axis=1)
+            every = np.broadcast_to(W, (len(eta), *W.shape[-2:]))
+            W = np.take_along_axis(every, place[:, None], axis=2)
+        over = W * (density(m.link, eta) * unit)[:, None]
+        by_scale = over @ (_finite(eta) / unit)[..., None] if m.scale_coef.size else 0.0
+        return self._by_rows(at, over, by_scale)
+
+    def scores(self, at: DesignRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the latent means of rows above the mean threshold, (n, 1), and their
+        gradients, (n, 1, p): minus the means of predictors before they are scaled.
+        """
+        eta, unit = predictors(self.model, at.Z, at.offset)
+        mean = np.full((len(eta), 1, self.J.T), -1 / self.J.T)
+        return -(eta / unit).mean(axis=1)[:, None], self._by_rows(at, mean, 0.0)
+
+    def _by_rows(
+        self, at: DesignRows, over: np.ndarray, by_scale: np.ndarray | float
+    ) -> np.ndarray:
+        """Return gradients by the parameters, (n, k, p), from those by the predictors
+        before they are scaled, (n, k, T), and by minus the log spread, (n, k, 1).
+        """
+        m, (n, k, _) = self.model, over.shape
+        theta = self._by_alpha(over)
+        score = -over.sum(axis=2, keepdims=True)
+        N, X, S = (
+            at.Z[:, None, part]
+            for part in (m.predictor.nominal, m.predictor.location, m.predictor.scale)
+        )
+        parts = [
+            theta,
+            -(theta[..., None] * N[:, :, None]).reshape(n, k, -1),
+            score * X,
+            -by_scale * np.broadcast_to(S, (n, k, S.shape[2])),
+        ]
+        if self.n_more:
+            more = np.zeros((n, self.n_more))
+            if at.offset_gradient is not None:
+                # The parameters of one row are distinct.
+                np.put_along_axis(more, *at.offset_gradient, axis=1)
+            parts.append(score * more[:, None])
+        return np.concatenate(parts, axis=2)
+
     def _summed(
-        self, source: MarginRows, parts: Callable[[slice], Signed]
+        self, source: MarginRows, parts: Callable[[slice], Signed], W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of signed parts over all rows, with their gradient."""
-        T, p = len(self.J), self.model.parameters.size + self.n_more
-        value, gradient = np.zeros((2, T)), np.zeros((T, p))
+        """Return the sums of signed parts over all rows, and the gradient of their
+        functions W.
+        """
+        T, p = self.J.T, self.model.parameters.size + self.n_more
+        value, gradient = np.zeros((2, T)), np.zeros((len(W), p))
         # The design of all rows of a table may not fit in memory.
         step = max(1, _BLOCK // (T + self.model.predictor.location.size))
         for rows in strips(len(source), step):
             share = source.shares(rows)[:, None]
             for sign, part in parts(rows):
                 for own, order in self._orders(part):
-                    a, b = self._terms(part.take(own), share[own])
+                    a, b = self._terms(part.take(own), share[own], _placed(W, order))
                     value += sign * a[:, order]
-                    gradient += sign * b[order]
+                    gradient += sign * b
         return value, gradient
+
+    def _may_cross(self, at: DesignRows) -> bool:
+        """Return whether predictors of these rows may cross."""
+        return self.model.predictor.nominal.size > 0 or at.offset.ndim == 2
 
     def _orders(self, part: Summand) -> Iterator[tuple[Index, Index]]:
         """Yield groups of rows whose predictors have the same order, and this order.
@@ -358,7 +428,7 @@ class Means:
         share their formulas.
         """
         here = part.here if isinstance(part, Derivative) else part
-        if self.model.predictor.nominal.size or here.offset.ndim == 2:
+        if self._may_cross(here):
             eta, _ = predictors(self.model, here.Z, here.offset)
             if not (eta[:, :-1] <= eta[:, 1:]).all():
                 each = np.argsort(eta, axis=1, kind="stable")
@@ -368,24 +438,28 @@ class Means:
                 return
         yield slice(None), slice(None)
 
-    def _terms(self, part: Summand, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _terms(
+        self, part: Summand, v: np.ndarray, W: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the contributions of rows with weights v, (n, 1), to the sums.
 
-        These are sums of F and 1 - F, (2, T), and the gradient of the first, (T, p).
+        These are sums of F and 1 - F, (2, T), and the gradient of the functions W,
+        (k, T), of the first, (k, p).
         """
         if isinstance(part, Derivative):
-            effect, gradient = self._of_slope(part, v)
+            effect, gradient = self._of_slope(part, v, W)
             return np.stack([effect, -effect]), gradient
         link = self.model.link
         eta, unit = predictors(self.model, part.Z, part.offset)
         sums = [(v * F(link, eta)).sum(axis=0) for F in (cumulative, exceeding)]
         by_eta = v * density(link, eta)
-        return np.stack(sums), self._chain(part, by_eta, _finite(eta), unit)
+        return np.stack(sums), self._chain(part, by_eta, _finite(eta), unit, W)
 
     def _of_slope(
-        self, change: Derivative, v: np.ndarray
+        self, change: Derivative, v: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return sum_i v_i f(eta_ij) e_ij with e = deta/dx, (T,), and its gradient.
+        """Return sum_i v_i f(eta_ij) e_ij with e = deta/dx, (T,), and the gradient of
+        its functions W.
 
         The gradient has two parts, because both f(eta) and e depend on the parameters.
         """
@@ -404,19 +478,21 @@ class Means:
         through = bend * e - f * spread  # derivative by eta
         over = (f * unit).T
         direct = self._place(  # derivative by the parameters in e
-            np.zeros(len(self.J)),
+            np.zeros(self.J.T),
             -over @ dN,
             -over @ dL,
             (f * moved * unit).T @ S - (f * eta).T @ dS,
             self._more(-over, by.offset_gradient),
+            W,
         )
-        gradient = self._chain(here, through, eta, unit) + direct
+        gradient = self._chain(here, through, eta, unit, W) + direct
         return (f * e).sum(axis=0), gradient
 
     def _chain(
-        self, at: DesignRows, by_eta: np.ndarray, eta: np.ndarray, unit: np.ndarray
-    ) -> np.ndarray:
-        """Return sum_i by_eta_ij deta_ij/dparameters, (T, p)."""
+        self, at: DesignRows, by_eta: np.ndarray, eta: np.ndarray, unit: np.ndarray,
+        W: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """Return sum_ij W_kj by_eta_ij deta_ij/dparameters, (k, p)."""
         m = self.model
         over = (by_eta * unit).T
         return self._place(
@@ -425,6 +501,7 @@ class Means:
             -over @ at.Z[:, m.predictor.location],
             -(by_eta * eta).T @ at.Z[:, m.predictor.scale],
             self._more(-over, at.offset_gradient),
+            W,
         )
 
     def _more(self, by_offset: np.ndarray, moved: OffsetGradient | None) -> np.ndarray:
@@ -441,29 +518,37 @@ class Means:
 
     def _place(
         self, theta: np.ndarray, nu: np.ndarray, beta: np.ndarray, zeta: np.ndarray,
-        more: np.ndarray,
+        more: np.ndarray, W: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Assemble the gradient by the parameters, (T, p).
+        """Assemble the gradient of functions W by the parameters, (k, p).
 
-        Row j comes from the derivatives by theta_j (T,), nu_j (T, m), beta (T, d),
-        zeta (T, k) and the further parameters (T, n_more).
+        That of the sum at threshold j comes from the derivatives by theta_j (T,), nu_j
+        (T, m), beta (T, d), zeta (T, k) and the further parameters (T, n_more).
         """
-        by_nu = self.J[:, :, None] * nu[:, None, :]
-        size = self.J.shape[1] * nu.shape[1]
+        by_nu = self._by_alpha((W[:, :, None] * nu).swapaxes(1, 2)).swapaxes(1, 2)
+        by_nu = by_nu.reshape(len(W), self.J.shape[1] * nu.shape[1])
         return np.hstack(
-            [theta[:, None] * self.J, by_nu.reshape(theta.size, size), beta, zeta, more]
+            [self._by_alpha(W * theta), by_nu, W @ beta, W @ zeta, W @ more]
         )
+
+    def _by_alpha(self, by_theta: np.ndarray) -> np.ndarray:
+        """Return derivatives by alpha, (..., q), from those by theta, (..., T)."""
+        J = self.J.matrix
+        return by_theta if J is None else np.asarray(by_theta @ J)
+
+
+def _placed(W: np.ndarray, order: Index) -> np.ndarray:
+    """Return functions of sums as functions of sums that come in another order."""
+    if isinstance(order, slice):
+        return W
+    out = np.empty_like(W)
+    out[:, order] = W
+    return out
 
 
 def _finite(eta: np.ndarray) -> np.ndarray:
     """Replace infinite predictors, where F is flat, by 0."""
     return np.where(np.isfinite(eta), eta, 0.0)
-
-
-def of_ranks(A: np.ndarray) -> np.ndarray:
-    """Return changes of P(y = j), (r, ...), from those of P(y <= j), (r - 1, ...)."""
-    zero = np.zeros_like(A[:1])
-    return np.diff(np.concatenate([zero, A, zero]), axis=0)
 
 
 def errors_of(
@@ -536,193 +621,4 @@ def rows_to_average(
     return MatrixRows(beside, share, held, model.predictor.column_names, used)
 
 
-Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # (T, p) gradients to (T,)
-
-
-def marginal_effects(
-    model: Any,
-    X: MatrixLike | None = None,
-    *,
-    level: float = 0.95,
-    offset: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    effects: str | None = None,
-    groups: Mapping[str, ArrayLike] | None = None,
-) -> Table:
-    """Return average marginal effects of the features on the rank probabilities.
-
-    The effect of a numeric feature is the derivative of the mean probability of a
-    rank over the rows. That of a column with values 0 and 1 is the difference
-    between the mean probabilities with 1 and with 0 in all rows, and that of a
-    level of a category, such as "Infl[High]", the difference from the reference
-    level. In a formula, all terms with the feature contribute. The effects of a
-    feature sum to 0 over the ranks.
-
-    Parameters
-    ----------
-    model : PomModel, RatioModel or ClmmModel
-        Fitted model, or a model of preprocessed columns, an estimator or the result of
-        a search that holds one.
-    X : (n, n_features) array or data frame, optional
-        Rows to average over. Default: the training rows with their weights and
-        offsets.
-    level : float in (0, 1), default 0.95
-        Confidence level of the intervals.
-    offset : (n,) array-like, default 0
-    sample_weight : (n,) array-like >= 0, optional
-        Offsets and weights of the rows of `X`.
-    effects, groups : optional
-        As for `ClmmModel.predict_proba`, of a model with random effects, which needs
-        `X`.
-
-    Returns
-    -------
-    Table
-        A dict of arrays, with an entry for each feature and rank that has training
-        rows: "name", "rank", "effect", "standard_error" (delta method), "z",
-        "p_value", "lower", "upper".
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `decision_function` and `standard_errors`; also if offsets or weights
-        are passed without `X`, if `X` is missing and the model no longer has its
-        training rows, or if a formula has a comparison, which has no derivative.
-
-    See Also
-    --------
-    average_proba : Return the mean of `predict_proba` over rows, with standard errors
-        and intervals.
-
-    Examples
-    --------
-    >>> import ordinal
-    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
-    >>> effects = ordinal.inference.marginal_effects(model)
-    >>> effects["name"][:3], effects["rank"][:3]
-    (array(['x1', 'x1', 'x1'], dtype='<U2'), array([1, 2, 3]))
-    >>> effects["effect"][:3].round(4)
-    array([-0.2192,  0.0022,  0.217 ])
-    """
-    model, X = fitted_rows(model, X, "marginal_effects")
-    z = normal_margin(check_share("level", level))
-    random = about_groups("marginal_effects", model, effects=effects, groups=groups)
-    means, rows, errors = model._averages(
-        "marginal_effects", X, offset, sample_weight, **random
-    )
-    features = rows.features
-    found = [means.effects(rows, feature) for feature in features]
-    effect = np.array([of_ranks(value) for value, _ in found]).ravel()
-    error = np.array([errors(of_ranks(G)) for _, G in found]).ravel()
-    # Without an error there is no effect: the model does not use the feature, or the
-    # effect has no limit.
-    ratio = np.divide(effect, error, out=0 * effect, where=error > 0)
-    ranks = model.classes[model.predictor.observed]
-    return Table(
-        {
-            "name": np.repeat(np.array([f.name for f in features], str), ranks.size),
-            "rank": np.tile(ranks, len(features)),
-            "effect": effect,
-            "standard_error": error,
-            "z": ratio,
-            "p_value": normal_two_sided(ratio),
-            "lower": effect - z * error,
-            "upper": effect + z * error,
-        }
-    )
-
-
-def average_proba(
-    model: Any,
-    X: MatrixLike | None = None,
-    *,
-    cumulative: bool = False,
-    level: float = 0.95,
-    offset: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    effects: str | None = None,
-    groups: Mapping[str, ArrayLike] | None = None,
-) -> Table:
-    """Return the mean of `predict_proba` over rows, with standard errors and
-    intervals.
-
-    Pass one row for the probabilities of that row. The standard errors are those
-    due to the estimates (delta method); the rows are treated as fixed.
-
-    Parameters
-    ----------
-    model : PomModel, RatioModel or ClmmModel
-        Fitted model, or a model of preprocessed columns, an estimator or the result of
-        a search that holds one.
-    X : (n, n_features) array or data frame, optional
-        Rows to average over. Default: the training rows with their weights and
-        offsets.
-    cumulative : bool, default False
-        Whether to return the mean of P(y <= j) at every threshold instead of
-        P(y = j).
-    level : float in (0, 1), default 0.95
-        Confidence level of the intervals. They are symmetric on the scale of log
-        p / (1 - p), as in R's `predict.clm`, and therefore lie between 0 and 1.
-    offset : (n,) array-like, default 0
-    sample_weight : (n,) array-like >= 0, optional
-        Offsets and weights of the rows of `X`.
-    effects, groups : optional
-        As for `ClmmModel.predict_proba`, of a model with random effects, which needs
-        `X`.
-
-    Returns
-    -------
-    Table
-        A dict of arrays, with an entry for each of the r ranks or r - 1 thresholds:
-        "rank" or "threshold", "probability", "standard_error", "lower", "upper".
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `decision_function` and `standard_errors`; also if offsets or weights
-        are passed without `X`, or if `X` is missing and the model no longer has its
-        training rows.
-
-    See Also
-    --------
-    marginal_effects : Return average marginal effects of the features on the rank
-        probabilities.
-
-    Examples
-    --------
-    >>> import ordinal
-    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
-    >>> ordinal.inference.average_proba(model, cumulative=True)
-    threshold probability standard_error    lower    upper
-    1|2          0.373492      0.0928077 0.215071 0.564661
-    2|3          0.630519        0.10474 0.414172 0.804653
-    """
-    model, X = fitted_rows(model, X, "average_proba")
-    z = normal_margin(check_share("level", level))
-    check_flag("cumulative", cumulative)
-    random = about_groups("average_proba", model, effects=effects, groups=groups)
-    means, rows, errors = model._averages(
-        "average_proba", X, offset, sample_weight, **random
-    )
-    both, gradient = means.evaluate(rows)
-    G = for_all_ranks(model.predictor.observed, gradient.T, 0.0, 0.0).T
-    below = for_all_ranks(model.predictor.observed, both[0], 0.0, 1.0)
-    above = for_all_ranks(model.predictor.observed, both[1], 1.0, 0.0)
-    if cumulative:
-        names, p = {"threshold": np.array(model.threshold_names)}, below
-    else:
-        names, p = {"rank": model.classes}, rank_probabilities(below, above)
-        G = of_ranks(G)
-    error = errors(G)
-    lower, upper = logit_interval(p, error, z)
-    return Table(
-        {
-            **names,
-            "probability": p,
-            "standard_error": error,
-            "lower": lower,
-            "upper": upper,
-        }
-    )
+Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # (k, p) gradients to (k,)

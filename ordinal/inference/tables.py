@@ -281,8 +281,7 @@ def odds_ratios(
     See Also
     --------
     confint : Return confidence intervals of the parameters.
-    marginal_effects : Return average marginal effects of the features on the rank
-        probabilities.
+    marginal_effects : Return average marginal effects of the features on the outcome.
 
     Examples
     --------

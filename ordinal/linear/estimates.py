@@ -492,7 +492,7 @@ class LinearModel(Model):
     confint = inference.confint
     odds_ratios = inference.odds_ratios
     marginal_effects = inference.marginal_effects
-    average_proba = inference.average_proba
+    predictions = inference.predictions
     residuals = inference.residuals
 
 

@@ -22,7 +22,7 @@ A. Agresti, "Analysis of Ordinal Categorical Data", Wiley, 2010, chapter 4. G. T
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Literal, cast
@@ -42,7 +42,6 @@ from .._cumulative.likelihood import (
     terms_of,
 )
 from .._cumulative.matrices import DenseColumns, SparseColumns, columns_of
-from .._input.types import Index
 from .._rows.columns import row_strips
 from ..inference.fitted import Fitted, predictors, refit
 from ..inference.margins import Derivative, DesignRows, Means, Summand
@@ -392,15 +391,18 @@ def residuals_at(
 
 def sides_of(model: Fitted, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return P(y <= j) and P(y > j), (n, r - 1) each, from predictors, (n, T)."""
-    family = cast(Family, model.predictor.family)
-    P = np.exp(log_probabilities(family, model.link, eta))
-    below = np.cumsum(P[:, :-1], axis=1)
-    above = np.cumsum(P[:, :0:-1], axis=1)[:, ::-1]
-    observed = model.predictor.observed
+    family, observed = cast(Family, model.predictor.family), model.predictor.observed
+    below, above = _sides(family, model.link, eta)
     return (
         for_all_ranks(observed, below, 0.0, 1.0),
         for_all_ranks(observed, above, 1.0, 0.0),
     )
+
+
+def _sides(family: Family, link: str, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(y <= j) and P(y > j) at the T thresholds, (n, T) each."""
+    P = np.exp(log_probabilities(family, link, eta))
+    return np.cumsum(P[:, :-1], axis=1), np.cumsum(P[:, :0:-1], axis=1)[:, ::-1]
 
 
 class RatioMeans(Means):
@@ -412,10 +414,26 @@ class RatioMeans(Means):
         super().__init__(model, n_more)
         self.family = family
 
-    def _orders(self, part: Summand) -> Iterator[tuple[Index, Index]]:
-        yield slice(None), slice(None)  # thresholds need not rise
+    def sides(self, at: DesignRows) -> tuple[np.ndarray, np.ndarray]:
+        eta, _ = predictors(self.model, at.Z, at.offset)
+        return _sides(self.family, self.model.link, eta)
 
-    def _terms(self, part: Summand, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def gradients(self, at: DesignRows, W: np.ndarray) -> np.ndarray:
+        eta, _ = predictors(self.model, at.Z, at.offset)
+        over, change = np.zeros((len(eta), W.shape[-2], eta.shape[1])), 0.0
+        for k in range(eta.shape[1]):
+            rank = np.full(len(eta), k)
+            log_p, slope, _ = row_terms(self.family, self.model.link, eta, rank)
+            change = change + np.exp(log_p)[:, None] * slope  # of P(y <= k) by eta
+            over += W[..., k, None] * change[:, None]
+        return self._by_rows(at, over, 0.0)
+
+    def _may_cross(self, at: DesignRows) -> bool:
+        return False  # thresholds need not rise
+
+    def _terms(
+        self, part: Summand, v: np.ndarray, W: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         m = self.model
         here = part.here if isinstance(part, Derivative) else part
         eta, _ = predictors(m, here.Z, here.offset)
@@ -444,7 +462,7 @@ class RatioMeans(Means):
                 + self._by_parameters(part.by, first, 0.0)
             )
         below, G = np.cumsum(values), np.cumsum(gradients, axis=0)
-        return np.stack([below[:-1], below[-1] - below[:-1]]), G[:-1]
+        return np.stack([below[:-1], below[-1] - below[:-1]]), W @ G[:-1]
 
     def _by_parameters(
         self, at: DesignRows, by_eta: np.ndarray, theta: float

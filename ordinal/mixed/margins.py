@@ -105,6 +105,10 @@ class GroupRows:
     def features(self) -> list[Feature]:
         return self.base.features
 
+    @property
+    def copies(self) -> np.ndarray:
+        return self.weights
+
     def shares(self, rows: slice) -> np.ndarray:
         every, copies, node = self._copies(rows)
         return np.asarray(self.base.shares(every)[copies] * self.weights[node])

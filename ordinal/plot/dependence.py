@@ -126,10 +126,10 @@ def _mean_probabilities(
     or None.
     """
     if has_errors(model):
-        found = model.average_proba(
-            X, cumulative=True, level=_LEVEL, sample_weight=weight
+        found = model.predictions(
+            X, kind="cumulative", level=_LEVEL, sample_weight=weight
         )
-        return found["probability"], np.array([found["lower"], found["upper"]])
+        return found["estimate"], np.array([found["lower"], found["upper"]])
     mean = weight @ np.cumsum(model.predict_proba(X), axis=1)[:, :-1]
     if not is_process(model):
         return mean, None
@@ -232,7 +232,7 @@ def partial_dependence(
     models have them. For a Gaussian process they are 1.64 posterior standard deviations
     wide on either side, computed with the covariance of f between the rows. For the
     probabilities of a cumulative link model without penalties they are those of
-    `PomModel.average_proba`; its score has none, because the origin of the score is
+    `PomModel.predictions`; its score has none, because the origin of the score is
     arbitrary.
 
     Parameters

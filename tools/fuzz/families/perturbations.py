@@ -31,7 +31,7 @@ class Perturbations:
         way = rng.choice(("matrix", "formula", "truth"))
         arguments = {
             "dtype": rng.choice(TRUTH if way == "truth" else DTYPES),
-            "method": repr(rng.choice(("marginal_effects", "average_proba"))),
+            "method": repr(rng.choice(("marginal_effects", "predictions"))),
             "way": repr(way),
             "seed": str(rng.randrange(100)),
         }

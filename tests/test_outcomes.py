@@ -1,0 +1,339 @@
+"""Means, quantiles and probabilities of the outcome: by rows, averages, cells."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from internals import structure_of
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import slopes
+from pom_data import housing as cells
+from pom_data import housing_table
+from test_pom_averages import errors, moved
+
+import ordinal
+from ordinal.inference import contrasts, marginal_effects, predictions
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 3))
+Y = np.digitize(X[:, 0] + RNG.logistic(size=150), [-1, 0, 1])
+# labels of unequal distances, and ranks without rows on both sides and between
+LABELS = np.array([1.0, 2.0, 4.0, 10.0])
+CLASSES = [0.5, 1.0, 2.0, 3.0, 4.0, 10.0, 11.0]
+Q = 0.2, 0.5, 0.9
+FITS = {
+    "scale": lambda: ordinal.fit_pom(
+        X, LABELS[Y], classes=CLASSES, scale=[0, 2], nominal=[1], link="cloglog"
+    ),
+    "symmetric": lambda: ordinal.fit_pom(X, LABELS[Y], threshold="symmetric"),
+    "in order": lambda: ordinal.fit_pom(X, LABELS[Y], nominal=[1], in_order=True),
+    "stopping": lambda: ordinal.fit_ratio(X, LABELS[Y], nominal=[1], classes=CLASSES),
+    "adjacent": lambda: ordinal.fit_ratio(X, LABELS[Y], family="adjacent"),
+}
+
+
+def housing():
+    table = housing_table()
+    levels = np.array(["Low", "Medium", "High"])
+    made = cells()
+    sat = type(table["Infl"])(levels[made.y], dtype="category").cat.set_categories(
+        levels, ordered=True
+    )
+    return table.assign(Sat=sat, Freq=made.weight)
+
+
+def quantile(model, P, q):
+    """Quantiles of one row or many, by `np.interp` of the distribution function."""
+    c = np.array(model.classes, float)[model.predictor.observed]
+    F = np.cumsum(P[..., model.predictor.observed], axis=-1)
+    return np.array([np.interp(q, row, c) for row in np.atleast_2d(F)])
+
+
+def slowly(model, kind, rows):
+    """The values of rows, (n, k), by the public predictions."""
+    P = model.predict_proba(rows)
+    if kind == "mean":
+        return P @ np.array(model.classes, float)[:, None]
+    if kind == "quantile":
+        return quantile(model, P, Q)
+    if kind == "latent":
+        J = structure_of(model.predictor.threshold, len(model.thresholds))
+        mean = (J @ model.alpha).mean()
+        f = model.decision_function(rows) - mean
+        nominal = rows[:, model.predictor.nominal] @ model.nominal_coef.T
+        return (f + nominal.mean(axis=1))[:, None]
+    below = np.cumsum(P, axis=1)[:, :-1]
+    return {"probability": P, "cumulative": below, "exceedance": 1 - below}[kind]
+
+
+@pytest.mark.parametrize("kind", ["probability", "exceedance", "mean", "quantile"])
+@pytest.mark.parametrize("name", FITS)
+def test_rows_and_averages_have_errors_by_differences(name, kind):
+    model = FITS[name]()
+    rows = 4 * X[:6] if name == "scale" else X[:6]  # where thresholds cross
+    at = {"at": Q} if kind == "quantile" else {}
+    found = model.predictions(rows, kind=kind, each=True, **at)
+    own = slowly(model, kind, rows)
+    assert_allclose(found["estimate"], own.ravel(), rtol=1e-9, atol=1e-12)
+    assert_array_equal(found["row"], np.repeat(np.arange(6), own.shape[1]))
+    x, weight = model.parameters, np.arange(6.0)
+    G = slopes(lambda v: slowly(moved(model, v), kind, rows).ravel(), x, 1e-5)
+    inside = ~np.isnan(found["standard_error"])
+    assert_allclose(
+        found["standard_error"][inside], errors(model, G)[inside], rtol=1e-5, atol=1e-9
+    )
+    assert_array_equal(inside, own.ravel() > 1 if kind == "quantile" else True)
+    assert (found["lower"] <= found["estimate"]).all()
+    assert (found["estimate"] <= found["upper"]).all()
+
+    def mean(model):
+        P = weight @ model.predict_proba(rows) / weight.sum()
+        if kind == "quantile":
+            return quantile(model, P, Q).ravel()
+        return weight @ slowly(model, kind, rows) / weight.sum()
+
+    found = model.predictions(rows, kind=kind, sample_weight=weight, **at)
+    assert_allclose(found["estimate"], mean(model), rtol=1e-9, atol=1e-12)
+    G = slopes(lambda v: mean(moved(model, v)), x, 1e-5)
+    inside = ~np.isnan(found["standard_error"])
+    assert_array_equal(inside, found["estimate"] > 1 if kind == "quantile" else True)
+    assert_allclose(
+        found["standard_error"][inside], errors(model, G)[inside], rtol=1e-5, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["symmetric", "in order", "adjacent"])
+def test_latent_means_have_errors_by_differences(name):
+    model, rows = FITS[name](), X[:5]
+    found = model.predictions(rows, kind="latent", each=True)
+    assert_allclose(found["estimate"], slowly(model, "latent", rows)[:, 0])
+    G = slopes(
+        lambda v: slowly(moved(model, v), "latent", rows)[:, 0], model.parameters, 1e-5
+    )
+    assert_allclose(found["standard_error"], errors(model, G), rtol=1e-6)
+    mean = model.predictions(rows, kind="latent")
+    assert_allclose(mean["estimate"], found["estimate"].mean())
+    assert_allclose(mean["standard_error"], errors(model, G.mean(axis=0)[None]))
+
+
+GROUP = np.arange(150) % 15
+
+
+@cache
+def mixed(family):
+    noise = np.random.default_rng(1).logistic(size=165)
+    y = np.digitize(X[:, 0] + noise[:150] + noise[150:][GROUP], [-1, 0, 1])
+    return ordinal.fit_clmm(
+        X[:, :2],
+        y,
+        groups={"g": GROUP},
+        slopes={"g": [0]},
+        family=family,
+        n_quadrature=1,
+    )
+
+
+@pytest.mark.parametrize("family", ["cumulative", "stopping"])
+@pytest.mark.parametrize("effects", ["new", "average", "known", "known_or_new"])
+def test_each_row_of_a_mixed_model_is_the_average_of_this_row(family, effects):
+    model = mixed(family)
+    asked = {"g": GROUP[:4] + 14 * (effects == "known_or_new")}
+    for kind in ("probability", "mean", "quantile", "latent"):
+        given = [
+            {"groups": {"g": asked["g"][i]}}
+            for i in (slice(0, 4), *([k] for k in range(4)))
+        ]
+        if not effects.startswith("known"):
+            given = [{}] * 5
+        all_rows = model.predictions(
+            X[:4, :2], kind=kind, each=True, effects=effects, **given[0]
+        )
+        one = [
+            model.predictions(
+                X[k : k + 1, :2], kind=kind, effects=effects, **given[k + 1]
+            )
+            for k in range(4)
+        ]
+        for column in ("estimate", "standard_error", "lower", "upper"):
+            expected = np.concatenate([table[column] for table in one])
+            assert_allclose(all_rows[column], expected, rtol=1e-8, atol=1e-12)
+
+
+# R's emmeans 1.8.4.1 with ordinal 2022.11.16: tests/reference/outcomes.R
+EMMEANS = {
+    "probability": (
+        [0.4574647421, 0.2677224113, 0.2748128466, 0.3312181586, 0.2752086102,
+         0.3935732312, 0.1977381598, 0.2374829890, 0.5647788512],
+        [0.01961673353, 0.01145332544, 0.01629309343, 0.01756404450, 0.01130611316,
+         0.01816065002, 0.01704717384, 0.01218353355, 0.02440169242],
+        [-0.126246583438, -0.259726582275, -0.133479998836, 0.007486198887,
+         -0.030239422270, -0.037725621157, 0.118760384551, 0.289966004545,
+         0.171205619994],
+        [0.024384458298, 0.024175865810, 0.022100956680, 0.004566521037,
+         0.009769359182, 0.008936187594, 0.022346788746, 0.028028166646,
+         0.028930480740],
+    ),
+    "exceedance": (
+        [0.5425352579, 0.2748128466, 0.6687818414, 0.3935732312, 0.8022618402,
+         0.5647788512],
+        [0.01961673353, 0.01629309343, 0.01756404450, 0.01816065002, 0.01704717384,
+         0.02440169242],
+        [0.1262465834, 0.2597265823, 0.1334799988, 0.1187603846, 0.2899660045,
+         0.1712056200],
+        [0.02438445830, 0.02417586581, 0.02210095668, 0.02234678875, 0.02802816665,
+         0.02893048074],
+    ),
+    "mean": (
+        [1.817348105, 2.062355073, 2.367040691],
+        [0.03419625114, 0.03389367998, 0.04029465185],
+        [0.2450069680, 0.5496925868, 0.3046856188],
+        [0.04655221190, 0.05142626613, 0.05070497565],
+    ),
+    "latent": (
+        [-0.4167402289, 0.1400750001, 0.8652359493],
+        [0.08021015515, 0.07674749348, 0.10396084770],
+        [0.5568152290, 1.2819761782, 0.7251609492],
+        [0.1072437283, 0.1281416205, 0.1246181158],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EMMEANS)
+def test_grids_and_contrasts_are_those_of_emmeans(kind):
+    table = housing()
+    model = ordinal.fit_pom(
+        "Sat ~ Infl * Cont + Type", table, sample_weight="Freq", tol=1e-10
+    )
+    values = {"values": [1, 2, 3]} if kind == "mean" else {}
+    found = predictions(model, kind=kind, by="Infl", grid=True, **values)
+    estimate, error, pairs, errors_of_pairs = EMMEANS[kind]
+    assert_allclose(found["estimate"], estimate, rtol=1e-6)
+    assert_allclose(found["standard_error"], error, rtol=1e-6)
+    between = contrasts(model, "Infl", kind=kind, X=table, **values)
+    assert_array_equal(between["name"][:2], ["Medium - Low", "High - Low"])
+    assert_allclose(between["estimate"], pairs, rtol=1e-6)
+    assert_allclose(between["standard_error"], errors_of_pairs, rtol=1e-6)
+    if kind == "exceedance":
+        within = contrasts(model, "Infl", kind=kind, within="Cont", at="Low")
+        assert_array_equal(within["within"], ["Low"] * 3 + ["High"] * 3)
+        p = [5.307747270e-03, 1.301891928e-11, 1.097298541e-04, 2.082929221e-05,
+             2.553512957e-14, 1.676473979e-05]  # fmt: skip
+        assert_allclose(within["p_value"], p, rtol=1e-4, atol=1e-12)
+
+
+def test_contrasts_on_the_latent_scale_need_no_rows():
+    model = ordinal.fit_pom("Sat ~ Infl + Type", housing(), sample_weight="Freq")
+    for_levels, for_rows = (
+        contrasts(model, "Type"),
+        contrasts(model, "Type", X=housing()),
+    )
+    for name in ("estimate", "standard_error", "p_value", "lower"):
+        assert_allclose(for_levels[name], for_rows[name], rtol=1e-9)
+
+
+def test_cells_are_averages_of_rows_with_these_values():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({
+        "x": X[:, 0], "kind": np.array(["a", "b", "c"])[np.arange(150) % 3],
+        "on": np.arange(150) % 2, "y": Y, "w": RNG.random(150), "known": X[:, 2] / 9,
+    })  # fmt: skip
+    model = ordinal.fit_pom(
+        "y ~ x * kind + on + offset(known)", table, sample_weight="w"
+    )
+    found = predictions(model, kind="mean", by={"kind": None, "x": [0, 1.5]})
+    assert_array_equal(found["kind"], np.repeat(["a", "b", "c"], 2))
+    for k, x, mean, error in zip(
+        *(found[c] for c in ("kind", "x", "estimate", "standard_error")), strict=True
+    ):
+        one = predictions(
+            model, table.assign(kind=k, x=x), kind="mean", sample_weight=table["w"]
+        )
+        assert_allclose([mean, error], [one["estimate"][0], one["standard_error"][0]])
+    # an explicit grid, with equal weights
+    share = table["w"] / table["w"].sum()
+    grid = pd.DataFrame([
+        {"kind": k, "on": on, "x": share @ table["x"], "known": share @ table["known"]}
+        for on in (0, 1) for k in ("a", "b", "c")
+    ])  # fmt: skip
+    by = predictions(model, kind="mean", by="on", grid=True)
+    for on in (0, 1):
+        rows = grid[grid["on"] == on]
+        one = predictions(model, rows, kind="mean")
+        assert_allclose(by["estimate"][on], one["estimate"][0])
+        assert_allclose(by["standard_error"][on], one["standard_error"][0])
+
+
+def test_effects_on_other_scales_are_sums_of_those_on_probabilities():
+    model = ordinal.fit_pom(X, LABELS[Y], nominal=[1], scale=[0])
+    by_rank = marginal_effects(model)["effect"].reshape(3, 4)
+    mean = marginal_effects(model, kind="mean")
+    assert_allclose(mean["effect"], by_rank @ LABELS)
+    beyond = marginal_effects(model, kind="exceedance", at=2.0)
+    assert_allclose(beyond["effect"], by_rank[:, 2:].sum(axis=1))
+    numbers = slopes(
+        lambda t: (model.predict_proba(X + t) @ LABELS).mean(keepdims=True),
+        np.zeros(3),
+        1e-5,
+    )
+    assert_allclose(mean["effect"], numbers[0], rtol=1e-6)
+    x = model.parameters
+
+    def effect(v):
+        there = moved(model, v)
+        return slopes(
+            lambda t: (there.predict_proba(X + t) @ LABELS).mean(keepdims=True),
+            np.zeros(3),
+            1e-3,
+        )[0]
+
+    assert_allclose(
+        mean["standard_error"], errors(model, slopes(effect, x, 1e-3)), rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kind": "mode"}, "kind must be"),
+        ({"kind": "quantile", "at": 50}, "at must hold probabilities between 0 and 1"),
+        ({"kind": "mean", "at": 1}, "at is for probabilities and quantiles"),
+        (
+            {"kind": "cumulative", "at": 10.0},
+            r"at must be among \[1.0, 2.0, 4.0\], got 10.0",
+        ),
+        ({"values": [1, 2, 3, 4]}, "values is for kind='mean' and 'quantile'"),
+        (
+            {"kind": "mean", "values": [1, 3, 2, 4]},
+            "values must be 4 increasing numbers",
+        ),
+        ({"grid": True}, "pass by= without each=True"),
+        ({"by": "x4"}, r"by must name columns, \['x1', 'x2', 'x3'\], got 'x4'"),
+        ({"by": "x1"}, "by names the numeric column 'x1': pass its values"),
+    ],
+)
+def test_arguments_that_do_not_fit(given, message):
+    model = FITS["symmetric"]()
+    with pytest.raises(ValueError, match=f"(?i){message}"):
+        model.predictions(X, **given)
+
+
+def test_labels_without_numbers_need_values():
+    model = ordinal.fit_pom("Sat ~ Infl", housing(), sample_weight="Freq")
+    with pytest.raises(ValueError, match="kind='mean' needs labels that are numbers"):
+        model.predictions(kind="mean")
+
+
+@pytest.mark.slow
+def test_intervals_of_means_and_quantiles_cover_the_truth():
+    """A continuous outcome: the mean, the median and a quartile of y given x."""
+    rng, hits = np.random.default_rng(0), []
+    true = 0.5 + np.log([1, 1, 1 / 3])
+    for _ in range(250):
+        x = rng.normal(size=80)
+        y = np.round(x + rng.logistic(size=80), 2)
+        model = ordinal.fit_pom(x[:, None], y, classes=np.unique(y))
+        mean = model.predictions([[0.5]], kind="mean")
+        rest = model.predictions([[0.5]], kind="quantile", at=[0.5, 0.25])
+        lower, upper = (np.append(mean[k], rest[k]) for k in ("lower", "upper"))
+        hits.append((lower <= true) & (true <= upper))
+    assert_allclose(np.mean(hits, axis=0), 0.95, atol=0.035)
