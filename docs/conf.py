@@ -31,7 +31,8 @@ extensions = [
     "myst_parser",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
-    "docstrings",  # these are files of tools/site
+    "cards",  # these are files of tools/site
+    "docstrings",
     "figures",
     "keywords",
     "mathml",
@@ -60,6 +61,7 @@ autosummary_imported_members = True
 autodoc_typehints = "none"  # the numpydoc sections state types in words
 autodoc_member_order = "groupwise"
 autodoc_inherit_docstrings = True
+toc_object_entries_show_parents = "hide"  # `predict`, not `PomModel.predict`, in the narrow column
 numpydoc_show_class_members = False  # the template of a class shows them
 numpydoc_class_members_toctree = False
 # What must hold of every docstring: it exists, its sections have names that are known
@@ -76,8 +78,9 @@ numpydoc_validation_exclude = {
 
 # the gallery runs in the build, which ends where an example fails or a fit of one warns
 matplotlib.use("agg")
-for name in ordinal.exceptions.__all__:
-    warnings.filterwarnings("error", category=getattr(ordinal.exceptions, name))
+for category in vars(ordinal.exceptions).values():
+    if isinstance(category, type) and issubclass(category, Warning):
+        warnings.filterwarnings("error", category=category)
 
 
 def draw_in_one_style(gallery_conf, file):

@@ -1,11 +1,12 @@
 """Ordinal regression: predict ranks (ratings, grades, stages) from features.
 
-Which method?           ordinal.compare(X, y)          errors in folds, the best first
-Which hyperparameters?  ordinal.select("svorim", X, y) tuned, and fitted to all rows
-Fit one:                ordinal.fit_svorim(X, y)       or another fit_* function
-Use the model:          model.predict(X), .predict_proba(X), .explain(X)
-                        model.report("page.html", X, y), model.save("model.npz")
-                        ordinal.load("model.npz")
+Which method?         ordinal.compare(X, y)             errors in folds, the best first
+The most accurate:    ordinal.fit_stacking(X, y)        several methods, weighted
+One method, tuned:    ordinal.select("npsvor", X, y)    and fitted to all rows
+One method, untuned:  ordinal.fit_boosting(X, y)        or another fit_* function
+Use the model:        model.predict(X), .predict_proba(X), .explain(X)
+                      model.report("page.html", X, y), model.save("model.npz")
+                      ordinal.load("model.npz")
 
 X is an array, a data frame or a sparse matrix; y holds ranks, an ordered categorical,
 or strings with `classes=` in rank order. `preprocess=TablePreprocessor()` of
@@ -20,14 +21,14 @@ array([6, 1, 0])
 
 Methods
 -------
+fit_stacking                  a weighted pool of several methods, the most accurate
+fit_boosting, fit_xofm        boosted trees; main effects and pairs of features
 fit_pom, fit_pom_path         linear cumulative models with standard errors
 fit_ratio, fit_clmm           stopping ratios; random effects of groups
+fit_npsvor, fit_npsvor_path   support vectors with a hyperplane for each rank
 fit_svorim, fit_svorex        support vectors with parallel hyperplanes
-fit_npsvor, fit_npsvor_path   a hyperplane for each rank
 fit_tlssvor                   truncated losses, for wrong labels
 fit_gpor                      Gaussian process
-fit_xofm, fit_boosting        main effects and pairs of features; boosted trees
-fit_stacking                  a weighted pool of several methods
 
 Modules
 -------

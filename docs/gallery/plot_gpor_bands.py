@@ -30,8 +30,15 @@ deviation = np.sqrt(variance)
 figure, (above, below) = plt.subplots(
     2, 1, figsize=(7, 6), sharex=True, layout="constrained"
 )
-above.fill_between(at, mean - 2 * deviation, mean + 2 * deviation, alpha=0.25)
-above.plot(at, mean)
+above.fill_between(
+    at,
+    mean - 2 * deviation,
+    mean + 2 * deviation,
+    alpha=0.25,
+    label="two deviations",
+)
+above.plot(at, mean, label="posterior mean")
+above.legend(loc="lower right")
 for threshold in model.thresholds:
     above.axhline(threshold, color="black", linewidth=0.7, linestyle="dashed")
 above.set_ylabel("latent function")
@@ -39,7 +46,8 @@ above.set_title("Thresholds (dashed) cut a function into ranks")
 
 proba = model.predict_proba(at[:, None])
 colours = plt.colormaps["viridis"](np.linspace(0.1, 0.9, len(model.classes)))
-below.stackplot(at, proba.T, colors=colours, alpha=0.7)
+below.stackplot(at, proba.T, colors=colours, alpha=0.7, labels=model.classes)
+below.legend(title="rank", loc="upper left")
 cumulated = np.cumsum(model.predict_proba(x[:, None]), axis=1)
 middle = (
     cumulated[np.arange(x.size), y]

@@ -28,7 +28,14 @@ score = score.reshape(grid_x.shape)
 figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 ends = [score.min() - 1, *model.thresholds, score.max() + 1]
 ax.contourf(grid_x, grid_y, score, levels=ends, cmap="viridis", alpha=0.25)
-ax.contour(grid_x, grid_y, score, levels=model.thresholds, colors="black")
+ax.contour(
+    grid_x,
+    grid_y,
+    score,
+    levels=model.thresholds,
+    colors="black",
+    linestyles="solid",  # negative levels are dashed otherwise
+)
 for side in (-1, 1):
     ax.contour(
         grid_x,

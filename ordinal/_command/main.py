@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
         description="Cross-validated errors of methods, the best first. The encoding "
         "of categories, the imputation of missing values and the scale of numbers are "
         "learned from the training rows of each fold. Without DATA: on a data set that "
-        "comes with the package.",
+        "comes with the package, the condition of 989 houses.",
         declare=_declare_compare,
     )
     commands.add_parser(
@@ -114,8 +114,8 @@ def _add_layout(command: argparse.ArgumentParser) -> None:
         "--separator",
         type=_separator,
         metavar="CHAR",
-        help="between cells, or `tab` (default: a comma, a semicolon with --decimal , "
-        "and a tab in files called .tsv)",
+        help="the character between cells, or `tab` (default: a comma, or with "
+        "--decimal , a semicolon, or in files called .tsv a tab)",
     )
     command.add_argument(
         "--decimal", choices=SEPARATORS, default=".", help="the decimal mark"
@@ -145,7 +145,9 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     """Add the options on a table and its target, which are common to commands."""
     from .data import BINNINGS
 
-    command.add_argument("--target", metavar="NAME", help="its column (default: last)")
+    command.add_argument(
+        "--target", metavar="NAME", help="the column of the ranks (default: the last)"
+    )
     command.add_argument(
         "--bins", type=int, metavar="K", help="cut a numeric target into K ranks"
     )
@@ -191,7 +193,10 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         help="columns of dates, which become year, month, weekday and days",
     )
     command.add_argument(
-        "--threads", type=int, metavar="N", help="default: all that may be used"
+        "--threads",
+        type=int,
+        metavar="N",
+        help="number of threads (default: all that may be used)",
     )
 
 
@@ -210,9 +215,9 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=[*CONSTANTS, *METHODS, *COMPOSED, "all"],
         metavar="METHOD",
-        help=f"default: {', '.join(DEFAULT)}, and {GPOR} up to {GPOR_ROWS} training "
-        f"rows; all stands for these and {', '.join(METHODS)}; also "
-        f"{', '.join(COMPOSED)}, which combines others",
+        help=f"default: {', '.join(DEFAULT)}, boosting if LightGBM is installed, and "
+        f"{GPOR} up to {GPOR_ROWS} training rows; all stands for these and "
+        f"{', '.join(METHODS)}; also {', '.join(COMPOSED)}, which combines others",
     )
     command.add_argument(
         "--folds",
@@ -223,27 +228,30 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--splits",
         metavar="N|FILE",
-        help="in place of folds, a number of hold-outs, or .npz of train_idx and "
-        "test_idx, one row a split (with --bins K also train_idx_K, test_idx_K and the "
-        "labels yK)",
+        help="random hold-outs instead of folds: their number, or an .npz file with "
+        "train_idx and test_idx, one row per split (with --bins K also train_idx_K, "
+        "test_idx_K and the labels yK)",
     )
     command.add_argument(
         "--test-size",
         type=_size,
         metavar="SIZE",
-        help="of hold-outs: fraction or number of rows (default: 0.25)",
+        help="fraction or number of test rows of a hold-out (default: 0.25)",
     )
     command.add_argument(
-        "--format", choices=REPORTS, default="text", help="default: text"
+        "--format",
+        choices=REPORTS,
+        default="text",
+        help="of the result (default: text)",
     )
     command.add_argument("--out", metavar="FILE", help=_OUT)
     command.add_argument(
-        "--plot", metavar="FILE", help="a picture of the errors, .pdf, .png or .svg"
+        "--plot", metavar="FILE", help="draw the errors to a .pdf, .png or .svg file"
     )
     command.add_argument(
         "--verbose",
         action="store_true",
-        help="print what --tune searches, and what it chooses for every split",
+        help="print the grids of --tune, and the points it chooses in each split",
     )
     _add_tune(command, "splits and of the folds of searches")
     about = "argument of a method, such as npsvor.C=10"
@@ -270,15 +278,15 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--stream",
         action="store_true",
-        help="read the rows in chunks at every pass, for a model on a basis (--set "
-        "basis=300) of a table of numbers; larger files than 1 GB are anyway",
+        help="read the rows in chunks, for a model on a basis (--set basis=300) of a "
+        "table of numbers; files larger than 1 GB are always read so",
     )
     command.add_argument(
         "--folds",
         type=int,
         default=5,
         metavar="K",
-        help="of the cross-validated error that is printed (default: 5; 0 for none)",
+        help="folds of the cross-validated error (default: 5; 0 computes none)",
     )
     _add_tune(command, "folds")
     _add_settings(command, "ARG=VALUE", "argument of the method, such as C=10")
@@ -294,7 +302,7 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--proba",
         action="store_true",
-        help="a column with the probability of each rank besides; support vector "
+        help="also write a column with the probability of each rank; support vector "
         "models must have been fitted with --set probability=True",
     )
     command.add_argument(
@@ -364,17 +372,17 @@ def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
     command.add_argument(
         "--tune",
         action="store_true",
-        help=f"choose arguments by {FOLDS}-fold cross-validation in the training rows "
-        "of each fit; the page of the command lists what is tried",
+        help=f"tune hyperparameters by {FOLDS}-fold cross-validation on the training "
+        "rows of each fit; the documentation of the command lists the grids",
     )
     command.add_argument(
-        "--seed", type=int, metavar="N", help=f"of the {of} (default: 0)"
+        "--seed", type=int, metavar="N", help=f"seed of the {of} (default: 0)"
     )
     command.add_argument(
         "--rule",
         choices=get_args(Rule),
-        help="rule of the predictions that are scored (default: the one that belongs "
-        "to the score, such as the median of the probabilities for MAE)",
+        help="how labels are chosen from probabilities (default: the best rule for "
+        "each score, such as the median for MAE)",
     )
 
 
