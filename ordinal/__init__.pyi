@@ -15,6 +15,7 @@ from . import prediction_sets as prediction_sets
 from . import preprocessing as preprocessing
 from ._model.model import Model as Model
 from ._model.model import load as load
+from ._input.intervals import RankIntervals as RankIntervals
 from ._numerics.threads import show_config as show_config
 from .boosting import fit_boosting as fit_boosting
 from .comparison import compare as compare

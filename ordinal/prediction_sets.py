@@ -85,7 +85,7 @@ from ._model.labelled import Labelled, MissingLabels, counted, with_origin
 from ._model.model import Model, innermost
 from ._model.preparation import shared_arguments
 from ._model.printing import Table
-from ._model.registry import resolve_fit
+from ._model.registry import check_intervals, resolve_fit
 from ._model.support import Hyperplanes
 from ._model.threshold_model import Scored
 from ._rows.reading import is_chunked, map_blocks
@@ -509,6 +509,7 @@ def cross_conformal(
     by_class = check_flag("by_class", by_class)
     given = shared_arguments(RowArguments, locals())
     fit = resolve_fit(fit)
+    check_intervals(cross_conformal, y)
     work = Work.from_arguments(fit, X, y, scorers_of("mae", None), options, **given)
     rank = work.data.rank
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))

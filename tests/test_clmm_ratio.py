@@ -82,34 +82,6 @@ def test_gradients_are_differences(family, link, nominal):
         assert abs(found - gradient @ way) < 1e-9 * np.abs(gradient).sum()
 
 
-@pytest.mark.parametrize("family", ["stopping", "backward", "adjacent"])
-def test_parts_of_rows_change_no_byte_by_threads_and_nothing_by_their_order(family):
-    design, Z, g, _ = problem("logit", n=8000)
-    terms = [RandomTerm(g, 9, Z, np.tril(np.ones((2, 2), dtype=bool)))]
-    x = np.array([-1, 0.2, 1.1, 0.3, -0.2, 0.6, 0.1, 0.5])
-    mixed = np.random.default_rng(0).permutation(8000)
-    moved = replace(
-        design, X=design.X[mixed], offset=design.offset[mixed],
-        rank=design.rank[mixed], weight=design.weight[mixed],
-    )  # fmt: skip
-    others = [replace(terms[0], group=g[mixed], Z=Z[mixed])]
-    (value, gradient), *again, (other, by_other) = (
-        MixedLikelihood(
-            of, "logit", effects, n_threads=k, rows_of=partial(RatioRows, family)
-        ).value_and_gradient(x)
-        for of, effects, k in (
-            (design, terms, 1), (design, terms, 2), (design, terms, 3),
-            (moved, others, 2),
-        )
-    )  # fmt: skip
-    assert np.isfinite(value)
-    for same, by_same in again:
-        assert same == value
-        assert by_same.tobytes() == gradient.tobytes()
-    assert_allclose(other, value, rtol=1e-12)
-    assert_allclose(by_other, gradient, atol=1e-9 * np.abs(gradient).sum())
-
-
 def test_scores_of_clusters_add_up():
     design, Z, g, _ = problem("probit", (3,))
     terms = [RandomTerm(g, 9, Z, np.tril(np.ones((2, 2), dtype=bool)))]

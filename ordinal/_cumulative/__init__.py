@@ -8,6 +8,7 @@ elastic_net            coordinate descent for the elastic net
 fitting                Newton's method; choice of a form of the loss, of a solver and of
                        starting values; thresholds that keep their order at rows
 collinear, separation  collinear columns and separated ranks
+pooling                thresholds between ranks without weight, of intervals
 recession              limit of a fit whose ranks are separated
 
 Imports `_model` and what stands below.

@@ -49,6 +49,8 @@ from .._watch.cancellation import check_cancelled
 HESSIAN_COLUMNS = 2000  # most columns of a matrix of (columns, columns) entries
 _BYTES = 350  # bytes of a fit per column: vectors, and the history of L-BFGS
 _ENTRIES = 2**17  # entries of arrays of some rows, so that they stay in the cache
+_EM_STEPS = 30  # starting values, so that a few suffice
+_LEAST_SHARE = 1e-6
 _LARGEST_PENALTY = 1e290  # finite with room, for columns with almost no spread
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 Result = TypeVar("Result")
@@ -187,6 +189,9 @@ class Design:
         One for all thresholds of a row, or one per threshold.
     rank : (n,) int32
         0..T among the ranks that are present; rows of weight 0 may have any of these.
+    lower : (n,) int32, or None
+        First possible rank of each row, where `rank` is the last one; None if all ranks
+        are known.
     weight : (n,) array
     total : float
         Sum W of the weights.
@@ -208,6 +213,7 @@ class Design:
     centre: np.ndarray
     spread: np.ndarray
     unit: np.ndarray | None = None
+    lower: np.ndarray | None = None
 
     @classmethod
     def from_problem(
@@ -233,6 +239,7 @@ class Design:
             X, location, nominal, scale, offset,
             codes[problem.rank], problem.weight, total, J=J, centre=centre,
             spread=spread, unit=unit,
+            lower=None if problem.lower is None else codes[problem.lower],
         )  # fmt: skip
 
     def every(self, step: int) -> Design:
@@ -245,6 +252,7 @@ class Design:
             X=every_row(self.X, step),
             offset=None if self.offset is None else self.offset[rows].copy(),
             rank=np.ascontiguousarray(self.rank[rows]),
+            lower=None if self.lower is None else self.lower[rows].copy(),
             weight=weight,
             total=float(weight.sum()),
         )
@@ -299,14 +307,18 @@ class Design:
     def _row_vectors(self) -> tuple[np.ndarray, ...]:
         """The vectors with an entry per row, in the order of `_call_of_part`."""
         known = () if self.offset is None else (self.offset,)
-        return self.rank, self.weight, *known
+        # Rows in chunks have known ranks.
+        begins = () if self.lower is None else (self.lower,)
+        return self.rank, self.weight, *known, *begins
 
     def _of_part(self, call: Callable[[Design], Result]) -> Callable[..., Result]:
         """Return a function of the rows of a chunk from one of its design."""
         # Workers have the rows, which must not be sent along.
         none = np.empty(0)
-        empty = replace(self, X=none, rank=none, weight=none, offset=None)
-        return partial(_call_of_part, call, empty)
+        empty = replace(self, X=none, rank=none, weight=none, offset=None, lower=None)
+        if self.lower is None:
+            return partial(_call_of_part, call, empty)
+        return partial(_call_of_intervals, call, empty)
 
     @property
     def is_chunked(self) -> bool:
@@ -432,13 +444,24 @@ class Design:
 
     @property
     def has_many(self) -> bool:
-        """Return whether there are too many features for a Hessian."""
-        return sum(self.sizes[1:]) > HESSIAN_COLUMNS
+        """Return whether there are too many features for a Hessian.
+
+        Intervals of ranks couple thresholds that are not neighbours, so that all
+        parameters count.
+        """
+        counted = self.sizes if self.lower is not None else self.sizes[1:]
+        return sum(counted) > HESSIAN_COLUMNS
 
     @property
     def is_rowwise(self) -> bool:
         """Return whether the derivatives of the loss are computed row by row."""
-        return self.is_sparse or self.has_many or self.is_shifted
+        by_row = self.has_many or self.is_shifted or self.lower is not None
+        return self.is_sparse or by_row
+
+    @property
+    def first(self) -> np.ndarray:
+        """The first possible rank of each row, (n,)."""
+        return self.rank if self.lower is None else self.lower
 
     @property
     def is_shifted(self) -> bool:
@@ -458,7 +481,7 @@ class Design:
         if known.ndim == 1:
             return known, known
         padded, row = np.pad(known, ((0, 0), (1, 1))), np.arange(rank.size)
-        return padded[row, rank + 1], padded[row, rank]
+        return padded[row, rank + 1], padded[row, self.first[rows]]
 
     def uncrossed(self, alpha: np.ndarray) -> np.ndarray:
         """Return alpha with thresholds far enough apart to cross at no row.
@@ -503,13 +526,45 @@ class Design:
         return self.summed(partial(_crossings, theta, slopes))[0]
 
     def mass(self) -> np.ndarray:
-        """Return the weight of each rank, (T + 1,)."""
+        """Return the weight of each rank, (T + 1,); of intervals, an estimate of it."""
+        if self.lower is not None:
+            return masses(self.lower, self.rank, self.weight, self.T + 1)
         mass = np.zeros(self.T + 1)
         for rows in row_strips(
             self.X, self.n_samples
         ):  # bincount copies what it counts
             mass += np.bincount(self.rank[rows], self.weight[rows], self.T + 1)
         return mass
+
+
+def masses(
+    lower: np.ndarray, upper: np.ndarray, weight: np.ndarray, r: int
+) -> np.ndarray:
+    """Return weights of r ranks near Turnbull's estimate, (r,), by a few steps of EM.
+
+    All of them are positive.
+    """
+    pairs, place = np.unique(lower * np.int64(r) + upper, return_inverse=True)
+    low, high = np.divmod(pairs, r)
+    weight = np.bincount(place, weight)
+    mass = np.full(r, weight.sum() / r)
+    for _ in range(_EM_STEPS):
+        below = np.append(0.0, np.cumsum(mass))
+        density = weight / (below[high + 1] - below[low])
+        change = np.bincount(low, density, r + 1) - np.bincount(
+            high + 1, density, r + 1
+        )
+        # An interval that adds and subtracts its density may leave less than 0.
+        mass = mass * np.maximum(np.cumsum(change[:r]), _LEAST_SHARE)
+    return mass
+
+
+def _call_of_intervals(
+    call: Callable[[Design], Result], empty: Design, X: Matrix, *by_row: np.ndarray
+) -> Result:
+    """Call a function of the design of some rows with intervals of ranks."""
+    *others, lower = by_row
+    return _call_of_part(call, replace(empty, lower=lower), X, *others)
 
 
 def _call_of_part(

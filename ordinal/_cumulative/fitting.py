@@ -299,7 +299,7 @@ def _start_from_some_rows(loss: Likelihood) -> np.ndarray:
     step = _STEP
     if D.is_chunked:
         step = max(step, -(-D.n_samples * D.X.shape[1] // _HELD))
-    may_cross = D.nominal.size or D.is_shifted
+    may_cross = D.nominal.size or D.is_shifted or D.lower is not None
     if D.n_samples < step * least or may_cross or not loss.is_convex:
         return loss.start()
     every = D.every(step)
@@ -353,10 +353,10 @@ class OrderedThresholds:
         centre, spread = (of[design.nominal] for of in (design.centre, design.spread))
         self._N = (rows - centre) / spread
         self._between = np.diff(design.J.dense(), axis=0)
-        inner = (design.weight > 0) & (design.rank > 0) & (design.rank < design.T)
+        inner = (design.weight > 0) & (design.first > 0) & (design.rank < design.T)
         every = slice(0, design.n_samples)
         self._own = design.columns(every, design.nominal)[inner]
-        self._below = design.rank[inner] - 1
+        self._ends = design.first[inner] - 1, design.rank[inner]
 
     def minimize(self, loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
         """Minimise a convex loss under the constraints."""
@@ -395,8 +395,12 @@ class OrderedThresholds:
         Rows of the first and the last rank, which have only one, are left out.
         """
         alpha, nu, _, _ = self.design.split(x)
-        apart, slopes = self._between @ alpha, (self._between @ nu)[self._below]
-        return np.asarray(apart[self._below] - np.einsum("nm,nm->n", self._own, slopes))
+        theta, slopes = self.design.J @ alpha, self.design.J @ nu
+        low, high = self._ends
+        apart = theta[high] - theta[low]
+        return np.asarray(
+            apart - np.einsum("nm,nm->n", self._own, slopes[high] - slopes[low])
+        )
 
     def _raw_gaps(self, x: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the gaps as predictions compute them, and the size of their terms."""

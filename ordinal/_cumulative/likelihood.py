@@ -467,12 +467,13 @@ class Likelihood(RowLoss):
         alpha, nu, beta, zeta = D.split(x)
         rank, s = D.rank[rows], np.exp(D.scale_columns(rows) @ zeta)
         ends = np.concatenate([[-np.inf], D.J @ alpha, [np.inf]])
-        upper, lower, f = ends[rank + 1], ends[rank], D.score(beta, rows)
+        first, f = D.first[rows], D.score(beta, rows)
+        upper, lower = ends[rank + 1], ends[first]
         if D.nominal.size:
             # Of the thresholds on both sides only: there may be one per row.
             N, slopes = D.columns(rows, D.nominal), np.pad(D.J @ nu, ((1, 1), (0, 0)))
             upper = upper - np.einsum("nm,nm->n", N, slopes[rank + 1])
-            lower = lower - np.einsum("nm,nm->n", N, slopes[rank])
+            lower = lower - np.einsum("nm,nm->n", N, slopes[first])
         above, below = D.offset_ends(rows)
         a, b = (upper - (f + above)) / s, (lower - (f + below)) / s
         width = (upper - lower - (above - below)) / s
@@ -485,8 +486,8 @@ class Likelihood(RowLoss):
         D, zeta = self.design, self.design.split(x)[3]
         with np.errstate(all="ignore"):  # rows without weight may have P = 0
             t = self.terms(x, rows)
-        rank, used = D.rank[rows], D.weight[rows] > 0
-        upper, lower = used & (rank < D.T), used & (rank > 0)  # a and b are finite
+        rank, first, used = D.rank[rows], D.first[rows], D.weight[rows] > 0
+        upper, lower = used & (rank < D.T), used & (first > 0)  # a and b are finite
         N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
         Z = D.scale_columns(rows)
         unit, ends = np.exp(-(Z @ zeta)), (t.a, t.b)
@@ -494,7 +495,8 @@ class Likelihood(RowLoss):
         by_alpha, by_nu, by_beta, by_zeta = np.split(J, np.cumsum(D.sizes)[:3], axis=2)
         for side, inner in enumerate((upper, lower)):
             finite = np.where(inner, unit, 0.0)[:, None]  # 1 / s
-            thresholds = np.clip(rank - side, 0, D.T - 1)
+            end = first - 1 if side else rank
+            thresholds = np.clip(end, 0, D.T - 1)
             np.multiply(D.J.rows(thresholds), finite, out=by_alpha[:, side])
             slopes = by_alpha[:, side, :, None] * -N[:, None, :]
             by_nu[:, side] = slopes.reshape(rank.size, D.sizes[1])
@@ -583,7 +585,12 @@ class Likelihood(RowLoss):
         return [part.sum(axis=0) for part in sums]
 
     def assembled(
-        self, diag: np.ndarray, off: np.ndarray, border: np.ndarray, core: np.ndarray
+        self,
+        diag: np.ndarray,
+        off: np.ndarray,
+        border: np.ndarray,
+        core: np.ndarray,
+        far: np.ndarray | None = None,
     ) -> Bordered:
         """Assemble the Hessian, with the penalty, from blocks by u_t = (theta_t, nu_t).
 
@@ -595,17 +602,22 @@ class Likelihood(RowLoss):
             Blocks by u_t and (beta, zeta).
         core : (D, D) array
             Block by (beta, zeta).
+        far : (T M, T M) array, or None
+            Couplings of thresholds that are no neighbours, which intervals of ranks
+            have; the Hessian is then dense.
         """
         D, (T, M, C) = self.design, border.shape
         U = D.n_parameters - C
-        if D.is_flexible and T > CHAIN:
+        if D.is_flexible and T > CHAIN and far is None:
             rest = np.arange(U, D.n_parameters)
             made = Bordered(diag, off, border, core, D.slots(), rest)
             return made.plus(self.penalties)
         H = np.zeros((D.n_parameters, D.n_parameters))
         H[U:, U:] = core
         H[U:, :U] = D.of_slots(border.reshape(T * M, C)).T
-        H[:U, :U] = D.of_slots(D.of_slots(tridiagonal(diag, off)).T)
+        by_slot = tridiagonal(diag, off)
+        by_slot = by_slot if far is None else by_slot + far
+        H[:U, :U] = D.of_slots(D.of_slots(by_slot).T)
         H = np.tril(H) + np.tril(H, -1).T
         return Bordered.from_dense(H).plus(self.penalties)
 

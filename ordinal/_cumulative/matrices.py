@@ -73,16 +73,22 @@ class SparseColumns:
         return out + np.tril(out, -1).T
 
     def by_rank(
-        self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
+        self,
+        rank: np.ndarray,
+        v: np.ndarray,
+        w: np.ndarray,
+        T: int,
+        lower: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return sums of the rows about each threshold, (d, T).
 
         Entry (j, t) is the sum of v_i z_ij over the rows of rank t, and of w_i z_ij
-        over the rows of rank t + 1.
+        over the rows of rank t + 1, or for intervals over those of lower end t + 1.
         """
+        lower = rank if lower is None else lower
         out, columns = np.zeros((self.size, T)), csr_arrays(self.columns)
         # Group -1 is in no sum.
-        for group, factor in ((np.where(rank < T, rank, -1), v), (rank - 1, w)):
+        for group, factor in ((np.where(rank < T, rank, -1), v), (lower - 1, w)):
             _sparse_products.sum_by_group(
                 *columns, group.astype(np.int32), factor, out, self.n_threads
             )
@@ -143,8 +149,14 @@ class DenseColumns:
         return out
 
     def by_rank(
-        self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
+        self,
+        rank: np.ndarray,
+        v: np.ndarray,
+        w: np.ndarray,
+        T: int,
+        lower: np.ndarray | None = None,
     ) -> np.ndarray:
+        lower = rank if lower is None else lower
         out = np.zeros((self.size, T + 2))
         if T > _MANY:  # one threshold at a time has few rows
             for j in range(self.size):
@@ -155,9 +167,8 @@ class DenseColumns:
         for rows, Z in self.blocks():
             # A row of rank t is in the sums of thresholds t and t - 1. Columns 0 and
             # T + 1 stand for the thresholds that extreme ranks do not have.
-            i, part = np.arange(len(Z)), rank[rows]
-            factors = np.zeros((i.size, T + 2))
-            factors[i, part + 1], factors[i, part] = v[rows], w[rows]
+            i, factors = np.arange(len(Z)), np.zeros((len(Z), T + 2))
+            factors[i, rank[rows] + 1], factors[i, lower[rows]] = v[rows], w[rows]
             out += Z.T @ factors
         return out[:, 1:-1]
 

@@ -128,7 +128,8 @@ class RowwiseLikelihood(Likelihood):
     def of_columns(self, which: np.ndarray) -> Likelihood:
         """Return the loss without penalty of some columns of the location."""
         # Dense columns are copied: the kernel sums the Hessian of a copy in one pass.
-        if isinstance(self.columns, DenseColumns):
+        is_plain = isinstance(self.columns, DenseColumns) and self.design.lower is None
+        if is_plain:
             design = self.design.of_columns(which)
             return Likelihood(design, self.link, 0.0, self.n_threads)
         design = replace(self.design, location=self.design.location[which])
@@ -200,12 +201,16 @@ class RowwiseLikelihood(Likelihood):
             at_above = (f + above) * s
             at_below = at_above if below is above else (f + below) * s
             a = np.einsum("ik,ik->i", E, u[D.rank + 1]) - at_above
-            b = np.einsum("ik,ik->i", E, u[D.rank]) - at_below
-            delta = np.einsum("ik,ik->i", E, np.diff(u, axis=0)[D.rank])
+            b = np.einsum("ik,ik->i", E, u[D.first]) - at_below
+            if D.lower is None:
+                gap = np.diff(u, axis=0)[D.rank]
+            else:
+                gap = u[D.rank + 1] - u[D.lower]
+            delta = np.einsum("ik,ik->i", E, gap)
             if D.is_shifted:
                 delta -= (above - below) * s
         unused = D.weight == 0
-        last, first = (D.rank == D.T) | unused, (D.rank == 0) | unused
+        last, first = (D.rank == D.T) | unused, (D.first == 0) | unused
         a[last], b[first], delta[last | first] = np.inf, -np.inf, np.inf
         out = np.full((6, D.n_samples), np.nan)
         # Thresholds that cross give no probability: the value becomes NaN, then inf.
@@ -228,9 +233,11 @@ class RowwiseLikelihood(Likelihood):
 
     def free_hessian(self, r: RowTerms) -> np.ndarray | Chain:
         """Return the Hessian by alpha and nu*, (U, U)."""
-        if self.design.is_flexible and self.design.T > CHAIN:
+        far = self._far(r)
+        if self.design.is_flexible and self.design.T > CHAIN and far is None:
             return Chain(*self._by_slots(r), self.design.slots())
         by_slot = tridiagonal(*self._by_slots(r))
+        by_slot = by_slot if far is None else by_slot + far
         return self.design.of_slots(self.design.of_slots(by_slot).T)
 
     def _by_slots(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray]:
@@ -239,8 +246,9 @@ class RowwiseLikelihood(Likelihood):
         These are the diagonal ones, (T, M, M), and the off-diagonal ones of neighbours,
         (T - 1, M, M), with M = 1 + m.
         """
-        T, M = self.design.T, r.E.shape[1]
+        T, M, D = self.design.T, r.E.shape[1], self.design
         diag, off = np.empty((T, M, M)), np.empty((T - 1, M, M))
+        near = r.cross if D.lower is None else np.where(D.lower == D.rank, r.cross, 0.0)
         for k in range(M):
             for h in range(M):
                 # Per pair of slopes: an array (n, M, M) of all pairs would not fit the
@@ -249,8 +257,27 @@ class RowwiseLikelihood(Likelihood):
                 own = (r.bend_a + r.cross) * e, (r.bend_b + r.cross) * e
                 diag[:, k, h] = self._by_rank(*own)
                 # Only rows between two thresholds have a mixed derivative.
-                off[:, k, h] = -self._by_rank(np.zeros_like(e), r.cross * e)[:-1]
+                off[:, k, h] = -self._by_rank(np.zeros_like(e), near * e)[:-1]
         return diag, off
+
+    def _far(self, r: RowTerms) -> np.ndarray | None:
+        """Return the couplings by intervals of several ranks, (T M, T M), or None.
+
+        The derivative by the two ends of a row couples thresholds that are apart.
+        """
+        D, (T, M) = self.design, (self.design.T, r.E.shape[1])
+        if D.lower is None:
+            return None
+        rows = np.flatnonzero((D.lower > 0) & (D.lower < D.rank) & (D.rank < T))
+        pair = (D.lower[rows] - 1) * np.int64(T) + D.rank[rows]
+        far = np.empty((T, M, T, M))
+        for k in range(M):
+            for h in range(M):
+                e = r.E[rows, k] * r.E[rows, h]
+                sums = np.bincount(pair, -r.cross[rows] * e, T * T).reshape(T, T)
+                far[:, k, :, h] = sums
+        square = far.reshape(T * M, T * M)
+        return np.asarray(square + square.T)
 
     def border(self, r: RowTerms) -> np.ndarray:
         """Return the Hessian by alpha and nu* and by beta, (U, d)."""
@@ -260,7 +287,10 @@ class RowwiseLikelihood(Likelihood):
     def _border_by_slot(self, r: RowTerms) -> np.ndarray:
         """Return the Hessian by (theta_t, nu_t) and by beta, (T, M, d)."""
         D, of_a, of_b = self.design, -r.bend_a * r.scale, -r.bend_b * r.scale
-        by_slot = [self.columns.by_rank(D.rank, of_a * e, of_b * e, D.T) for e in r.E.T]
+        by_slot = [
+            self.columns.by_rank(D.rank, of_a * e, of_b * e, D.T, D.lower)
+            for e in r.E.T
+        ]
         return np.stack(by_slot, axis=2).transpose(1, 2, 0)
 
     def at(self, x: np.ndarray) -> Point:
@@ -277,7 +307,7 @@ class RowwiseLikelihood(Likelihood):
             by_slot, by_beta, by_zeta = self._by_zeta(r)
             border = np.concatenate([border, by_slot], axis=2)
             core = np.block([[core, by_beta], [by_beta.T, by_zeta]])
-        hessian = self.assembled(*self._by_slots(r), border, core)
+        hessian = self.assembled(*self._by_slots(r), border, core, self._far(r))
         return Point(x, r.value + 0.5 * float(self.penalties @ x**2), gradient, hessian)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -312,8 +342,9 @@ class RowwiseLikelihood(Likelihood):
 
         Threshold t is the end a of rows of rank t, and the end b of those of t + 1.
         """
-        rank, T = self.design.rank, self.design.T
-        above, below = np.bincount(rank, of_a, T + 1), np.bincount(rank, of_b, T + 1)
+        D, T = self.design, self.design.T
+        above = np.bincount(D.rank, of_a, T + 1)
+        below = np.bincount(D.first, of_b, T + 1)
         return np.asarray(above[:T] + below[1:])
 
 

@@ -270,6 +270,7 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     if is_certificate(design, guess):
         return guess
     is_plain = design.is_flexible and not design.nominal.size
+    is_plain &= design.lower is None
     # The general cone reads single rows again and again, each a message to a worker.
     if not (is_plain or has_near_rows(design.X)):
         return None
@@ -277,12 +278,19 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     # A step of (1) costs the square of the number of variables.
     if cone.c.size <= _LARGEST:
         found = cone.parameters(project(cone))
-    elif design.is_flexible and design.nominal.size and not design.is_chunked:
+    elif design.is_flexible and design.nominal.size and has_pairs(design):
         found = _by_thresholds(design)
     else:
         return None
     # The solver of (1) ends at rounding, so that its result is verified from the rows.
     return found if is_certificate(design, found) else None
+
+
+def has_pairs(D: Design) -> bool:
+    """Return whether every row is of one rank, in memory, so that thresholds can be
+    looked at one by one.
+    """
+    return D.lower is None and not D.is_chunked
 
 
 def _by_thresholds(D: Design) -> np.ndarray:
@@ -352,7 +360,8 @@ def moves(
     N = D.columns(rows, D.nominal) if D.nominal.size else None
     moved = np.full((2, f.size), np.inf)
     for side, sign in ((0, 1.0), (1, -1.0)):
-        t = D.rank[rows] - side  # the threshold on this side
+        # the threshold on this side
+        t = D.first[rows] - 1 if side else D.rank[rows]
         inner = (t >= 0) & (t < D.T) & (D.weight[rows] > 0)
         move = (D.J @ alpha)[t[inner]] - f[inner]
         if N is not None:
@@ -455,7 +464,7 @@ class _AllRows:
     def normal(self, row: Row) -> np.ndarray:
         D, (side, i) = self.design, row
         i_th = slice(i, i + 1)
-        J = D.J.rows(D.rank[i] - side)
+        J = D.J.rows(D.first[i] - 1 if side else D.rank[i])
         n, x = D.columns(i_th, D.nominal)[0], D.columns(i_th, D.location)[0]
         up: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
         return up if side == 0 else -up
@@ -522,19 +531,22 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     total = np.zeros(D.n_parameters)
     q, qm, *_ = D.sizes
     used = np.flatnonzero(D.weight > 0)
-    ends = np.zeros(D.n_samples)  # by beta, up and low of a row of an inner rank cancel
-    ends[used] = (D.rank[used] == D.T).astype(float) - (D.rank[used] == 0)
+    rank, first = D.rank[used], D.first[used]
+    ends = np.zeros(D.n_samples)  # by beta, up and low of a row with both cancel
+    ends[used] = (rank == D.T).astype(float) - (first == 0)
     raw = rmatvec(D.X, ends)[D.location] - ends.sum() * D.centre[D.location]
     total[q + qm :] = raw / D.spread[D.location]
-    count = np.bincount(D.rank[used], minlength=D.T + 1)
-    total[:q] = D.J.adjoint(count[:-1] - count[1:])
+    above = np.bincount(rank, minlength=D.T + 1)
+    below = np.bincount(first, minlength=D.T + 1)
+    total[:q] = D.J.adjoint(above[:-1] - below[1:])
     if D.nominal.size:
-        sums = np.zeros((D.T + 1, D.nominal.size))
+        sums, low_sums = np.zeros((2, D.T + 1, D.nominal.size))
         for rows in row_strips(D.X, _ROWS):
             has_weight = D.weight[rows] > 0
             N = D.columns(rows, D.nominal)
             np.add.at(sums, D.rank[rows][has_weight], N[has_weight])
-        total[q : q + qm] = -D.J.adjoint(sums[:-1] - sums[1:]).ravel()
+            np.add.at(low_sums, D.first[rows][has_weight], N[has_weight])
+        total[q : q + qm] = -D.J.adjoint(sums[:-1] - low_sums[1:]).ravel()
     return total
 
 

@@ -92,7 +92,8 @@ def read_problem(
         factor = class_weights(class_weight, classes, rank, sample)
     moments = joined([part for summary in summaries for part in summary.moments or ()])
     rows = DaskRows(client, blocks, sizes, first.width, classes, factor, rank)
-    problem = ChunkedProblem(rows, rank, classes, weight, sample, names, moments)
+    fields = rows, rank, classes, weight, sample, names
+    problem = ChunkedProblem(*fields, moments=moments)
     problem.check_classes()
     return problem
 

@@ -6,6 +6,7 @@ features, columns      matrices of features; columns and row order of tables
 frame                  a table as one record
 sparse                 compressed sparse rows
 immutable              immutable records and read-only arrays
+intervals              labels known as intervals, and the ranks these tell apart
 labels                 labels and their ranks; weights of rows and classes; costs
 warning                warnings at the caller
 problem                checked training data

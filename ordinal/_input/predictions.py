@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .checks import as_real_array, can_be_listed, check_entries, listed, shown
 from .columns import warn_of_other_order
+from .intervals import RankIntervals
 from .labels import (
     by_number,
     declared_categories,
@@ -17,27 +18,40 @@ from .labels import (
     sample_weights,
 )
 
+# Metrics that score a prediction by the nearest rank of an interval, or a probability
+# by what is known of the rank
+OF_SETS = ("mze", "accuracy", "mae", "accuracy_off", "rps", "log_loss")
+
 
 def read_ranks(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
     labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
+    sets: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return true ranks, predicted ranks, weights and labels of a metric.
 
     The ranks are (n,) int64. The weights lie in [0, 1], and the largest is exactly 1.
     The labels are in rank order.
+
+    With `sets`, true labels may be intervals: their true ranks are those of the
+    interval that are nearest to the predicted ones.
     """
     warn_of_other_order(y_true, "y_true", y_pred=y_pred, sample_weight=sample_weight)
+    intervals = y_true if isinstance(y_true, RankIntervals) else None
+    if intervals is not None:
+        _check_sets(sets)
     if labels is None:
         labels = _declared(y_true, y_pred)
+    y_true = y_true if intervals is None else intervals.ends
     y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
-    if y_true.size != y_pred.size:
+    n = y_true.size if intervals is None else len(intervals)
+    if n != y_pred.size:
         raise ValueError(
-            f"y_true has {y_true.size} rows and y_pred {y_pred.size}; they must match"
+            f"y_true has {n} rows and y_pred {y_pred.size}; they must match"
         )
-    if y_true.size == 0:
+    if n == 0:
         raise ValueError("y_true must not be empty")
     text = y_true.dtype.kind == "U"
     if text != (y_pred.dtype.kind == "U"):
@@ -58,28 +72,47 @@ def read_ranks(
             raise ValueError(
                 f"labels must be distinct and not empty, got {listed(labels)}"
             )
-    weight = sample_weights(sample_weight, y_true.size)
+    weight = sample_weights(sample_weight, n)
+    if intervals is None:
+        ends = (ranks_of(y_true, labels, "y_true", "labels"),) * 2
+    else:
+        ends = intervals.ranks(labels, "y_true", "labels")
+    p = ranks_of(y_pred, labels, "y_pred", "labels").astype(np.int64)
     return (
-        ranks_of(y_true, labels, "y_true", "labels").astype(np.int64),
-        ranks_of(y_pred, labels, "y_pred", "labels").astype(np.int64),
+        np.clip(p, *ends).astype(np.int64),
+        p,
         weight / weight.max(),  # so that no sum of weights overflows
         labels,
     )
 
 
-def _declared(y_true: ArrayLike, y_pred: ArrayLike) -> ArrayLike | None:
+def _declared(y_true: ArrayLike | RankIntervals, y_pred: ArrayLike) -> ArrayLike | None:
     """Return the categories of y_true or, if it declares none, of an ordered y_pred."""
-    known: ArrayLike | None = declared_categories(y_true, "labels", "y_true")
+    known: ArrayLike | None
+    if isinstance(y_true, RankIntervals):
+        known = y_true.declared
+    else:
+        known = declared_categories(y_true, "labels", "y_true")
     if known is None and is_ordered(getattr(y_pred, "dtype", None)):
         known = declared_categories(y_pred, "labels", "y_pred")
     return known
 
 
+def _check_sets(sets: bool) -> None:
+    """Raise TypeError for intervals where a metric needs the rank of each row."""
+    if not sets:
+        raise TypeError(
+            "y_true holds RankIntervals, and this metric needs the rank of each row: "
+            f"take one of {', '.join(OF_SETS)}, or the rows y_true.is_known"
+        )
+
+
 def read_distances(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
     labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
+    sets: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the error of every prediction, (n,) float64, true ranks and weights.
 
@@ -88,7 +121,7 @@ def read_distances(
     """
     if labels is None:
         labels = _declared(y_true, y_pred)
-    a, p, weight, known = read_ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, known = read_ranks(y_true, y_pred, labels, sample_weight, sets)
     if labels is not None:
         return np.abs(a - p).astype(np.float64), a, weight
     least, most = known[0].item(), known[-1].item()
@@ -104,21 +137,26 @@ def read_distances(
 
 
 def read_probabilities(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     proba: ArrayLike,
     labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Read true ranks (n,), probabilities (n, r) and weights (n,)."""
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
+    """Read first and last true ranks, (n,) each, probabilities (n, r), weights (n,)."""
     warn_of_other_order(y_true, "y_true", proba=proba)
-    a, _, weight, labels = read_ranks(y_true, y_true, labels, sample_weight)
+    if isinstance(y_true, RankIntervals):
+        known = y_true.classes(labels)
+        a, last = y_true.ranks(known, "y_true", "labels")
+        weight, labels = sample_weights(sample_weight, a.size), known
+    else:
+        a, last, weight, labels = read_ranks(y_true, y_true, labels, sample_weight)
     whose = f" for the rows of y_true and labels={listed(labels)}"
     P = as_real_array(proba, "proba", (a.size, labels.size), whose)
     check_entries("proba", P, P >= 0, "be >= 0")
     with np.errstate(over="ignore"):  # an infinite sum raises an error below
         total = P.sum(axis=1)
     check_entries("rows of proba", total, abs(total - 1) <= 1e-3, "sum to 1")
-    return a, P, weight
+    return (a, last), P, weight
 
 
 def score_tables(scores: Iterable[ArrayLike], least: int = 2) -> list[np.ndarray]:

@@ -7,13 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from .checks import check_spans, listed
+from .checks import check_spans, listed, shown
 from .columns import Categories, feature_names
 from .features import read_features
 from .frame import default_names
 from .immutable import read_only
+from .intervals import RankIntervals, among_told_apart
 from .labels import (
     DROP_ARGUMENT,
+    check_spread,
     classes_in_rank_order,
     declared_categories,
     ranks_of,
@@ -37,6 +39,9 @@ class Problem:
         where missing entries were allowed.
     rank : (n,) int32
         Values 0..r-1; `classes[rank]` are the caller's labels.
+    lower : (n,) int32, or None
+        First possible rank of each row, where `rank` is the last one; None if all ranks
+        are known.
     classes : (r,) array of integers, floats, booleans or strings, never objects
         Labels in rank order. Some may have no row, or none of positive weight.
     weight : (n,) float64, >= 0
@@ -53,6 +58,7 @@ class Problem:
     weight: np.ndarray
     sample_weight: np.ndarray
     feature_names: tuple[str, ...] | None = None
+    lower: np.ndarray | None = None
 
     def model_fields(self) -> dict[str, Any]:
         """Return the fields of a model that describe what a caller may pass to it."""
@@ -70,6 +76,7 @@ class Problem:
             self,
             X=X.rows(numbers) if is_sparse(X) else X[numbers],
             rank=self.rank[numbers],
+            lower=None if self.lower is None else self.lower[numbers],
             weight=self.weight[numbers] * left,
             sample_weight=self.sample_weight[numbers] * left,
         )
@@ -132,7 +139,12 @@ class Problem:
         `names` are those of the features; other arguments are as in `from_arrays`.
         """
         n = X.shape[0]
-        if classes is None:
+        if isinstance(y, RankIntervals):
+            if not y.is_known.all() or not len(y):
+                given = classes, sample_weight, class_weight
+                return cls._from_intervals(X, names, y, *given)
+            classes, y = y.classes(classes), y.known
+        elif classes is None:
             classes = declared_categories(y)
         y = read_labels(y, "y", DROP_ARGUMENT)
         if y.size != n:
@@ -144,6 +156,42 @@ class Problem:
         weight = total_weights(sample_weight, class_weight, classes, rank)
         problem = cls(X, rank, classes, weight, sample_weight, names)
         problem.check_classes()
+        return problem
+
+    @classmethod
+    def _from_intervals(
+        cls,
+        X: np.ndarray | CSR,
+        names: tuple[str, ...] | None,
+        y: RankIntervals,
+        classes: Any,
+        sample_weight: Any,
+        class_weight: Any,
+    ) -> Problem:
+        """Validate intervals of ranks and weights, as `from_features` does labels."""
+        n = X.shape[0]
+        if len(y) != n:
+            raise ValueError(f"y has {len(y)} intervals of ranks, and X {n} rows")
+        if class_weight is not None:
+            raise ValueError(
+                "class_weight must be None where y holds RankIntervals, of which a row "
+                f"may be of several classes, got {shown(class_weight)}: pass "
+                "sample_weight"
+            )
+        classes = y.classes(classes)
+        lower, rank = y.ranks(classes)
+        weight = sample_weights(sample_weight, n)
+        check_spread("sample_weight", weight)
+        lower, rank = among_told_apart(lower, rank, weight, classes.size)
+        is_plain = np.array_equal(lower, rank)
+        problem = cls(
+            X, rank, classes, weight, weight, names, None if is_plain else lower
+        )
+        if problem.present.sum() < 2:
+            raise ValueError(
+                "the intervals of y must tell two ranks apart: some upper end must be "
+                "below the lower end of another row of positive weight"
+            )
         return problem
 
     def check_classes(self) -> None:

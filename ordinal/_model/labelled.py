@@ -22,6 +22,7 @@ import numpy as np
 from .._input.checks import as_array, check_choice, shown
 from .._input.columns import feature_names, frame_columns, is_frame, warn_of_other_order
 from .._input.frame import Frame
+from .._input.intervals import RankIntervals
 from .._input.labels import is_ordered, lacks_label, ranks_of, read_labels
 from .._input.sparse import CSR, is_sparse
 from .._numerics.rows import take
@@ -105,7 +106,8 @@ class Labelled:
         """
         check_choice("missing_labels", missing_labels, ("error", "drop"))
         _warn_of_order(X, y, by_row)
-        if missing_labels == "error" or (y is None and not has_blocks(X)):
+        complete = isinstance(y, RankIntervals) or (y is None and not has_blocks(X))
+        if missing_labels == "error" or complete:
             return cls(X, y, by_row)
         _check_numbers(options)
         if has_blocks(X):

@@ -16,6 +16,7 @@ from typing import Any
 NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     "": {
         "_model.model": ("Model", "load"),
+        "_input.intervals": ("RankIntervals",),
         "_numerics.threads": ("show_config",),
         "boosting": ("fit_boosting",),
         "comparison": ("compare",),

@@ -39,10 +39,11 @@ from functools import partial
 from typing import Any, Literal
 
 from .._input.checks import keyword_defaults, listed, shown
+from .._input.intervals import RankIntervals
 from ..kernels.functions import kernel_class
 from .public import import_all
 
-Content = Literal["missing", "categories", "sparse"]
+Content = Literal["missing", "categories", "sparse", "intervals"]
 Grid = Mapping[str, Sequence[Any]]
 
 # Grids of kernel methods on standardised features: the RBF kernels of these gammas have
@@ -108,8 +109,9 @@ class Method:
         In lower case, as in the name of its function.
     estimator : str
         The name of its class in `ordinal.sklearn`.
-    accepts : set of "missing", "categories", "sparse"
-        What its X may hold or be, beside a table of finite numbers.
+    accepts : set of "missing", "categories", "sparse", "intervals"
+        What its X may hold or be, beside a table of finite numbers, and whether its y
+        may be `RankIntervals`.
     scale_free : bool
         Whether predictions stay the same when features are shifted and scaled, so that
         there is no use in standardising them.
@@ -133,6 +135,8 @@ class Method:
         Arguments in which the points of a path may differ.
     fit_path : callable or None
         Fits such points.
+    paths : tuple of callable
+        Public functions that fit paths of the method, whose y may be what its own is.
     rows_per_basis_row : int
         Up to how many training rows per row of a basis a fit without the basis takes
         less time. Searches leave the basis out of fits to such samples.
@@ -168,6 +172,7 @@ class Method:
     grid: Grid = field(default_factory=dict)
     varying: tuple[str, ...] = ()
     fit_path: Callable[..., tuple[Any, Any]] | None = None
+    paths: tuple[Callable[..., Any], ...] = ()
     rows_per_basis_row: int = 0
     reads_chunks: bool = False
     by_row: Set[str] = frozenset()
@@ -230,6 +235,30 @@ def methods(every: bool = False) -> tuple[Method, ...]:
 def method_of(fit: Callable[..., Any]) -> Method | None:
     """Return the declaration of a `fit_*` function, or None for other functions."""
     return _METHODS.get(fit)
+
+
+def _of_intervals() -> list[Callable[..., Any]]:
+    """Return the functions whose y may be RankIntervals."""
+    known = [m for m in methods(every=True) if "intervals" in m.accepts]
+    return [taker for m in known for taker in (m.fit, *m.paths)]
+
+
+def takes_intervals(fit: Callable[..., Any]) -> bool:
+    """Return whether the y of a function, or of a partial of it, may be intervals."""
+    return unwrapped(fit)[0] in _of_intervals()
+
+
+def check_intervals(fit: Callable[..., Any], y: Any) -> None:
+    """Raise TypeError if y holds intervals of ranks, which the method does not take."""
+    if isinstance(y, RankIntervals) and not takes_intervals(fit):
+        function = unwrapped(fit)[0]
+        name = getattr(function, "__name__", shown(function))
+        takers = sorted(taker.__name__ for taker in _of_intervals())
+        raise TypeError(
+            f"{name} does not take RankIntervals, unlike {', '.join(takers)}: pass "
+            "the rows with a known rank, X[y.is_known] and y.known, or one of these "
+            "methods"
+        )
 
 
 def fits_by_name() -> dict[str, Callable[..., Any]]:

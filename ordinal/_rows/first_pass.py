@@ -165,7 +165,8 @@ class ChunkedProblem(Problem):
         sample, weight = _weights(weights, class_weight, classes, rank)
         names = reader.feature_names
         rows = LocalRows(reader, rank.size)
-        problem = cls(rows, rank, classes, weight, sample, names, moments)
+        fields = rows, rank, classes, weight, sample, names
+        problem = cls(*fields, moments=moments)
         problem.check_classes()
         return problem
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._input.frame import Frame
+from .._input.intervals import RankIntervals
 from .._model.registry import Grid, Method, method_of, unwrapped
 from ..model_selection import select
 from ..model_selection.scoring import Rule, Scorer, ruled
@@ -163,7 +164,7 @@ class Learner:
     def learn(
         self,
         X: Any,
-        y: np.ndarray | None,
+        y: np.ndarray | RankIntervals | None,
         rng: np.random.Generator,
         progress: bool = False,
         callback: Callable[[Any], bool] | None = None,

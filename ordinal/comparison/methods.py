@@ -23,6 +23,7 @@ from .._input.checks import (
 from .._input.features import read_features, read_frame_of
 from .._input.frame import Frame
 from .._input.immutable import Immutable, read_only
+from .._input.intervals import RankIntervals
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
@@ -36,13 +37,18 @@ from .._model.printing import (
     html_table,
     rows_without_labels,
 )
-from .._model.registry import fits_by_name, resolve_fit
+from .._model.registry import (
+    check_intervals,
+    fits_by_name,
+    resolve_fit,
+    takes_intervals,
+)
 from .._model.registry import methods as registered
 from .._model.views import views
 from .._rows.reading import comes_in_blocks
 from .._watch.monitor import State
 from .._watch.progress import Line, Progress, duration
-from ..model_selection.data import SearchData
+from ..model_selection.data import SearchData, labels_of
 from ..model_selection.scheduler import run
 from ..model_selection.scoring import (
     Rule,
@@ -638,6 +644,8 @@ def compare(
     line = Line.from_argument(progress)
     rng = resolve_rng(rng)
     scorers = scorers_of(scoring, greater_is_better)
+    for scorer in scorers:
+        scorer.check_labels(y)
     if comes_in_blocks(X):
         raise TypeError(
             "X must be in memory: compare a sample of the rows, or search one method "
@@ -648,6 +656,10 @@ def compare(
     splits = splits_of(cv, "cv", rows, data, partial(drawn_folds, rng=rng))
     how = preprocess or TablePreprocessor()
     fits = chosen_fits(methods, min(train.size for train, _ in splits))
+    if isinstance(y, RankIntervals) and methods is None:
+        fits = {name: fit for name, fit in fits.items() if takes_intervals(fit)}
+    for fit in fits.values():
+        check_intervals(fit, y)
     learners = {
         name: Learner.from_fit(
             fit, {}, tune=tune, preprocess=how if isinstance(data.X, Frame) else None,
@@ -725,7 +737,7 @@ def _read(
     return SearchData(
         X=table,
         feature_names=None,  # those of a Frame are in it
-        y=problem.classes[problem.rank],
+        y=labels_of(problem, y),
         classes=problem.classes,
         weight=None if sample_weight is None else problem.sample_weight,
         group=group_numbers(groups, len(problem.rank)),

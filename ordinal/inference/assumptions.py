@@ -29,6 +29,7 @@ from .._cumulative.separation import separated_columns
 from .._input.checks import check_choice, listed
 from .._model.printing import Table
 from .._model.threshold_model import names_between
+from .diagnostics import check_known_ranks
 from .fitted import (
     FitMemory,
     check_likelihood,
@@ -216,6 +217,7 @@ def brant_test(
     There is one test for each group of columns of the location. O(n T^2 d^2).
     """
     D = fit.loss.design
+    check_known_ranks(D, "Brant's test")
     columns = np.union1d(D.location, D.nominal)
     X = np.column_stack([np.ones(D.n_samples), D.columns(slice(None), columns)])
     b, above = _binary_fits(D, columns, X, threshold_names, fit.loss.n_threads)

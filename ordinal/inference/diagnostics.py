@@ -35,7 +35,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._cumulative.design import mean_offset
+from .._cumulative.design import Design, mean_offset
 from .._cumulative.likelihood import (
     Likelihood,
     cumulative,
@@ -151,8 +151,19 @@ def read_rows(
     source = rows_to_average(model, asked, X, offset, None)
     if X is None:
         D = remembered(model, asked).loss.design
+        check_known_ranks(D, asked)
         return RankedRows(source, D.rank.astype(np.int64), D.weight)
     return RankedRows(source, *ranks_among(model, y, source.share.size))
+
+
+def check_known_ranks(D: Design, asked: str) -> None:
+    """Raise ValueError if the ranks of rows are known as intervals only."""
+    if D.lower is not None:
+        raise ValueError(
+            f"{asked} needs the ranks of its rows, and those of the training rows are "
+            "known as intervals only: pass X and y of rows with known ranks, if it "
+            "takes them"
+        )
 
 
 def ranks_among(model: Fitted, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:

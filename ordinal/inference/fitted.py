@@ -28,7 +28,8 @@ from .._cumulative.design import (
     structure_of,
 )
 from .._cumulative.fitting import Loss, Minimum, likelihood_of, newton
-from .._cumulative.likelihood import Likelihood, Link
+from .._cumulative.likelihood import Likelihood, Link, Point
+from .._cumulative.pooling import RankOrder, pooled
 from .._cumulative.recession import Limit
 from .._formula.coding import Coding
 from .._input.checks import enumerated, listed, shown
@@ -401,7 +402,16 @@ class StartedLoss(Loss, Protocol):
 
 def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
     """Minimise a loss from a point near the minimum, for the method `asked`."""
-    return newton(loss, x, _MAX_ITER, Monitor(asked, TOL))
+    found = newton(loss, x, _MAX_ITER, Monitor(asked, TOL))
+    design = loss.design
+    if design.lower is not None:
+        theta = design.J @ design.split(found.point.x)[0]
+        if (theta[1:] <= theta[:-1]).any():
+            raise ValueError(
+                f"{asked} makes a fit in which a rank that only intervals hold has no "
+                "weight, unlike in the model: join it to the next rank first"
+            )
+    return found
 
 
 def refit_design(fit: FitMemory, design: Design, x: np.ndarray, asked: str) -> Minimum:
@@ -466,7 +476,7 @@ def null_loglik(D: Design, loss_of: Callable[[Design], StartedLoss]) -> float:
     thresholds without an offset give the ranks their shares as probabilities, which
     takes no fit.
     """
-    if D.offset is None and D.J.shape[1] == D.T:
+    if D.offset is None and D.J.shape[1] == D.T and D.lower is None:
         mass = D.mass()
         mass = mass[mass > 0]
         return float(mass @ np.log(mass / D.total))
@@ -481,7 +491,19 @@ def null_loglik(D: Design, loss_of: Callable[[Design], StartedLoss]) -> float:
         scale=none,
     )
     without = loss_of(bare)
+    if D.lower is not None:
+        return -D.total * _in_order(cast(Any, without), loss_of).value
     return -D.total * refit(without, without.start(), "null_loglik").point.value
+
+
+def _in_order(loss: Any, loss_of: Callable[[Design], Any]) -> Point:
+    """Return the minimum of a loss of intervals over thresholds in order."""
+    order, least = RankOrder(loss), loss
+    while True:
+        found = newton(least, least.start(), _MAX_ITER, Monitor("null_loglik", TOL))
+        if not order.revise(found.point.x):
+            return found.point
+        least = loss_of(pooled(loss.design, order.group))
 
 
 def penalties_of(model: Fitted) -> str:

@@ -59,10 +59,10 @@ def find_limit(
         return None
     plain = replace(D, scale=D.scale[:0])
     p = plain.n_parameters
-    rank, used = D.rank, D.weight > 0
+    rank, first, used = D.rank, D.first, D.weight > 0
     upper, lower = (
         np.flatnonzero(used & (rank < D.T)),
-        np.flatnonzero(used & (rank > 0)),
+        np.flatnonzero(used & (first > 0)),
     )
     # The derivatives by the parameters are the same everywhere.
     J = Likelihood(plain, loss.link, 0.0, 1).row_derivatives(np.zeros(p), slice(None)).J
@@ -74,7 +74,7 @@ def find_limit(
     known = np.zeros((D.n_samples, 1)) if D.offset is None else by_threshold(D.offset)
     offset = np.broadcast_to(known, (D.n_samples, D.T)).copy()
     offset[upper[up], rank[upper[up]]] = -np.inf
-    offset[lower[low], rank[lower[low]] - 1] = np.inf
+    offset[lower[low], first[lower[low]] - 1] = np.inf
     rest = likelihood_of(replace(D, offset=offset), loss.link, 0.0, loss.n_threads)
     limit = limit_of(rest, D.scale.size, recession, x, monitor)
     if limit is None or has_diverging_scales(D, limit.x):

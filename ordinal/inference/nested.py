@@ -354,8 +354,9 @@ def same_rows(first: Design, second: Design) -> bool:
 
     Estimators of scikit-learn sort rows by content, and mixed models by groups.
     """
-    return np.array_equal(first.rank, second.rank) and np.array_equal(
-        first.weight, second.weight
+    return all(
+        np.array_equal(getattr(first, name), getattr(second, name))
+        for name in ("first", "rank", "weight")
     )
 
 

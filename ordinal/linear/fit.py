@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, get_args
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -13,7 +15,8 @@ from .._cumulative.design import HESSIAN_COLUMNS, Threshold
 from .._cumulative.elastic_net import NetSolution, PathSolver
 from .._cumulative.fitting import Minimum, OrderedThresholds, likelihood_of, minimize
 from .._cumulative.likelihood import Likelihood, Link
-from .._cumulative.rowwise import ChunkedLikelihood
+from .._cumulative.pooling import RankOrder
+from .._cumulative.rowwise import ChunkedLikelihood, RowwiseLikelihood
 from .._cumulative.separation import check_separation
 from .._input.checks import (
     check_choice,
@@ -49,6 +52,7 @@ from .prepared import Missing, PomArguments, PreparedPom, check_concave, prepare
 from .ratio import RatioModel, ratio_model
 from .ratio_loss import Family, RatioLikelihood
 
+_ENDED = (Status.MAX_TIME, Status.STOPPED)  # by the caller
 _EASIER = "raise the penalties"  # remedy for a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"  # remedy for separated ranks
 
@@ -436,19 +440,19 @@ def fit_pom_path(
         **shared_arguments(PomArguments, locals(), scale=()),
     )
     with prepared.monitor as monitor:
-        make: Callable[..., Any] = ratio_model
-        solver: PathSolver[Any]
-        if family == "cumulative":
-            make, solver = _model, PathSolver(prepared.rowwise, max_iter, monitor)
-        else:
-            loss = RatioLikelihood(prepared.design, family, link)
-            solver = PathSolver(loss, max_iter, monitor)
+        make: Callable[..., Any] = _model
+        nets = _Nets(prepared, max_iter)
+        if family != "cumulative":
+            make = ratio_model
+            nets = _Nets(
+                prepared, max_iter, lambda p: RatioLikelihood(p.design, family, link)
+            )
         if given is None:
             problem = prepared.problem
             least = 1e-4 if problem.n_samples > problem.n_features else 1e-2
-            largest = (solver.largest or 1.0) / ratio
+            largest = nets.largest() / ratio
             given = geometric(largest, smallest or least, n_lambdas)
-        path = _path(make, prepared, solver, given, ratio)
+        path = _path(make, nets, given, ratio)
         monitor.conclude(path, warn=_warn_of_path)
     return path
 
@@ -495,29 +499,91 @@ def _fits(
         asked = list(group)
         found: dict[tuple[float, float], PomModel] = {}
         task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
-        prepared, order, net = task.prepared, task.order, None
-        minimum = minimize if order is None else order.minimize
+        prepared, nets = task.prepared, _Nets(task.prepared, task.max_iter)
         with prepared.monitor as monitor:
             # From the largest penalties on: fits with l1 start at the previous one.
             for l1, l2 in sorted(asked, reverse=True):
                 if l1 > 0:
-                    net = net or PathSolver(prepared.rowwise, task.max_iter, monitor)
-                    end = net.reach(l1, l2)
-                    model = _model_of_net(_model, prepared, net, end, (l1, l2))
+                    end = nets.solve(l1, l2, reach=True)
+                    pair = nets.prepared, nets.solver
+                    model = _model_of_net(_model, *pair, end, (l1, l2))
                 else:
-                    loss = likelihood_of(
-                        prepared.design, prepared.link, l2, prepared.n_threads
-                    )
-                    least = minimum(loss, task.max_iter, monitor)
-                    model = _model(
-                        prepared, loss, least, (0.0, l2), task.choice, order=order
-                    )
+                    model = _model_of_task(task, l2)
                 found[l1, l2] = model
             monitor.conclude(*found.values(), warn=_warn)
         for model in found.values():
             with_labels_like(model, prepared.training.y)
         models += [found[pair] for pair in asked]
     return models
+
+
+def _model_of_task(task: _Task, l2: float) -> PomModel:
+    """Fit the model of a ridge penalty, or of none."""
+    prepared, order = task.prepared, task.order
+
+    def loss_of(given: PreparedPom) -> Likelihood:
+        return likelihood_of(given.design, given.link, l2, given.n_threads)
+
+    loss, minimum = loss_of(prepared), minimize if order is None else order.minimize
+    least = minimum(loss, task.max_iter, prepared.monitor)
+    if prepared.design.lower is not None and order is None:
+        ranks = RankOrder(cast(RowwiseLikelihood, loss))
+        while least.status not in _ENDED and ranks.revise(least.point.x):
+            prepared, done = task.prepared.in_groups(ranks.group), least.n_iter
+            loss = loss_of(prepared)
+            least = minimum(loss, task.max_iter, prepared.monitor)
+            least = replace(least, n_iter=least.n_iter + done)
+    return _model(prepared, loss, least, (0.0, l2), task.choice, order=order)
+
+
+class _Nets:
+    """Elastic nets of a path, whose ranks of no weight may differ.
+
+    Attributes
+    ----------
+    prepared : PreparedPom
+        That of the last solution.
+    """
+
+    def __init__(
+        self,
+        prepared: PreparedPom,
+        max_iter: int,
+        loss_of: Callable[[PreparedPom], Any] = attrgetter("rowwise"),
+    ):
+        self._complete, self._max_iter, self._loss_of = prepared, max_iter, loss_of
+        self._ranks: RankOrder | None = None
+        self.prepared = prepared
+
+    @cached_property
+    def solver(self) -> PathSolver[Any]:
+        """The solver of the problem without ranks of no weight."""
+        loss = self._loss_of(self.prepared)
+        if self._ranks is None and self.prepared.design.lower is not None:
+            self._ranks = RankOrder(loss)
+        return PathSolver(loss, self._max_iter, self.prepared.monitor)
+
+    def largest(self) -> float:
+        """Return the least l1 for which all coefficients are 0, or 1 if it is 0."""
+        solver = None
+        while solver is not self.solver:
+            solver = self.solver
+            if self._ranks is not None:  # pools thresholds that cross without effects
+                self.solve(solver.largest or 1.0, 0.0)
+        return self.solver.largest or 1.0
+
+    def solve(self, l1: float, l2: float, reach: bool = False) -> NetSolution:
+        """Return the solution for a pair of penalties; `reach` as for `PathSolver`."""
+        found = self.solver.reach(l1, l2) if reach else self.solver.solve(l1, l2)
+        while (
+            self._ranks is not None
+            and found.status not in _ENDED
+            and self._ranks.revise(self.solver.minimum(found).point.x)
+        ):
+            self.prepared = self._complete.in_groups(self._ranks.group)
+            del self.solver
+            found = self.solver.reach(l1, l2)
+        return found
 
 
 def _warn(model: PomModel) -> None:
@@ -635,8 +701,7 @@ def _fit_path(
 
 def _path(
     make: Callable[..., Any],
-    prepared: PreparedPom,
-    solver: PathSolver[Any],
+    nets: _Nets,
     lambdas: np.ndarray,
     ratio: float,
 ) -> PomPath:
@@ -648,11 +713,12 @@ def _path(
     null = None
     for i, penalty in enumerate(lambdas.tolist()):
         penalties = ratio * penalty, (1 - ratio) * penalty
-        with prepared.monitor.numbered("penalty", i, lambdas.size):
-            found = solver.solve(*penalties)
-        models.append(_model_of_net(make, prepared, solver, found, penalties, null))
+        with nets.prepared.monitor.numbered("penalty", i, lambdas.size):
+            found = nets.solve(*penalties)
+        pair = nets.prepared, nets.solver
+        models.append(_model_of_net(make, *pair, found, penalties, null))
         null = models[0].statistics.null_loglik
-        if found.status in (Status.MAX_TIME, Status.STOPPED):
+        if found.status in _ENDED:
             break
     return PomPath(
         lambdas=read_only(lambdas[: len(models)]),
@@ -745,12 +811,13 @@ register(
         fit_pom,
         name="pom",
         estimator="POM",
-        accepts={"categories", "sparse"},
+        accepts={"categories", "sparse", "intervals"},
         full_rank=True,
         probabilities=True,
         grid={"l2": PENALTIES},
         varying=("l1", "l2"),
         fit_path=_fit_path,
+        paths=(fit_pom_path,),
         reads_chunks=True,
         by_row={"offset", "cluster"},
     )

@@ -22,6 +22,7 @@ from .._cumulative.design import (
 )
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import Link
+from .._cumulative.pooling import pooled, ranks_left
 from .._cumulative.rowwise import RowwiseLikelihood
 from .._formula.coding import Coding, Variable
 from .._formula.formulas import ParsedFormula, read_formula
@@ -43,6 +44,7 @@ from .._input.columns import (
 from .._input.features import read_features, read_frame_of
 from .._input.frame import Frame, default_names
 from .._input.immutable import read_only
+from .._input.intervals import RankIntervals
 from .._input.labels import declared_categories, lacks_label
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
@@ -126,6 +128,14 @@ class PreparedPom:
         """Loss without penalty that needs memory for vectors only."""
         return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
 
+    def in_groups(self, group: np.ndarray) -> PreparedPom:
+        """Return the arguments without ranks of no weight, as `RankOrder` has it."""
+        design = pooled(self.design, group)
+        assert design.lower is not None
+        kept = np.flatnonzero(self.problem.present)[ranks_left(group)].astype(np.int32)
+        ends = {"rank": kept[design.rank], "lower": kept[design.lower]}
+        return replace(self, design=design, problem=replace(self.problem, **ends))
+
     def fields(
         self, design: Design, x: np.ndarray, *, in_order: bool = True
     ) -> dict[str, Any]:
@@ -206,6 +216,12 @@ def prepare_pom(
             f"{name} does not fit monotone effects: use fused(x) instead of mo(x), "
             "which has no constraint, or fit_pom without l1"
         )
+    offset: Any = given.get("offset")
+    if isinstance(y, RankIntervals) and np.ndim(offset) == 2:
+        raise ValueError(
+            "offset must have one entry per row where y holds RankIntervals, because "
+            "ranks at which no interval ends have no threshold"
+        )
     # If rows are in memory, y, `classes` and the weights are in the Problem.
     common = {k: v for k, v in given.items() if k in Common.__annotations__}
     reading = Reading(chunks is not None)
@@ -276,9 +292,11 @@ def _read_training(
         )
     # Codings know levels, which rows of weight 0 must not add.
     used = _with_weight(complete, by_row["sample_weight"]) if is_coded else complete
-    classes = given.get("classes")
+    classes: Any = given.get("classes")
     if not used.all():
-        if classes is None:
+        if isinstance(y, RankIntervals):
+            classes = y.classes(classes)
+        elif classes is None:
             classes = declared_categories(y)  # which the rows left do not show
         table = table.rows(used) if isinstance(table, Frame) else table[used]
         y, *rest = (_rows_of(v, used) for v in (y, *by_row.values()))
@@ -396,6 +414,8 @@ def _complete_rows(
     vectors = [(label, "y" if formula is None else of_table, y)]
     vectors += [(k, k, v) for k, v in by_row.items() if v is not None]
     for name, argument, vector in vectors:
+        if isinstance(vector, RankIntervals):  # none of which is missing
+            continue
         a = as_array(vector, argument)
         by_threshold = a.dtype.kind == "f" and a.ndim == 2
         where = np.isnan(a).any(axis=1) if by_threshold else lacks_label(a)
@@ -452,6 +472,8 @@ def _rows_of(vector: Any, used: np.ndarray) -> Any:
     """Return the used rows of an array, or a vector of another length as it is."""
     if vector is None:
         return None
+    if isinstance(vector, RankIntervals):
+        return vector[used] if len(vector) == used.size else vector
     a = as_array(vector, "a column")
     if a.shape[:1] != used.shape:
         return vector

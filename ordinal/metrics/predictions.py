@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._input.checks import check_choice, check_nonnegative
+from .._input.intervals import RankIntervals
 from .._input.predictions import read_distances, read_ranks
 
 
@@ -44,7 +45,7 @@ def ratio(a: float, b: float) -> float:
 
 
 def mze(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
     *,
     labels: ArrayLike | None = None,
@@ -55,6 +56,7 @@ def mze(
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
+        `y_true` may be `RankIntervals`, of which the nearest rank counts.
     labels : (r,) array_like, optional
         All labels in rank order; it may list labels that occur in neither array.
         Default: the categories of `y_true` or, if it has none, of `y_pred`, if that is
@@ -87,12 +89,12 @@ def mze(
     >>> mze([1, 2, 3, 3], [1, 2, 3, 1])
     0.25
     """
-    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight, True)
     return weighted_mean(a != p, weight)
 
 
 def accuracy(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
     *,
     labels: ArrayLike | None = None,
@@ -106,6 +108,7 @@ def accuracy(
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
+        `y_true` may be `RankIntervals`, of which the nearest rank counts.
     labels, sample_weight : optional
         As for `mze`.
 
@@ -130,12 +133,12 @@ def accuracy(
     >>> accuracy([1, 2, 3, 3], [1, 2, 3, 1])
     0.75
     """
-    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight, True)
     return weighted_mean(a == p, weight)
 
 
 def mae(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
     *,
     labels: ArrayLike | None = None,
@@ -146,6 +149,7 @@ def mae(
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
+        `y_true` may be `RankIntervals`, of which the nearest rank counts.
     labels : (r,) array_like, optional
         All labels in rank order; errors are then differences of ranks. If `y_true`
         or, without categories there, `y_pred` is an ordered pandas Categorical or a
@@ -187,7 +191,7 @@ def mae(
     >>> mae(["low", "mid"], ["high", "mid"], labels=["low", "mid", "high"])
     1.0
     """
-    distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight)
+    distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight, True)
     return weighted_mean(distance, weight)
 
 
@@ -287,7 +291,7 @@ def mmae(
 
 
 def accuracy_off(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
     k: int = 1,
     *,
@@ -299,6 +303,7 @@ def accuracy_off(
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
+        `y_true` may be `RankIntervals`, of which the nearest rank counts.
     k : int, default 1
         Largest error, in ranks or as a difference of numbers as for `mae`. With 0 the
         result is the `accuracy`.
@@ -325,7 +330,7 @@ def accuracy_off(
     0.75
     """
     most = check_nonnegative("k", k)
-    distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight)
+    distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight, True)
     return weighted_mean(distance <= most, weight)
 
 

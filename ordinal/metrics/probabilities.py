@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._input.intervals import RankIntervals
 from .._input.predictions import read_probabilities
 from .predictions import weighted_mean
 
 
 def rps(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     proba: ArrayLike,
     *,
     labels: ArrayLike | None = None,
@@ -23,7 +24,8 @@ def rps(
 
     Parameters
     ----------
-    y_true : (n,) array_like of numbers or strings
+    y_true : (n,) array_like of numbers or strings, or RankIntervals
+        Thresholds within an interval do not count.
     proba : (n, r) array_like
         Probabilities, one column per label; rows sum to 1 within 1e-3 (rounded tables).
     labels : (r,) array_like, optional
@@ -58,15 +60,15 @@ def rps(
     >>> rps([1, 3], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], labels=[1, 2, 3])
     0.125
     """
-    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
-    event = a[:, None] <= np.arange(P.shape[1] - 1)
-    return weighted_mean(
-        ((np.cumsum(P[:, :-1], axis=1) - event) ** 2).sum(axis=1), weight
-    )
+    (a, last), P, weight = read_probabilities(y_true, proba, labels, sample_weight)
+    threshold = np.arange(P.shape[1] - 1)
+    event, within = last[:, None] <= threshold, a[:, None] <= threshold
+    squares = (np.cumsum(P[:, :-1], axis=1) - event) ** 2
+    return weighted_mean(np.where(event == within, squares, 0.0).sum(axis=1), weight)
 
 
 def log_loss(
-    y_true: ArrayLike,
+    y_true: ArrayLike | RankIntervals,
     proba: ArrayLike,
     *,
     labels: ArrayLike | None = None,
@@ -76,7 +78,8 @@ def log_loss(
 
     Parameters
     ----------
-    y_true : (n,) array_like of numbers or strings
+    y_true : (n,) array_like of numbers or strings, or RankIntervals
+        The probability is that of the interval.
     proba : (n, r) array_like
     labels, sample_weight : optional
         As for `rps`.
@@ -103,6 +106,11 @@ def log_loss(
     >>> round(log_loss([1, 2], [[0.5, 0.5], [0.25, 0.75]]), 4)
     0.4904
     """
-    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
+    (a, last), P, weight = read_probabilities(y_true, proba, labels, sample_weight)
+    known = P[np.arange(a.size), a]
+    several = np.flatnonzero(a < last)
+    rank = np.arange(P.shape[1])
+    within = (a[several, None] <= rank) & (rank <= last[several, None])
+    known[several] = np.where(within, P[several], 0.0).sum(axis=1)
     with np.errstate(divide="ignore"):
-        return weighted_mean(-np.log(P[np.arange(a.size), a]), weight)
+        return weighted_mean(-np.log(known), weight)

@@ -33,9 +33,9 @@ import numpy as np
 from .._cumulative.design import Design
 from .._cumulative.likelihood import Link, thirds_of
 from .._numerics.rows import strips
-from .._numerics.threads import Pool
 from .._solvers import _cumulative, _level_sums
 from ..linear.ratio_loss import (
+    BLOCK,
     Family,
     likelihoods_of_odds,
     log_odds,
@@ -45,7 +45,6 @@ from ..linear.ratio_loss import (
 )
 
 _PART = 1024  # rows that one thread takes at once, in whole levels
-_ENTRIES = 1 << 14  # of the predictors that one takes at once: they stay in the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,13 +194,13 @@ class RatioRows:
     link : Link
     layout : Layout
     n_threads : int
+        Not used: numpy computes in one thread.
     """
 
     def __init__(
         self, family: Family, design: Design, link: Link, layout: Layout, n_threads: int
     ):
         self.family, self.design, self.link, self.layout = family, design, link, layout
-        self.n_threads = n_threads
         every, order = slice(None), layout.order
         self.X = design.columns(every, design.location)[order]
         N = design.columns(every, design.nominal)[order]
@@ -278,16 +277,11 @@ class RatioRows:
     def _compute(self, ends: np.ndarray, b: np.ndarray, third: bool) -> None:
         """Compute log P of the rows at effects b, and its derivatives."""
         shift, used = self._product(b), self.weight > 0
-
-        def compute(rows: slice) -> None:
+        for rows in strips(len(shift), max(1, BLOCK // ends.shape[1])):
             # Rows without weight may be out of reach.
             eta = np.where(used[rows, None], ends[rows] - shift[rows, None], 0.0)
             found = joint_terms(self.family, self.link, eta, self.rank[rows], third)
             self.log_p[rows], self.by_eta[: 2 + third, rows] = found
-
-        parts = [*strips(len(shift), max(1, _ENTRIES // ends.shape[1]))]
-        with Pool(self.n_threads if len(parts) > 1 else 1) as pool:
-            pool.run(compute, parts)
 
     def _product(self, b: np.ndarray) -> np.ndarray:
         """Return z_i'b of the rows, (n,)."""

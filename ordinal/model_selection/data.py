@@ -16,13 +16,14 @@ import numpy as np
 from .._input.checks import check_flag, enumerated, shown
 from .._input.features import read_features, read_frame_of
 from .._input.frame import Frame
+from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
 from .._input.types import ArrayLike, Matrix
 from .._model.column_names import named
 from .._model.grouping import group_numbers
-from .._model.registry import Content, method_of, unwrapped
+from .._model.registry import Content, check_intervals, method_of, unwrapped
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import read_chunks
@@ -57,7 +58,7 @@ class SearchData:
     X : (n, d) array, CSR, Frame or Rows
         A Frame only if there are columns of categories.
     feature_names : tuple of (d,) str, or None
-    y : (n,) array of labels
+    y : (n,) array of labels, or RankIntervals
     classes : (r,) array
     weight : (n,) array or None
     group : (n,) int array or None
@@ -70,7 +71,7 @@ class SearchData:
 
     X: np.ndarray | CSR | Frame | Rows
     feature_names: tuple[str, ...] | None
-    y: np.ndarray
+    y: np.ndarray | RankIntervals
     classes: np.ndarray
     weight: np.ndarray | None = None
     group: np.ndarray | None = None
@@ -98,6 +99,7 @@ class SearchData:
             If the rows cannot be read, or hold what the fit, or a preprocessor that was
             asked for, does not accept; the message names the columns.
         """
+        check_intervals(fit, y)
         how = _chosen_preprocess(fit, rows["standardize"], rows["preprocess"])
         weight = rows["sample_weight"]
         labels: dict[str, Any] = {"classes": rows["classes"], "sample_weight": weight}
@@ -118,7 +120,7 @@ class SearchData:
         return cls(
             X=table,
             feature_names=names,
-            y=problem.classes[problem.rank],
+            y=labels_of(problem, y),
             classes=problem.classes,
             weight=problem.sample_weight if weighted else None,
             group=group_numbers(rows["groups"], len(problem.rank)),
@@ -128,7 +130,13 @@ class SearchData:
 
     @property
     def rank(self) -> np.ndarray:
-        """Ranks of the rows, (n,), which do not depend on how labels are spelt."""
+        """Ranks of the rows, (n,), which do not depend on how labels are spelt.
+
+        That of an interval is its middle, by which folds are stratified.
+        """
+        if isinstance(self.y, RankIntervals):
+            lower, upper = self.y.ranks(self.classes)
+            return np.asarray((lower + upper) // 2)
         return ranks_of(self.y, self.classes)
 
     def features(self, rows: np.ndarray) -> Any:
@@ -156,7 +164,8 @@ class TrainingRows:
     ----------
     X : (n, m) array, CSR, Frame or Rows
     named : the same as X, with column names if there are any, as the fit takes it
-    y : (n,) array of labels, or None if `named` holds labels and weights as well
+    y : (n,) array of labels, RankIntervals, or None if `named` holds labels and weights
+        as well
     weight, group : (n,) array or None
     preprocessor : Standardizer, TableCoding or None
     products : Products of X, or None
@@ -164,7 +173,7 @@ class TrainingRows:
 
     X: np.ndarray | CSR | Frame | Rows
     named: Any
-    y: np.ndarray | None
+    y: np.ndarray | RankIntervals | None
     weight: np.ndarray | None
     group: np.ndarray | None
     preprocessor: Preprocessor | None
@@ -213,6 +222,13 @@ class TrainingRows:
         if self.preprocessor is not None:
             X = self.preprocessor.transform(X)
         return named(X, getattr(self.named, "names", None))
+
+
+def labels_of(problem: Problem, y: Any) -> np.ndarray | RankIntervals:
+    """Return the labels of the rows of a problem, or the intervals that y holds."""
+    if isinstance(y, RankIntervals):
+        return y
+    return np.asarray(problem.classes[problem.rank])
 
 
 def _chosen_preprocess(

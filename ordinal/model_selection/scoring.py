@@ -17,7 +17,9 @@ import numpy as np
 
 from .. import metrics
 from .._input.checks import check_choice, check_flag, enumerated, listed, shown
+from .._input.intervals import RankIntervals
 from .._input.labels import categories_of, declared_categories, ranks_of, read_labels
+from .._input.predictions import OF_SETS
 from .._model.registry import method_of, unwrapped
 from .._model.threshold_model import ON_PROBABILITIES, labels_of_values
 from .._rows.rows import map_rows
@@ -130,12 +132,21 @@ class Scorer:
             rule=None if needs_proba else rule,
         )  # fmt: skip
 
+    def check_labels(self, y: Any) -> None:
+        """Raise TypeError for intervals of ranks, unless the metric scores them."""
+        name = self.name.partition("(")[0]
+        if isinstance(y, RankIntervals) and self.weighs and name not in OF_SETS:
+            raise TypeError(
+                f"scoring={shown(self.name)} needs the rank of each row, and y holds "
+                f"RankIntervals: take one of {listed(OF_SETS)}"
+            )
+
     def __call__(
         self,
         model: Any,
         X: Any,
         values: np.ndarray | None,
-        y: np.ndarray,
+        y: np.ndarray | RankIntervals,
         classes: np.ndarray,
         weight: np.ndarray | None,
     ) -> float:
@@ -280,11 +291,15 @@ def _direction(function: Any, name: str) -> bool | None:
 
 
 def without_rows(
-    y: np.ndarray, classes: np.ndarray, split: tuple[np.ndarray, np.ndarray]
+    y: np.ndarray | RankIntervals,
+    classes: np.ndarray,
+    split: tuple[np.ndarray, np.ndarray],
 ) -> str:
     """Return which labels a split has on its test side alone, as the end of a sentence
     about a score that is not finite, or an empty string.
     """
+    if isinstance(y, RankIntervals):
+        return ""
     train, test = split
     lacking = classes[np.isin(classes, y[test]) & ~np.isin(classes, y[train])]
     if not lacking.size:

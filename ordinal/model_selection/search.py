@@ -352,6 +352,8 @@ def splits_of(
     else:
         X = data.X.values if isinstance(data.X, Frame) else data.X
         seen = X[rows] if isinstance(X, np.ndarray) else rows[:, None]
-        splits = own_splits(given, name, seen, data.y[rows], group)
+        # A splitter sees the middle ranks of intervals.
+        y = data.y[rows] if isinstance(data.y, np.ndarray) else data.rank[rows]
+        splits = own_splits(given, name, seen, y, group)
     splits = [(rows[train], rows[test]) for train, test in splits]
     return splits if data.chunked is None else in_order(splits, name)

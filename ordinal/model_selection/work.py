@@ -117,6 +117,8 @@ class Work:
         known = inspect.signature(fit).parameters.keys() - {*given, *searched}
         if calibrates(scorers, known):
             options = {**options, "probability": True}
+        for scorer in scorers:
+            scorer.check_labels(y)
         data = SearchData.from_arguments(fit, given, X, y, **rows)
         work = cls(fit, options, data, scorers)
         work._check()

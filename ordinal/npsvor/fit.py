@@ -33,7 +33,7 @@ from .._input.types import (
 from .._model.kernel_fit import Arguments, fit, fit_path, path_function
 from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import Callback, shared_arguments
-from .._model.registry import COSTS, GAMMAS, Method, register
+from .._model.registry import COSTS, GAMMAS, Method, check_intervals, register
 from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -460,6 +460,7 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
+    check_intervals(fit_npsvor_path, y)
     admm = shared_arguments(AdmmArguments, locals())
     family = _family("fit_npsvor_path", solver, cost, normalize, **admm)
     models, _ = fit_path(

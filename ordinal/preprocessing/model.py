@@ -26,7 +26,7 @@ from .._model.labelled import (
     with_missing_labels,
 )
 from .._model.model import Model
-from .._model.registry import method_of, unwrapped
+from .._model.registry import check_intervals, method_of, unwrapped
 from .._rows.reading import comes_in_blocks, read_chunks
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
@@ -385,6 +385,7 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:
         if y is _MISSING:
             raise _without_labels(fit.__name__, X)
+        check_intervals(fit_preprocessed, y)
         how = options.pop("preprocess", None)
         if how is None:
             return plain(X, y, **options)

@@ -49,7 +49,7 @@ from .._model.column_names import named
 from .._model.grouping import group_numbers
 from .._model.labelled import Labelled, counted
 from .._model.preparation import Callback
-from .._model.registry import Content, Method
+from .._model.registry import Content, Method, check_intervals
 from .._model.threshold_model import rank_decisions, summed_steps
 from .._numerics.rows import merged_rows
 from .._watch.convergence import in_order
@@ -113,6 +113,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             del parameters[name]
         choice = parameters.pop("missing_labels")
         given = {"sample_weight": sample_weight, **(by_row or {"groups": fold_groups})}
+        check_intervals(type(self), y)
         left = Labelled.from_arguments(choice, X, y, parameters, **given)
         X, y, given = left.X, left.y, left.by_row
         sample_weight = given.pop("sample_weight")

@@ -33,7 +33,7 @@ from .._model.labelled import (
     with_labels_like,
     with_origin,
 )
-from .._model.registry import Method, fits_by_name, register
+from .._model.registry import Method, check_intervals, fits_by_name, register
 from .._rows.reading import comes_in_blocks
 from .._watch.convergence import Convergence, Status, worse
 from .._watch.progress import Progress
@@ -196,6 +196,7 @@ def fit_stacking(
     labelled = Labelled.from_arguments(
         missing_labels, X, y, {}, sample_weight=sample_weight, groups=groups
     )
+    check_intervals(fit_stacking, y)
     X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
     if comes_in_blocks(X):
         raise TypeError(

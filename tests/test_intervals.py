@@ -1,0 +1,384 @@
+"""Ranks known as intervals: against slow likelihoods, and the fits of known ranks."""
+
+import itertools
+
+import numpy as np
+import pytest
+from registry import FITS
+from scipy import optimize, special, stats
+
+import ordinal
+import ordinal.sklearn
+from ordinal import RankIntervals, metrics
+from ordinal.exceptions import CollinearColumnsWarning, ConvergenceWarning
+
+# Slopes per threshold of few rows make thresholds cross at some of them.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ordinal.exceptions.DisorderedThresholdsWarning"
+)
+
+CDF = {
+    "logit": special.expit,
+    "probit": special.ndtr,
+    "cloglog": lambda t: -np.expm1(-np.exp(t)),
+    "loglog": lambda t: np.exp(-np.exp(-t)),
+    "cauchit": stats.cauchy.cdf,
+}
+
+
+def coarse(n=80, r=6, seed=0, share=0.5):
+    """Rows of a proportional odds model, some with an interval; its ends are ranks."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    latent = X @ [1.0, -0.5] + rng.logistic(size=n)
+    y = np.searchsorted(np.linspace(-1.8, 1.8, r - 1), latent)
+    known = rng.random(n) >= share
+    lower = np.where(known, y, np.maximum(y - rng.integers(0, 3, n), 0))
+    upper = np.where(known, y, np.minimum(y + rng.integers(0, 3, n), r - 1))
+    return X, lower, upper
+
+
+def loglik(p, X, lower, upper, link="logit", nominal=(), scale=(), offset=0.0, w=1.0):
+    """Log-likelihood of all parameters, in the order of `parameters`."""
+    T, m, k = int(upper.max()), len(nominal), len(scale)
+    location = [j for j in range(X.shape[1]) if j not in nominal]
+    sizes = np.cumsum([T, T * m, len(location)])
+    theta, nu, beta, zeta = np.split(np.asarray(p), sizes)
+    at = theta - X[:, nominal] @ nu.reshape(T, m).T
+    at = (at - (X[:, location] @ beta + offset)[:, None]) / np.exp(
+        X[:, scale] @ zeta if k else np.zeros(len(X))
+    )[:, None]
+    at = np.pad(at, ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
+    i, F = np.arange(len(X)), CDF[link]
+    return float((w * np.log(F(at[i, upper + 1]) - F(at[i, lower]))).sum())
+
+
+def derivatives(f, x):
+    """Gradient and Hessian of a function by central differences."""
+    h, E = 2e-4, np.eye(x.size)
+    g = np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in E])
+    H = np.empty((x.size, x.size))
+    for i, j in itertools.product(range(x.size), repeat=2):
+        if i <= j:
+            a, b = h * E[i], h * E[j]
+            H[i, j] = H[j, i] = (
+                f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b)
+            ) / (4 * h * h)
+    return g, H
+
+
+def same_model(a, b):
+    assert np.array_equal(a.parameters, b.parameters)
+    assert np.array_equal(a.classes, b.classes)
+    assert a.loglik == b.loglik
+    assert a.statistics.null_loglik == b.statistics.null_loglik
+    assert (a.covariance is None) == (b.covariance is None)
+    assert a.covariance is None or np.array_equal(a.covariance, b.covariance)
+
+
+OPTIONS = [
+    {},
+    {"link": "probit", "nominal": [1]},
+    {"scale": [0], "robust": True},
+    {"l2": 0.01, "threshold": "equidistant"},
+    {"l1": 0.01},
+    {"cluster": np.arange(80) % 9, "sample_weight": np.arange(80) % 3 + 1.0},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_intervals_of_one_rank_are_the_plain_fit(options):
+    X, y, _ = coarse(share=0.0)
+    plain = ordinal.fit_pom(X, y, **options)
+    same_model(ordinal.fit_pom(X, RankIntervals(y, y), **options), plain)
+    if not options:
+        path = ordinal.fit_pom_path(X, RankIntervals(y, y), n_lambdas=4)
+        for a, b in zip(
+            path.models, ordinal.fit_pom_path(X, y, n_lambdas=4).models, strict=True
+        ):
+            same_model(a, b)
+
+
+@pytest.mark.parametrize(
+    ("link", "given"),
+    [
+        ("logit", {}),
+        ("probit", {"nominal": [1]}),
+        ("cloglog", {"scale": [0]}),
+        ("loglog", {"nominal": [1], "scale": [0]}),
+        ("cauchit", {}),
+    ],
+)
+def test_the_fit_is_the_maximum_of_a_slow_likelihood(link, given):
+    X, lower, upper = coarse()
+    rng = np.random.default_rng(1)
+    w, offset = rng.integers(1, 4, len(X)) * 1.0, 0.3 * rng.normal(size=len(X))
+    y = RankIntervals(lower, upper)
+    fixed = {"link": link, "sample_weight": w, "offset": offset, "tol": 1e-9, **given}
+    model = ordinal.fit_pom(X, y, **fixed)
+
+    def f(p, rows=slice(None), weight=None):
+        weight = w if weight is None else weight
+        ends = X[rows], lower[rows], upper[rows]
+        return loglik(p, *ends, link, offset=offset[rows], w=weight[rows], **given)
+
+    x = model.parameters
+    g, H = derivatives(f, x)
+    assert model.loglik == pytest.approx(f(x), rel=1e-12)
+    assert np.abs(g).max() < 1e-4 * np.abs(np.diagonal(H)).max()
+    np.testing.assert_allclose(
+        model.covariance, np.linalg.inv(-H), rtol=2e-3, atol=1e-5
+    )
+    # The sandwich of clusters, from gradients of the rows by differences.
+    cluster = np.arange(len(X)) % 11
+    robust = ordinal.fit_pom(X, y, cluster=cluster, **fixed)
+    scores = np.zeros((11, x.size))
+    for c in range(11):
+        only = np.where(cluster == c, w, 0.0)
+        for j, e in enumerate(1e-5 * np.eye(x.size)):
+            scores[c, j] = (f(x + e, weight=only) - f(x - e, weight=only)) / 2e-5
+    meat = scores.T @ scores * 11 / 10
+    bread = np.linalg.inv(-H)
+    np.testing.assert_allclose(
+        robust.covariance, bread @ meat @ bread, rtol=5e-3, atol=2e-5
+    )
+
+
+def turnbull(lower, upper, r, steps=4000):
+    """Turnbull's estimate by the EM algorithm."""
+    held = (lower[:, None] <= np.arange(r)) & (np.arange(r) <= upper[:, None])
+    p = np.full(r, 1 / r)
+    for _ in range(steps):
+        p = (held * p / (held @ p)[:, None]).mean(axis=0)
+    return p, float(np.log(held @ p).sum())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_without_features_the_fit_is_turnbulls_estimate(seed):
+    """Ranks without weight are among them, where thresholds would cross."""
+    _, lower, upper = coarse(n=30, r=7, seed=seed, share=0.9)
+    y = RankIntervals(lower, upper)
+    with pytest.warns(CollinearColumnsWarning):
+        model = ordinal.fit_pom(np.ones((30, 1)), y, classes=range(7))
+    p, value = turnbull(lower, upper, 7)
+    assert model.loglik == pytest.approx(value, abs=1e-6)
+    assert model.statistics.null_loglik == pytest.approx(value, abs=1e-6)
+    # Within a set of Turnbull only the sum is known.
+    P = model.predict_proba([[1.0]])[0]
+    held = (lower[:, None] <= np.arange(7)) & (np.arange(7) <= upper[:, None])
+    np.testing.assert_allclose(held @ P, held @ p, atol=1e-4)
+
+
+def best_in_order(X, lower, upper, l2=0.0):
+    """Maximum over thresholds in order, by a general solver from several starts."""
+    T, found = int(upper.max()), []
+
+    def params(u):
+        return np.concatenate([np.cumsum(np.append(u[0], u[1:T] ** 2)), u[T:]])
+
+    def f(u):
+        with np.errstate(all="ignore"):
+            value = -loglik(params(u), X, lower, upper)
+        value += len(X) * l2 * float(u[T:] @ u[T:]) / 2
+        return value if np.isfinite(value) else 1e10
+
+    for start in (0.4, 1.0):
+        u = np.concatenate([[-1.0], np.full(T - 1, start), np.zeros(X.shape[1])])
+        end = optimize.minimize(f, u, method="BFGS", options={"gtol": 1e-9})
+        found.append(float(end.fun))
+    return -min(found)
+
+
+@pytest.mark.parametrize(("seed", "l2"), [(10, 0.0), (12, 0.05)])
+def test_ranks_without_weight_leave_the_maximum_over_ordered_thresholds(seed, l2):
+    X, lower, upper = coarse(n=40, r=6, seed=seed, share=0.95)
+    ends = np.unique(np.append(lower, upper))
+    lower, upper = np.searchsorted(ends, lower), np.searchsorted(ends, upper)
+    model = ordinal.fit_pom(X, RankIntervals(lower, upper), l2=l2)
+    loss = model.loglik - len(X) * l2 * float(model.coef @ model.coef) / 2
+    assert loss == pytest.approx(best_in_order(X, lower, upper, l2), abs=2e-5)
+
+
+def test_a_path_ends_at_the_fit_without_penalty():
+    X, lower, upper = coarse(n=40, r=6, seed=11, share=0.95)
+    y = RankIntervals(lower, upper)
+    path = ordinal.fit_pom_path(X, y, n_lambdas=20, smallest=1e-5)
+    assert (path.gaps < 1e-4).all()
+    assert (np.diff(path.loglik) > -1e-9).all()
+    assert path.n_nonzero[0] == 0
+    assert path.loglik[0] == pytest.approx(path.null_loglik, abs=1e-6)
+    end = ordinal.fit_pom(X, y)
+    np.testing.assert_allclose(path.model(-1).coef, end.coef, atol=2e-3)
+    one = ordinal.fit_pom(X, y, l1=float(path.lambdas[8]), tol=1e-9)
+    np.testing.assert_allclose(path.model(8).coef, one.coef, atol=1e-3)
+
+
+def test_open_ends_strings_and_categoricals_are_the_same_intervals():
+    import pandas as pd
+
+    X, lower, upper = coarse()
+    words = np.array(["a", "c", "b", "f", "e", "d"])
+    full = ordinal.fit_pom(X, RankIntervals(lower, upper))
+    low = [None if v == 0 else v for v in lower.tolist()]
+    high = [np.nan if v == 5 else float(v) for v in upper]
+    opened = ordinal.fit_pom(X, RankIntervals(low, high))
+    assert opened.classes.dtype.kind == "i"
+    same_model(opened, full)
+    named = RankIntervals(words[lower], words[upper])
+    given = ordinal.fit_pom(X, named, classes=words)
+    assert np.array_equal(given.parameters, full.parameters)
+    kind = pd.CategoricalDtype(list(words), ordered=True)
+    ends = (pd.Series(words[v], dtype=kind) for v in (lower, upper))
+    assert np.array_equal(ordinal.fit_pom(X, RankIntervals(*ends)).classes, words)
+    # A rank at which no interval ends, and rows without weight.
+    more = ordinal.fit_pom(X, RankIntervals(lower, upper), classes=[*range(6), 6.0])
+    assert more.predict_proba(X).shape == (80, 7)
+    assert not more.predict_proba(X)[:, 6].any()
+    w = np.r_[np.ones(70), np.zeros(10)]
+    part = ordinal.fit_pom(X[:70], RankIntervals(lower[:70], upper[:70]))
+    zero = ordinal.fit_pom(X, RankIntervals(lower, upper), sample_weight=w)
+    np.testing.assert_allclose(zero.coef, part.coef, rtol=1e-6)
+
+
+def test_separated_intervals_are_reported_with_their_limit():
+    x = np.arange(12.0)[:, None]
+    lower = np.where(x[:, 0] < 6, 0, 1)
+    upper = np.where(x[:, 0] < 6, 1, 2)
+    lower[0], upper[0], lower[-1], upper[-1] = 0, 0, 2, 2
+    lower[5], upper[6], upper[5] = 0, 2, 0
+    lower[6] = 2
+    with pytest.warns(ConvergenceWarning, match="separate"):
+        model = ordinal.fit_pom(x, RankIntervals(lower, upper))
+    assert model.loglik == pytest.approx(0.0, abs=1e-6)
+
+
+def test_inference_that_needs_ranks_refuses_and_the_rest_works():
+    X, lower, upper = coarse(200)
+    y = RankIntervals(lower, upper)
+    model = ordinal.fit_pom(X, y)
+    for asked in (
+        ordinal.inference.residuals,
+        ordinal.inference.hosmer_lemeshow,
+        ordinal.inference.proportional_odds_test,
+        ordinal.inference.augment,
+    ):
+        with pytest.raises(ValueError, match="known as intervals only"):
+            asked(model)
+    lr = ordinal.inference.proportional_odds_test(model, "lr")
+    freed = ordinal.fit_pom(X, y, nominal=[0, 1])
+    assert lr["chi2"][0] == pytest.approx(2 * (freed.loglik - model.loglik), abs=1e-5)
+    tested = ordinal.inference.lr_test(ordinal.fit_pom(X[:, :1], y), model)
+    assert tested.chi2 > 0
+    low, high = model.confint(method="profile")["lower"], model.coef
+    assert (low[-2:] < high).all()
+
+
+def test_methods_that_take_no_intervals_refuse_them_by_name():
+    X, lower, upper = coarse()
+    y = RankIntervals(lower, upper)
+    takers = {"fit_pom", "fit_pom_path"}
+    for name, fit in FITS.items():
+        if name not in takers:
+            needed = {"fit_clmm": {"random": [0]}, "fit_npsvor_path": {"points": [{}]}}
+            with pytest.raises(TypeError, match=f"{name} does not take RankIntervals"):
+                fit(X, y, **needed.get(name, {}))
+    for refused in (
+        lambda: ordinal.sklearn.POM().fit(X, y),
+        lambda: ordinal.cross_conformal(ordinal.fit_pom, X, y),
+        lambda: ordinal.compare(X, y, methods=["pom", "npsvor"]),
+        lambda: ordinal.select("npsvor", X, y),
+        lambda: metrics.kappa(y, lower),
+        lambda: ordinal.select("pom", X, y, scoring="qwk"),
+        lambda: np.asarray(y),
+    ):
+        with pytest.raises(TypeError, match="RankIntervals"):
+            refused()
+
+
+@pytest.mark.parametrize(
+    ("ends", "given", "message"),
+    [
+        (([1, 2], [1]), {}, "one label per row"),
+        (([1, None], [2, None]), {}, "row 1 has neither"),
+        (([2, 1], [1, 2]), {}, "row 0 has lower=2 and upper=1"),
+        (([1, 1], [2, 2]), {}, "tell two ranks apart"),
+        (([1, 2], [1, 3]), {"classes": [1, 2]}, "upper end of y holds 3"),
+        (([1, 2], [1, 3]), {"class_weight": "balanced"}, "class_weight"),
+        (([1, 2], [1, 3]), {"offset": np.zeros((2, 2))}, "offset"),
+        (([1, 2, 3], [1, 3, 3]), {}, "3 intervals"),
+    ],
+)
+def test_unusable_intervals_are_refused(ends, given, message):
+    with pytest.raises(ValueError, match=message):
+        ordinal.fit_pom([[0.0], [1.0]], RankIntervals(*ends), **given)
+    with pytest.raises(TypeError, match="order is not known"):
+        ordinal.fit_pom([[0.0], [1.0]], RankIntervals(["a", "b"], ["b", "b"]))
+
+
+def test_metrics_score_by_the_nearest_rank_of_the_interval():
+    rng = np.random.default_rng(0)
+    _, lower, upper = coarse()
+    y, p = RankIntervals(lower, upper), rng.integers(0, 6, 80)
+    w, P = rng.random(80), rng.dirichlet(np.ones(6), 80)
+    every = {"labels": range(6), "sample_weight": w}
+    distance = np.maximum(0, np.maximum(lower - p, p - upper))
+    assert metrics.mae(y, p, **every) == pytest.approx(np.average(distance, weights=w))
+    assert metrics.mae(y, p) == pytest.approx(distance.mean())
+    hit = np.average(distance == 0, weights=w)
+    assert metrics.accuracy(y, p, **every) == pytest.approx(hit)
+    assert metrics.mze(y, p, **every) == pytest.approx(1 - hit)
+    near = np.average(distance <= 1, weights=w)
+    assert metrics.accuracy_off(y, p, **every) == pytest.approx(near)
+    held = (lower[:, None] <= np.arange(6)) & (np.arange(6) <= upper[:, None])
+    logs = -np.log((P * held).sum(axis=1))
+    assert metrics.log_loss(y, P, **every) == pytest.approx(np.average(logs, weights=w))
+    terms = np.zeros(80)
+    for i, j in itertools.product(range(80), range(5)):
+        if not lower[i] <= j < upper[i]:
+            terms[i] += (P[i, : j + 1].sum() - (upper[i] <= j)) ** 2
+    assert metrics.rps(y, P, **every) == pytest.approx(np.average(terms, weights=w))
+
+
+def test_searches_and_comparisons_score_by_the_sets():
+    X, lower, upper = coarse(120)
+    y, grid = RankIntervals(lower, upper), {"l2": [0.01, 1.0]}
+    scoring = ["log_loss", "mae"]
+    found = ordinal.select("pom", X, y, search=grid, scoring=scoring, cv=3)
+    splits = [(np.array(a), np.array(b)) for a, b in found.splits]
+    for k, (train, test) in enumerate(splits):
+        Z, spread = X[train].mean(axis=0), X[train].std(axis=0)
+        model = ordinal.fit_pom(
+            (X[train] - Z) / spread, y[train], classes=range(6), l2=0.01
+        )
+        P = model.predict_proba((X[test] - Z) / spread)
+        expected = metrics.log_loss(y[test], P, labels=range(6))
+        assert found.table()[f"fold_{k}"][0] == pytest.approx(expected)
+    assert found.model.classes.tolist() == list(range(6))
+    compared = ordinal.compare(X, y)
+    assert "pom" in compared.methods
+    assert np.isfinite(compared.scores["rps"]).all()
+
+
+@pytest.mark.slow
+def test_intervals_are_worth_more_than_leaving_them_out():
+    """400 rows, of which half are known to 3 of 7 ranks."""
+    errors = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=400)
+        y = np.searchsorted([-2.0, -1, -0.3, 0.3, 1, 2], x + rng.logistic(size=400))
+        coarse_rows, shift = rng.random(400) < 0.5, rng.integers(0, 3, 400)
+        first = 3 * ((y + shift) // 3) - shift  # whichever of its ranks a row has
+        lower = np.where(coarse_rows, np.maximum(first, 0), y)
+        upper = np.where(coarse_rows, np.minimum(first + 2, 6), y)
+        interval = RankIntervals(lower, upper)
+        known = interval.is_known
+        fits = (
+            ordinal.fit_pom(x[:, None], interval),
+            ordinal.fit_pom(x[known][:, None], interval.known),
+        )
+        errors.append([fit.coef[0] - 1.0 for fit in fits])
+    with_all, without = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert with_all == pytest.approx(0.106, abs=0.015)
+    assert without == pytest.approx(0.137, abs=0.02)
+    assert with_all < 0.85 * without
