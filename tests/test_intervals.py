@@ -276,7 +276,7 @@ def test_inference_that_needs_ranks_refuses_and_the_rest_works():
 def test_methods_that_take_no_intervals_refuse_them_by_name():
     X, lower, upper = coarse()
     y = RankIntervals(lower, upper)
-    takers = {"fit_pom", "fit_pom_path"}
+    takers = {"fit_pom", "fit_pom_path", "fit_svorim", "fit_redsvm"}
     for name, fit in FITS.items():
         if name not in takers:
             needed = {"fit_clmm": {"random": [0]}, "fit_npsvor_path": {"points": [{}]}}
@@ -357,6 +357,41 @@ def test_searches_and_comparisons_score_by_the_sets():
     compared = ordinal.compare(X, y)
     assert "pom" in compared.methods
     assert np.isfinite(compared.scores["rps"]).all()
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.companions.fit_redsvm])
+def test_support_vector_methods_have_no_margin_within_an_interval(fit):
+    """Against a general solver of the quadratic program of scores and slacks."""
+    X, lower, upper = coarse(n=40, r=4)
+    y = RankIntervals(lower, upper)
+    priced = float(fit is not ordinal.fit_svorim)
+    ends = [(i, j, 1.0) for i in range(40) for j in range(3) if lower[i] > j]
+    ends += [(i, j, -1.0) for i in range(40) for j in range(3) if upper[i] <= j]
+    A = np.array([np.r_[s * X[i], -s * np.eye(3)[j]] for i, j, s in ends])
+    A, start = np.hstack([A, np.eye(len(A))]), np.r_[np.zeros(5), np.ones(len(A))]
+    unit = np.r_[1.0, 1.0, priced, priced, priced]
+
+    def value(u):
+        return 0.5 * unit @ u[:5] ** 2 + u[5:].sum()
+
+    best = optimize.minimize(
+        value, start, jac=lambda u: np.r_[unit * u[:5], np.ones(len(A))],
+        bounds=[(None, None)] * 5 + [(0, None)] * len(A), method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda u: A @ u - 1, "jac": lambda u: A},
+        options={"maxiter": 500, "ftol": 1e-11},
+    )  # fmt: skip
+    for basis in (None, np.arange(40)):
+        given = {"C": 1.0, "kernel": "linear", "tol": 1e-5, "basis": basis}
+        model = fit(X, y, **given)
+        assert model.convergence.primal == pytest.approx(best.fun, rel=1e-4)
+        plain = fit(X, lower, **given)
+        exact = fit(X, RankIntervals(lower, lower), **given)
+        assert np.array_equal(exact.thresholds, plain.thresholds)
+        assert np.array_equal(exact.coef, plain.coef)
+    with pytest.raises(ValueError, match="probability must be False"):
+        fit(X, y, probability=True)
+    found = ordinal.select(fit, X, y, search={"C": [0.1, 1.0]}, cv=3)
+    assert np.isfinite(found.score)
 
 
 @pytest.mark.slow

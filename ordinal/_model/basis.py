@@ -60,7 +60,9 @@ def enough_rows(
         """Return the weighted error in ranks of each hold-out row for m basis rows."""
         model = fit(part, BasisChoice("random", m))
         rank = ranks_of(model.predict(named(X, model.feature_names)), problem.classes)
-        off = np.abs(rank - problem.rank[test])
+        upper = problem.rank[test]
+        lower = upper if problem.lower is None else problem.lower[test]
+        off = np.abs(rank - np.clip(rank, lower, upper))
         return np.asarray(off * problem.weight[test])
 
     # A fit costs n m^2, and the kernel matrix n^2 values: the bound keeps the former

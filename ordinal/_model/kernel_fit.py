@@ -315,6 +315,11 @@ def fit_path(
     reading = Reading(chunks, family.remote, in_place=basis is not None)
     prepared = prepare_with_kernel(family.name, X, y, reading, **common)
     kernel, monitor = prepared.kernel, prepared.monitor
+    if prepared.problem.lower is not None and prepared.probability:
+        raise ValueError(
+            "probability must be False where y holds RankIntervals, because the link "
+            "is calibrated by the rank of each row"
+        )
     choice = family.basis(basis, kernel, prepared.problem, start)
     problem = family.readable(prepared.problem, choice)
     family = family.prepared(problem, basis)

@@ -28,6 +28,10 @@ less that of (D) is the duality gap, and with the violation v of `_quadratic/pro
 
     gap <= v / 2 * sum_ij C_ij  [+ (r - 1) v^2 / 8 for REDSVM]                     (GAP)
 
+Where a row is known to lie between two ranks only, SVORIM and REDSVM have no margin at
+the thresholds between them (Antoniuk, Franc, Hlavac, "V-shaped interval insensitive
+loss for ordinal classification", Machine Learning 103:261-283, 2016).
+
 The two thresholds of a rank without rows are one, with the sum of their weights and of
 their prices.
 

@@ -110,13 +110,22 @@ class Svor(QuadraticFamily[float, SvorModel]):
 
     def programs(self, point: float, problem: Problem) -> list[Program]:
         """Return (D) with a group for each threshold between ranks that have rows."""
-        unit = self._unit(problem, problem.rank_among_present)
+        unit = self._unit(problem, *_ends(problem))
         return [weighted(unit, point * problem.weight)]
 
+    def rank(self, problem: Problem) -> np.ndarray:
+        """Return the number of the loss of each row: its rank, or its interval."""
+        if problem.lower is None:
+            return problem.rank_among_present
+        return _intervals(problem)[2]
+
     def losses(self, point: float, problem: Problem) -> list[Losses]:
-        """Return the loss of a row of every rank."""
+        """Return the loss of a row of every rank, or of every interval."""
         every_rank = np.arange(np.count_nonzero(problem.present))
-        q = weighted(self._unit(problem, every_rank), point)
+        ends = every_rank, every_rank
+        if problem.lower is not None:
+            ends = _intervals(problem)[:2]
+        q = weighted(self._unit(problem, *ends), point)
         return losses_by_rank(q)
 
     def begin(
@@ -164,7 +173,7 @@ class Svor(QuadraticFamily[float, SvorModel]):
         present, r = np.flatnonzero(problem.present), problem.n_classes
         b, dual = solved.b[0], None
         if isinstance(solved, WholeSolution):
-            unit = self._unit(problem, problem.rank_among_present)
+            unit = self._unit(problem, *_ends(problem))
             (s,), unit = solved.solutions, weighted(unit, problem.weight)
             b = exact_thresholds(unit, point, s)
             convergence = _record(unit, point, s, b, solved.options)
@@ -190,11 +199,12 @@ class Svor(QuadraticFamily[float, SvorModel]):
             convergence=convergence,
         )
 
-    def _unit(self, problem: Problem, rank: np.ndarray) -> Program:
+    def _unit(self, problem: Problem, lower: np.ndarray, upper: np.ndarray) -> Program:
         """Return (D) for C = 1 and rows of weight 1.
 
-        There is one group per threshold between ranks with training rows; `rank` are
-        the ranks of the rows, numbered among these.
+        There is one group per threshold between ranks with training rows; `lower` and
+        `upper` are the first and last ranks of the rows, numbered among these. Margins
+        at the thresholds between them drop out.
         """
         present, cost = np.flatnonzero(problem.present), self.cost
         if cost is None:
@@ -203,17 +213,32 @@ class Svor(QuadraticFamily[float, SvorModel]):
                 cost = np.minimum(cost, 1)
         # The weight of a threshold is the growth of the cost from one rank to the next.
         step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
-        above = rank > np.arange(present.size - 1)[:, None]
-        width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
+        threshold = np.arange(present.size - 1)[:, None]
+        above, below = lower > threshold, upper <= threshold
+        slope = np.where(above, -1.0, 1.0)[None]
         priced = self.method == "redsvm"
         return Program(
-            lo=np.where(above, 0.0, -width)[None],
-            hi=np.where(above, width, 0.0)[None],
+            lo=np.where(below, -step[upper].T, 0.0)[None],
+            hi=np.where(above, step[lower].T, 0.0)[None],
             pn=slope,
             pp=slope,
             coupled=self.method == "svorex",
             price=np.diff(present).astype(float) if priced else None,
         )
+
+
+def _ends(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and last rank of each row among those present, (n,) each."""
+    upper = problem.rank_among_present
+    known = problem.lower is None
+    return (upper if known else problem.among_present[problem.lower]), upper
+
+
+def _intervals(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct intervals, first and last ranks, and that of each row."""
+    (lower, upper), r = _ends(problem), problem.n_classes
+    pairs, place = np.unique(lower * np.int64(r) + upper, return_inverse=True)
+    return pairs // r, pairs % r, place.astype(np.int32)
 
 
 def weighted(unit: Program, weight: np.ndarray | float) -> Program:

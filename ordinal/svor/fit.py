@@ -22,7 +22,7 @@ from .._input.types import (
 from .._model.kernel_fit import Arguments, Family, checked_cost, fit, path_function
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.registry import BOTH_RULES, COSTS, GAMMAS, Method, register
+from .._model.registry import BOTH_RULES, COSTS, GAMMAS, Content, Method, register
 from ..kernels.functions import KernelName
 from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
@@ -772,6 +772,11 @@ _FAMILIES: dict[SvorMethod, Callable[..., Family[float, SvorModel]]] = {
     "shashua_levin": shashua_levin,
     "redsvm": partial(Svor, "redsvm"),
 }
+# The margins of the others end at the thresholds next to a row's rank.
+_INTERVALS: dict[SvorMethod, tuple[Content, ...]] = {
+    "svorim": ("intervals",),
+    "redsvm": ("intervals",),
+}
 for _method, _function in _FITS.items():
     register(
         Method(
@@ -780,7 +785,7 @@ for _method, _function in _FITS.items():
             estimator=_ESTIMATORS[_method],
             own_rule="threshold",
             keeps_rule=BOTH_RULES,
-            accepts={"sparse"},
+            accepts={"sparse", *_INTERVALS.get(_method, ())},
             grid={"C": COSTS, "gamma": GAMMAS},
             varying=("C",),
             fit_path=path_function(_FAMILIES[_method], checked_cost),
