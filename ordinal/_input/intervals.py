@@ -63,7 +63,7 @@ class RankIntervals:
     RankIntervals of 6 rows, 2 with a known rank
     >>> model = ordinal.fit_pom([[1.0], [3.0], [4.0], [2.0], [2.0], [1.0]], y)
     >>> model.coef.round(2)
-    array([0.5])
+    array([0.34])
     """
 
     __slots__ = ("_ends", "_given", "_is_open")
