@@ -40,10 +40,9 @@ COMMANDS = sorted({command for named, _ in TABLES for command in named})
 def module(monkeypatch):
     """Imports a script by its name; its modules are gone afterwards."""
     monkeypatch.syspath_prepend(str(TOOLS))
-    before = {*sys.modules}
     yield lambda script: importlib.import_module(script.removesuffix(".py"))
-    for name in {*sys.modules} - before:
-        if not name.startswith(("ordinal", "numpy")):
+    for name, loaded in [*sys.modules.items()]:
+        if (getattr(loaded, "__file__", None) or "").startswith(str(ROOT / "tools")):
             del sys.modules[name]
 
 
