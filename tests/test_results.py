@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import importlib
+import inspect
 import os
 import re
 import shlex
@@ -44,6 +45,14 @@ def module(monkeypatch):
     for name, loaded in [*sys.modules.items()]:
         if (getattr(loaded, "__file__", None) or "").startswith(str(ROOT / "tools")):
             del sys.modules[name]
+
+
+@pytest.mark.parametrize("script", ["xofm", "tlssvor_tables"])
+def test_searches_of_the_scripts_vary_arguments_of_their_fits(script, module):
+    for name, (fit, search) in module(script).METHODS.items():
+        if fit is not None:
+            varied = {*getattr(search, "values", getattr(search, "others", ()))}
+            assert varied <= {*inspect.signature(fit).parameters}, name
 
 
 class Accepted(Exception):

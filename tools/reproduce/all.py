@@ -32,7 +32,7 @@ svor.py --sets pyrimidines boston_housing --splits 2 --coarse
 gpor.py --sets diabetes pyrimidines --splits 3
 genes.py --genes 100 --splits 4
 movielens.py --rows 50 100 --splits 2 --users 100
-xofm.py --sets g_auto_riskness --splits 2
+xofm.py --sets g_auto_riskness --splits 2 --methods paper ours xofm lit svr ofmhs
 tlssvor_tables.py --sets pyrimidines --splits 2
 tlssvor.py --sets 4
 npsvor.py --sets contact-lenses pasture toy --splits 2

@@ -74,7 +74,7 @@ METHODS = {
     "cnnor": (ordinal.companions.fit_cnnor, Grid(l2=PENALTIES)),
     "ofmhs": (
         ordinal.companions.fit_ofmhs,
-        Grid(l1=[1e-3, 3e-3, 1e-2, 3e-2], ratio=[0.5, 1.0, 2.0, 4.0]),
+        Grid(l1=[1e-3, 3e-3, 1e-2, 3e-2], pair_ratio=[0.5, 1.0, 2.0, 4.0]),
     ),
 }
 SETS = ("g_auto_riskness", "boston_housing", "g_abalone")
