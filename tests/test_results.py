@@ -51,7 +51,8 @@ def module(monkeypatch):
 def test_searches_of_the_scripts_vary_arguments_of_their_fits(script, module):
     for name, (fit, search) in module(script).METHODS.items():
         if fit is not None:
-            varied = {*getattr(search, "values", getattr(search, "others", ()))}
+            given = search.values if hasattr(search, "values") else search.others
+            varied = {*(given or ())}
             assert varied <= {*inspect.signature(fit).parameters}, name
 
 
