@@ -34,7 +34,7 @@ genes.py --genes 100 --splits 4
 movielens.py --rows 50 100 --splits 2 --users 100
 xofm.py --sets g_auto_riskness --splits 2 --methods paper ours xofm lit svr ofmhs
 tlssvor_tables.py --sets pyrimidines --splits 2
-tlssvor.py --sets 4
+tlssvor.py --sets 2
 npsvor.py --sets contact-lenses pasture toy --splits 2
 npsvor_figures.py --figures 7 --rows 100 300 --splits 3
 pictures_of_papers.py --rows 100 200 400 --repeat 1
