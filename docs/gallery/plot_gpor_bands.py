@@ -38,7 +38,7 @@ above.fill_between(
     label="two deviations",
 )
 above.plot(at, mean, label="posterior mean")
-above.legend(loc="lower right")
+above.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 for threshold in model.thresholds:
     above.axhline(threshold, color="black", linewidth=0.7, linestyle="dashed")
 above.set_ylabel("latent function")
@@ -47,7 +47,7 @@ above.set_title("Thresholds (dashed) cut a function into ranks")
 proba = model.predict_proba(at[:, None])
 colours = plt.colormaps["viridis"](np.linspace(0.1, 0.9, len(model.classes)))
 below.stackplot(at, proba.T, colors=colours, alpha=0.7, labels=model.classes)
-below.legend(title="rank", loc="upper left")
+below.legend(title="rank", loc="center left", bbox_to_anchor=(1, 0.5))
 cumulated = np.cumsum(model.predict_proba(x[:, None]), axis=1)
 middle = (
     cumulated[np.arange(x.size), y]

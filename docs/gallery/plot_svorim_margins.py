@@ -48,10 +48,17 @@ for side in (-1, 1):
     )
 for rank, marker in zip(model.classes, "osD", strict=True):
     ax.scatter(*X[y == rank].T, marker=marker, s=18, label=f"rank {rank}")
-ax.scatter(*model.support.T, s=70, facecolor="none", edgecolor="black", linewidth=0.6)
+ax.scatter(
+    *model.support.T,
+    s=70,
+    facecolor="none",
+    edgecolor="black",
+    linewidth=0.6,
+    label="support vector",
+)
 ax.set(xlabel="first feature", ylabel="second feature")
 ax.set_title("Two thresholds of one score, with their margins")
-legend = ax.legend(loc="lower center", ncols=3)
+legend = figure.legend(loc="outside lower center", ncols=4)
 
 # %%
 # Histograms of the scores of the same rows. The thresholds divide the scores into the

@@ -19,6 +19,12 @@ _PICTURES = {
     "guides/probabilities": "plots/reliability",
     "guides/missing_values": "plots/partial_dependence_words",
     "guides/explain": "tutorials/table_importance",
+    "tutorials/sklearn": "plots/relevance",
+    "tutorials/mixed": "methods/clmm",
+    "input": "plots/partial_dependence_bars",
+    "big_data": "plots/learning_curve",
+    "coming_from": "methods/pom",
+    "features": "plots/coefficients",
     "model_selection": "plots/search",
     "prediction_sets": "tutorials/table_sets",
     "inference": "odds_ratios",
@@ -28,9 +34,12 @@ _PICTURES = {
 
 
 def _first_sentence(page: nodes.document) -> str:
+    """Return the first sentence that says more than for whom the page is."""
     for paragraph in page.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
-        return re.split(r"(?<=[.:])\s+(?=[A-Z])", text, maxsplit=1)[0].rstrip(":")
+        sentences = re.split(r"(?<=[.?])\s+(?=\W?[A-Z])", text)
+        said = [part for part in sentences if not part.startswith("This page is for")]
+        return (said or sentences)[0].rstrip(":")
     return ""
 
 
