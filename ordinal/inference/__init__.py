@@ -13,7 +13,7 @@ the training rows, to which a model refers until it is saved or copied.
     outcomes              probabilities, means and quantiles; marginal effects
     comparisons           Wald tests, contrasts of levels, simultaneous intervals
     nested, steps         likelihood ratio tests; fits of some of the terms
-    assumptions           tests of proportional odds and of one scale
+    assumptions           tests of proportional odds, of one scale and of the fit
     diagnostics           residuals, goodness of fit, influence of rows
     simulation            labels that a fitted model draws, and residuals by them
     jeffreys_penalty      finite estimates by the penalty of Jeffreys
@@ -24,7 +24,7 @@ the training rows, to which a model refers until it is saved or copied.
 array(['none', 'x1', 'x2'], dtype='<U4')
 """
 
-from .assumptions import proportional_odds_test, scale_test
+from .assumptions import goodness_of_fit, proportional_odds_test, scale_test
 from .comparisons import (
     contrasts,
     equality_test,
@@ -62,6 +62,7 @@ __all__ = [
     "drop1",
     "equality_test",
     "glance",
+    "goodness_of_fit",
     "hosmer_lemeshow",
     "influence",
     "jeffreys",

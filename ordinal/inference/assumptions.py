@@ -17,6 +17,7 @@ Statistics 39:205-217, 1990.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -27,19 +28,29 @@ from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import cumulative
 from .._cumulative.separation import separated_columns
 from .._input.checks import check_choice, listed
+from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
 from .._model.threshold_model import names_between
-from .diagnostics import check_known_ranks
+from .._numerics.memory import check_memory
+from .diagnostics import (
+    WITHOUT_RANDOM,
+    check_known_ranks,
+    feature_values,
+    probabilities_of,
+    read_rows,
+)
 from .fitted import (
     FitMemory,
     check_likelihood,
     covariance_for,
     fitted_model,
+    fitted_rows,
     refit,
     refit_design,
     remembered,
     warn_unless_optimal,
 )
+from .margins import TableRows
 from .tables import tests_table
 
 _REMEDY = "fit again with the column in {}= and compare both by lr_test"
@@ -52,7 +63,7 @@ _SCALE = {
 
 
 def proportional_odds_test(
-    model: Any, method: Literal["brant", "lr"] = "brant"
+    model: Any, method: Literal["brant", "lr", "score"] = "brant"
 ) -> Table:
     """Test the proportional odds assumption, for all features and for each.
 
@@ -64,12 +75,14 @@ def proportional_odds_test(
     model : PomModel, RatioModel or ClmmModel
         Fitted model, or a model of preprocessed columns, an estimator or the result of
         a search that holds one.
-    method : {"brant", "lr"}, default "brant"
+    method : {"brant", "lr", "score"}, default "brant"
         Brant's test compares the coefficients of binary logistic regressions at all
         thresholds (a Wald test). "lr" is the likelihood ratio test against the
         model in which the features are nominal effects. It is available for every
         link, takes one more fit per feature, and does not need binary fits, which
-        may not exist.
+        may not exist. "score" is the score test against that model, with the
+        observed information, which SAS prints. It needs no other fit than the model
+        itself, so that it exists where a level of a feature has no rows of a rank.
 
     Returns
     -------
@@ -100,6 +113,8 @@ def proportional_odds_test(
     ----------
     R. Brant, "Assessing proportionality in the proportional odds model for ordinal
     logistic regression", Biometrics 46:1171-1178, 1990.
+    B. Peterson, F. E. Harrell, "Partial proportional odds models for ordinal response
+    variables", Applied Statistics 39:205-217, 1990, for the score test.
 
     Examples
     --------
@@ -113,7 +128,7 @@ def proportional_odds_test(
     x2   0.111966   1  0.737917
     """
     model = fitted_model(model, "proportional_odds_test", _NOMINAL)
-    check_choice("method", method, ("brant", "lr"))
+    check_choice("method", method, ("brant", "lr", "score"))
     check_likelihood(model, "proportional_odds_test")
     if model.predictor.observed.sum() < 3:
         raise ValueError(
@@ -137,8 +152,10 @@ def proportional_odds_test(
             )
         between = names_between(model.classes[model.predictor.observed])
         chi2, dof = brant_test(fit, groups, between)
-    else:
+    elif method == "lr":
         chi2, dof = ratio_tests(fit, groups)
+    else:
+        chi2, dof = score_tests(fit, groups)
     return tests_table(["all", *features], chi2, dof)
 
 
@@ -207,6 +224,7 @@ def scale_test(model: Any) -> Table:
 
 
 _ASKED = "proportional_odds_test"
+_FLAT = 1e-10  # eigenvalue of a matrix of unit diagonal that counts as 0
 
 
 def brant_test(
@@ -322,6 +340,135 @@ def ratio_tests(
         chi2.append(max(0.0, 2 * D.total * (least - found.point.value)))
         dof.append(start.size - fit.x.size)
     return chi2, dof
+
+
+def score_tests(
+    fit: FitMemory, groups: list[np.ndarray]
+) -> tuple[list[float], list[int]]:
+    """Return the score statistics and their degrees of freedom.
+
+    They are U'H^-1 U with U the gradient and -H the Hessian of the log-likelihood of
+    the larger model at the fit. A threshold that no row of a level touches has zeros in
+    both, so that a generalised inverse serves.
+    """
+    D = fit.loss.design
+    chi2, dof = [], []
+    for freed in groups:
+        larger, x = _freed(D, fit.x, freed)
+        check_memory(_ASKED, 24 * x.size**2, f"{D.T} thresholds")
+        point = fit.loss_of(larger).at(x)
+        H, U = D.total * point.hessian.dense(), D.total * point.gradient
+        unit = np.sqrt(np.abs(np.diagonal(H)))
+        unit[unit == 0] = 1.0
+        w, V = np.linalg.eigh(H / np.outer(unit, unit))
+        if w[0] < -_FLAT:
+            raise ValueError(
+                "the score test needs a concave log-likelihood, and that with more "
+                'nominal effects is not concave here: take method="lr"'
+            )
+        z = V.T @ (U / unit)
+        chi2.append(float((z[w > _FLAT] ** 2 / w[w > _FLAT]).sum()))
+        dof.append(x.size - fit.x.size)
+    return chi2, dof
+
+
+def goodness_of_fit(
+    model: Any,
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    offset: ArrayLike | None = None,
+) -> Table:
+    """Test the goodness of fit of grouped data by the deviance and Pearson's statistic.
+
+    Rows with equal features form a group, in which the model is compared with the
+    observed shares of the ranks (the saturated model), as the option AGGREGATE of SAS
+    does. The chi-square approximation needs several rows per group: with numeric
+    features, take `hosmer_lemeshow`.
+
+    Parameters
+    ----------
+    model : PomModel or RatioModel
+        Fitted model, or a model of preprocessed columns, an estimator or the result of
+        a search that holds one.
+    X, y : optional
+        As for `residuals`. Default: the training rows, with their weights as
+        frequencies.
+    by : sequence of str, optional
+        Features that define the groups. Default: all, and the offset.
+    offset : (n,) array-like, default 0
+        Offset of the rows of `X`.
+
+    Returns
+    -------
+    Table
+        A dict of arrays with the entries "deviance" and "pearson": "name", "chi2",
+        "dof", which is G (r - 1) less the number of parameters for G groups and r
+        ranks, and "p_value".
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `residuals`; also if the fit is penalised, if a name in `by` is no
+        feature, or if there are no more groups than parameters.
+
+    See Also
+    --------
+    hosmer_lemeshow : Test the goodness of fit by the method of Fagerland and Hosmer.
+    proportional_odds_test : Test the proportional odds assumption, for all features and
+        for each.
+
+    References
+    ----------
+    P. McCullagh, J. A. Nelder, "Generalized linear models", Chapman and Hall, 1989.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0], [0], [0], [1], [1], [1], [2], [2], [2]]
+    >>> weight = [8, 6, 1, 5, 5, 5, 1, 6, 8]
+    >>> model = ordinal.fit_pom(X, [1, 2, 3] * 3, sample_weight=weight)
+    >>> ordinal.inference.goodness_of_fit(model)
+    name        chi2 dof  p_value
+    deviance 1.60327   3 0.658649
+    pearson   1.5367   3 0.673827
+    """
+    model, X = fitted_rows(model, X, "goodness_of_fit", WITHOUT_RANDOM)
+    check_likelihood(model, "goodness_of_fit")
+    rows = read_rows(model, "goodness_of_fit", X, y, offset)
+    P, source = probabilities_of(model, rows.source), rows.source
+    if isinstance(source, TableRows):
+        read = [source.frame.shown_names[j] for j in source.coding.columns_read]
+    else:
+        read = [source.names[j] for j in source.used.tolist()]
+    columns = [feature_values(rows, name)[0] for name in (read if by is None else by)]
+    if by is None:
+        columns += list(np.atleast_2d(source.offset.T))
+    # NaN, a missing value, is unequal to itself.
+    key = np.nan_to_num(np.column_stack([np.zeros(len(P)), *columns]), nan=np.inf)
+    group = np.unique(key, axis=0, return_inverse=True)[1].ravel()
+    G, r = int(group.max()) + 1, P.shape[1]
+    dof = G * (r - 1) - model.parameters.size
+    if dof < 1:
+        raise ValueError(
+            f"goodness_of_fit needs more groups of rows: {G} groups with {r} ranks and "
+            f"{model.parameters.size} parameters leave {dof} degrees of freedom"
+        )
+    cells = np.bincount(group * r + rows.rank, rows.weight, minlength=G * r)
+    observed = cells.reshape(G, r)
+    total = observed.sum(axis=1, keepdims=True)
+    mass = [np.bincount(group, rows.weight * p, minlength=G) for p in P.T]
+    # Rounding must not make expected counts differ in sum from the observed ones.
+    expected = np.column_stack(mass)
+    expected *= total / expected.sum(axis=1, keepdims=True)
+    seen = observed > 0
+    ratio = observed[seen] / expected[seen]
+    deviance = 2 * float((observed[seen] * np.log(ratio)).sum())
+    pearson = float(
+        ((observed - expected)[expected > 0] ** 2 / expected[expected > 0]).sum()
+    )
+    return tests_table(["deviance", "pearson"], [deviance, pearson], [dof, dof])
 
 
 def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndarray]:

@@ -33,27 +33,43 @@ from .margins import Errors, errors_of
 from .outcomes import Outcome, Rows, Smooth, cells_of, outcome_of
 from .tables import first_coef, tests_table
 
+_DEPENDENT = 1e-10  # eigenvalue of a correlation matrix that counts as 0
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]
 
 
-def wald_test(model: Any) -> Table:
-    """Test the coefficients of each term jointly, by their covariance.
+def wald_test(
+    model: Any,
+    combinations: Mapping[str, Mapping[str, float]] | None = None,
+    *,
+    level: float = 0.95,
+) -> Table:
+    """Test the coefficients of each term jointly, or linear combinations of
+    parameters, by their covariance.
 
     Parameters
     ----------
     model : PomModel, RatioModel or ClmmModel
         Fitted model, or a model of preprocessed columns, an estimator or the result of
         a search that holds one.
+    combinations : mapping of names to mappings, optional
+        Linear combinations of parameters: for each, its name, and the factors of
+        `parameter_names`, such as {"two doses": {"dose": 2.0}}. Default: the terms.
+    level : float in (0, 1), default 0.95
+        Confidence level of the intervals of combinations.
 
     Returns
     -------
     Table
-        A dict of arrays with an entry per term: "name", "chi2", "dof", "p_value".
+        A dict of arrays with an entry per term: "name", "chi2", "dof", "p_value". For
+        combinations also "estimate", "standard_error", "lower" and "upper", and if
+        there are several, a last entry "all" for their joint test, of which the number
+        of independent combinations is "dof".
 
     Raises
     ------
     ValueError
-        As for `standard_errors`.
+        As for `standard_errors`; also if a combination names no parameter of the
+        model, or has no factor other than 0.
 
     See Also
     --------
@@ -65,17 +81,66 @@ def wald_test(model: Any) -> Table:
     --------
     >>> import ordinal
     >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-    >>> ordinal.inference.wald_test(ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]))
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> ordinal.inference.wald_test(model)
     name    chi2 dof  p_value
     x1   1.41522   1 0.234192
     x2   2.42323   1 0.119548
+    >>> ordinal.inference.wald_test(model, {"x1 - 2 x2": {"x1": 1, "x2": -2}})
+    name       estimate standard_error      chi2 dof  p_value    lower   upper
+    x1 - 2 x2 -0.307822        2.01074 0.0234362   1 0.878328 -4.24881 3.63316
     """
     model = fitted_model(model, "wald_test")
+    z = normal_margin(check_share("level", level))
+    if combinations is not None:
+        return _combined(model, combinations, z)
     b, V = location_of(model, "wald_test")
     terms = model.predictor.features
     places = [np.isin(model.predictor.location, columns) for columns in terms.values()]
     chi2 = [_wald(b[own], V[np.ix_(own, own)]) for own in places]
     return tests_table(terms, chi2, [int(own.sum()) for own in places])
+
+
+def _combined(
+    model: Fitted, combinations: Mapping[str, Mapping[str, float]], z: float
+) -> Table:
+    """Return the table of `wald_test` for linear combinations of parameters."""
+    covariance = covariance_for(model, "wald_test")
+    if not combinations:
+        raise ValueError("combinations must hold one or more, got none: leave it out")
+    known = {name: k for k, name in enumerate(model.parameter_names)}
+    C = np.zeros((len(combinations), len(known)))
+    for own, (title, factors) in zip(C, combinations.items(), strict=True):
+        for name, factor in factors.items():
+            if name not in known:
+                raise ValueError(
+                    f"combinations must name parameters, {listed(list(known))}, got "
+                    f"{shown(name)}"
+                )
+            own[known[name]] = factor
+        if not (np.isfinite(own).all() and own.any()):
+            raise ValueError(
+                f"the combination {shown(title)} must have finite factors, and one "
+                f"other than 0, got {dict(factors)}"
+            )
+    estimate, V = C @ model.parameters, (C @ covariance) @ C.T
+    error = np.sqrt(np.maximum(np.diagonal(V), 0.0))
+    names, dof = list(combinations), [1] * len(C)
+    chi2 = ((estimate / error) ** 2).tolist()
+    if len(C) > 1:
+        # Combinations may depend on one another.
+        w, Q = np.linalg.eigh(V / np.outer(error, error))
+        kept = w > _DEPENDENT
+        chi2.append(float(((Q.T @ (estimate / error))[kept] ** 2 / w[kept]).sum()))
+        names, dof = [*names, "all"], [*dof, int(kept.sum())]
+        estimate, error = (np.append(part, np.nan) for part in (estimate, error))
+    ends = {"lower": estimate - z * error, "upper": estimate + z * error}
+    tests = tests_table(names, chi2, dof)
+    return Table(
+        {"name": tests["name"], "estimate": estimate, "standard_error": error}
+        | {k: tests[k] for k in ("chi2", "dof", "p_value")}
+        | ends
+    )
 
 
 def equality_test(model: Any, names: Sequence[str]) -> Table:
@@ -102,7 +167,8 @@ def equality_test(model: Any, names: Sequence[str]) -> Table:
 
     See Also
     --------
-    wald_test : Test the coefficients of each term jointly, by their covariance.
+    wald_test : Test the coefficients of each term jointly, or linear combinations of
+        parameters, by their covariance.
     contrasts : Compare all pairs of levels of a categorical feature.
 
     Examples
@@ -200,8 +266,11 @@ def contrasts(
 
     See Also
     --------
-    wald_test : Test the coefficients of each term jointly, by their covariance.
+    wald_test : Test the coefficients of each term jointly, or linear combinations of
+        parameters, by their covariance.
     equality_test : Test whether some coefficients are equal (Wald's test).
+    predictions : Return probabilities, means and quantiles of the outcome, with
+        standard errors and intervals.
 
     Examples
     --------

@@ -472,6 +472,8 @@ def hosmer_lemeshow(
 
     See Also
     --------
+    goodness_of_fit : Test the goodness of fit of grouped data by the deviance and
+        Pearson's statistic.
     residuals : Return one residual per row, which is positive for ranks above
         expectation.
     proportional_odds_test : Test the proportional odds assumption, for all features and

@@ -545,6 +545,7 @@ def predictions(
     See Also
     --------
     marginal_effects : Return average marginal effects of the features on the outcome.
+    contrasts : Compare all pairs of levels of a categorical feature.
 
     Examples
     --------

@@ -81,7 +81,9 @@ class TermFits:
     variables : dict of str to frozenset
         Variables by term; a term contains others that have some of its variables.
     free : list of str
-        Terms that may be dropped: those without nominal or scale effects.
+        Terms that may be dropped one by one: those without nominal or scale effects.
+    fixed : dict of str to int array
+        Columns of the other terms, in whatever part of the model they are.
     """
 
     def __init__(self, model: Any, asked: str):
@@ -95,10 +97,12 @@ class TermFits:
         self.fit = self._training()
         self.columns: dict[str, np.ndarray] = model.predictor.features
         beside = np.union1d(model.predictor.nominal, model.predictor.scale)
-        names = list(self.columns)
         if model.predictor.coding is None:
-            every: dict[str, Any] = self.columns
-            variables = [(k,) for k in range(len(names))]
+            used = np.union1d(model.predictor.location, beside).tolist()
+            every: dict[str, Any] = {
+                model.predictor.column_names[j]: np.array([j]) for j in used
+            }
+            variables = [(k,) for k in used]
         else:
             every = {
                 t: np.array(of)
@@ -106,7 +110,8 @@ class TermFits:
             }
             variables = model.predictor.coding.terms
         self.variables = dict(zip(every, map(frozenset, variables), strict=True))
-        self.free = [t for t in names if not np.isin(every[t], beside).any()]
+        self.fixed = {t: of for t, of in every.items() if np.isin(of, beside).any()}
+        self.free = [t for t in self.columns if t not in self.fixed]
 
     def _training(self) -> Any:
         """Return the training rows of the model."""
@@ -153,6 +158,33 @@ class TermFits:
         moved = np.linalg.solve(H[np.ix_(keep, keep)], H[np.ix_(keep, drop)] @ x[drop])
         return self._fit(left, (x[keep] + moved, x[keep]))
 
+    def without_everywhere(self, term: str) -> TermFit:
+        """Fit the model without the columns of a fixed term in any of its parts."""
+        D, own = self.fit.loss.design, self.fixed[term]
+        location, nominal, scale = (
+            ~np.isin(part, own) for part in (D.location, D.nominal, D.scale)
+        )
+        design = replace(
+            D,
+            location=D.location[location],
+            nominal=D.nominal[nominal],
+            scale=D.scale[scale],
+        )
+        terms = tuple(t for t in self.columns if t != term)
+        alpha, nu, beta, zeta = D.split(self.fit.x[: D.n_parameters])
+        start = [alpha, nu[:, nominal].ravel(), beta[location], zeta[scale]]
+        found, loglik = self._refit(design, np.concatenate(start))
+        self._warn_unless_optimal(found, terms)
+        x = found.point.x if isinstance(found, Minimum) else found.x
+        return TermFit(terms, design.location, found, loglik, x.size)
+
+    def _refit(self, design: Design, start: np.ndarray) -> tuple[Any, float]:
+        """Fit another design; return its optimum and its log-likelihood."""
+        smaller = self.fit.loss_of(design)
+        at = start if np.isfinite(smaller.at(start).value) else smaller.start()
+        found = refit(smaller, at, self.asked)
+        return found, -design.total * found.point.value
+
     def with_term(self, smaller: TermFit, term: str) -> TermFit:
         """Fit one more term, starting at a smaller fit without an effect of it."""
         terms = tuple(t for t in self.columns if t in (*smaller.terms, term))
@@ -168,10 +200,15 @@ class TermFits:
 
     def droppable(self, terms: Collection[str]) -> list[str]:
         """Return the free terms that no other one of some terms contains."""
-        of = self.variables
+        of, every = self.variables, {*terms, *self.fixed}
         return [
-            t for t in self.free if t in terms and not any(of[t] < of[u] for u in terms)
+            t for t in self.free if t in terms and not any(of[t] < of[u] for u in every)
         ]
+
+    def droppable_everywhere(self) -> list[str]:
+        """Return the fixed terms that no other term of the model contains."""
+        of, every = self.variables, {*self.columns, *self.fixed}
+        return [t for t in self.fixed if not any(of[t] < of[u] for u in every)]
 
     def addable(self, terms: Collection[str]) -> list[str]:
         """Return the free terms of which some terms contain all parts."""
@@ -316,14 +353,13 @@ def information(fitted: TermFit, criterion: Criterion, total: float) -> float:
 
 
 def single_terms(
-    fits: TermFits, base: TermFit, others: list[TermFit], criterion: Criterion
+    fits: TermFits, base: TermFit, others: dict[str, TermFit], criterion: Criterion
 ) -> Table:
     """Return the table of fits that differ from a base by one term."""
     total = fits.model.statistics.n_obs
     first = information(base, criterion, total)
     rows = [("none", 0, base.loglik, first, np.nan, np.nan)]
-    for other in others:
-        (term,) = {*other.terms} ^ {*base.terms}
+    for term, other in others.items():
         larger, smaller = (base, other) if base.dof > other.dof else (other, base)
         dof = larger.dof - smaller.dof
         chi2 = max(0.0, 2 * (larger.loglik - smaller.loglik))
@@ -385,8 +421,9 @@ class Steps(NamedTuple):
 def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     """Test every term by a fit without it.
 
-    Terms that another one contains, such as a in a + b + a:b, are kept, as are
-    terms with nominal or scale effects. Random effects stay, with the number of
+    Terms that another one contains, such as a in a + b + a:b, are kept. A term that
+    also has nominal or scale effects is dropped with all of them; `lr_test` against a
+    fit without the latter tests these alone. Random effects stay, with the number of
     quadrature nodes of the model; `lr_test` tests them.
 
     Parameters
@@ -436,7 +473,8 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     check_observed(model, "drop1")
     fits = model._term_fits("drop1")
     start = fits.start()
-    others = [fits.without(start, [t]) for t in fits.droppable(start.terms)]
+    others = {t: fits.without(start, [t]) for t in fits.droppable(start.terms)}
+    others |= {t: fits.without_everywhere(t) for t in fits.droppable_everywhere()}
     return single_terms(fits, start, others, criterion)
 
 
@@ -487,7 +525,7 @@ def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Ta
     check_observed(model, "add1")
     fits = model._term_fits("add1")
     start = fits.base(base, "base")
-    others = [fits.with_term(start, t) for t in fits.addable(start.terms)]
+    others = {t: fits.with_term(start, t) for t in fits.addable(start.terms)}
     return single_terms(fits, start, others, criterion)
 
 

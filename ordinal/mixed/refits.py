@@ -380,9 +380,13 @@ class MixedTermFits(TermFits):
             return self.start()
         columns = self._columns(terms)
         design = replace(self.fit.loss.design, location=columns)
-        found = self.fit.refit(design, self.model.family, self.asked)
+        found, loglik = self._refit(design, self.fit.x)
         self._warn_unless_optimal(found, terms)
-        return TermFit(terms, columns, found, -found.value, found.x.size)
+        return TermFit(terms, columns, found, loglik, found.x.size)
+
+    def _refit(self, design: Design, start: np.ndarray) -> tuple[Optimum, float]:
+        found = self.fit.refit(design, self.model.family, self.asked)
+        return found, -found.value
 
     def refitted(
         self, fitted: TermFit, design: Design, frame: Frame | None

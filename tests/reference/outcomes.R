@@ -23,3 +23,13 @@ wine2 <- wine; wine2$x <- wine2$response
 again <- clm(rating ~ temp + x, scale = ~ contact, data = transform(wine2, x = as.numeric(judge)))
 cat("\nnumeric, mean.class\n"); table(emmeans(again, "temp", mode = "mean.class"))
 cat("numeric, cum.prob\n"); table(emmeans(again, c("temp", "cut"), mode = "cum.prob"))
+# terms with scale and nominal effects: logLik without and with them
+full <- clm(rating ~ temp, nominal = ~ contact, scale = ~ temp, data = wine)
+for (m in list(full, clm(rating ~ 1, nominal = ~ contact, data = wine),
+               clm(rating ~ temp, scale = ~ temp, data = wine)))
+  cat(format(as.numeric(logLik(m)), digits = 10), attr(logLik(m), "df"), "\n")
+# linear combinations
+fit <- clm(rating ~ temp + contact, data = wine)
+K <- rbind(c(0, 0, 0, 0, 1, -2), c(1, 0, 0, -1, 0, 0))
+cat(format(c(K %*% coef(fit), sqrt(diag(K %*% vcov(fit) %*% t(K)))), digits = 10), "\n")
+cat(drop(t(K %*% coef(fit)) %*% solve(K %*% vcov(fit) %*% t(K), K %*% coef(fit))), "\n")
