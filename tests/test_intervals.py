@@ -356,7 +356,10 @@ def test_searches_and_comparisons_score_by_the_sets():
     assert found.model.classes.tolist() == list(range(6))
     compared = ordinal.compare(X, y)
     assert "pom" in compared.methods
-    assert np.isfinite(compared.scores["rps"]).all()
+    own = compared.methods.index("pom"), compared.methods.index("svorim")
+    assert np.isfinite(compared.scores["rps"][own[0]]).all()
+    assert np.isfinite(compared.scores["mae"]).all()
+    assert np.isnan(compared.scores["rps"][own[1]]).all()
 
 
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.companions.fit_redsvm])

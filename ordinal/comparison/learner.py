@@ -150,6 +150,12 @@ class Learner:
         """Return whether `probability` is an option that `params` leaves open."""
         return "probability" in self.parameters and "probability" not in self._given
 
+    def uncalibrated(self) -> Learner:
+        """Return the learner without probabilities that fits calibrate."""
+        if not self.calibrates:
+            return self
+        return replace(self, params={**self.params, "probability": False})
+
     def scorers(
         self, scorers: tuple[Scorer, ...], rule: Rule | None
     ) -> tuple[Scorer, ...]:

@@ -667,6 +667,8 @@ def compare(
         )
         for name, fit in fits.items()
     }  # fmt: skip
+    if isinstance(y, RankIntervals):  # by which no link is calibrated
+        learners = {k: known.uncalibrated() for k, known in learners.items()}
     for name, learner in learners.items():
         if data.weight is not None and not learner.takes_weights:
             raise TypeError(no_weights(name))
