@@ -38,6 +38,27 @@ def test_a_folder_that_cannot_be_listed_is_no_error(tmp_path):
     warn_of_namesake(str(tmp_path / "archive.zip" / "ordinal"))
 
 
+@pytest.mark.parametrize("theirs", ["last", "last, and uninstalled"])
+def test_the_command_says_that_its_package_was_replaced(theirs, tmp_path):
+    """Files that both have are those of the distribution that came last."""
+    (tmp_path / "ordinal").mkdir()
+    for path in Path(ordinal.__file__).parent.iterdir():
+        if path.name != "__init__.py":
+            (tmp_path / "ordinal" / path.name).symlink_to(path)
+    if theirs == "last":
+        (tmp_path / "ordinal" / "__init__.py").write_text("")
+    run = "from ordinal._command.main import main; raise SystemExit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", run, "--version"], text=True, capture_output=True,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)}, cwd=tmp_path,
+    )  # fmt: skip
+    if done.returncode == 0:
+        pytest.skip("an editable installation, which is found first")
+    assert done.returncode == 2
+    assert done.stderr.startswith("ordinal: error: the package beside ")
+    assert done.stderr.endswith("install the one that is meant\n")
+
+
 def test_the_package_looks_beside_itself_when_it_is_imported(tmp_path):
     """In another process, for which the package lies beside the other's record; the
     warning names the line that imports it."""

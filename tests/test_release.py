@@ -132,6 +132,11 @@ def test_the_recipe_asks_for_what_the_package_does():
 
     assert plain(project["dependencies"]) <= plain(needs["run"])
     assert plain(pyproject["build-system"]["requires"]) <= plain(needs["host"])
+    extras = project["optional-dependencies"]
+    names = ("plot", "sklearn", "trees", "parquet", "formula", "dask")
+    wanted = plain(one for name in names for one in extras[name])
+    constraints = {one.replace("-base", "") for one in plain(needs["run_constraints"])}
+    assert {one.replace("[distributed]", "") for one in wanted} <= constraints
     assert recipe["about"]["license"] == project["license"]
     assert recipe["about"]["license_file"] == project["license-files"]
     assert recipe["about"]["summary"] == project["description"]

@@ -421,6 +421,13 @@ _WIDTH = 255  # characters of a word in a message: the longest name of a file
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code: 0, 2 after an error, 130 after Ctrl-C."""
+    if not hasattr(ordinal, "__version__"):
+        # The other distribution has replaced `__init__.py`, or has taken it along.
+        return _fail(
+            f"the package beside {os.path.dirname(__file__)} has lost files of "
+            "'ordinal-regression' to the distribution 'ordinal': uninstall both, "
+            "then install the one that is meant"
+        )
     try:
         args = parser().parse_args(argv)  # which exits after --help and --version
         args.run(args)
