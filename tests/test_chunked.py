@@ -121,14 +121,6 @@ def test_a_link_of_a_source_that_fails(rows, fail):
     assert source.open == 0
 
 
-@pytest.mark.slow
-def test_the_size_of_a_basis_can_be_found(rows):
-    model = ordinal.fit_svorim(Cut([9999], *rows), None, **OPTIONS | {"basis": "auto"})
-    whole = ordinal.fit_svorim(*rows, **OPTIONS | {"basis": "auto"})
-    assert len(model.support) >= 100
-    assert len(whole.support) >= 100
-
-
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_gpor])
 def test_a_precomputed_kernel_needs_all_rows(rows, fit):
     message = "kernel must not be 'precomputed' where X is read"

@@ -14,7 +14,6 @@ import ordinal
 from ordinal._cumulative.fitting import likelihood_of
 from ordinal._cumulative.rowwise import ChunkedLikelihood
 from ordinal._rows import columns
-from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777
 SAME = 1e-10  # relative: sums over other groups of rows round in other ways
@@ -314,17 +313,6 @@ def test_probabilities_of_lit_and_lat(name, rows):
     whole = THRESHOLDED[name](X, y, probability=True)
     # one fold of the rows beside all five of them
     assert_allclose(one, whole.predict_proba(X[:100]), atol=0.03)
-
-
-def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
-    X, y = rows
-    stored = mapped(X, tmp_path)
-    how = {"preprocess": Standardizer}
-    whole = PreprocessedModel.fit(ordinal.fit_pom, X, y, l2=0.1, **how)
-    for args in ((stored, y), (Cut([77], X, y), None)):
-        model = PreprocessedModel.fit(ordinal.fit_pom, *args, l2=0.1, **how)
-        assert_near(model, whole)
-        assert not hasattr(model, "_remembered")
 
 
 def test_products_of_rows_in_chunks_are_those_of_their_matrix():

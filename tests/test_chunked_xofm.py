@@ -6,7 +6,7 @@ import scipy.sparse
 from files import solution
 from internals import CHUNK
 from numpy.testing import assert_allclose
-from sources import Cut, mapped
+from sources import Cut
 
 import ordinal
 from ordinal.xofm import fit as xofm_fit
@@ -29,34 +29,6 @@ def fitted(*args, **options):
         ordinal.exceptions.ConvergenceWarning, match="max_iter after 12 steps"
     ):
         return ordinal.fit_xofm(*args, **FEW | options)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"breakpoints": "quantile", "monotone": [0, -1, 0]}],
-)
-def test_blocks_give_the_bytes_of_rows_in_memory(options, rows, tmp_path):
-    X, y = rows
-    stored = mapped(X, tmp_path)
-    whole = solution(fitted(X, y, **options))
-    for cache_mb, n_threads, args in (
-        (1000.0, 1, (stored, y)),
-        (0.58, 2, (stored, y)),  # room for one chunk of two
-        (1e-3, 3, (X, y)),
-        (0.58, 1, (X.astype(np.float64, order="F"), y)),
-    ):
-        cut = {"n_threads": n_threads, "cache_mb": cache_mb}
-        assert solution(fitted(*args, **cut, **options)) == whole
-    for ends, cache_mb, n_threads in (
-        (range(1000, N, 1777), 1000.0, 3),
-        (range(1000, N, 1777), 0.58, 1),
-        ([], 1e-3, 2),
-    ):
-        source = Cut(ends, X, y)
-        cut = {"n_threads": n_threads, "cache_mb": cache_mb}
-        assert solution(fitted(source, None, **cut, **options)) == whole
-        assert source.open == 0
 
 
 def test_rows_that_stay_located_are_read_no_more(rows):

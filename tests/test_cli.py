@@ -145,23 +145,6 @@ def test_compare_reports_the_errors_of_its_folds(run, data, rows):
 
 
 @pytest.mark.slow
-def test_compare_takes_ranks_of_any_kind_from_any_column(
-    run, tmp_path, data, text_data, rows
-):
-    """Strings in the order of --classes, and numbers whatever lies between them."""
-    X, y = rows
-    argv = ["--splits", 3, "--methods", "npsvor", "svorim", "pom"]
-    expected = scores(run("compare", data, *argv))
-    other = write(tmp_path / "other.csv", X, np.array([0, 1, 3, 10])[y])
-    table = np.column_stack([y, X[:, 0]]), X[:, 1]
-    first = write(tmp_path / "first.csv", *table, header="grade,east,north")
-    for path, *more in (
-        (text_data, "--classes", "low,mid,high"), (other,), (first, "--target", "grade")
-    ):  # fmt: skip
-        assert scores(run("compare", path, *argv, *more)) == expected
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["frequency", "length"])
 def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
     X, _ = rows
@@ -688,39 +671,6 @@ def wines(tmp_path):
     return path, frame
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param(
-            name, marks=() if name in {"pom", "boosting"} else pytest.mark.slow
-        )
-        for name in METHODS
-    ],
-)
-def test_words_and_gaps_go_to_any_method(run, tmp_path, wines, method):
-    path, frame = wines
-    # without a ridge, one level goes
-    own = {"pom": {"l2": 0.01}, "boosting": {"n_rounds": 30}}.get(method, {})
-    given = [f"--set={name}={value}" for name, value in own.items()]
-    argv = ["--method", method, "--out", tmp_path / "m.npz", *given]
-    out = run("fit", path, *argv, *WINES)
-    assert (
-        "60 rows, 4 features (2 categorical, 2 with missing values), 3 ranks of" in out
-    )
-    model = ordinal.load(tmp_path / "m.npz")
-    X, y = frame.drop(columns="stars"), frame["stars"]
-    options = {"classes": ["poor", "fair", "good"], **METHODS[method][1], **own}
-    fit = METHODS[method][0].fit
-    if method in ("xofm", "boosting"):
-        expected = fit(X, y, **options)
-    else:
-        expected = PreprocessedModel.fit(fit, X, y, **options)
-    assert_array_equal(model.predict(X), expected.predict(X))
-    predicted = run("predict", tmp_path / "m.npz", path).split()[1:]
-    assert predicted == model.predict(X).tolist()
-    assert mae(y, predicted, labels=options["classes"]) < 0.5
-
-
 def test_compare_learns_from_the_training_rows_what_becomes_of_words(run, wines):
     path, frame = wines
     argv = ["compare", path, "--methods", "svorim", "--splits", 2, *WINES]
@@ -775,17 +725,6 @@ def test_a_column_of_neither_numbers_nor_categories_is_named(
     assert "--categorical a" in error
     run(*fit, "--drop", "a")
     run(*fit, "--categorical", "a")
-
-
-def test_all_columns_that_identify_rows_are_named_at_once(run, tmp_path):
-    path = tmp_path / "t.csv"
-    rows = [f"id {k},mail {k},{k},{k % 2}\n" for k in range(60)]
-    path.write_text("".join(["id,mail,a,y\n", *rows]))
-    fit = ["fit", path, "--method", "npsvor", "--out", tmp_path / "m.npz"]
-    error = run(*fit, code=2)
-    assert "columns 'id', 'mail': mostly different strings, such as 'id 0', 'm" in error
-    assert "leave them out by --drop id mail, or keep" in error
-    run(*fit, "--drop", "id", "mail")
 
 
 @pytest.mark.parametrize(
@@ -1134,38 +1073,6 @@ def pains():
     return pandas.DataFrame(
         {"pain": pain, "country": country, "size": rng.normal(size=90), "grade": words}
     )
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_levels_that_are_named_are_no_missing_values(pains, form, tmp_path, capsys):
-    """By --classes, --order and, in Parquet, by not being null; also predictions."""
-    path, model, out = (str(tmp_path / f) for f in (f"t.{form}", "m.npz", "out.csv"))
-    pains.to_csv(path, index=False) if form == "csv" else pains.to_parquet(path)
-    named = ["--classes", 'none,"a, b",c', "--order", "pain=None,Mild,Severe",
-             "--missing", "-", "?"]  # fmt: skip
-    fit = ["fit", path, "--method", "svorim", "--out", model, "--folds", "0", *named]
-    assert main(fit) == 0
-    told = capsys.readouterr().out
-    assert "90 rows, 3 features (2 categorical), 3 ranks of 'grade'" in told
-    coding = ordinal.load(model).preprocessor
-    assert coding.categories[0].tolist() == ["None", "Mild", "Severe"]
-    assert coding.categories[1].tolist() == ["DE", "FR", "NA"]
-    expected = ordinal.fit_svorim(
-        pains.drop(columns="grade"), pains["grade"], classes=["none", "a, b", "c"],
-        preprocess=ordinal.preprocessing.TablePreprocessor(
-            order={"pain": ["None", "Mild", "Severe"]}
-        ),
-    ).predict(pains)  # fmt: skip
-    for rows in (pains, pains[["grade", "size", "country", "pain"]]):
-        new = str(tmp_path / f"new.{form}")
-        rows.to_csv(new, index=False) if form == "csv" else rows.to_parquet(new)
-        # the model knows its levels, without options
-        assert main(["predict", model, new, "--out", out]) == 0
-        found = pandas.read_csv(out, keep_default_na=False)["prediction"]
-        assert found.tolist() == expected.tolist()
-        score = ["predict", model, new, "--out", out, "--score", "--target", "grade"]
-        assert main(score) == 0
-        assert "90 rows: MAE" in capsys.readouterr().err
 
 
 def test_other_words_stand_for_missing_values_if_asked(pains, tmp_path, capsys):

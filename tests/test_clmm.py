@@ -551,14 +551,6 @@ def test_reference_levels_are_those_of_random_slopes_too():
 # Inference and predictions
 
 
-def test_likelihood_ratio_of_a_variance_is_a_mixture(exact):
-    plain = ordinal.fit_pom("rating ~ temp + contact", WINE)
-    found = ordinal.inference.lr_test(plain, exact)
-    assert_allclose(found.chi2, 9.918925, rtol=1e-6)
-    assert found.dof == 1
-    assert_allclose(found.p_value, 0.00163586 / 2, rtol=1e-3)
-
-
 def test_null_distributions_of_random_effects():
     """Of a correlation, one variance with other parameters, and two variances."""
     table = WINE.assign(w=(WINE["temp"] == "warm") * 1.0)
@@ -801,18 +793,6 @@ def test_random_names_columns_of_a_data_frame():
     )  # fmt: skip
     assert_allclose(model.loglik, AUTO.loglik, rtol=1e-12)
     assert model.random[0].columns == ("judge",)
-
-
-def test_preprocessed_features_leave_groups_alone():
-    groups = {"judge": WINE["judge"]}
-    how = ordinal.preprocessing.TablePreprocessor()
-    table = WINE[["temp", "contact"]]
-    model = ordinal.fit_clmm(table, WINE["rating"], groups=groups, preprocess=how)
-    assert_allclose(model.loglik, AUTO.loglik, rtol=1e-12)
-    assert_allclose(
-        model.predict_proba(table, effects="known", groups=groups),
-        AUTO.predict_proba(WINE, effects="known"), atol=1e-6,
-    )  # fmt: skip
 
 
 def test_groups_that_no_row_has_may_count_as_new():

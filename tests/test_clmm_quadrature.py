@@ -73,18 +73,6 @@ def log_integral(rank, total, link, family, x, n=120_001):
     return h.max() + math.log(inner) - 0.5 * math.log(2 * math.pi)
 
 
-def test_the_example_of_four_rows_is_its_integral():
-    """A group of 4 rows of the last of 3 ranks, and the error of the usual nodes."""
-    known = {5: -1.22754, 20: -0.81233}
-    usual = {5: -1.22687, 20: -0.84682}
-    for sd, value in known.items():
-        x = np.array([-1.0, 1.0, sd])
-        loss = likelihood([2] * 4, [1.0] * 4, by_panels=True)
-        assert_allclose(-loss.value_and_gradient(x)[0], value, atol=6e-6)
-        loss = likelihood([2] * 4, [1.0] * 4, n_quadrature=15)
-        assert_allclose(-loss.value_and_gradient(x)[0], usual[sd], atol=6e-6)
-
-
 @settings(deadline=None, max_examples=4)
 @given(
     link=st.sampled_from(_cumulative.LINKS),

@@ -19,7 +19,7 @@ from ordinal import inference
 from ordinal.linear import fit_ratio, stages
 from ordinal.mixed.elimination import RandomTerm
 from ordinal.mixed.likelihood import MixedLikelihood
-from ordinal.mixed.rows import RatioRows, joint_terms
+from ordinal.mixed.rows import RatioRows
 
 X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
 Y = WINE["rating"].to_numpy()
@@ -38,27 +38,6 @@ def wine(family, link="logit", nodes=1):
 
 
 # The likelihood
-
-
-@cases
-def test_row_terms_are_differences(family, link):
-    rng = np.random.default_rng(0)
-    eta, rank = rng.normal(size=(60, 3)), rng.integers(0, 4, 60)
-    log_p, (first, second, third) = joint_terms(family, link, eta, rank, True)
-    P = ratio_probabilities(family, link, eta)
-    assert_allclose(log_p, np.log(P[np.arange(60), rank]), rtol=1e-9, atol=1e-12)
-
-    def moved(v):
-        _, parts = joint_terms(family, link, eta + v, rank, False)
-        return parts.sum(axis=2)  # derivatives along a joint move
-
-    def values(v):
-        return joint_terms(family, link, eta + v, rank, False)[0]
-
-    assert_allclose(first, slopes(values, np.zeros(3), 1e-3), atol=1e-9)
-    by_second, by_third = slopes(moved, np.zeros(3), 1e-3)
-    assert_allclose(second, by_second, atol=1e-9)
-    assert_allclose(third, by_third, atol=1e-9)
 
 
 @pytest.mark.parametrize("nominal", [*slow(()), (3,)], ids=["plain", "nominal"])

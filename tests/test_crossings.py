@@ -701,18 +701,6 @@ def test_the_command_takes_any_names(method, form, seed):
     assert_array_equal(two, labels[one.astype(int)])
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_the_command_leaves_out_the_index_that_pandas_writes(form, tmp_path):
-    """The index of a filtered frame is no feature and no target."""
-    frame, y = table(0)
-    data, model = tmp_path / f"table.{form}", tmp_path / "m.npz"
-    whole = frame.assign(rank=y)[np.arange(N) % 3 > 0]
-    getattr(whole, f"to_{form}")(data)
-    asked = ["fit", str(data), "--out", str(model), "--method", "pom", "--folds", "0"]
-    assert main([*asked, "--target", "rank"]) == 0
-    assert ordinal.load(model).feature_names == tuple(frame.columns)
-
-
 # Fits that ended early
 
 OWN_FIT = {"jeffreys"}  # estimates of a search of its own

@@ -99,16 +99,6 @@ def test_a_ridge_at_the_end_of_the_range_is_taken():
     assert_allclose(model.ridge / variance, 1e3)
 
 
-def test_weight_two_is_the_row_written_twice_to_the_ridge_and_the_link():
-    rows = np.repeat(np.arange(60), WEIGHT)
-    options = {"n_hidden": 20, "probability": True, "tol": 1e-9}
-    a = ordinal.companions.fit_elmor(X60, Y60, sample_weight=WEIGHT, **options)
-    b = ordinal.companions.fit_elmor(X60[rows], Y60[rows], **options)
-    assert_allclose(a.ridge, b.ridge, rtol=1e-6)
-    assert_allclose(a.loo_error, b.loo_error, rtol=1e-9)
-    assert_allclose(a.predict_proba(X60), b.predict_proba(X60), atol=1e-6)
-
-
 def test_at_a_given_ridge_weights_of_any_size_are_shares():
     fits = [
         ordinal.companions.fit_elmor(X60, Y60, ridge=0.1, sample_weight=scale * WEIGHT)

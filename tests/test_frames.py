@@ -1,11 +1,9 @@
 """Tables of every kind, and how models find their columns again."""
 
-import inspect
 import io
 import pickle
 import warnings
 from decimal import Decimal
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,17 +11,14 @@ import polars as pl
 import pytest
 from internals import read_features, read_frame, read_labels
 from numpy.testing import assert_array_equal
-from registry import FITS, every_method
+from registry import every_method
 from scipy import sparse
 from strategies import sample
 
 import ordinal
 from ordinal import (
-    fit_gpor,
-    fit_npsvor,
     fit_pom,
     fit_svorim,
-    fit_tlssvor,
     fit_xofm,
     kernels,
 )
@@ -125,46 +120,7 @@ def test_sparse_matrices_of_every_format(form, make):
 # Names
 
 
-FITS_OF_TABLES = {
-    "npsvor": fit_npsvor,
-    "svorim": fit_svorim,
-    "tlssvor": fit_tlssvor,
-    "gpor": partial(fit_gpor, optimize=False),
-    "xofm": partial(fit_xofm, rng=0),
-    "pom": fit_pom,
-    "formula": lambda X, y: fit_pom("y ~ c0 + c1 + c2", X.assign(y=y)),
-    "standardized": partial(fit_svorim, preprocess=ordinal.preprocessing.Standardizer),
-    "preprocessed": partial(
-        fit_xofm, preprocess=ordinal.preprocessing.TablePreprocessor(), rng=0
-    ),
-}
-
-
-@pytest.mark.parametrize("fit", FITS_OF_TABLES.values(), ids=FITS_OF_TABLES)
-def test_an_array_in_the_place_of_named_columns_warns_where_it_was_given(fit):
-    X, y = sample(60, 3)
-    frame = pd.DataFrame(X, columns=["c0", "c1", "c2"])
-    model = fit(frame, y)
-    with pytest.warns(
-        ordinal.exceptions.UnnamedColumnsWarning, match="are taken as"
-    ) as caught:
-        model.predict(X)
-    assert [w.filename for w in caught] == [__file__]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.predict(frame)
-
-
 # What models and functions say of themselves
-
-
-def test_the_svor_functions_take_the_same_arguments():
-    first, *others = (
-        dict(inspect.signature(FITS[f"fit_{name}"]).parameters)
-        for name in ("svorim", "svorex", "shashua_levin", "redsvm")
-    )
-    others[1].pop("margin")  # which of two policies
-    assert all(other == first for other in others)
 
 
 def test_a_start_has_the_same_columns():

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from registry import which
 from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sources import Cut
@@ -20,7 +19,6 @@ from strategies import at_most, sample, slow
 
 import ordinal
 from ordinal import fit_pom, metrics
-from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import LAT, POM, SVORIM, scorer
 
 X, RANK = sample(60, 4)
@@ -39,15 +37,6 @@ def reloaded(model):
 
 
 # Halves
-
-
-@which(fast={"pom", "svorim-basis"})
-def test_half_stars_are_ranks(method):
-    stars, whole = method(X, STARS[RANK]), method(X, RANK)
-    assert_array_equal(stars.classes, STARS)
-    assert_array_equal(stars.predict(X), STARS[whole.predict(X)])
-    for copy in reloaded(stars):
-        assert_array_equal(copy.predict(X), stars.predict(X))
 
 
 def test_halves_are_accepted_wherever_labels_are():
@@ -152,44 +141,6 @@ def test_intervals_come_back_as_intervals(y):
     )
     for copy in reloaded(model):
         assert copy.predict(TABLE).equals(predicted)
-
-
-@which(fast={"pom", "svorim-basis"})
-def test_every_method_takes_intervals(method):
-    y = pd.cut(VALUE, EDGES)
-    model, plain = method(TABLE, y), method(TABLE, y.codes.astype(int))
-    assert model.label_type == "interval"
-    assert model.predict(TABLE).dtype == y.dtype
-    assert_array_equal(model.predict(TABLE).cat.codes, plain.predict(TABLE))
-    assert str(y.categories[0]) in repr(model)
-
-
-def test_intervals_come_back_from_whatever_predicts(tmp_path):
-    y = pd.Series(pd.cut(VALUE, EDGES), TABLE.index)
-    found = ordinal.select("pom", TABLE, y, cv=2)
-    compared = ordinal.compare(TABLE, y, methods=["pom", "svorim"], cv=2)
-    for model in (
-        fit_pom(TABLE, y, preprocess=Standardizer),
-        found,
-        found.model,
-        ordinal.conformal(found, TABLE, y),
-        compared.best,
-        fit_pom("y ~ a + b + c", TABLE.assign(y=y)),
-    ):
-        assert model.predict(TABLE).dtype == y.dtype
-    assert found.model.explain(TABLE, y).names
-    found.model.report(tmp_path / "report.html", TABLE, y)
-    pytest.importorskip("matplotlib").use("agg")
-    ordinal.plot.confusion_matrix(found.model, TABLE, y)
-    ordinal.plot.reliability(found.model, TABLE, y)
-    ordinal.plot.scores(found.model, TABLE, y)
-    ordinal.data.write_predictions(tmp_path / "labels.csv", found.model, TABLE)
-    written = pd.read_csv(tmp_path / "labels.csv")
-    assert_array_equal(written.iloc[:, 0], found.predict(TABLE).astype(str))
-    estimator = POM().fit(TABLE, y)
-    codes = POM().fit(TABLE, y.cat.codes).predict(TABLE)
-    assert_array_equal(estimator.predict(TABLE), estimator.ranks_[codes])
-    assert np.isfinite(cross_val_score(POM(), TABLE, y, cv=3)).all()
 
 
 # Categories

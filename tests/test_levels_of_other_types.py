@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,33 +28,10 @@ FITS = {
     "pom": partial(ordinal.fit_pom, preprocess=TablePreprocessor(categorical=["g"])),
     "plain": lambda table, y: ordinal.fit_pom(table.astype({"g": "category"}), y),
 }
-FORMS = {
-    "int": lambda g: g,
-    "float": lambda g: g.astype(float),
-    "string": lambda g: g.astype(str),
-    "decimal": lambda g: [Decimal(int(v)) for v in g],
-    "decimal.0": lambda g: [Decimal(f"{v}.0") for v in g],
-    "nullable": lambda g: pd.array(g, dtype="Int64"),
-    "categorical": pd.Categorical,
-    "categorical of strings": lambda g: pd.Categorical(g.astype(str)),
-}
 
 
 def table(g):
     return pd.DataFrame({"x": X, "g": g})
-
-
-@pytest.mark.parametrize("trained", ["int", "string"])
-@pytest.mark.parametrize("name", FITS)
-def test_what_is_equal_as_text_is_the_same_category(name, trained):
-    model = FITS[name](table(FORMS[trained](G)), Y)
-    expected = model.predict(table(FORMS[trained](G)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for form in FORMS.values():
-            assert_array_equal(model.predict(table(form(G))), expected)
-        frame = pl.DataFrame({"x": X, "g": G.astype(str)})
-        assert_array_equal(model.predict(frame), expected)
 
 
 @pytest.mark.parametrize("trained", [str, bool])
@@ -72,18 +48,6 @@ def test_booleans_are_their_words(trained):
 
 
 @pytest.mark.parametrize("name", ["xofm", "boosting", "svorim"])
-@pytest.mark.parametrize("trained", ["int", "string"])
-def test_a_number_that_is_written_otherwise_is_named(name, trained):
-    model = FITS[name](table(FORMS[trained](G)), Y)
-    other = table([f"0{v}" if v == 2 else str(v) for v in G])
-    with pytest.warns(
-        ordinal.exceptions.UnknownLevelsWarning, match="column 'g' .* '02'"
-    ) as all:
-        model.predict(other)
-    assert [w.filename for w in all] == [__file__]
-
-
-@pytest.mark.parametrize("name", ["xofm", "boosting", "svorim"])
 def test_a_column_without_a_known_category_is_named(name):
     model = FITS[name](table(WORDS), Y)
     with pytest.warns(
@@ -97,12 +61,6 @@ def test_a_column_without_a_known_category_is_named(name):
         model.predict(table(np.full(G.size, None)))  # missing, as the caller says
     with pytest.warns(ordinal.exceptions.UnknownLevelsWarning, match="column 'g'"):
         list(ordinal.data.predictions(model, table(np.char.upper(WORDS))))
-
-
-def test_linear_models_of_tables_refuse_unknown_categories():
-    model = ordinal.fit_pom(table(WORDS), Y)
-    with pytest.raises(ValueError, match=r"column 'g' of X holds '[ABC]' in row"):
-        model.predict(table(np.char.upper(WORDS)))
 
 
 NUMBERS = st.integers(-99, 99)

@@ -54,7 +54,7 @@ def test_no_array_is_left_behind(method: Method):
     tracemalloc.start()
     try:
         once()
-        assert min(growth(once), growth(once)) < _ELSE
+        assert growth(once) < _ELSE or growth(once) < _ELSE
     finally:
         tracemalloc.stop()
 

@@ -147,20 +147,6 @@ def test_the_critical_difference_is_drawn_to_scale():
         assert min(ax.get_xlim()) <= min(x)
 
 
-def test_bars_join_what_does_not_differ():
-    result = friedman(errors())
-    ax = plot.critical_difference(result, NAMES)
-    bars = lines(ax, 2)[:-1]
-    assert bars
-    for i, a in enumerate(result.ranks):
-        for b in result.ranks[:i]:
-            joined = any(x[0] < min(a, b) and max(a, b) < x[1] for x, _ in bars)
-            assert joined == (abs(a - b) <= result.critical_difference)
-    assert not lines(plot.critical_difference(friedman(errors(900, 2)), NAMES[:2]), 2)[
-        :-1
-    ]
-
-
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=12), st.integers(0, 12))
 def test_cliques_are_the_largest_runs_within_the_difference(ranks, cd):
     rank = np.sort(ranks)

@@ -233,20 +233,6 @@ def test_bins_hold_all_rows_and_keep_equal_ones_together(p, n_bins):
 # A Selection, and errors
 
 
-@pytest.mark.slow
-def test_a_selection_is_drawn_as_its_model():
-    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=[1.0]), cv=2)
-    a, b = plt.subplots(1, 2)[1]
-    plot.confusion_matrix(found, X, Y, a)
-    plot.confusion_matrix(found.model, X, Y, b)
-    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
-    ax = plot.scores(found, X, Y)
-    assert [t.get_text() for t in ax.texts[3:]] == ["1|2", "2|3"]
-    bare = select(ordinal.fit_svorim, X, Y, search=Grid(C=[1.0]), cv=2, refit=False)
-    with pytest.raises(ValueError, match=r"^model must be refitted"):
-        plot.scores(bare, X, Y)
-
-
 DRAWN = [plot.scores, plot.confusion_matrix, plot.reliability]
 
 

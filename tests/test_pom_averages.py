@@ -128,16 +128,6 @@ def test_marginal_effects_are_the_same_whatever_dtype_a_number_has(dtype, formul
         assert (np.abs(effect) <= np.abs(by_row).max(axis=0)).all()
 
 
-@pytest.mark.parametrize("dtype", ["bool", "boolean", "polars"])
-def test_the_effect_of_a_truth_is_that_of_0_and_1(dtype):
-    effects = [
-        ordinal.fit_pom("y ~ x * kind", table_of(values, of)).marginal_effects()
-        for values, of in ((COUNT > 2, dtype), ((COUNT > 2) * 1.0, "float64"))
-    ]
-    assert_array_equal(effects[0]["name"], effects[1]["name"])
-    assert_allclose(effects[0]["effect"], effects[1]["effect"], rtol=1e-12)
-
-
 def test_far_rows_have_the_limits():
     model = ordinal.fit_pom(X, Y, scale=[2])
     for rows in ([[1e200, 0, 0]], [[0, 0, 1e200]], [[1e200, 0, -1e200]]):

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from internals import normal_margin
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import cumulative_edges, cumulative_loglik, cumulative_terms, slope, slopes
 from pom_data import SETS, housing_table, spread_without_bounds
@@ -48,12 +47,6 @@ def test_two_sided_tails(z):
     # the rounding of z moves the logarithm by z^2 of it
     rtol = 4 * np.finfo(float).eps * (1 + z**2)
     assert_allclose(normal_two_sided(np.array([z, -z])), expected, rtol=rtol)
-
-
-@pytest.mark.parametrize("level", [1e-6, 0.5, 0.9, 0.95, 0.99, 1 - 1e-12])
-def test_margins_of_a_level(level):
-    expected = scipy.stats.norm.isf((1 - level) / 2)
-    assert normal_margin(level) == pytest.approx(expected, rel=1e-13)
 
 
 def test_quantiles_of_the_normal_distribution_are_where_it_has_the_probability():
@@ -204,14 +197,6 @@ def test_the_null_model_is_that_of_features_that_say_nothing(link, threshold):
     assert inference.glance(nothing)["mcfadden_r2"][0] == pytest.approx(0, abs=1e-12)
 
 
-def test_the_null_model_without_offsets_has_the_shares_of_the_ranks():
-    assert fitted(WINE).statistics.null_loglik == pytest.approx(
-        -103.719076204, rel=1e-11
-    )
-    refitted = fitted(WINE, offset=np.zeros(72), threshold="symmetric")
-    assert refitted.statistics.null_loglik == pytest.approx(-104.990089554, rel=1e-9)
-
-
 # Tables
 
 
@@ -244,15 +229,6 @@ def test_names_are_of_the_ranks_with_rows():
     assert_array_equal(np.isinf(model.thresholds), [True, *[False] * 5, True])
     assert model.thresholds[3] == model.thresholds[4]
     assert_array_equal(model.predict_proba(WINE.X)[:, [0, 4, 7]], 0)
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_table_makes_a_data_frame(library):
-    model = fitted(WINE)
-    frame = pytest.importorskip(library).DataFrame(model.table())
-    assert frame.shape == (6, 6)
-    assert frame["name"][5] == "x2"
-    assert frame["estimate"][5] == model.coef[1]
 
 
 def test_the_summary_is_the_table_that_clm_prints():
@@ -352,21 +328,6 @@ def test_profile_intervals_are_those_of_R(rows, expected):
     assert_allclose(
         np.column_stack([ends["lower"], ends["upper"]]), expected, rtol=2e-7
     )
-
-
-def test_wald_intervals_of_wine_are_those_of_R():
-    ends = ordinal.fit_pom(WINE.X, WINE.y + 1, tol=1e-8).confint()
-    assert ends["name"].tolist() == ["1|2", "2|3", "3|4", "4|5", "x1", "x2"]
-    assert_allclose(
-        np.column_stack([ends["lower"], ends["upper"]])[[0, 4, 5]],
-        [[-2.357884796432, -0.330882026097], [1.466908050939, 3.539295964859],
-         [0.593634469768, 2.461960846422]],
-        rtol=1e-7,
-    )  # fmt: skip
-    narrow = fitted(WINE).confint(0.5)
-    share = (narrow["upper"] - narrow["lower"]) / (ends["upper"] - ends["lower"])
-    expected = scipy.stats.norm.isf(0.25) / scipy.stats.norm.isf(0.025)
-    assert_allclose(share, expected, rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -794,13 +755,6 @@ def test_a_model_shows_what_it_has_found():
     assert ", ... (9)\n" in repr(many)
 
 
-def test_refusals_name_what_was_asked_for():
-    model = fitted(MADE, l2=0.25)
-    for asked in ("summary", "marginal_effects", "predictions"):
-        with pytest.raises(ValueError, match=f"^{asked} needs estimates of maximum"):
-            getattr(model, asked)()
-
-
 # Tables with categories, and formulas
 
 
@@ -828,20 +782,6 @@ def test_effects_of_categories_are_between_levels():
     assert_array_equal(given["effect"], effects["effect"])
     one = model.marginal_effects(table.iloc[:1])  # which has one level of each
     assert one["name"].tolist() == effects["name"].tolist()
-
-
-def test_effects_are_against_the_reference_level():
-    table, first = housing_table(), {"Infl": "High", "Type": "Atrium"}
-    fits = [
-        ordinal.fit_pom(table, HOUSING.y, sample_weight=HOUSING.weight, reference=of)
-        for of in (None, first)
-    ]
-    usual, other = (fit.marginal_effects() for fit in fits)
-    down, up = other["name"] == "Infl[Low]", usual["name"] == "Infl[High]"
-    assert_allclose(other["effect"][down], -usual["effect"][up], rtol=1e-9)
-    assert_allclose(other["standard_error"][down], usual["standard_error"][up], 1e-6)
-    assert "Type[Tower]" in other["name"]
-    assert not {"Infl[High]", "Type[Atrium]"} & set(other["name"].tolist())
 
 
 def test_tests_of_proportional_odds_are_of_whole_categories():

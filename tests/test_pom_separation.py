@@ -328,16 +328,6 @@ def test_jeffreys_finds_limits_where_ranks_lose_their_probability():
     assert np.isfinite(found["upper"]).all()
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_jeffreys_is_finite_for_separated_tables(ranks):
-    x = np.arange(12.0)
-    model = fitted(x[:, None], np.arange(12) * ranks // 12)
-    assert model.statistics.separated.size
-    found = inference.jeffreys(model)
-    for name in ("estimate", "standard_error", "lower"):
-        assert np.isfinite(found[name]).all()
-
-
 def test_jeffreys_refuses_what_it_is_not_for():
     Z, y, _ = with_a_rare_level()
     for options, said in [

@@ -4,14 +4,11 @@ Effects are differences of the model's own probabilities for raw rows, and odds 
 are differences of logits of its cumulative probabilities.
 """
 
-import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import ordinal
@@ -59,10 +56,6 @@ FITS = {
 }
 
 
-def moved(d, column, by):
-    return d.assign(**{column: d[column] + by})
-
-
 # The example of a table of patients
 
 
@@ -88,50 +81,6 @@ def test_odds_ratios_and_effects_are_per_unit_of_the_table():
         rtol=1e-6,
     )
     assert str(model.summary()) == str(plain.summary())
-
-
-@pytest.mark.parametrize("how", [HOW, TablePreprocessor(standardize=False)])
-@pytest.mark.parametrize("d", [D, GAPS], ids=["whole", "gaps"])
-def test_effects_are_differences_of_probabilities_of_raw_rows(how, d):
-    model = ordinal.fit_pom(d, Y, preprocess=how)
-    found = model.marginal_effects()
-    by_name = {n: found["effect"][found["name"] == n] for n in found["name"]}
-    assert {*by_name} == {"age", "ill", "g[b]", "g[c]", "size[M]", "size[L]"}
-    h = 1e-3
-    low, high = (model.predict_proba(moved(d, "age", s)) for s in (-h, h))
-    assert_allclose(by_name["age"], (high - low).mean(axis=0) / (2 * h), rtol=1e-5)
-    for column, levels in {"ill": [False, True], "g": "abc", "size": "SML"}.items():
-        P = [
-            model.predict_proba(d.assign(**{column: level})).mean(axis=0)
-            for level in levels
-        ]
-        for level, p in zip(levels[1:], P[1:], strict=True):
-            name = column if column == "ill" else f"{column}[{level}]"
-            assert_allclose(by_name[name], p - P[0], atol=1e-12)
-    mean = model.predict_proba(d).mean(axis=0)
-    assert_allclose(model.predictions()["estimate"], mean, atol=1e-12)
-    assert_allclose(model.predictions(d)["estimate"], mean, atol=1e-12)
-
-
-@given(st.integers(0, 50), st.sampled_from([0.0, 0.1]))
-def test_log_odds_ratios_are_differences_of_logits(seed, l2):
-    d, y = rows(seed, missing=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = ordinal.fit_pom(d, y, preprocess=HOW, l2=l2)
-    whole = d.dropna()
-
-    def logits(table):
-        F = model.cumulative_proba(table)
-        return np.log(F / (1 - F))
-
-    coef = dict(zip(model.coef_names, model.coef, strict=True))
-    by = logits(whole) - logits(moved(whole, "age", 1.0))
-    assert_allclose(by, coef["age"], atol=1e-8)
-    by = logits(whole.assign(ill=False)) - logits(whole.assign(ill=True))
-    assert_allclose(by, coef["ill"], atol=1e-8)
-    by = logits(whole.assign(g="a")) - logits(whole.assign(g="b"))
-    assert_allclose(by, coef["g[b]"], atol=1e-8)
 
 
 # Penalties see scaled columns, and nothing else does
@@ -164,16 +113,6 @@ def test_predictions_are_those_of_a_fit_to_scaled_columns(name, d):
         assert_allclose(f - f[0], g - g[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["pom", "l2", "l1", "ratio l2", "lat"])
-def test_another_unit_of_a_column_changes_its_coefficient_only(name):
-    X = D[["age", "ill"]].astype(float)
-    other = X.assign(age=1000 * X["age"] + 5)
-    fit = partial(FITS[name], preprocess=Standardizer, tol=1e-9)
-    a, b = fit(X, Y), fit(other, Y)
-    assert_allclose(a.coef * [1e-3, 1.0], b.coef, rtol=1e-5)
-    assert_allclose(a.predict(X), b.predict(other))
-
-
 def test_paths_are_those_of_scaled_columns():
     X = D[["age", "ill"]].astype(float)
     path = ordinal.fit_pom_path(X, Y, preprocess=Standardizer, n_lambdas=5)
@@ -188,17 +127,6 @@ def test_paths_are_those_of_scaled_columns():
         )
     table = ordinal.fit_pom_path(GAPS, Y, preprocess=HOW, n_lambdas=3)
     assert table.models[0].predictor.column_names[:2] == ("age", "age is missing")
-
-
-def test_mixed_models_are_stated_in_columns_too():
-    d = D.assign(who=[f"p{k % 20}" for k in range(N)])
-    model = ordinal.fit_clmm(d, Y, random="(1 | who)", preprocess=HOW)
-    P = model.predict_proba(d.drop(columns="who"))
-    found = model.marginal_effects(d)
-    ill = found["effect"][found["name"] == "ill"]
-    low, high = (model.predict_proba(d.assign(ill=v)) for v in (False, True))
-    assert_allclose(ill, (high - low).mean(axis=0), atol=1e-9)
-    assert P.shape == (N, 3)
 
 
 # Every door
@@ -270,37 +198,7 @@ def test_labels_and_weights_that_are_missing_are_no_gaps_of_features():
     assert_allclose(model.coef, alone.coef)
 
 
-def test_weight_0_is_a_row_that_is_not_there():
-    w = (np.arange(N) % 3 > 0).astype(float)
-    for how in (HOW, Standardizer):
-        d = D if how is HOW else D[["age"]]
-        model = ordinal.fit_pom(d, Y, preprocess=how, sample_weight=w, l2=0.1)
-        alone = ordinal.fit_pom(d[w > 0], Y[w > 0], preprocess=how, l2=0.1)
-        assert_allclose(model.coef, alone.coef, rtol=1e-6)
-
-
 # Models that are not linear: figures and explanations are about the table
-
-
-@pytest.mark.parametrize("how", [Standardizer, HOW], ids=["scaled", "table"])
-def test_curves_are_drawn_against_values_of_the_table(how):
-    pytest.importorskip("matplotlib")
-    X = D[["age", "ill"]].astype(float)
-    plain = ordinal.fit_xofm(X, Y, max_iter=50)
-    model = ordinal.fit_xofm(X, Y, max_iter=50, preprocess=how)
-    for of in (plain, model):
-        axes = ordinal.plot.score_functions(of)
-        at = {
-            (ax.get_xlabel() or ax.get_title("left")): ax.lines[1].get_xdata()
-            for ax in axes
-        }
-        assert 20 <= at["age"].min() < at["age"].max() <= 70
-        assert_allclose(at["ill"][[0, -1]], [0, 1], atol=1e-12)
-    row = X.iloc[[0]]
-    bars = ordinal.plot.contributions(model, row)
-    total = model.decision_function(row)[0]
-    assert bars.get_title("left").startswith(f"score {total:.2f}")
-    assert {*model.explain(X).names} == {"age", "ill", "age:ill"}
 
 
 def test_searches_take_terms_of_the_table():

@@ -161,23 +161,6 @@ def test_no_winner_without_a_finite_mean():
     assert result.refit("pom").classes.tolist() == [0, 1, 2, 3]
 
 
-def test_a_finite_mean_wins_beside_infinite_ones():
-    def spread(true, predicted):
-        return np.inf if np.ptp(predicted) == 0 else metrics.mae(true, predicted)
-
-    result = ordinal.compare(
-        X, Y, methods=["constant-mode", "pom"], cv=3, scoring=spread,
-        greater_is_better=False,
-    )  # fmt: skip
-    assert result.methods == ("pom", "constant-mode")
-    assert result.verdict.startswith("pom is best")
-    assert "spread is inf in folds 1, 2, 3 of 3 for constant-mode." in repr(result)
-    assert result.best.predict(X).shape == Y.shape
-    pytest.importorskip("matplotlib").use("agg")
-    (ax,) = result.plot()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["pom"]
-
-
 def test_a_score_of_nan_names_no_winner():
     def undefined(true, predicted):
         return float("nan")
@@ -345,13 +328,6 @@ def test_paths_are_scored_by_the_rule():
             labels = model.predict(X[test], rule="mode")
             assert score == pytest.approx(metrics.mae(Y[test], labels))
             assert (labels != model.predict(X[test])).any()
-
-
-def test_the_best_method_predicts_by_the_rule_of_the_first_metric():
-    for scoring, rule in (["mae", "accuracy"], "median"), (["accuracy", "mae"], "mode"):
-        best = ordinal.compare(X, Y, methods=["xofm"], cv=2, scoring=scoring).best
-        assert best.rule == rule
-        assert_array_equal(best.predict(X), best.predict(X, rule=rule))
 
 
 def test_rules_without_probabilities():

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import pickle
-import pty
 import re
 import shutil
 import signal
@@ -23,7 +22,6 @@ from pathlib import Path
 from threading import Event
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,9 +33,7 @@ from strategies import at_most, sample, slow
 import ordinal
 from ordinal import metrics
 from ordinal._model import registry
-from ordinal._watch.progress import Progress
 from ordinal.kernels import RBF
-from ordinal.kernels.tiles import Products, on_itself
 from ordinal.model_selection import (
     CoarseToFine,
     Grid,
@@ -90,10 +86,6 @@ def fit_stuck(X, y, *, label=0):
         print("stuck", flush=True)
         time.sleep(3600)
     return Constant(label)
-
-
-def hit_rate(y_true, y_pred):
-    return float(np.mean(y_true == y_pred))
 
 
 def doubtful(y_true, y_pred):
@@ -149,25 +141,6 @@ def test_scores_are_those_of_separate_fits(fit):
     assert found.params == found.points[found.scores.sum(axis=1).argmin()]
 
 
-@pytest.mark.slow
-def test_scores_of_linear_models_are_those_of_separate_fits():
-    grid = Grid(l1=[0.0, 1e-3, 0.1], l2=[0.0, 1e-2])
-    found = select(ordinal.fit_pom, X, y, search=grid, rng=7)
-    splits = stratified_kfold(y, rng=7)
-    expected = plain(ordinal.fit_pom, found.points, splits, metrics.mae)
-    assert_allclose(found.scores, expected, atol=1e-12)
-    assert not found.failures
-    assert found.model.statistics.l1 == found.params["l1"]
-
-
-def test_words_go_to_linear_models_as_they_are():
-    frame = pd.DataFrame({"size": X[:, 0], "word": np.where(X[:, 1] > 5, "up", "no")})
-    grid = Grid(l2=[1e-3, 1e-2])
-    found = select(ordinal.fit_pom, frame, y, search=grid, standardize=False, rng=7)
-    assert found.model.coef_names == ("size", "word[up]")
-    assert not found.failures
-
-
 def test_arguments_with_an_entry_a_row_are_not_split():
     for name in ("offset", "cluster"):
         with pytest.raises(TypeError, match=f"^{name} has one entry per row"):
@@ -189,17 +162,6 @@ def test_test_rows_of_a_path_are_judged_as_by_its_models(fit, options):
         assert "tol" not in options or len(model.support) == 0
         assert_allclose(scores, model.decision_function(test), rtol=1e-9, atol=1e-9)
         assert_array_equal(model._labels(scores), model.predict(test))
-
-
-def test_kept_products_change_no_bit():
-    work = Standardizer.fit(X).transform(X)
-    products = Products(work)
-    for gamma in (0.1, 2.0):
-        plain, shared = np.empty((2, 90, 90), np.float32)
-        on_itself(RBF(gamma), work, 1).triangle(plain, mirror=True)
-        values = on_itself(RBF(gamma), work, 1, products)
-        values.triangle(shared, mirror=True)
-        assert plain.tobytes() == shared.tobytes()
 
 
 def test_refit_is_the_fit_of_all_rows_on_raw_features():
@@ -274,14 +236,6 @@ def test_numbers_that_label_ranks_are_not_distances():
     assert_array_equal(a.scores["mae"], b.scores["mae"])
 
 
-def test_a_rank_with_one_row_is_no_obstacle():
-    rare = y.copy()
-    rare[17] = 9
-    found = select(ordinal.fit_svorim, X, rare, search=GRID)
-    assert found.failures == ()
-    assert found.classes.tolist() == [0, 1, 2, 3, 9]
-
-
 def test_a_method_joins_by_registering_its_path(monkeypatch):
     calls = []
 
@@ -350,14 +304,6 @@ def test_a_function_that_asks_for_probabilities():
     )  # fmt: skip
     assert found.scoring == "own_rps"
     assert_allclose(found.scores, found.others["rps"])
-
-
-def test_a_metric_is_the_same_by_name_and_as_the_function():
-    options = {"search": Grid(C=[0.5, 5.0]), "cv": 3, "refit": False}
-    a = select(ordinal.fit_svorim, X, y, scoring="kappa", **options)
-    b = select(ordinal.fit_svorim, X, y, scoring=metrics.kappa, **options)
-    assert b.greater_is_better
-    same(a, b)
 
 
 # Files
@@ -463,18 +409,6 @@ def test_not_converged_is_recorded_and_not_warned_of():
 def test_nothing_that_fits():
     with pytest.raises(ValueError, match="two is not to be"):
         select(fit_constant, X, y, search=Grid(label=[2]))
-
-
-def test_greater_is_better_and_callables():
-    by_name = select(ordinal.fit_svorim, X, y, search=GRID, scoring="kappa")
-    assert by_name.greater_is_better
-    assert by_name.score == np.max(by_name.mean)
-    hits = select(
-        ordinal.fit_svorim, X, y, search=GRID, scoring=hit_rate, greater_is_better=True
-    )
-    misses = select(ordinal.fit_svorim, X, y, search=GRID, scoring="mze")
-    assert_allclose(hits.scores, 1 - misses.scores, atol=1e-12)
-    assert (hits.best, hits.one_se) == (misses.best, misses.one_se)
 
 
 @given(
@@ -607,35 +541,6 @@ def test_the_result_is_the_same_wherever_it_is_computed():
         same(serial, select(ordinal.fit_svorex, X, y, executor=pool, **options))
 
 
-class Blind:
-    """Another process, which does not find the files that are left for it."""
-
-    def __init__(self, pool, folder):
-        self._pool, self._folder = pool, folder
-        self.sizes = []
-
-    def submit(self, call, *arguments):
-        for path in self._folder.rglob("*"):
-            if path.is_file():
-                path.unlink()
-        self.sizes.append(len(pickle.dumps(arguments)))
-        return self._pool.submit(call, *arguments)
-
-
-@pytest.mark.slow
-def test_workers_that_cannot_see_the_file_are_sent_the_work(monkeypatch, tmp_path):
-    options = {"search": GRID, "refit": False}
-    here = select(ordinal.fit_svorim, X, y, **options)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        blind = Blind(pool, tmp_path)
-        same(select(ordinal.fit_svorim, X, y, executor=blind, **options), here)
-    alone = [size for size in blind.sizes if size < X.nbytes]
-    assert len(alone) == 10  # every task, 5 folds of 2 gammas, first without the work
-    assert len(blind.sizes) > 10
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_threads_do_not_call_a_function_of_ones_own():
     import threading
 
@@ -656,54 +561,6 @@ def test_threads_do_not_call_a_function_of_ones_own():
         n_threads=4, cv=2,
     )  # fmt: skip
     assert most[0] == 1
-
-
-DASK = """
-import os, signal, sys, time
-from dask.distributed import Client, LocalCluster
-import ordinal
-from ordinal.model_selection import CoarseToFine, select
-
-X, y = ordinal.datasets.make_gaussians(rng=0)
-
-if __name__ == "__main__":
-    search = CoarseToFine(fine=False)
-    serial = select(ordinal.fit_svorim, X, y, search=search, cv=4, refit=False)
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as cluster, Client(cluster) as client:
-        executor = client.get_executor()
-        real, count = executor.submit, [0]
-
-        def submit(*arguments):
-            count[0] += 1
-            if count[0] == 20:  # well within the 28 tasks
-                pids = client.run(os.getpid)
-                os.kill(next(iter(pids.values())), signal.SIGKILL)
-            return real(*arguments)
-
-        executor.submit = submit
-        found = select(
-            ordinal.fit_svorim, X, y, search=search, cv=4, refit=False,
-            executor=executor,
-        )
-    assert count[0] >= 28
-    assert found.scores.tobytes() == serial.scores.tobytes()
-    assert found.best == serial.best
-    print("equal after", count[0])
-"""
-
-
-@pytest.mark.slow
-def test_dask_loses_a_worker(tmp_path):
-    pytest.importorskip("distributed")
-    script = tmp_path / "run.py"
-    script.write_text(DASK)
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True, text=True, timeout=600, cwd=tmp_path,
-    )  # fmt: skip
-    assert "equal after" in done.stdout, done.stderr
 
 
 @pytest.mark.slow
@@ -884,18 +741,6 @@ def test_outer_splits_of_ones_own_and_the_simplest_point():
     )
     for one, params in zip(result.selections, result.params, strict=True):
         assert params == one.points[one.one_se]
-
-
-def test_a_failed_test_fit_is_recorded():
-    def fit(X, y, *, C):
-        if len(X) > 60:
-            raise RuntimeError("too many rows")
-        return Constant(1)
-
-    result = nested(fit, X, y, search=Grid(C=[1.0]), outer=2, cv=3)
-    assert result.failures == dict.fromkeys(range(2), "RuntimeError: too many rows")
-    assert np.isnan(result.scores["mae"]).all()
-    assert result.status.tolist() == ["failed"] * 2
 
 
 class Counting:
@@ -1237,18 +1082,6 @@ def test_halving_drops_points_on_samples_and_judges_the_rest_on_all_rows():
         assert all((s > 0).all() for s in share)
 
 
-def test_halving_chooses_as_the_full_search_where_points_differ_clearly():
-    X, y = sample(1200, r=3, seed=1)
-    full = select("svorim", X, y, search=GRID, refit=False)
-    halved = select("svorim", X, y, search=GRID, refit=False, halving=True)
-    best = halved.best
-    assert halved.rows[best] == halved.rows.max() == 960
-    assert (halved.rows < 960).any()
-    assert_array_equal(halved.scores[best], full.scores[best])
-    assert full.mean[best] <= full.score + full.standard_error[full.best]
-    assert select("svorim", X, y, refit=False, cv=2).rows.tolist() == [600] * 25
-
-
 class TwoStages:
     """Labels to predict: three, then six others."""
 
@@ -1379,26 +1212,6 @@ def test_progress_appears_by_itself_on_a_terminal_only(monkeypatch):
     assert said(io.StringIO(), 0.0) == ""
 
 
-def test_the_line_on_a_real_terminal():
-    primary, secondary = pty.openpty()
-    with os.fdopen(secondary, "w") as stream:
-        line = Line(stream)
-        line.EVERY = 0.0
-        line = Progress(line)
-        line.total = 4
-        line.add(2, stored=True)
-        line.add(1, stored=False)
-        line.close()
-        text = ""
-        while not text.endswith("\n"):  # a terminal gives what it has
-            text += os.read(primary, 10_000).decode()
-    os.close(primary)
-    assert "2/4 fits" in text
-    assert "3/4 fits" in text
-    assert text.endswith("\r\n")
-    assert text.count("\n") == 1
-
-
 # Splits of one's own
 
 
@@ -1425,25 +1238,6 @@ def test_splitters_stand_for_their_splits():
     ):
         assert_array_equal(train, expected)
         assert_array_equal(one.splits[0][1], train[::2])
-
-
-def test_splitters_of_scikit_learn():
-    from sklearn.model_selection import ShuffleSplit, StratifiedKFold
-
-    folds = StratifiedKFold(4, shuffle=True, random_state=1)
-    words = np.array(["a", "b", "c", "d"])[y]
-    options = {"search": GRID, "refit": False, "classes": list("abcd")}
-    found = select(ordinal.fit_svorim, X, words, cv=folds, **options)
-    expected = list(folds.split(X, y))
-    assert all(
-        np.array_equal(a, b)
-        for split, own in zip(found.splits, expected, strict=True)
-        for a, b in zip(split, own, strict=True)
-    )
-    outer = ShuffleSplit(2, random_state=0)
-    result = nested(ordinal.fit_svorim, X, y, search=GRID, outer=outer, cv=folds)
-    assert result.scores["mae"].shape == (2,)
-    assert not np.isnan(result.scores["mae"]).any()
 
 
 def test_a_splitter_is_given_the_numbers_of_sparse_rows():

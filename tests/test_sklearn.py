@@ -17,14 +17,10 @@ from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import registered
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.feature_selection import RFE
-from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingGridSearchCV,
     cross_val_score,
     cross_validate,
 )
@@ -33,7 +29,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
-from sklearn.utils.validation import check_is_fitted
 from strategies import at_most, sample, slow
 
 import ordinal
@@ -162,22 +157,6 @@ def test_an_estimator_is_thin_over_its_fit(method):
     assert_array_equal(estimator.predict_proba(new), model.predict_proba(new))
     rule = {"rule": "mode"} if method.probabilities else {}
     assert_array_equal(estimator.predict(new), model.predict(new, **rule))
-
-
-@pytest.mark.parametrize("method", registered())
-def test_clones_and_pickles_are_the_estimator(method):
-    X, y = rows()
-    estimator = fitted(method, X, y)
-    again = pickle.loads(pickle.dumps(estimator))
-    assert type(again) is type(estimator)
-    assert_array_equal(again.predict(X), estimator.predict(X))
-    new = clone(estimator.set_params(tol=0.01))
-    assert new.get_params() == estimator.get_params()
-    with pytest.raises(sklearn.exceptions.NotFittedError):
-        check_is_fitted(new)
-    assert "tol=0.01" in repr(new)
-    with pytest.raises(ValueError, match="Invalid parameter 'Cost'"):
-        new.set_params(Cost=1)
 
 
 def test_probabilities_are_there_where_they_are_asked_for():
@@ -341,19 +320,6 @@ def test_a_basis_that_names_no_rows_leaves_them_without_an_order(basis):
     assert_array_equal(estimator.fit(X[order], y[order]).decision_function(X), D)
 
 
-@pytest.mark.parametrize(
-    "form", [sparse.csr_matrix, sparse.coo_array, np.asfortranarray]
-)
-def test_the_form_of_rows_changes_nothing(form):
-    X, y = rows()
-    X[np.abs(X) < 0.5] = 0
-    plain = SVORIM(kernel="linear", tol=1e-9).fit(X, y)
-    other = SVORIM(kernel="linear", tol=1e-9).fit(form(X), y)
-    assert_allclose(
-        other.decision_function(form(X)), plain.decision_function(X), atol=1e-7
-    )
-
-
 def test_strings_are_ranked_by_classes_or_by_the_alphabet_with_a_warning():
     X, y = rows()
     words = np.array(WORDS)[y]
@@ -416,31 +382,6 @@ def test_frames_go_into_xofm_as_they_are(kind):
         estimator.predict(X[["size"]])
     scores = cross_val_score(XOFM(classes=WORDS), X, y)
     assert scores.mean() > -0.5
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_frames_with_words_go_into_pom(kind):
-    X, y = table(kind)
-    known = np.isfinite(np.asarray(X["size"]))
-    X, y = X[known] if kind == "pandas" else X.filter(known), y[known]
-    y[::5] = "mid"  # so that nothing separates the ranks
-    weight = 1.0 + np.arange(y.size) % 2
-    estimator = POM(classes=WORDS, reference={"colour": "rose"}, tol=1e-9)
-    estimator.fit(X, y, sample_weight=weight)
-    names = ("size", "colour[red]", "colour[white]")
-    assert estimator.model_.coef_names == names
-    own = ordinal.fit_pom(
-        X, y, classes=WORDS, reference={"colour": "rose"}, sample_weight=weight
-    )
-    assert_allclose(estimator.model_.coef, own.coef, rtol=1e-6)
-    assert_allclose(estimator.model_.standard_errors, own.standard_errors, rtol=1e-6)
-    assert_array_equal(estimator.predict(X[["colour", "size"]]), estimator.predict(X))
-    unseen = {
-        "pandas": lambda: X.assign(colour="puce"),
-        "polars": lambda: X.with_columns(colour=pl.lit("puce")),
-    }[kind]()
-    with pytest.raises(ValueError, match="'colour'"):
-        estimator.predict(unseen)
 
 
 def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
@@ -594,52 +535,6 @@ def test_a_pipeline_of_a_frame_with_words_is_searched():
     assert search.best_score_ == pytest.approx(
         cross_val_score(pipe.set_params(**search.best_params_), X, y, cv=3).mean()
     )
-
-
-def test_halving_searches():
-    X, y = sample(200, 3, noise=0.5)
-    grid = {"C": [1e-4, 1.0, 10.0]}
-    search = HalvingGridSearchCV(SVORIM(), grid, cv=3, random_state=0).fit(X, y)
-    assert search.best_params_["C"] > 1e-4
-
-
-def test_importance_finds_the_features_that_matter():
-    X, y = sample(150, 3, noise=0.2)
-    X = np.column_stack([X, np.random.default_rng(0).normal(size=150)])
-    estimator = SVORIM(kernel="linear").fit(X, y)
-    found = permutation_importance(estimator, X, y, random_state=0)
-    assert found.importances_mean.argmin() == 3
-    assert found.importances_mean[0] > 0.1
-
-
-@pytest.mark.slow
-def test_features_are_selected_by_the_coefficients_of_the_model():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 4))
-    y = np.digitize(2 * X[:, 1] - 2 * X[:, 3] + rng.logistic(size=90), [-1, 1])
-    chosen = RFE(
-        POM(l2=0.01), n_features_to_select=2, importance_getter="model_.coef"
-    ).fit(X, y)
-    assert chosen.support_.tolist() == [False, True, False, True]
-
-
-def test_partial_dependence_is_drawn():
-    import matplotlib
-
-    X, y = table("pandas")
-    X["size"] = X["size"].fillna(0.0)
-    estimator = XOFM(probability=True, classes=WORDS).fit(X, y)
-    drawn = PartialDependenceDisplay.from_estimator(
-        estimator, X, ["size", "colour"], categorical_features=["colour"], target="high"
-    )
-    curve = drawn.lines_[0, 0].get_ydata()
-    assert curve[-1] > curve[0] + 0.5
-    scores = PartialDependenceDisplay.from_estimator(
-        SVORIM().fit(*rows()), rows()[0], [0], target=2
-    )
-    curve = scores.lines_[0, 0].get_ydata()
-    assert curve[-1] > curve[0]
-    matplotlib.pyplot.close("all")
 
 
 def test_the_page_lists_every_estimator():

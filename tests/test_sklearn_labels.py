@@ -18,7 +18,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
-    TunedThresholdClassifierCV,
     cross_val_predict,
     cross_val_score,
 )
@@ -85,18 +84,6 @@ def test_columns_follow_the_sorted_classes_and_ranks_keep_their_order(method, r)
         assert scorer(name)(named, X_NEW, words[y[:40]]) == score
         named.set_params(scoring=name), ranks.set_params(scoring=name)
         assert named.score(X, words[y]) == ranks.score(X, y)
-
-
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
-def test_thresholds_out_of_order_predict_the_ranks_label():
-    rng = np.random.default_rng(0)
-    rows, y = rng.normal(size=(90, 2)), np.arange(90) % 3
-    weight = {word: w for word, w in zip(WORDS, [1000.0, 1e-4, 1e-4], strict=True)}
-    named = estimators.ShashuaLevin(classes=WORDS, class_weight=weight)
-    named.fit(rows, WORDS[y])
-    D = named.decision_function(rows)
-    assert np.mean(named.predict(rows) == "low") > 0.9
-    assert_array_equal(named.predict(rows), named.classes_[D.argmax(axis=1)])
 
 
 def test_numbers_in_another_order_than_their_own_are_ranks():
@@ -169,20 +156,6 @@ def test_meta_estimators_that_take_words_are_those_of_integers(tool, make):
     P, expected = (e.predict_proba(X_NEW) for e in (named, ranks))
     assert_allclose(P, expected[:, PLACES], rtol=1e-7)
     assert_array_equal(named.predict(X_NEW), WORDS[ranks.predict(X_NEW)])
-
-
-def test_a_tuned_threshold_is_that_of_integers():
-    high, words = Y > 0, WORDS[[0, 2]]
-    named, ranks = (
-        TunedThresholdClassifierCV(
-            pom(classes), scoring="balanced_accuracy", cv=3, thresholds=25
-        )
-        for classes in (words, None)
-    )
-    labels = named.fit(X, words[high.astype(int)]).predict(X_NEW)
-    expected = ranks.fit(X, high.astype(int)).predict(X_NEW)
-    assert np.mean(labels == words[expected]) > 0.9  # of a grid from the other end
-    assert scorer("mae")(named, X, words[high.astype(int)]) > -0.3
 
 
 def test_partial_dependence_has_the_columns_of_the_classes():

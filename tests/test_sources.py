@@ -94,18 +94,6 @@ def test_columns_are_found_by_name_in_every_block():
     np.testing.assert_array_equal(next(problem.X.chunks()), frame)
 
 
-def test_sparse_rows():
-    X = scipy.sparse.random(50, 7, 0.2, "csr", rng=np.random.default_rng(0))
-    y = np.arange(50) % 3
-    problem = ChunkedProblem.from_source(Cut([20, 21, 45], X, y))
-    assert problem.moments is None
-    problem.X.size = 13
-    dense = [chunk.dense() for chunk in problem.X.chunks()]
-    np.testing.assert_array_equal(np.concatenate(dense), X.toarray())
-    numbers = [49, 0, 20, 20]
-    np.testing.assert_array_equal(problem.X.take(numbers).dense(), X.toarray()[numbers])
-
-
 @given(st.permutations(range(30)), st.integers(0, 30))
 def test_rows_are_taken_by_number(order, k):
     X, y, _ = table(30)

@@ -460,12 +460,6 @@ def test_a_model_without_support_has_scores_of_zero(method, tmp_path):
 # Threads, blocks, tolerances
 
 
-def test_threads_that_share_the_scores_do_not_change_a_byte():
-    X, y = sample(4200, 4)  # more than the scores that one thread updates
-    models = [fit_svorim(X, y, C=1.0, n_threads=n_threads) for n_threads in (1, 2, 3)]
-    assert len({solution(model) for model in models}) == 1
-
-
 def svor_case(method, X, y, *, kernel, C, weight=None, cost=None):
     weight = np.ones(len(y)) if weight is None else weight
     X = np.asarray(X, dtype=float)
@@ -627,15 +621,6 @@ def test_a_pair_along_which_the_objective_curves_down_is_enough(method):
 
 
 # Models as values
-
-
-def test_a_loaded_model_is_a_start(tmp_path):
-    X, y = sample(40, 3)
-    X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
-    fit_svorex(X, y, kernel="linear").save(tmp_path / "model")
-    start = ordinal.load(tmp_path / "model")
-    again = fit_svorex(X, y, kernel="linear", start=start)
-    assert again.convergence.n_iter <= 2  # of 57
 
 
 def test_a_model_keeps_only_rows_that_it_uses():

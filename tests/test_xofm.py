@@ -539,17 +539,6 @@ def test_a_column_that_says_nothing_is_no_trouble(column):
     assert np.isfinite(model.decision_function(np.full((1, 4), np.nan))).all()
 
 
-def test_nullable_columns_are_numbers():
-    X, y = sample(60, 3)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    frame["d"] = pd.array([1, None, 3] * 20, dtype="Int64")
-    frame["e"] = [True, False, None] * 20
-    model = fit_xofm(frame, y, n_intervals=4)
-    assert model.categories == (None,) * 5
-    assert_array_equal(model.breakpoints[3], [1, 1.5, 2, 2.5, 3])
-    assert_array_equal(model.breakpoints[4], [0, 0.25, 0.5, 0.75, 1])
-
-
 # Explanations
 
 

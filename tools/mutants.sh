@@ -18,7 +18,7 @@ part=$2
 shift 2
 case $part in
   metrics) mutated='ordinal/metrics/*' tests='metrics comparison' ;;
-  input) mutated='ordinal/_input/*' tests='problem refused messages frames table sources data
+  input) mutated='ordinal/_input/*' tests='problem refused messages frames unnamed_columns table sources data
     basis_choice designs dask fields methods_input preprocessing table_preprocessor pom_sparse' ;;
   *) echo "metrics or input, not $part"; exit 2 ;;
 esac
