@@ -61,9 +61,7 @@ autosummary_imported_members = True
 autodoc_typehints = "none"  # the numpydoc sections state types in words
 autodoc_member_order = "groupwise"
 autodoc_inherit_docstrings = True
-toc_object_entries_show_parents = (
-    "hide"  # `predict`, not `PomModel.predict`, in the narrow column
-)
+toc_object_entries_show_parents = "hide"  # the column of contents is narrow
 numpydoc_show_class_members = False  # the template of a class shows them
 numpydoc_class_members_toctree = False
 # What must hold of every docstring: it exists, its sections have names that are known
