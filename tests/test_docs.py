@@ -131,6 +131,17 @@ def test_the_readme_prints_what_it_shows(capsys):
     check_output(capsys.readouterr().out, shown)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/installation.md"])
+def test_commands_that_install_end_outside_of_the_checkout(page):
+    """Python that is started in it finds the sources, which are not compiled."""
+    blocks = BLOCK.findall((ROOT / page).read_text())
+    block = next(block for language, block in blocks if language == "sh")
+    *before, last = re.split(r" && |\n", block.strip())
+    assert before[-1] == "cd ~"
+    assert last == "ordinal-env/bin/ordinal compare"
+    assert all("/.venv" not in line and " .venv" not in line for line in before)
+
+
 def check_output(printed: str, shown: str) -> None:
     """Compare lines without the differences that `numbers_apart` leaves out.
 
