@@ -15,9 +15,9 @@ As in the paper, MZE is of the point with the least MZE in cross validation, MAE
 with the least MAE; among equals the least C wins, then the least gamma. Folds, which
 hold every rank in its share, are the same for all methods, and features are
 standardised by the training rows of each. These are ten of the paper's 23 sets, and by
-request five of its six large ones, with 5 equal-frequency bins and drawn partitions. No
-errors of the paper stand beside ours, for its tables are not in the text at hand: what
-can be held against it is that it ranks NPSVOR first of all by MAE, and second by MZE.
+request larger ones with 5 equal-frequency bins, like its six large ones. No errors of
+the paper stand beside ours, for its tables are not in the text at hand: what can be
+held against it is that it ranks NPSVOR first of all by MAE, and second by MZE.
 
 Counted are the fits that differ, those of them that failed and those that ended short
 of their tolerance; the seconds are those of the searches, as in Table V. All means and
