@@ -2,8 +2,7 @@
 at many rows, and in simulations.
 
   peers     10 000 rows with 500 groups, and crossed factors of 200 and 100 levels
-  nodes     2000 rows with 200 groups, and 600 rows with 300: seconds by Laplace's
-            approximation and by the number of nodes that the fit finds
+  crossed   InstEval of R's lme4: 73 421 rows of 2972 students and 1128 lecturers
   growth    rows up to a million with 100 rows per group: our seconds and peak memory
   coverage  data sets of 500 rows with 50 groups, by Laplace and ten nodes: shares of
             95 % intervals that hold the truth, and means of the deviation
@@ -102,19 +101,25 @@ def peers(args):
         table.row(name, seconds, theirs, ratio, below)
 
 
-def nodes(args):
+def crossed(args):
+    """Ratings from 1 to 5 by service, age of the lecture, semester of the student."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = 'write.csv(lme4::InstEval, "ratings.csv", row.names = FALSE)'
+        subprocess.run(["Rscript", "-e", script], cwd=folder, check=True)
+        text = np.loadtxt(
+            Path(folder) / "ratings.csv", delimiter=",", skiprows=1, dtype=str
+        )
+    s, d, student, lecture, service, _, y = np.char.strip(text, '"').astype(int).T
+    columns = [service == 1] + [a == k for a in (student, lecture)
+                                for k in np.unique(a)[1:]]  # fmt: skip
+    X, before = np.array(columns, dtype=float).T, resident("VmRSS")
+    seconds, _, (model, _) = best_time(1, fitted, X, y, {"s": s, "d": d})
     table = Table(
-        args, "3 features, 5 ranks", "rows:6d", "groups:6d", "Laplace:8.3f",
-        "auto:8.3f", "ratio:6.1f", "nodes:5d", "sd Laplace:10.3f", "sd auto:8.3f",
+        args, f"{len(y)} rows, 9 features, 5 ranks", "ours:8.1f", "steps:5d",
+        "step left:9.1e", "log likelihood:15.4f", "MB above X:10.0f",
     )  # fmt: skip
-    for n, levels in ((2000, 200), (600, 300)):
-        X, y, groups = problem(n, {"g": levels})
-        row = [n, levels]
-        laplace, _, (rough, _) = best_time(args.repeat, fitted, X, y, groups)
-        auto, _, (model, _) = best_time(args.repeat, fitted, X, y, groups, "auto")
-        sd = [float(m.deviations["sd"][0]) for m in (rough, model)]
-        row += [laplace, auto, auto / laplace, model.n_quadrature, *sd]
-        table.row(*row)
+    end, peak = model.convergence, resident("VmHWM") - before
+    table.row(seconds, end.n_iter, end.violation, model.loglik, peak)
 
 
 def growth(args):
@@ -159,7 +164,7 @@ def coverage(args):
             model = ordinal.fit_clmm(
                 X, y, groups=groups, n_quadrature=count, n_threads=1
             )
-            if model.is_singular or not model.convergence.converged:
+            if not model.convergence.converged:
                 left_out += 1
                 continue
             fixed, sd = model.confint(), model.confint_deviations()
@@ -173,7 +178,7 @@ def coverage(args):
         table.row(count, *shares, found.mean(), (found**2).mean(), left_out)
 
 
-PARTS = {"peers": peers, "nodes": nodes, "growth": growth, "coverage": coverage}
+PARTS = {"peers": peers, "crossed": crossed, "growth": growth, "coverage": coverage}
 
 if __name__ == "__main__":
     options = parser(__doc__, PARTS)
