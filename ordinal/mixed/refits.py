@@ -311,7 +311,9 @@ class _Profile:
     def _released(self, x: np.ndarray) -> np.ndarray:
         """Search for deviations, too, that are 0 at the estimates but not at x."""
         for k, column in self.zeros.items():
-            if not self.search.free[k] and self._slope_above_0(x, k) < 0:
+            # A free deviation stays at 0, too, where the slope is 0 by symmetry.
+            is_at_0 = abs(x[k]) < NEAR_0 * self.noise
+            if is_at_0 and self._slope_above_0(x, k) < 0:
                 self.search.free[column] = True
                 x[k] = _RELEASED * self.noise
                 x = self.search.minimum(x)
