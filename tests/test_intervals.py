@@ -277,6 +277,7 @@ def test_methods_that_take_no_intervals_refuse_them_by_name():
     X, lower, upper = coarse()
     y = RankIntervals(lower, upper)
     takers = {"fit_pom", "fit_pom_path", "fit_svorim", "fit_redsvm"}
+    takers.add("fit_boosting")
     for name, fit in FITS.items():
         if name not in takers:
             needed = {"fit_clmm": {"random": [0]}, "fit_npsvor_path": {"points": [{}]}}
@@ -395,6 +396,31 @@ def test_support_vector_methods_have_no_margin_within_an_interval(fit):
         fit(X, y, probability=True)
     found = ordinal.select(fit, X, y, search={"C": [0.1, 1.0]}, cv=3)
     assert np.isfinite(found.score)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.97])
+def test_boosting_ends_at_the_best_thresholds_of_the_slow_likelihood(share):
+    pytest.importorskip("lightgbm")
+    X, lower, upper = coarse(n=200, share=share, seed=3)
+    y = RankIntervals(lower, upper)
+    losses = []
+    for n_rounds in (1, 20):
+        model = ordinal.fit_boosting(X, y, n_rounds=n_rounds)
+        losses.append(metrics.log_loss(y, model.predict_proba(X), labels=range(6)))
+        assert losses[-1] == pytest.approx(model.convergence.primal, rel=1e-9)
+        # A cumulative model of the score, with its slope fixed at 1 by the offset.
+        f = model.decision_function(X)
+        with pytest.warns(CollinearColumnsWarning):
+            best = ordinal.fit_pom(np.ones((200, 1)), y, offset=f)
+        assert best.loglik / -200 == pytest.approx(losses[-1], rel=1e-6)
+    assert losses[1] < losses[0] - 0.05
+    plain = ordinal.fit_boosting(X, lower, n_rounds=5)
+    exact = ordinal.fit_boosting(X, RankIntervals(lower, lower), n_rounds=5)
+    assert np.array_equal(plain.predict_proba(X), exact.predict_proba(X))
+    assert ordinal.fit_boosting(X, y, tol=0.1).n_rounds > 0  # by folds
+    for refused in ({"structure": "scores"}, {"link": "cauchit"}):
+        with pytest.raises(ValueError, match="must not be"):
+            ordinal.fit_boosting(X, y, **refused)
 
 
 @pytest.mark.slow

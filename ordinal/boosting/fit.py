@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from .._cumulative.design import masses
 from .._cumulative.likelihood import Link, for_all_ranks
 from .._input.checks import (
     check_choice,
@@ -366,6 +367,8 @@ def _prepare_fit(
     reading = Reading(missing=True, categories=categories)
     prepared = prepare("fit_boosting", X, y, reading, **common)
     problem = prepared.problem
+    if problem.lower is not None:
+        _check_of_intervals(options.structure, options.link)
     # The training rows of a search may be of one group, none of which is held out.
     group = group_numbers(groups, problem.n_samples, least=1)
     sign = signs_of(options.monotone, problem.shown_names, categories)
@@ -388,6 +391,17 @@ def _prepare_fit(
         column_groups(options.interactions, problem.shown_names),
     )
     return _BoostingFit(prepared, group, categories, settings, max_iter)
+
+
+def _check_of_intervals(structure: str, link: str) -> None:
+    """Raise ValueError for options that intervals of ranks do not allow."""
+    allowed = {"structure": (structure, "scores"), "link": (link, "cauchit")}
+    for name, (given, refused) in allowed.items():
+        if given == refused:
+            raise ValueError(
+                f"{name} must not be {shown(refused)} where y holds RankIntervals: "
+                "leave it out, or pass the rows with a known rank"
+            )
 
 
 class _BoostingFit:
@@ -417,7 +431,9 @@ class _BoostingFit:
         self._group = None if group is None else group[weighted]
         self._categories, self._settings, self._rng = categories, settings, prepared.rng
         self._max_iter = max_iter
-        self._rank = problem.rank_among_present
+        self._rank, self._lower = problem.rank_among_present, None
+        if problem.lower is not None:
+            self._lower = problem.among_present[problem.lower]
         self._q = int(np.count_nonzero(problem.present))
         self._weight = problem.weight / problem.weight.mean()
 
@@ -425,8 +441,9 @@ class _BoostingFit:
         """Bin the rows by LightGBM, and start the ensemble of all rows."""
         self._data = self._settings.dataset(self._X)
         self._main = Ensemble(
-            self._data, self._settings, self._rank, self._weight, self._q
-        )
+            self._data, self._settings, self._rank, self._weight, self._q,
+            lower=None if self._lower is None else (self._lower, self._lower),
+        )  # fmt: skip
 
     def grow(self, count: int | None) -> RoundsEnd:
         """Grow the main ensemble up to `count` rounds, or until no more are needed."""
@@ -477,6 +494,7 @@ class _BoostingFit:
             self._weight[train] * left,
             self._q,
             (held, self._rank[test], self._weight[test] * taken),
+            None if self._lower is None else (self._lower[train], self._lower[test]),
         )
 
     def model(self, end: RoundsEnd, grown: GrownTrees) -> BoostingModel:
@@ -496,12 +514,12 @@ class _BoostingFit:
                 f = trees.scores(
                     self._X, int(start[k]), int(start[k + 1]), settings.n_threads
                 )
-            best = score.best_thresholds(f, size)
+            b, loss, step = score.best_thresholds(f, size)
             mean = float(np.average(f, weights=self._weight))
             centre.append(mean)
-            thresholds.append(best.point.x - mean)
-            losses.append(best.point.value)
-            promised = best.violation**2 / self._rank.size / max(best.point.value, 1e-9)
+            thresholds.append(b - mean)
+            losses.append(loss)
+            promised = step**2 / self._rank.size / max(loss, 1e-9)
             violation = max(violation, promised)
         inner = np.array(thresholds)
         inner = inner[0] if settings.structure == "score" else inner[:, 0]
@@ -539,7 +557,14 @@ class _BoostingFit:
 def _frequencies(problem: Problem) -> np.ndarray:
     """Return the share of each rank in the weight of the rows, (r,)."""
     weight = problem.weight / problem.weight.sum()
-    return np.bincount(problem.rank, weight, problem.n_classes)
+    if problem.lower is None:
+        return np.bincount(problem.rank, weight, problem.n_classes)
+    place, out = problem.among_present, np.zeros(problem.n_classes)
+    ends = place[problem.lower], place[problem.rank]
+    present = problem.present
+    share = masses(*ends, weight, int(np.count_nonzero(present)))
+    out[present] = share / share.sum()
+    return out
 
 
 def _medians(
@@ -622,7 +647,7 @@ register(
         fit_boosting,
         name="boosting",
         estimator="Boosting",
-        accepts={"missing", "categories", "sparse"},
+        accepts={"missing", "categories", "sparse", "intervals"},
         scale_free=True,
         probabilities=True,
         grid={

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from .._cumulative.design import Design, structure_of
-from .._cumulative.fitting import Minimum, newton
-from .._cumulative.likelihood import Likelihood, Link
+from .._cumulative.fitting import Minimum, likelihood_of, newton
+from .._cumulative.likelihood import Link, terms_of
+from .._cumulative.pooling import RankOrder, pooled
+from .._cumulative.rowwise import RowwiseLikelihood
+from .._input.intervals import among_told_apart
 from .._input.sparse import is_sparse
 from .._solvers import _cumulative
 from .._watch.convergence import Status
@@ -150,33 +153,45 @@ class Score:
     """
 
     def __init__(
-        self, data: Any, settings: BoostingOptions, rank: np.ndarray, weight: np.ndarray
+        self,
+        data: Any,
+        settings: BoostingOptions,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        lower: np.ndarray | None = None,
     ):
         lightgbm = import_lightgbm()
-        self._settings, self._rank, self._weight = settings, rank, weight
+        self._settings, self._weight = settings, weight
+        self._rank, self._lower = rank, lower
         self._link = _cumulative.LINKS.index(settings.link)
         # A fold may have too few rows for a share that suits all rows.
         share = max(settings.row_share, 1.001 / rank.size)
         parameters = replace(settings, row_share=min(1.0, share)).parameters()
         self._booster = lightgbm.Booster(parameters, data)
-        self._design = design = _design(rank, weight)
+        self._design = design = _design(rank, weight, lower)
         n, self._step = rank.size, max(1, rank.size // _MANY)
         self._some = design.every(self._step)
-        if np.unique(self._some.rank).size < design.T + 1:
+        if lower is not None or np.unique(self._some.rank).size < design.T + 1:
             self._some, self._step = design, 1
-        self.thresholds = [Likelihood(design, settings.link, 0.0, 1).start()]
+        self.thresholds = [likelihood_of(design, settings.link, 0.0, 1).start()]
         self.size, self._next = 0, _EVERY
         # LightGBM treats columns as constant if all values are within 1e-35 of 0.
         columns = range(data.num_feature())
         self.ended = all(data.feature_num_bin(j) < 2 for j in columns)
         self._slope = np.empty(n, np.float32)
         self._curvature = np.empty(n, np.float32)
-        self._held: tuple[np.ndarray, np.ndarray] | None = None
+        self._held: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None
 
-    def hold_out(self, data: Any, rank: np.ndarray, weight: np.ndarray) -> None:
+    def hold_out(
+        self,
+        data: Any,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        lower: np.ndarray | None = None,
+    ) -> None:
         """Let the booster update the scores of these rows after every round."""
         self._booster.add_valid(data, "held_out")
-        self._held = rank, weight
+        self._held = rank, weight, lower
 
     def grow(self) -> None:
         """Add a tree, unless no split is left."""
@@ -196,23 +211,32 @@ class Score:
             b = self._moved(self._some, some, b, 1).point.x
         self.thresholds.append(b)
         slopes = self._slope, self._curvature
-        self._evaluate(f, self._rank, self._weight, slopes, np.empty(0))
+        rows = self._rank, self._weight, self._lower
+        self._evaluate(f, rows, slopes, np.empty(0))
         return slopes
 
     def _evaluate(
         self,
         f: np.ndarray,
-        rank: np.ndarray,
-        weight: np.ndarray,
+        rows: tuple[np.ndarray, np.ndarray, np.ndarray | None],
         slopes: tuple[np.ndarray, np.ndarray],
         value: np.ndarray,
     ) -> None:
         """Write the derivatives of the weighted loss by the scores into `slopes`.
 
         Its sums over blocks of rows go to `value` unless that is empty, because they
-        take as long again.
+        take as long again. `rows` are the last ranks, the weights and the first ranks.
         """
         edges = np.concatenate([[-np.inf], self.thresholds[-1], [np.inf]])
+        rank, weight, lower = rows
+        if lower is not None:
+            above, below = edges[rank + 1] - f, edges[lower] - f
+            log_p, g, _, c1, c2, _ = terms_of(self._settings.link, above, below)
+            slopes[0][:], slopes[1][:] = weight * g, -weight * (c1 + c2)
+            if value.size:
+                value[:] = 0.0
+                value[0] = -float(weight[weight > 0] @ log_p[weight > 0])
+            return
         _cumulative.score_slopes(
             self._link, f, rank, weight, edges, *slopes, value,
             self._settings.n_threads if f.size >= _SHARED else 1,
@@ -221,13 +245,13 @@ class Score:
     def held_out_loss(self) -> float:
         """Return the sum of the weighted loss over the held-out rows."""
         assert self._held is not None
-        rank, weight = self._held
+        rows = self._held
         lost = [math.inf]
 
         def judge(f: np.ndarray, data: Any) -> tuple[str, float, bool]:
             value = np.empty(_cumulative.blocks_of(f.size))
             slope, curvature = np.empty((2, f.size), np.float32)
-            self._evaluate(f, rank, weight, (slope, curvature), value)
+            self._evaluate(f, rows, (slope, curvature), value)
             lost[0] = float(value.sum())
             return "loss", lost[0], False
 
@@ -251,19 +275,37 @@ class Score:
         self._booster.eval_train(feval=keep)
         return held[0]
 
-    def best_thresholds(self, f: np.ndarray, size: int) -> Minimum:
-        """Return the optimum of the thresholds for the scores f of the first trees."""
-        return self._moved(self._design, f, self.thresholds[size], _STEPS)
+    def best_thresholds(
+        self, f: np.ndarray, size: int
+    ) -> tuple[np.ndarray, float, float]:
+        """Return the optimum of the thresholds for the scores f of the first trees, its
+        loss, and the length of the last step.
+
+        Ranks of intervals that get no weight have equal thresholds.
+        """
+        best = self._moved(self._design, f, self.thresholds[size], _STEPS)
+        if self._lower is None:
+            return best.point.x, best.point.value, best.violation
+        whole = replace(self._design, offset=f)
+        loss = likelihood_of(whole, self._settings.link, 0.0, self._settings.n_threads)
+        order = RankOrder(cast(RowwiseLikelihood, loss))
+        while order.revise(best.point.x):
+            part = pooled(whole, order.group)
+            start = likelihood_of(part, self._settings.link, 0.0, 1).start()
+            best = self._moved(part, f, start, _STEPS)
+        return best.point.x[order.group], best.point.value, best.violation
 
     def _moved(
         self, design: Design, f: np.ndarray, b: np.ndarray, steps: int
     ) -> Minimum:
         link, n_threads = self._settings.link, self._settings.n_threads
-        loss = Likelihood(replace(design, offset=f), link, 0.0, n_threads)
+        loss = likelihood_of(replace(design, offset=f), link, 0.0, n_threads)
         return newton(loss, b, steps, Monitor("thresholds", _OPTIMUM))
 
 
-def _design(rank: np.ndarray, weight: np.ndarray) -> Design:
+def _design(
+    rank: np.ndarray, weight: np.ndarray, lower: np.ndarray | None = None
+) -> Design:
     """Return a design without columns, whose offset will be the scores."""
     none, T = np.zeros(0, np.int64), int(rank.max())
     X = np.empty((rank.size, 0))
@@ -271,6 +313,7 @@ def _design(rank: np.ndarray, weight: np.ndarray) -> Design:
     return Design(
         X, none, none, none, None, rank, weight, total,
         J=structure_of("flexible", T), centre=np.zeros(0), spread=np.ones(0),
+        lower=lower,
     )  # fmt: skip
 
 
@@ -285,9 +328,16 @@ class Ensemble:
         weight: np.ndarray,
         q: int,
         held: tuple[Any, np.ndarray, np.ndarray] | None = None,
+        lower: tuple[np.ndarray, np.ndarray] | None = None,
     ):
-        self.rounds, self.scores = 0, []
+        self.rounds: int = 0
+        self.scores: list[Score] = []
         self.held_weight = 0.0
+        if lower is not None:
+            self._begin_intervals(data, settings, (lower[0], rank), weight, q)
+            if held is not None and self.scores:
+                self._hold_intervals(held[0], (lower[1], held[1]), held[2])
+            return
         tests = [rank] if held is None else [held[1]]
         others = settings.ranks_by_score(tests[0], q)
         for own, other in zip(settings.ranks_by_score(rank, q), others, strict=True):
@@ -301,6 +351,40 @@ class Ensemble:
                 score.hold_out(held[0], np.maximum(place[other], 0), known)
                 self.held_weight += known.sum()
             self.scores.append(score)
+
+    def _begin_intervals(
+        self,
+        data: Any,
+        settings: BoostingOptions,
+        ends: tuple[np.ndarray, np.ndarray],
+        weight: np.ndarray,
+        q: int,
+    ) -> None:
+        """Make the score of rows with intervals of ranks, unless they are of one rank.
+
+        The rows of a fold may tell fewer ranks apart than all rows.
+        """
+        low, high = among_told_apart(*ends, weight, q)
+        self._ranks = np.unique(high)
+        if self._ranks.size < 2:
+            return
+        low, high = (
+            np.searchsorted(self._ranks, end).astype(np.int32) for end in (low, high)
+        )
+        self.scores.append(Score(data, settings, high, weight, low))
+
+    def _hold_intervals(
+        self, data: Any, ends: tuple[np.ndarray, np.ndarray], weight: np.ndarray
+    ) -> None:
+        """Hold out rows with intervals; those without a rank of the score have no
+        weight.
+        """
+        low = np.searchsorted(self._ranks, ends[0]).astype(np.int32)
+        high = np.searchsorted(self._ranks, ends[1], side="right").astype(np.int32) - 1
+        known = np.where(low <= high, weight, 0.0)
+        low = np.clip(low, 0, self._ranks.size - 1)
+        self.scores[0].hold_out(data, np.maximum(low, high), known, low)
+        self.held_weight += float(known.sum())
 
     @property
     def ended(self) -> bool:
