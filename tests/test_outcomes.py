@@ -339,3 +339,58 @@ def test_intervals_of_means_and_quantiles_cover_the_truth():
         lower, upper = (np.append(mean[k], rest[k]) for k in ("lower", "upper"))
         hits.append((lower <= true) & (true <= upper))
     assert_allclose(np.mean(hits, axis=0), 0.95, atol=0.035)
+
+
+def table_of_kinds():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({
+        "x": rng.normal(size=200), "on": rng.integers(0, 2, 200),
+        "kind": pd.Categorical(np.array(["a", "b", "c"])[rng.integers(0, 3, 200)]),
+    })  # fmt: skip
+    table["y"] = np.digitize(table["x"] + table["on"] + rng.logistic(size=200), [-1, 1])
+    return table
+
+
+@pytest.mark.filterwarnings("ignore:.cat.get_categories:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["probability", "exceedance", "mean", "latent"])
+@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_ratio])
+def test_marginaleffects_finds_the_same(fit, kind):
+    """Version 0.6.0 fails with polars 2."""
+    other = pytest.importorskip("marginaleffects")
+    if int(pytest.importorskip("polars").__version__.split(".")[0]) > 1:
+        pytest.skip("marginaleffects needs polars below 2")
+    table = table_of_kinds()
+    model = fit("y ~ x * kind + on", table, nominal=["on"])
+    own = ordinal.inference.for_marginaleffects(model, table, kind=kind)
+    theirs = other.predictions(own)
+    if "group" in theirs.columns:
+        theirs = theirs.sort("rowid", "group")
+    found = predictions(model, kind=kind, each=True)
+    assert_allclose(theirs["estimate"], found["estimate"], rtol=1e-9)
+    assert_allclose(theirs["std_error"], found["standard_error"], rtol=1e-4)
+    if kind == "latent":
+        return
+    theirs = other.avg_slopes(own)
+    effects = marginal_effects(model, kind=kind)
+    names = {"x": "x", "on": "on", "b - a": "kind[b]", "c - a": "kind[c]"}
+    groups = effects.get(
+        "rank", effects.get("threshold", np.full(effects["name"].size, ""))
+    )
+    place = {
+        key: k
+        for k, key in enumerate(zip(effects["name"], groups.astype(str), strict=True))
+    }
+    for row in theirs.iter_rows(named=True):
+        name = names.get(row["contrast"]) or names[row["term"]]
+        k = place[name, row.get("group", "")]
+        assert_allclose(row["estimate"], effects["effect"][k], rtol=1e-4, atol=1e-7)
+        assert_allclose(row["std_error"], effects["standard_error"][k], rtol=1e-3)
+
+
+def test_marginaleffects_takes_no_random_effects():
+    pytest.importorskip("marginaleffects")
+    with pytest.raises(
+        TypeError, match="not defined for a ClmmModel: take predictions"
+    ):
+        ordinal.inference.for_marginaleffects(mixed("cumulative"), None)

@@ -141,6 +141,7 @@ SEE_ALSO: dict[str, str] = {
     "inference.drop1": "add1 step anova",
     "inference.equality_test": "wald_test contrasts",
     "inference.glance": "tidy augment",
+    "inference.for_marginaleffects": "predictions marginal_effects",
     "inference.goodness_of_fit": "hosmer_lemeshow proportional_odds_test",
     "inference.hosmer_lemeshow": "goodness_of_fit residuals proportional_odds_test",
     "inference.influence": "augment residuals",

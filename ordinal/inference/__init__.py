@@ -11,6 +11,7 @@ the training rows, to which a model refers until it is saved or copied.
     covariance            covariances of very many thresholds
     margins               sums over rows, and their gradients by the parameters
     outcomes              probabilities, means and quantiles; marginal effects
+    foreign               adapter for the package marginaleffects
     comparisons           Wald tests, contrasts of levels, simultaneous intervals
     nested, steps         likelihood ratio tests; fits of some of the terms
     assumptions           tests of proportional odds, of one scale and of the fit
@@ -41,6 +42,7 @@ from .diagnostics import (
     negative_rows,
     residuals,
 )
+from .foreign import for_marginaleffects
 from .jeffreys_penalty import jeffreys
 from .nested import LikelihoodRatio, anova, lr_test
 from .outcomes import marginal_effects, predictions
@@ -61,6 +63,7 @@ __all__ = [
     "contrasts",
     "drop1",
     "equality_test",
+    "for_marginaleffects",
     "glance",
     "goodness_of_fit",
     "hosmer_lemeshow",

@@ -121,7 +121,7 @@ def _combined(
         if not (np.isfinite(own).all() and own.any()):
             raise ValueError(
                 f"the combination {shown(title)} must have finite factors, and one "
-                f"other than 0, got {dict(factors)}"
+                f"other than 0, got {shown(dict(factors))}"
             )
     estimate, V = C @ model.parameters, (C @ covariance) @ C.T
     error = np.sqrt(np.maximum(np.diagonal(V), 0.0))

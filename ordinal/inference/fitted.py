@@ -219,6 +219,23 @@ def with_values(model: _M, **values: Any) -> _M:
     return cast(_M, replace(cast(Any, model), **values))
 
 
+def with_parameters(model: _M, x: np.ndarray) -> _M:
+    """Return a copy of a model whose `parameters` are x."""
+    own = cast(Any, model)
+    q, m, d = own.alpha.size, own.predictor.nominal.size, own.coef.size
+    alpha, nu, beta, zeta = np.split(x, np.cumsum([q, q * m, d]))
+    present = np.flatnonzero(own.predictor.observed)
+    inner = structure_of(own.predictor.threshold, present.size - 1) @ alpha
+    return with_values(
+        model,
+        thresholds=around_ranks(inner, present, own.classes.size),
+        alpha=alpha,
+        nominal_coef=nu.reshape(q, m),
+        coef=beta,
+        scale_coef=zeta,
+    )
+
+
 class Fitted(Protocol):
     """Fitted linear model, which `PomModel` documents.
 

@@ -237,6 +237,22 @@ class Outcome:
             else:
                 yield rows, self._linear(self.linear(below, above), gradients(W))
 
+    def values(self, means: Means, source: MarginRows) -> np.ndarray:
+        """Return the values of rows without their gradients, (n, k)."""
+        found = []
+        for rows in strips(len(source), max(1, _BLOCK // self.observed.size)):
+            at = source.at(rows)
+            if self.kind == "latent":
+                found.append(means.scores(at)[0])
+                continue
+            below, above = means.sides(at)
+            if self.kind == "quantile":
+                q = np.broadcast_to(self.q, (len(below), self.q.size))
+                found.append(self.quantiles(below, q)[0])
+            else:
+                found.append(self.linear(below, above))
+        return np.concatenate(found)
+
     def _mean_score(self, means: Means, source: MarginRows) -> Found:
         """Return the mean score of rows."""
         value, gradient = (
@@ -277,7 +293,9 @@ def outcome_of(model: Fitted, kind: Kind, at: Any, values: Any) -> Outcome:
     if kind == "quantile":
         q = np.atleast_1d(np.asarray(0.5 if at is None else at, np.float64))
         if q.ndim != 1 or not q.size or not ((q > 0) & (q < 1)).all():
-            raise ValueError(f"at must hold probabilities between 0 and 1, got {at}")
+            raise ValueError(
+                f"at must hold probabilities between 0 and 1, got {shown(at)}"
+            )
         names = {"quantile": q}
     elif kind in _ALL:
         last = classes.size - (kind != "probability")
@@ -368,7 +386,7 @@ def cells_of(
         if found is None:
             raise ValueError(
                 f"by names the numeric column {shown(name)}: pass its values, as "
-                f"by={{{name!r}: [...]}}"
+                f"by={{{shown(name)}: [...]}}"
             )
         chosen[name] = found
     if grid:
