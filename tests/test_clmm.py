@@ -148,7 +148,8 @@ def test_gradients_are_differences(link, effects):
         weight = np.linspace(0.5, 2, 9) if len(terms) == 1 else None
         loss = MixedLikelihood(design, link, terms, nodes, 1, weight)
         x = point(loss, nominal, scale)
-        _, gradient = loss.value_and_gradient(x)
+        value, gradient = loss.value_and_gradient(x)
+        assert_allclose(loss.value(x), value, rtol=1e-12)
         for way in np.random.default_rng(2).choice([-1.0, 1.0], (2, x.size)):
             found = slope(
                 lambda t, x=x, f=loss, d=way: f.value_and_gradient(x + t * d)[0], 3e-4

@@ -85,6 +85,13 @@ class _Nodes:
         return out
 
 
+def correction(
+    loss: MixedLikelihood, ends: np.ndarray, L: list[np.ndarray], mode: Mode
+) -> float:
+    """Return the correction of Laplace's log L by quadrature."""
+    return _shares(_Nodes(loss, mode), ends, L)[0]
+
+
 def quadrature(
     loss: MixedLikelihood, ends: np.ndarray, L: list[np.ndarray], mode: Mode,
     direct: np.ndarray,

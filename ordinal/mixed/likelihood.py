@@ -47,7 +47,7 @@ from .._cumulative.design import Design
 from .._cumulative.likelihood import Link
 from .._watch.cancellation import check_cancelled
 from .elimination import Blocks, EffectFactor, Elimination, RandomTerm
-from .hermite import quadrature
+from .hermite import correction, quadrature
 from .panels import PanelRule, levels_of_one_rank
 from .rows import IntervalRows, Layout, RowsOf
 
@@ -355,6 +355,27 @@ class MixedLikelihood:
         by_parameters = self.rows.by_parameters(direct)[:, 0]
         return -value, -np.concatenate([by_parameters, *by_theta])
 
+    def value(self, x: np.ndarray) -> float:
+        """Return -log L without panels, in about half the time of the gradient.
+
+        It is inf if a row has probability 0.
+        """
+        with np.errstate(all="ignore"):
+            found = self.mode(x)
+            if found is None:
+                return math.inf
+            ends, mode = found
+            more = 0.0
+            if self.n_quadrature > 1:
+                more = correction(self, ends, self.lambdas(x), mode)
+        return -self._laplace(mode) - more
+
+    def _laplace(self, mode: Mode) -> float:
+        """Return (1) at a mode."""
+        value = float((self.share[: mode.value.size] * mode.value).sum())
+        log_det = float((self.share * mode.factor.log_det).sum())
+        return value - 0.5 * (log_det + mode.factor.rest_log_det)
+
     def scores(self, x: np.ndarray, cluster: np.ndarray, n_clusters: int) -> np.ndarray:
         """Return the gradient of log L of each cluster, (n_clusters, p).
 
@@ -386,9 +407,7 @@ class MixedLikelihood:
         levels to the gradient by Lambda, (G, q, q).
         """
         factor, L = mode.factor, self.lambdas(x)
-        share = self.share
-        value = float((share[: mode.value.size] * mode.value).sum())
-        value -= 0.5 * float((share * factor.log_det).sum()) + 0.5 * factor.rest_log_det
+        share, value = self.share, self._laplace(mode)
         direct, b = (
             np.zeros((self.rows.n_direct, self.order.size)),
             self.effects(L, mode.u),

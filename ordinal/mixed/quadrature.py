@@ -120,8 +120,8 @@ def check_laplace(
         return
     try:
         with monitor.limited(Monitor.GRACE):
-            value = loss.value_and_gradient(x)[0]
-            exact = loss.replaced(n_quadrature=_CHECK).value_and_gradient(x)[0]
+            value = loss.value(x)
+            exact = loss.replaced(n_quadrature=_CHECK).value(x)
     except OutOfTime:
         return
     if not abs(exact - value) < _GAIN:
