@@ -196,6 +196,71 @@ def remembered(model, X, y):
     return hits / int(found[2])
 
 
+SMALL_DOORS = {
+    **{
+        name: partial(fit, name) for name in METHODS if name not in ("stacking", "clmm")
+    },
+    "clmm": lambda X, y: ordinal.fit_clmm(X, y, groups={"who": np.arange(N) % 10}),
+    "stacking": lambda X, y: ordinal.fit_stacking(
+        X, y, ["pom", "svorim"], tune=False, cv=2
+    ),
+    "formula": lambda X, y: ordinal.fit_pom("y ~ age + ill + g", X.assign(y=y)),
+    "Selection": lambda X, y: ordinal.select("pom", X, y, search={"l2": [1.0]}, cv=2),
+    "Comparison": lambda X, y: ordinal.compare(X, y, methods=["svorim"], cv=2).best,
+    "conformal": lambda X, y: ordinal.prediction_sets.conformal(
+        ordinal.fit_pom(X, y), X, y
+    ),
+    "file": lambda X, y: loaded(ordinal.fit_pom(X, y)),
+}
+
+
+@relation(2, door=SMALL_DOORS)
+def test_records_frames_and_scores_at_every_door(door, seed):
+    """A record is a row, and the score that of the metric of the predictions."""
+    frame, y = table(seed)
+    frame.index = [f"row {k}" for k in range(N)]
+    model = SMALL_DOORS[door](frame, y)
+    records = frame.to_dict("records")
+    expected = predicted(model, frame)
+    assert_array_equal(predicted(model, records), expected)
+    assert_array_equal(predicted(model, records[3]), expected[3:4])
+    known = {"labels": model.classes}
+    mae = ordinal.metrics.mae(y, expected, **known)
+    assert model.score(frame, y) == model.score(records, y) == mae
+    hits = model.score(frame, y, scoring="accuracy", sample_weight=frame["age"])
+    weighted = np.average(expected == y, weights=frame["age"])
+    assert_allclose(hits, weighted)
+    with pytest.raises(ValueError, match="X has no column 'age'"):
+        model.predict({"size": 1.0, "ill": True, "g": "low"})
+    try:
+        P = model.predict_proba(frame)
+    except (ValueError, TypeError):
+        with pytest.raises((ValueError, TypeError)):
+            model.predict_proba(frame, as_frame=True)
+        return
+    named = model.predict_proba(frame, as_frame=True)
+    assert_array_equal(named, P)
+    assert (list(named.columns), list(named.index)) == ([0, 1, 2], list(frame.index))
+    one = model.predict_proba(records[0], as_frame=True)
+    assert_allclose(one, P[:1], atol=1e-12)
+    assert_allclose(model.score(frame, y, scoring="rps"),
+                    ordinal.metrics.rps(y, P, **known))  # fmt: skip
+
+
+def test_records_need_names_and_single_values():
+    frame, y = table(0)
+    numbers = frame[["age", "size"]]
+    model = ordinal.fit_pom(numbers.to_numpy(float), y)
+    with pytest.raises(ValueError, match=r"a record of named values, .* \[\[1\.0, 2"):
+        model.predict({"age": 30, "size": 1.0})
+    with pytest.raises(
+        ValueError, match=r"one value per column, .* \[1, 2\] for 'age'"
+    ):
+        ordinal.fit_pom(numbers, y).predict({"age": [1, 2], "size": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="as_frame must be True or False, got 1"):
+        model.predict_proba(numbers, as_frame=1)
+
+
 # Units
 
 

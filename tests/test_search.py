@@ -137,7 +137,7 @@ def test_scores_are_those_of_separate_fits(fit):
     assert np.sum(np.abs(found.scores - expected) > 1e-12) <= 1
     assert_allclose(found.mean, expected.mean(axis=1), atol=1 / 90 + 1e-12)
     least = expected.mean(axis=1).min()
-    assert found.score == pytest.approx(least, abs=1 / 90 + 1e-12)
+    assert found.best_score == pytest.approx(least, abs=1 / 90 + 1e-12)
     assert found.params == found.points[found.scores.sum(axis=1).argmin()]
 
 
@@ -441,7 +441,7 @@ def test_ties_go_to_the_least_C_then_the_least_gamma(points, seed):
 
 def test_one_standard_error_is_the_simplest_point_within_it():
     found = select(ordinal.fit_svorim, X, y, search=Grid(C=10.0 ** np.arange(-2, 4)))
-    within = found.mean <= found.score + found.standard_error[found.best]
+    within = found.mean <= found.best_score + found.standard_error[found.best]
     assert found.one_se == np.flatnonzero(within)[0]  # C increases
     assert_allclose(
         found.standard_error, found.scores.std(axis=1, ddof=1) / math.sqrt(5)

@@ -154,6 +154,51 @@ class Selection:
         return frame_columns(self.frame, [name])[0]
 
 
+def as_table(X: Any) -> Any:
+    """Return a record, or a list of records, as a data frame; others as they are.
+
+    A record is a mapping from names to single values. Values that a record of several
+    lacks are missing.
+    """
+    records = [X] if isinstance(X, Mapping) else X
+    several = isinstance(records, list | tuple) and len(records) > 0
+    if not (several and all(isinstance(record, Mapping) for record in records)):
+        return X
+    for name, value in records[0].items():
+        if can_be_listed(value):
+            raise ValueError(
+                f"X must be an array or a data frame, or a record with one value per "
+                f"column, got a mapping with {shown(value)} for {shown(name)}: pass a "
+                "data frame of it, such as pandas.DataFrame(X)"
+            )
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = {name: np.empty(len(records), dtype=object) for name in names}
+    for name, column in columns.items():
+        column[:] = [record.get(name) for record in records]
+    return Records(columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """Records as a data frame."""
+
+    content: Mapping[Any, np.ndarray]
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        return tuple(self.content)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), len(self.content)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.content.values()), ()))
+
+    def __getitem__(self, name: Any) -> np.ndarray:
+        return self.content[name]
+
+
 def as_objects(X: Any, name: str = "X") -> np.ndarray:
     """Return X as an array, where mixed rows are objects instead of strings.
 

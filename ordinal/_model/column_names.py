@@ -2,16 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from importlib.util import find_spec
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .._input.columns import is_frame, read_once
+from .._input.checks import check_flag
+from .._input.columns import as_table, is_frame, read_once
 from .._input.features import read_rows_of
 from .._input.frame import Frame
 from .._input.sparse import CSR, NamedCSR, is_sparse
 from .._watch.convergence import warn_of_unnamed
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+READING = (
+    "predict", "predict_proba", "decision_function", "cumulative_proba", "explain",
+    "report", "score",
+)  # fmt: skip
+
+
+def reads_records(method: _Method) -> _Method:
+    """Let a method of a model take records, and `predict_proba` return data frames.
+
+    `Model` applies it to the methods named in `READING` of each of its classes.
+    """
+    by_label = method.__name__ == "predict_proba"
+    at = int(method.__name__ == "report")  # the place of X among the arguments
+
+    @wraps(method)
+    def call(self: Any, *given: Any, **options: Any) -> Any:
+        as_frame = by_label and check_flag("as_frame", options.pop("as_frame", False))
+        if as_frame and not find_spec("pandas"):
+            raise ImportError("as_frame=True needs pandas: pip install pandas")
+        if len(given) > at:
+            given = (*given[:at], _rows_for(self, given[at]), *given[at + 1 :])
+        elif "X" in options:
+            options["X"] = _rows_for(self, options["X"])
+        made = method(self, *given, **options)
+        return _by_label(self, made, given or options.values()) if as_frame else made
+
+    call._reads_records = True  # type: ignore[attr-defined]
+    return cast(_Method, call)
+
+
+def _rows_for(model: Any, X: Any) -> Any:
+    """Return rows for a model, in which records are a data frame."""
+    rows = as_table(X)
+    if rows is not X and model.feature_names is None:
+        raise ValueError(
+            "X is a record of named values, and the model was fitted to columns "
+            "without names: pass the values in their order, such as [[1.0, 2.0]]"
+        )
+    return rows
+
+
+def _by_label(model: Any, P: np.ndarray, given: Iterable[Any]) -> Any:
+    """Return probabilities as a data frame of pandas, with the index of the rows."""
+    import pandas
+
+    index = getattr(next(iter(given)), "index", None)
+    kept = index if isinstance(index, pandas.Index) else None
+    return pandas.DataFrame(P, index=kept, columns=model.classes.tolist())
 
 
 def with_names(X: Any, names: tuple[str, ...] | None) -> Any:
@@ -20,6 +74,7 @@ def with_names(X: Any, names: tuple[str, ...] | None) -> Any:
     Functions that pass the rows of a caller on to several methods of a model call this
     first, so that an array instead of named columns is warned of once.
     """
+    X = as_table(X)
     if names is None or is_frame(X):
         return X
     warn_of_unnamed(X, names)

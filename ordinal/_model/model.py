@@ -27,7 +27,7 @@ from .._input.frame import default_names
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
-from .column_names import with_names
+from .column_names import READING, reads_records, with_names
 from .explanation import Explanation, Named
 from .printing import rows_without_labels
 from .storage import Storable, read_file
@@ -82,6 +82,14 @@ class Model(Storable):
     call: str | None = field(default=None, kw_only=True)
     _rules: ClassVar[tuple[str, ...]] = ("median", "mode", "cost")  # its own rule first
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # With slots, dataclass makes a second class, which super() does not know.
+        super(Model, cls).__init_subclass__(**kwargs)
+        for name in READING:
+            own = cls.__dict__.get(name)
+            if own is not None and not hasattr(own, "_reads_records"):
+                setattr(cls, name, reads_records(own))
+
     if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
 
         @property
@@ -102,10 +110,11 @@ class Model(Storable):
         """
         raise NotImplementedError
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
-        Raises ValueError if the model has none.
+        With `as_frame`, they are a pandas DataFrame with a column per label, which has
+        the index of a data frame X. Raises ValueError if the model has none.
         """
         raise NotImplementedError
 
@@ -118,6 +127,7 @@ class Model(Storable):
     def _repr_html_(self) -> str:
         return str(views().summary_html(self))
 
+    @reads_records
     def explain(
         self,
         X: MatrixLike,
@@ -170,6 +180,53 @@ class Model(Storable):
         found: Explanation = views().explain(self, named, y, n_repeats, rng)
         return found
 
+    @reads_records
+    def score(
+        self,
+        X: MatrixLike,
+        y: Labels,
+        *,
+        scoring: Any = "mae",
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return a metric of the labels that `predict` returns, or of probabilities.
+
+        Errors are positive, and smaller ones are better, unlike in scikit-learn.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            Rows as for `predict`.
+        y : (n,) array-like
+            Their true labels.
+        scoring : str or callable, default "mae"
+            Metric as for `select`: "mae", "accuracy", "rps" and others by name.
+        sample_weight : (n,) array-like >= 0, optional
+            Weights of the rows, for metrics by name.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in `predict`; also if a label is unknown, or if the metric is unknown or
+            needs probabilities that the model does not have.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.load_election()
+        >>> model = ordinal.fit_pom(X[::2], y[::2])
+        >>> round(model.score(X[1::2], y[1::2]), 2)
+        0.92
+        """
+        named = with_names(X, self.feature_names)
+        found: float = views().score(self, named, y, scoring, sample_weight)
+        return found
+
+    @reads_records
     def report(
         self, path: str | os.PathLike[str], X: MatrixLike, y: Labels, *, title: str = ""
     ) -> None:

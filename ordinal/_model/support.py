@@ -137,7 +137,7 @@ class Hyperplanes(KernelModel):
             values[:, ~known] = values[:, known].max(axis=1, keepdims=True)
         return values
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return probabilities of the ranks from `decision_function` by the `link`, as
         the docstring of the class says.
 
@@ -145,6 +145,8 @@ class Hyperplanes(KernelModel):
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`, which says what else is raised.
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

@@ -166,7 +166,7 @@ class Scored(Thresholds):
         shift = apart.mean() if inner.any() else 0.0
         return np.asarray(self.decision_function(X) + shift)
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks by a cumulative logistic link.
 
         P(y <= j) decreases with the score and is 1/2 at the score offsets[j] / slope of
@@ -176,6 +176,8 @@ class Scored(Thresholds):
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`, with the same errors.
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

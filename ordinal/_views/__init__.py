@@ -9,12 +9,22 @@ Models and comparisons delegate their methods to the functions below through
 `_model.views`, because a model knows nothing of what stands above it.
 """
 
+from dataclasses import replace
 from typing import Any
 
+from .._input.columns import only_column
+from .._input.labels import read_labels
 from .importances import explain
 from .summary import summary_html
 
-__all__ = ["errors_by_method", "explain", "importance", "report", "summary_html"]
+__all__ = [
+    "errors_by_method",
+    "explain",
+    "importance",
+    "report",
+    "score",
+    "summary_html",
+]
 
 
 # Figures and prediction sets are imported where they are asked for: they import every
@@ -24,6 +34,18 @@ def report(model: Any, path: Any, X: Any, y: Any, title: str) -> None:
     from .page import write_report
 
     write_report(model, path, X, y, title)
+
+
+def score(model: Any, X: Any, y: Any, scoring: Any, sample_weight: Any) -> float:
+    """Return a metric of the predictions of rows; `Model.score` documents it."""
+    from ..model_selection.scoring import scorers_of, scoring_classes
+
+    (metric,) = scorers_of([scoring], True if callable(scoring) else None)
+    metric = replace(metric, rule=None)  # of the labels that `predict` returns
+    y = only_column(y)
+    classes = scoring_classes(model, y)
+    labels = read_labels(y, "y")
+    return float(metric(model, X, None, labels, classes, sample_weight))
 
 
 def importance(explanation: Any, ax: Any, top: int | None) -> Any:

@@ -190,7 +190,7 @@ class BoostingModel(Thresholds):
         first = (np.diff(below, prepend=0) > 0) & (below < self.observed.sum())
         return np.asarray(self.thresholds[first])
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
         With structure="scores", the values of P(y > k) may increase with k at a row.
@@ -205,6 +205,8 @@ class BoostingModel(Thresholds):
         ----------
         X : (n, d) array-like or data frame
             As for `decision_function`, which says what is raised.
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

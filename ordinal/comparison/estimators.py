@@ -77,7 +77,7 @@ class EstimatorModel(Model):
         rank = ranks_of(found, np.arange(self.classes.size), self._called, "the ranks")
         return labels_like_those_given(self, self.classes[rank], X)
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
         A rank that no training row had has probability 0. Raises ValueError or

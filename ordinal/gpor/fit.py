@@ -235,13 +235,19 @@ class GporModel(ThresholdModel):
         return out
 
     def predict_proba(
-        self, X: MatrixLike, *, diagonal: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        *,
+        diagonal: ArrayLike | None = None,
+        as_frame: bool = False,
     ) -> np.ndarray:
         """Return the probabilities of the ranks by (18).
 
         Parameters
         ----------
         X, diagonal : as for `predict_latent`, with the same errors
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

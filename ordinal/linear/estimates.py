@@ -303,7 +303,7 @@ class LinearModel(Model):
         return self._sides(eta)[0]
 
     def predict_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
+        self, X: MatrixLike, *, offset: ArrayLike | None = None, as_frame: bool = False
     ) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
@@ -311,6 +311,8 @@ class LinearModel(Model):
         ----------
         X : (n, n_features) array, CSR or data frame
         offset : (n,) array-like, default 0
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

@@ -271,6 +271,7 @@ class ClmmModel(LinearModel):
         effects: Effects = "new",
         groups: Mapping[str, ArrayLike] | None = None,
         offset: ArrayLike | None = None,
+        as_frame: bool = False,
     ) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
@@ -285,6 +286,8 @@ class ClmmModel(LinearModel):
         groups : mapping of names to (n,) labels, for known groups
             Default: the columns of these names in the data frame X.
         offset : (n,) array-like, default 0
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

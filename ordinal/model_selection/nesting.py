@@ -90,7 +90,7 @@ class Nested(Storable):
         scores.
         """
         columns = columns_of(self.params)
-        columns["search"] = np.array([found.score for found in self.selections])
+        columns["search"] = np.array([found.best_score for found in self.selections])
         return Table(columns | self.scores)
 
     def to_pandas(self) -> Any:

@@ -158,7 +158,7 @@ class Selection(Storable):
         return dict(self.points[self.best])
 
     @property
-    def score(self) -> float:
+    def best_score(self) -> float:
         """Return the mean score of the chosen point."""
         return float(self.mean[self.best])
 
@@ -192,7 +192,7 @@ class Selection(Storable):
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
         """Return `predict_proba` of the refitted model for rows of raw `X`."""
-        return np.asarray(self._fitted().predict_proba(X, **how))
+        return self._fitted().predict_proba(X, **how)  # type: ignore[no-any-return]
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the `decision_function` of the refitted model for raw `X`."""
@@ -209,6 +209,18 @@ class Selection(Storable):
         """Return `explain` of the refitted model, by raw features."""
         found = self._fitted().explain(X, y, n_repeats=n_repeats, rng=rng)
         return cast(Explanation, found)
+
+    def score(
+        self,
+        X: MatrixLike,
+        y: Labels,
+        *,
+        scoring: Scoring = "mae",
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return `score` of the refitted model for rows of raw `X`."""
+        how = {"scoring": scoring, "sample_weight": sample_weight}
+        return float(self._fitted().score(X, y, **how))
 
     def report(
         self, path: str | os.PathLike[str], X: MatrixLike, y: Labels, *, title: str = ""
@@ -238,7 +250,7 @@ class Selection(Storable):
         error, rule = self.standard_error[self.best], self.rules.get(self.scoring)
         by_rule = "" if rule is None else f" by the rule {rule}"
         return (
-            f"Selection({described(self.params)}: {self.scoring} {self.score:.4g} "
+            f"Selection({described(self.params)}: {self.scoring} {self.best_score:.4g} "
             f"± {error:.2g}{by_rule}; {len(self.points)} points, "
             f"{self.scores.shape[1]} folds, {len(self.failures)} failed fits"
             f"{left_out(self.n_missing_labels)})"

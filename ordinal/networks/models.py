@@ -118,7 +118,7 @@ class OrderedOutputs(Model):
         """Return the log odds of y > k, (n, r - 1)."""
         raise NotImplementedError
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, which are differences of the outputs.
 
         If the outputs P(y > k) of a row increase with k, they are first replaced by the
@@ -127,6 +127,8 @@ class OrderedOutputs(Model):
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------
@@ -287,12 +289,14 @@ class NnpomModel(Thresholds, NetworkModel):
         """
         return self._through(X, self.output_weights[None])[:, 0]
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, F(theta_j - f) - F(theta_(j-1) - f).
 
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------
@@ -439,7 +443,7 @@ class ElmorModel(NetworkModel):
         between = np.flatnonzero(self.observed)[:-1]
         return code_distances(outputs[:, between], self.observed)
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, a softmax of distances to their codes.
 
         The log odds of two neighbouring ranks increase with the output between them.
@@ -448,6 +452,8 @@ class ElmorModel(NetworkModel):
         Parameters
         ----------
         X : (n, n_features) array, CSR or data frame
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

@@ -117,7 +117,7 @@ class OpbeModel(KernelModel):
         f[:, self._present] = finite_scores(sums)
         return f
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks.
 
         They are fused from the projections by (F) of `ordinal.opbe`. They are part of
@@ -128,6 +128,8 @@ class OpbeModel(KernelModel):
         ----------
         X : (n, n_features) array or CSR
             As for `decision_function`, with the same errors.
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------

@@ -138,7 +138,7 @@ def search(
     else:
         ax = _draw_lines(found, along, ax)
     error = found.standard_error[found.best]
-    best = f"{found.scoring} {found.score:.3g} ± {error:.1g}"
+    best = f"{found.scoring} {found.best_score:.3g} ± {error:.1g}"
     params = described(found.params)
     ax.set_title(f"{best} at {literal(params)}", loc="left", fontsize="medium")
     return ax

@@ -243,7 +243,7 @@ def fit_stacking(
         weights=read_only(pool.weights),
         scores=read_only(_by_fold(P, data, weight, splits, scoring)),
         scoring=scoring,
-        score=pool.score,
+        pool_score=pool.score,
         left_out=left_out,
         cost=None if cost is None else read_only(cost),
         n_features=int(data.X.shape[1]),

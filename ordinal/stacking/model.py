@@ -48,7 +48,7 @@ class StackingModel(Model):
         Score of every member in each of the k folds, out of fold.
     scoring : {"rps", "log_loss"}
         The score, which the weights minimise.
-    score : float
+    pool_score : float
         Score of the pool on the out-of-fold probabilities to which its weights were
         fitted. It is lower than on new rows: `compare(X, y, methods=["stacking"])`
         estimates that.
@@ -71,7 +71,7 @@ class StackingModel(Model):
     weights: Annotated[np.ndarray, Array("f8", "p"), FINITE, NONNEGATIVE]
     scores: Annotated[np.ndarray, Array("f8", "p k")]
     scoring: Literal["rps", "log_loss"]
-    score: float
+    pool_score: float
     left_out: dict[str, str]
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
     n_features: Annotated[int, POSITIVE]
@@ -96,13 +96,15 @@ class StackingModel(Model):
             }
         )
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r): the mean of the members'.
 
         Parameters
         ----------
         X : (n, d) array-like or data frame
             Rows to predict, as for the members.
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------
@@ -184,7 +186,7 @@ class StackingModel(Model):
         ]
         lines = {
             "members": " + ".join(used),
-            self.scoring: f"{self.score:.4g} out of fold, where the weights were "
+            self.scoring: f"{self.pool_score:.4g} out of fold, where the weights were "
             "fitted; compare estimates the error",
         }
         if self.left_out:

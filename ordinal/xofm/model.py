@@ -320,7 +320,11 @@ class XofmModel(Model):
         return np.asarray(self.classes[self._training_scores.interval(U)])
 
     def predict_proba(
-        self, X: MatrixLike, *, proba: Literal["link", "share"] = "link"
+        self,
+        X: MatrixLike,
+        *,
+        proba: Literal["link", "share"] = "link",
+        as_frame: bool = False,
     ) -> np.ndarray:
         """Return the probabilities of the ranks, or the shares of the paper.
 
@@ -342,6 +346,8 @@ class XofmModel(Model):
         X : (n, d) array-like or data frame
             As for `decision_function`, with the same errors.
         proba : {"link", "share"}, default "link"
+        as_frame : bool, default False
+            Whether to return a pandas DataFrame, with a column per label.
 
         Returns
         -------
