@@ -274,6 +274,21 @@ def test_a_selection_explains_and_reports_its_model(tmp_path):
         without.explain(X)
 
 
+def test_long_tables_show_their_head_and_print_whole_on_demand():
+    linear = ordinal.fit_pom(X, y)
+    rows = ordinal.inference.augment(linear, X, y)
+    head, *lines = repr(rows).splitlines()
+    assert lines[-1].startswith(f"... {len(X) - 10} more rows")
+    assert len(lines) == 11
+    assert head.split() == list(rows)
+    assert len(rows.to_text().splitlines()) == len(X) + 1
+    short = linear.table()
+    assert repr(short) == short.to_text()
+    page = ordinal.inference.summary(linear)._repr_html_()
+    assert re.match('<pre style="white-space:pre;.*font-family:monospace">', page)
+    assert page.count("\n") == str(ordinal.inference.summary(linear)).count("\n")
+
+
 def test_importances_are_drawn():
     pytest.importorskip("matplotlib").use("agg")
     found = ordinal.fit_pom(X, y).explain(X)
@@ -324,8 +339,8 @@ def test_the_best_points_come_first():
     words = Checked(found._repr_html_()).words
     mean = float(words[words.index("0") + 4 if "0" in words else 0] or 0)
     assert mean >= 0
-    assert f"{found.score:.6g}" in words
-    assert found.to_pandas()["mean"].min() == found.score
+    assert f"{found.best_score:.6g}" in words
+    assert found.to_pandas()["mean"].min() == found.best_score
 
 
 def test_thresholds_are_marked_from_left_to_right():

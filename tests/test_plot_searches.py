@@ -45,14 +45,14 @@ def test_cells_of_a_grid_have_the_mean_scores_of_their_points():
     assert_allclose(inside[1], [-2.5, -1.5, -0.5])
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("C", "gamma")
-    assert ax.get_title(loc="left").startswith(f"mae {found.score:.3g} ± ")
+    assert ax.get_title(loc="left").startswith(f"mae {found.best_score:.3g} ± ")
     best = found.params
     assert_allclose(marks(ax)["best"], [best["C"], best["gamma"]])
 
 
 def test_axes_can_be_chosen_and_the_rest_is_at_its_best():
     found = searched(Grid(C=C, gamma=GAMMA, kernel=["rbf", "polynomial"]))
-    ax = plot.search(found, x="gamma", y="C")
+    ax = found.plot(x="gamma", y="C")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("gamma", "C")
     table = found.mean.reshape(3, 2, 2).min(axis=2)
     assert_allclose(ax.collections[0].get_array().reshape(3, 2), table)

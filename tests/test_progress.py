@@ -1,6 +1,7 @@
 """The line that tells how far a fit or a search is, and `verbose`."""
 
 import io
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -19,6 +20,7 @@ from processes import Terminal
 from registry import METHODS, every_method
 from strategies import sample
 
+import ordinal
 from ordinal._watch.progress import duration
 
 
@@ -105,6 +107,20 @@ def test_a_notebook_without_tqdm_has_the_line_of_a_terminal():
         "one",
         "two",
     ]
+
+
+@pytest.mark.usefixtures("at_once", "notebook")
+def test_the_bar_of_a_comparison_ends_full(monkeypatch):
+    tqdm = ModuleType("tqdm.auto")
+    tqdm.tqdm = Bar
+    Bar.made = []
+    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm)
+    X, y = ordinal.datasets.make_gaussians(20, rng=0)
+    ordinal.compare(X, y, methods=["pom", "constant-mode"], cv=2, progress=True)
+    (bar,) = Bar.made
+    text, n, total = bar.drawn[-1]
+    assert (n, total, bar.closed) == (4, 4, True)
+    assert re.match("4 folds  .* in all$", text)
 
 
 @pytest.mark.usefixtures("at_once", "notebook")

@@ -4,6 +4,7 @@ the tools of scikit-learn give what they give for ranks as integers."""
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import registered
 from sklearn.calibration import CalibratedClassifierCV
@@ -28,7 +29,7 @@ from strategies import sample, slow
 import ordinal
 import ordinal.sklearn as estimators
 from ordinal import metrics
-from ordinal.sklearn import POM, SVORIM, scorer
+from ordinal.sklearn import POM, SVORIM, RankEncoder, scorer
 
 WORDS = np.array(["low", "mid", "high"])  # whose alphabetical order is that of PLACES
 SORTED, CODES = np.sort(WORDS), [1, 2, 0]
@@ -192,6 +193,33 @@ def test_meta_estimators_that_number_labels_are_told_the_order(tool):
     assert scorer("rps")(named, X, grades) == pytest.approx(scorer("rps")(ranks, X, Y))
     with pytest.raises(TypeError, match=r"label the rows by integers in rank order"):
         scorer("mae")(named, X, WORDS[Y])
+
+
+@pytest.mark.parametrize("tool", NUMBER)
+def test_a_rank_encoder_keeps_the_order_in_every_tool(tool):
+    """The tools lose that of an ordered categorical, which is passed to the encoder."""
+    grades = pd.Series(pd.Categorical(WORDS[Y], WORDS, ordered=True))
+    ranks = NUMBER[tool](svorim()).fit(X, Y)
+    for y, encoder in ((grades, RankEncoder()), (WORDS[Y], RankEncoder(WORDS))):
+        made = NUMBER[tool](svorim()).fit(X, encoder.fit_transform(y))
+        assert_array_equal(encoder.transform(y), Y)
+        assert_array_equal(made.predict_proba(X_NEW), ranks.predict_proba(X_NEW))
+        labels = encoder.inverse_transform(made.predict(X_NEW))
+        assert_array_equal(labels, WORDS[ranks.predict(X_NEW)])
+
+
+def test_a_rank_encoder_needs_the_order():
+    with pytest.raises(TypeError, match="whose order is not known: pass classes="):
+        RankEncoder().fit(WORDS[Y])
+    with pytest.raises(ValueError, match="holds 'mid' in row .* not among classes="):
+        RankEncoder(["low", "high"]).fit(WORDS[Y])
+    encoder = RankEncoder().fit([2, 10, 7])
+    assert_array_equal(encoder.transform([10, 7]), [2, 1])
+    with pytest.raises(ValueError, match=r"y holds 3 in row 0, .* classes_=\[2, 7, 10"):
+        encoder.transform([3])
+    with pytest.raises(ValueError, match="ranks holds 3 in row 1"):
+        encoder.inverse_transform([0, 3])
+    assert sklearn.base.clone(RankEncoder(WORDS)).classes is not None
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "decision_function"])

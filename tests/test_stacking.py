@@ -122,7 +122,7 @@ def test_scores_are_those_of_fits_without_the_rows():
         P.append(own)
     pool = pool_by_rps(np.stack(P), y, np.ones(len(y)))
     assert_allclose(model.weights, pool.weights, atol=1e-4)
-    assert_allclose(model.score, pool.score, rtol=1e-9)
+    assert_allclose(model.pool_score, pool.score, rtol=1e-9)
     whole = [fit(X, y).predict_proba(X) for fit in LINEAR.values()]
     mixed = np.tensordot(model.weights, whole, 1)
     assert_allclose(model.predict_proba(X), mixed, atol=1e-8)
@@ -185,9 +185,9 @@ def test_the_default_tunes_and_beats_its_members():
     X, y = sample(120)
     model = fit_stacking(X, y, ["pom", "svorim", "xofm"], rng=0)
     assert model.params[1].keys() == {"C", "gamma"}
-    assert model.score <= model.members["rps"].min() + 1e-9
+    assert model.pool_score <= model.members["rps"].min() + 1e-9
     assert {"median", "cost"} <= set(model._rules)
-    assert model.score == pytest.approx(model.convergence.primal)
+    assert model.pool_score == pytest.approx(model.convergence.primal)
 
 
 # Symmetries and crossings
@@ -271,7 +271,7 @@ def test_a_fold_may_lack_a_rank():
     rest = np.setdiff1d(np.arange(60), first)
     splits = [(rest, first), (np.arange(0, 60, 2), np.arange(1, 60, 2))]
     model = fit_stacking(X, y, ["pom", "svorim"], cv=splits, tune=False)
-    assert np.isfinite(model.score)
+    assert np.isfinite(model.pool_score)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
@@ -286,7 +286,7 @@ def test_a_rank_of_one_row_spoils_no_calibration(name):
     assert P[3, 3] > 0
     constant = np.bincount(np.searchsorted(model.classes, rare)) / 90
     assert metrics.rps(rare, P) < 0.7 * metrics.rps(rare, np.tile(constant, (90, 1)))
-    assert model.score < 0.9 * metrics.rps(rare, np.tile(constant, (90, 1)))
+    assert model.pool_score < 0.9 * metrics.rps(rare, np.tile(constant, (90, 1)))
 
 
 def test_functions_that_lose_a_rank_keep_the_others():

@@ -25,6 +25,7 @@ from ..datasets.sets import CONDITIONS, houses_file
 from ..model_selection import stratified_holdout, stratified_kfold
 from ..model_selection.splits import Splits
 from ..preprocessing import Binning
+from .predict import layout_options
 
 BINNINGS = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
 
@@ -128,16 +129,6 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
             params["classes"] = classes
     name, left_out = _name_of(table.path), n_rows - len(table)
     return Data(name, target, X, y, classes, params, binning, left_out)
-
-
-def layout_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options on the format of a text table."""
-    return {
-        "separator": args.separator,
-        "decimal": args.decimal,
-        "missing": None if args.missing is None else tuple(args.missing),
-        "encoding": args.encoding,
-    }
 
 
 class Streamed(NamedTuple):

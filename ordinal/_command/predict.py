@@ -18,7 +18,16 @@ from .._input.checks import listed, shown
 from .._input.frame import Frame
 from .._model.predicted import columns_of_effects, levels_of, write_csv, write_predicted
 from .._model.predicted import predicted as predicted_rows
-from .data import layout_options
+
+
+def layout_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options on the format of a text table."""
+    return {
+        "separator": args.separator,
+        "decimal": args.decimal,
+        "missing": None if args.missing is None else tuple(args.missing),
+        "encoding": args.encoding,
+    }
 
 
 def predict(args: argparse.Namespace) -> None:

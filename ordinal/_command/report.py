@@ -12,8 +12,7 @@ from .._files.table import read_table
 from .._files.writing import check_target, writing
 from .._model.predicted import columns_of_effects, levels_of
 from .._views.page import coefficient_table
-from .data import layout_options
-from .predict import frame_of, loaded, rows_with_labels
+from .predict import frame_of, layout_options, loaded, rows_with_labels
 
 
 def report(args: argparse.Namespace) -> None:
@@ -44,7 +43,7 @@ def explain(args: argparse.Namespace) -> None:
 def print_coefficients(path: str) -> None:
     """Print the coefficients of the model in a file."""
     table, note = coefficient_table(loaded(path))
-    print(table)
+    print(table.to_text())
     if note:
         print(f"ordinal: note: {note}", file=sys.stderr)
 

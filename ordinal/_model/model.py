@@ -220,7 +220,7 @@ class Model(Storable):
         >>> X, y = ordinal.datasets.load_election()
         >>> model = ordinal.fit_pom(X[::2], y[::2])
         >>> round(model.score(X[1::2], y[1::2]), 2)
-        0.92
+        0.96
         """
         named = with_names(X, self.feature_names)
         found: float = views().score(self, named, y, scoring, sample_weight)

@@ -15,7 +15,8 @@ import numpy as np
 from .._input.immutable import read_only
 
 _CELL = "padding:2px 10px;text-align:"
-_MOST_ROWS = 30  # of a table; the others are counted
+_MOST_ROWS = 30  # of a table in HTML; the others are counted
+_MOST_LINES, _HEAD = 60, 10  # of a table in text; of a longer one, its first rows
 
 
 def html_table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
@@ -79,6 +80,15 @@ class Table(dict[str, np.ndarray]):
         return cls({k: np.array(v) for k, v in zip(names, columns, strict=True)})
 
     def __repr__(self) -> str:
+        n = next(iter(self.values())).size if self else 0
+        if n <= _MOST_LINES:
+            return self.to_text()
+        head = Table({name: a[:_HEAD] for name, a in self.items()})
+        rest = f"... {n - _HEAD} more rows, which to_text() and to_pandas() have"
+        return f"{head.to_text()}\n{rest}"
+
+    def to_text(self) -> str:
+        """Return all rows as text; the `repr` has the first ones of a long table."""
         columns = [
             aligned(name, cells, left=self[name].dtype.kind == "U")
             for name, cells in self._cells().items()
@@ -165,7 +175,9 @@ class Text(str):
         return str(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        # Notebooks that are converted to pages would wrap lines, in their own font.
+        style = "white-space:pre;overflow-x:auto;font-family:monospace"
+        return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
 def rows_without_labels(n: int) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "importance",
     "report",
     "score",
+    "search",
     "summary_html",
 ]
 
@@ -53,6 +54,13 @@ def importance(explanation: Any, ax: Any, top: int | None) -> Any:
     from .. import plot
 
     return plot.importance(explanation, ax, top=top)
+
+
+def search(found: Any, ax: Any, x: str | None, y: str | None) -> Any:
+    """Draw the scores of a search."""
+    from .. import plot
+
+    return plot.search(found, ax, x=x, y=y)
 
 
 def errors_by_method(scores: Any, methods: Any, axes: Any, xlabel: str) -> Any:

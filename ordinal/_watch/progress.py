@@ -66,9 +66,14 @@ class Line:
         if self.due():
             self._write(text, done, total)
 
-    def wipe(self) -> None:
-        """Clear the line on a terminal, so that other output can follow."""
-        if self._in_place and self._bar is None and self._stream is not None:
+    def wipe(self, text: str = "", total: int | None = None) -> None:
+        """Clear the line on a terminal, so that other output can follow.
+
+        A bar in a notebook ends full, with the text.
+        """
+        if self._bar is not None:
+            self.close(text, total or 0, total)
+        elif self._in_place and self._stream is not None:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r{'':<{width}}\r")
             self._stream.flush()

@@ -510,9 +510,11 @@ class Say(Progress):
         """Show nothing: the next fold is shown when it begins."""
 
     def close(self) -> None:
-        """Remove the line from a terminal."""
+        """Remove the line from a terminal, and end a bar in a notebook."""
         if self._line is not None:
-            self._line.wipe()
+            time = f"{self.total} folds  {duration(self._line.seconds)} in all"
+            self._line.wipe(time, self.total)
+            self._line = None
 
 
 @with_suggestions

@@ -19,6 +19,7 @@ from .._model.preparation import shared_arguments
 from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
+from .._model.views import views
 from .._watch.progress import Progress
 from ..preprocessing.base import Preprocess
 from .data import RowArguments
@@ -96,6 +97,12 @@ class Nested(Storable):
     def to_pandas(self) -> Any:
         """Return `table` as a pandas DataFrame; raise ImportError without pandas."""
         return self.table().to_pandas()
+
+    def plot(
+        self, ax: Any = None, *, x: str | None = None, y: str | None = None
+    ) -> Any:
+        """Draw the search by `ordinal.plot.search`; ImportError without matplotlib."""
+        return views().search(self, ax, x, y)
 
     def _repr_html_(self) -> str:
         return html_notes([repr(self)]) + self.table()._repr_html_()

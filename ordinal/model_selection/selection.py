@@ -33,6 +33,7 @@ from .._model.preparation import shared_arguments
 from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
+from .._model.views import views
 from .._watch.progress import Progress
 from ..preprocessing.base import Preprocess
 from .data import RowArguments
@@ -255,6 +256,12 @@ class Selection(Storable):
             f"{self.scores.shape[1]} folds, {len(self.failures)} failed fits"
             f"{left_out(self.n_missing_labels)})"
         )
+
+    def plot(
+        self, ax: Any = None, *, x: str | None = None, y: str | None = None
+    ) -> Any:
+        """Draw the search by `ordinal.plot.search`; ImportError without matplotlib."""
+        return views().search(self, ax, x, y)
 
     def _repr_html_(self) -> str:
         best = {

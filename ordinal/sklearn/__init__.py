@@ -47,6 +47,7 @@ The modules of this package:
     estimators     the base of all estimators
     scorers        scorers, which know the order of the ranks
     decomposition  any classifier, one clone per threshold
+    encoder        labels as integers in rank order
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ from .._input.checks import check_keywords
 from .._model.registry import Method, methods, parameters
 from ..preprocessing.transformer import TableTransformer
 from .decomposition import OrdinalDecomposition
+from .encoder import RankEncoder
 from .estimators import (
     Estimator,
     FoldedEstimator,
@@ -76,7 +78,7 @@ from .estimators import (
 )
 from .scorers import scorer
 
-__all__ = ["OrdinalDecomposition", "TableTransformer", "scorer"]
+__all__ = ["OrdinalDecomposition", "RankEncoder", "TableTransformer", "scorer"]
 __all__ += [method.estimator for method in methods(every=True)]
 
 
