@@ -211,7 +211,7 @@ def test_a_rank_encoder_keeps_the_order_in_every_tool(tool):
 def test_a_rank_encoder_needs_the_order():
     with pytest.raises(TypeError, match="whose order is not known: pass classes="):
         RankEncoder().fit(WORDS[Y])
-    with pytest.raises(ValueError, match="holds 'mid' in row .* not among classes="):
+    with pytest.raises(ValueError, match=r"holds 'mid' in row .* not among classes="):
         RankEncoder(["low", "high"]).fit(WORDS[Y])
     encoder = RankEncoder().fit([2, 10, 7])
     assert_array_equal(encoder.transform([10, 7]), [2, 1])
