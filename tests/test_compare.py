@@ -340,7 +340,7 @@ def test_groups_and_sparse_rows():
         ({"tune": 1}, ValueError, "tune must be"),
         ({"cv": 1}, ValueError, "cv must be 2 to"),
         ({"preprocess": 3}, TypeError, "TablePreprocessor"),
-        ({"progress": 1}, ValueError, "progress must be"),
+        ({"progress": -1}, ValueError, "progress must be"),
         ({"sample_weight": [1.0]}, ValueError, "sample_weight"),
         ({"tun": True}, TypeError, "did you mean tune"),
     ],

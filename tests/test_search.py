@@ -1296,7 +1296,7 @@ def test_bad_arguments_of_nested(options, error, message):
         ({"cv": [([0.5], [1])]}, ValueError, "vectors of row numbers"),
         ({"cv": [([0], [1], [2])]}, ValueError, "train_idx, test_idx"),
         ({"refit": "all"}, ValueError, "refit must be"),
-        ({"progress": 1}, ValueError, "progress must be"),
+        ({"progress": -1}, ValueError, "progress must be"),
         ({"halving": 1}, ValueError, "halving must be"),
         ({"n_iter": 0}, ValueError, "n_iter must be"),
         ({"n_iter": 2, "search": CoarseToFine()}, ValueError, "n_iter draws points"),
