@@ -119,9 +119,9 @@ def spread_without_bounds():
     return X, np.tile([0, 1], 6), np.ravel(counts)
 
 
-def thousand_ranks():
-    """(X, y): 2000 rows of 1000 ranks, as `rms::orm` has them."""
+def two_rows_per_rank(ranks=1000):
+    """(X, y): rows of many ranks, as `rms::orm` has them."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 5))
-    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0] + rng.logistic(size=2000)
+    X = rng.normal(size=(2 * ranks, 5))
+    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0] + rng.logistic(size=2 * ranks)
     return X, np.argsort(np.argsort(score)) // 2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Monitor
 from numpy.testing import assert_allclose
-from pom_data import thousand_ranks
+from pom_data import two_rows_per_rank
 from scipy.sparse import csr_array
 
 import ordinal
@@ -133,7 +133,7 @@ def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, kind, optio
 
 @pytest.mark.slow
 def test_a_continuous_outcome_is_fitted_with_errors():
-    X, y = thousand_ranks()
+    X, y = two_rows_per_rank()
     model = ordinal.fit_pom(X, y)
     assert model.convergence.converged
     loss, x = model._remembered.loss, model._remembered.x
