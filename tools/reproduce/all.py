@@ -6,7 +6,7 @@ The commands are those of the page that name a script of this folder, --processe
 time, each with one thread. What a command prints is OUT/NUMBER-SCRIPT.txt; while it
 runs, or if it fails, the file ends in .part. The same command goes on where it was
 killed: it leaves out what is finished, and scripts with --store find their finished
-fits. Whole it takes a day of one processor.
+fits. Whole it takes many hours.
 
 --quick runs every script on few partitions of its smallest sets instead, in less than
 10 minutes on two processors: whether all of them work, and about what they give.
