@@ -42,11 +42,36 @@ def housing():
     return table.assign(Sat=sat, Freq=made.weight)
 
 
+def labels_of(model):
+    return np.array(model.classes, float)[model.predictor.observed]
+
+
 def quantile(model, P, q):
     """Quantiles of one row or many, by `np.interp` of the distribution function."""
-    c = np.array(model.classes, float)[model.predictor.observed]
     F = np.cumsum(P[..., model.predictor.observed], axis=-1)
-    return np.array([np.interp(q, row, c) for row in np.atleast_2d(F)])
+    every = np.broadcast_to(q, (len(np.atleast_2d(F)), len(Q)))
+    rows = zip(every, np.atleast_2d(F), strict=True)
+    return np.array([np.interp(p, row, labels_of(model)) for p, row in rows])
+
+
+def errors_of_quantiles(model, P_of):
+    """Errors of the quantiles of rows, (n, 3), by those of F at them."""
+    P = np.atleast_2d(P_of(model))
+    at = quantile(model, P, Q)
+
+    def below(v):
+        there = moved(model, v)
+        F = np.cumsum(np.atleast_2d(P_of(there))[:, model.predictor.observed], axis=1)
+        rows = zip(at, F, strict=True)
+        return np.array(
+            [np.interp(a, labels_of(model), row) for a, row in rows]
+        ).ravel()
+
+    error = errors(model, slopes(below, model.parameters, 1e-5)).reshape(at.shape)
+    q = np.array(Q)
+    logit, far = np.log(q / (1 - q)), error / (q * (1 - q))
+    ends = [quantile(model, P, 1 / (1 + np.exp(-(logit + s * far)))) for s in (-1, 1)]
+    return ((ends[1] - ends[0]) / 2).ravel()
 
 
 def slowly(model, kind, rows):
@@ -80,11 +105,10 @@ def test_rows_and_averages_have_errors_by_differences(name, kind):
     assert_array_equal(found["row"], np.repeat(np.arange(6), own.shape[1]))
     x, weight = model.parameters, np.arange(6.0)
     G = slopes(lambda v: slowly(moved(model, v), kind, rows).ravel(), x, 1e-5)
-    inside = ~np.isnan(found["standard_error"])
-    assert_allclose(
-        found["standard_error"][inside], errors(model, G)[inside], rtol=1e-5, atol=1e-9
-    )
-    assert_array_equal(inside, own.ravel() > 1 if kind == "quantile" else True)
+    expected = errors(model, G)
+    if kind == "quantile":
+        expected = errors_of_quantiles(model, lambda m: m.predict_proba(rows))
+    assert_allclose(found["standard_error"], expected, rtol=1e-5, atol=1e-9)
     assert (found["lower"] <= found["estimate"]).all()
     assert (found["estimate"] <= found["upper"]).all()
 
@@ -97,11 +121,12 @@ def test_rows_and_averages_have_errors_by_differences(name, kind):
     found = model.predictions(rows, kind=kind, sample_weight=weight, **at)
     assert_allclose(found["estimate"], mean(model), rtol=1e-9, atol=1e-12)
     G = slopes(lambda v: mean(moved(model, v)), x, 1e-5)
-    inside = ~np.isnan(found["standard_error"])
-    assert_array_equal(inside, found["estimate"] > 1 if kind == "quantile" else True)
-    assert_allclose(
-        found["standard_error"][inside], errors(model, G)[inside], rtol=1e-5, atol=1e-9
-    )
+    expected = errors(model, G)
+    if kind == "quantile":
+        expected = errors_of_quantiles(
+            model, lambda m: weight @ m.predict_proba(rows) / weight.sum()
+        )
+    assert_allclose(found["standard_error"], expected, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["symmetric", "in order", "adjacent"])
@@ -159,6 +184,27 @@ def test_each_row_of_a_mixed_model_is_the_average_of_this_row(family, effects):
         for column in ("estimate", "standard_error", "lower", "upper"):
             expected = np.concatenate([table[column] for table in one])
             assert_allclose(all_rows[column], expected, rtol=1e-8, atol=1e-12)
+
+
+def test_means_of_a_rank_per_row_have_errors_without_a_matrix():
+    """Products with the covariance serve, of which the test takes the matrix."""
+    rng = np.random.default_rng(5)
+    Z = rng.normal(size=(2500, 2))
+    model = ordinal.fit_pom(Z, Z[:, 0] + rng.logistic(size=2500), classes="values")
+    V, c = model.covariance, np.asarray(model.classes, float)
+    rows = Z[:3]
+    F = model.cumulative_proba(rows)
+    by_theta = -F * (1 - F) * np.diff(c)
+    G = np.hstack([by_theta, -by_theta.sum(axis=1)[:, None] * rows])
+    found = model.predictions(rows, kind="mean", each=True)
+    assert_allclose(found["estimate"], c[-1] - F @ np.diff(c), rtol=1e-9)
+    assert_allclose(
+        found["standard_error"], np.sqrt(np.einsum("ij,jk,ik->i", G, V, G)), rtol=1e-6
+    )
+    mean = model.predictions(rows, kind="mean")
+    assert_allclose(
+        mean["standard_error"], np.sqrt(G.mean(axis=0) @ V @ G.mean(axis=0)), rtol=1e-6
+    )
 
 
 # R's emmeans 1.8.4.1 with ordinal 2022.11.16: tests/reference/outcomes.R

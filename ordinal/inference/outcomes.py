@@ -12,7 +12,9 @@ for labels that are numbers c_j. Between labels, quantiles are interpolated:
 
 for the first j with F_j >= q, and c_1 for q <= F_1. With e the error of the probability
 (1 - w) F_(j-1) + w F_j, which is q, the interval of Q(q) runs from Q to Q of the ends
-of the interval of q (Woodruff), and its error is e / Q'.
+of the interval of q (Woodruff). Its error is half the length of the interval of one
+error e to either side: that of the delta method depends on the gap between two labels,
+which with as many ranks as rows is as long as a row's by chance.
 
 R. V. Lenth, "emmeans", R package, for grids of levels. R. S. Woodruff, "Confidence
 intervals for medians and other position measures", JASA 47:635-646, 1952.
@@ -64,8 +66,6 @@ class Found(NamedTuple):
     ----------
     value : (..., k) array
     gradient : (..., k, p) array
-    slope : (..., k) array
-        Derivatives of the values by that of which `gradient` is the gradient.
     ends : callable
         Returns standard errors and both ends of intervals from errors by `gradient`
         and the half width in errors.
@@ -73,7 +73,6 @@ class Found(NamedTuple):
 
     value: np.ndarray
     gradient: np.ndarray
-    slope: np.ndarray
     ends: Callable[[np.ndarray, float], Ends]
 
 
@@ -154,8 +153,8 @@ class Outcome:
         return error, first + low * width, first + high * width
 
     def quantiles(self, below: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return Q(q), (n, k), with the derivative, nan at the lowest label, and the
-        functions of F that are q there, (n, k, T), for F (n, T) and q (n, k).
+        """Return Q(q), (n, k), and the functions of F that are q there, (n, k, T), for
+        F (n, T) and q (n, k).
         """
         F, c = np.hstack([below, np.ones((len(below), 1))]), self.numbers
         j = (below[:, None] < q[..., None]).sum(axis=2)
@@ -166,8 +165,7 @@ class Outcome:
         each, W = np.arange(q.shape[1]), np.zeros((*j.shape, F.shape[1]))
         W[row, each, before] = 1 - w
         W[row, each, j] += w
-        slope = np.where(j > 0, step / gap, np.nan)
-        return c[before] + w * step, slope, W[..., :-1]
+        return c[before] + w * step, W[..., :-1]
 
     def of_quantiles(
         self, below: np.ndarray, gradients: Callable[[np.ndarray], np.ndarray]
@@ -177,15 +175,14 @@ class Outcome:
         `gradients` returns those of functions of F, (n, k, p).
         """
         q = np.broadcast_to(self.q, (len(below), self.q.size))
-        value, slope, W = self.quantiles(below, q)
+        value, W = self.quantiles(below, q)
 
         def ends(error: np.ndarray, z: float) -> Ends:
-            low, high = logit_interval(q, error, z)
-            lower, upper = (self.quantiles(below, p)[0] for p in (low, high))
-            return error * slope, lower, upper
+            p = *logit_interval(q, error, 1.0), *logit_interval(q, error, z)
+            first, last, lower, upper = (self.quantiles(below, end)[0] for end in p)
+            return (last - first) / 2, lower, upper
 
-        # F rises with q: where F is higher, the quantile is lower.
-        return Found(value, gradients(W), -slope, ends)
+        return Found(value, gradients(W), ends)
 
     def of_sums(self, means: Means, source: MarginRows) -> Found:
         """Return the values of the mean distribution of rows, (k,)."""
@@ -203,7 +200,7 @@ class Outcome:
             first, lower, upper = found.ends(error[None], z)
             return first[0], lower[0], upper[0]
 
-        return Found(found.value[0], found.gradient[0], found.slope[0], ends)
+        return Found(found.value[0], found.gradient[0], ends)
 
     def of_rows(
         self, means: Means, source: MarginRows
@@ -270,7 +267,7 @@ class Outcome:
         def ends(error: np.ndarray, z: float) -> Ends:
             return self.linear_ends(value, error, z)
 
-        return Found(value, gradient, np.ones_like(value), ends)
+        return Found(value, gradient, ends)
 
 
 def outcome_of(model: Fitted, kind: Kind, at: Any, values: Any) -> Outcome:
@@ -551,7 +548,8 @@ def predictions(
     Table
         A dict of arrays: the columns of `by`, or "row" with `each`; "rank",
         "threshold" or "quantile"; "estimate", "standard_error", "lower" and "upper".
-        A quantile at the lowest label has the error nan.
+        The error of a quantile is half the length of an interval of one error of its
+        probability to either side.
 
     Raises
     ------
