@@ -204,6 +204,17 @@ class Factor:
         """Return the block of H^-1 of C's variables, (D, D)."""
         return np.linalg.inv(self._schur)
 
+    def root(self) -> np.ndarray:
+        """Return a matrix C with C C' = H^-1, (p, p), for H with a tridiagonal part."""
+        H, size = self.H, self.H.first.size
+        out = np.zeros((size + self._rest.size,) * 2)
+        unit = np.eye(size).reshape(*H.diag.shape[:2], size)
+        of_core = np.linalg.inv(self._L).T
+        out[np.ix_(H.first, H.first)] = self._A.unwhitened(unit).reshape(size, size)
+        out[np.ix_(H.first, self._rest)] = -self._AB @ of_core
+        out[np.ix_(self._rest, self._rest)] = of_core
+        return out
+
     def inverse(self) -> np.ndarray:
         """Return the dense inverse of H, (p, p)."""
         H, first = self.H, self.H.first

@@ -376,6 +376,31 @@ class MixedLikelihood:
         log_det = float((self.share * mode.factor.log_det).sum())
         return value - 0.5 * (log_det + mode.factor.rest_log_det)
 
+    def part_gradients(
+        self, x: np.ndarray, step: np.ndarray, part: np.ndarray, n_parts: int
+    ) -> np.ndarray:
+        """Return the change of the gradient from x - step to x + step, by parts of the
+        levels of a single term, (n_parts, p).
+
+        `part`, (G,), is the number of each level's part, or -1 for levels of none. A
+        row has infinity or nan where the likelihood is 0.
+        """
+        ends = []
+        for there in (x + step, x - step):
+            with np.errstate(all="ignore"):
+                found = self.mode(there)
+                if found is None:
+                    return np.full((n_parts, x.size), np.nan)
+                _, direct, by_levels = self._derivatives(there, *found)
+            ends.append((direct, by_levels[0][:, self.terms[0].free]))
+        direct, by_level = (a - b for a, b in zip(*ends, strict=True))
+        used = part >= 0
+        # Levels of no part have not moved; theirs are rounding errors.
+        direct, of_row = direct * used[self.group], np.maximum(part, 0)[self.group]
+        by_parameters = self.rows.by_parameters(direct, of_row, n_parts)
+        by_theta = [np.bincount(part[used], v[used], n_parts) for v in by_level.T]
+        return -np.vstack([by_parameters, *(v[None] for v in by_theta)]).T
+
     def scores(self, x: np.ndarray, cluster: np.ndarray, n_clusters: int) -> np.ndarray:
         """Return the gradient of log L of each cluster, (n_clusters, p).
 

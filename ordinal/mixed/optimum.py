@@ -12,6 +12,7 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.fitting import Minimum, likelihood_of, minimize, newton
+from .._cumulative.likelihood import Factor
 from .._cumulative.separation import separated_columns
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -104,8 +105,12 @@ def optimum_of(
     )
     units = np.zeros((design.n_parameters + theta.size,) * 2)
     p = design.n_parameters
-    H = start.weighted.total * start.minimum.point.hessian.dense()
-    units[:p, :p] = np.linalg.cholesky(np.linalg.inv(H))
+    H = start.minimum.point.hessian
+    if H.first.size:  # of many thresholds, with another factor in linear time per row
+        units[:p, :p] = Factor(H).root() / math.sqrt(start.weighted.total)
+    else:
+        inverse = np.linalg.inv(start.weighted.total * H.dense())
+        units[:p, :p] = np.linalg.cholesky(inverse)
     units[p:, p:] = np.diag(sizes)
     search = VarianceSearch(loss, units, max_iter, monitor)
     search.far = LARGE * noise

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._cumulative.design import Design
+from .._cumulative.likelihood import CHAIN
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._input.warning import warn
@@ -171,7 +172,7 @@ def fitted_effects(
     raw, joint = _raw(factors, loss, x), None
     if covariance is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # seen by is_held
-            joint = read_only(raw @ covariance @ raw.T)
+            joint = read_only(_converted(loss.design, raw, covariance))
         joint = joint if is_held(joint[:p, :p], covariance[:p, :p]) else None
     fields = {
         "uncertainty": None if joint is None else read_only(joint[:p, :p].copy()),
@@ -206,6 +207,16 @@ def _raw(
         blocks.append(block)
         at += columns.size
     return np.vstack(blocks)
+
+
+def _converted(design: Design, raw: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return raw V raw', for V of the parameters of the loss."""
+    p = design.n_parameters
+    if design.T <= CHAIN:
+        return np.asarray(raw @ V @ raw.T)
+    for _ in range(2):  # with as many thresholds as rows, each product takes a second
+        V = np.concatenate([design.raw(V[:p]), raw[p:] @ V]).T
+    return V
 
 
 def _signs(L: np.ndarray) -> np.ndarray:

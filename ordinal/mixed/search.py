@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._cumulative.likelihood import CHAIN
 from .._numerics import lbfgs
+from .._numerics.cholesky import lower_inverse
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .likelihood import MixedLikelihood
+from .rows import IntervalRows
 
 _COARSE = 1e-4  # slope in standard errors at which Newton's method replaces L-BFGS
 _STEP = 1e-5  # of differences of the gradient, in standard errors: cbrt of rounding
@@ -19,6 +22,7 @@ _PAUSE = 30  # steps between two looks at the deviations
 _POLISH = 20  # most Newton steps
 _SMALL = 0.1  # deviation, relative to the noise, below which 0 is tried
 NEAR_0 = 1e-3  # deviation at which the sign of the slope is read
+_LARGE = 500  # parameters above which the inverse is one of triangles
 _PIVOT = 1e-10  # relative size of a pivot that counts as 0
 
 
@@ -29,7 +33,7 @@ class VarianceSearch:
     ----------
     loss : MixedLikelihood
     units : (p, p) array
-        Lower triangular; about the factor of the covariance of the parameters.
+        About a factor C C' of the covariance of the parameters.
     max_iter : int
     monitor : Monitor
 
@@ -202,22 +206,87 @@ class VarianceSearch:
         """Return the inverse Hessian of the free parameters, or None if it is not
         positive definite. `scale`, (p,), is about their standard errors.
         """
-        which = np.flatnonzero(self.free)
-        H = np.empty((which.size, which.size))
-        for i, j in enumerate(which):
+        H, one_by_one = np.empty((x.size, x.size)), self.free.copy()
+        if has_many_thresholds(self.loss):
+            H[self.loss.design.slots()] = self._rows_of_thresholds(x, _STEP * scale)
+            one_by_one[self.loss.design.slots()] = False
+        for j in np.flatnonzero(one_by_one):
             h = _STEP * scale[j]
             ends = []
             for sign in (1, -1):
                 there = x.copy()
                 there[j] += sign * h
-                ends.append(self.loss.value_and_gradient(there)[1][which])
-            H[i] = (ends[0] - ends[1]) / (2 * h)
+                ends.append(self.loss.value_and_gradient(there)[1])
+            H[j] = (ends[0] - ends[1]) / (2 * h)
+        H = H[np.ix_(self.free, self.free)]
         H = (H + H.T) / 2
         try:
-            np.linalg.cholesky(H)
+            L = np.linalg.cholesky(H)
         except np.linalg.LinAlgError:
             return None
-        return np.linalg.inv(H)
+        if len(H) <= _LARGE:
+            return np.linalg.inv(H)
+        root = lower_inverse(L, self.loss.n_threads)
+        return root.T @ root  # a symmetric product, which takes half the time
+
+    def _rows_of_thresholds(self, x: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """Return the rows of the Hessian by (theta_t, nu_t), (T M, p).
+
+        The log likelihood is a sum over levels, and a level depends on the thresholds
+        about the ranks of its rows only. Thresholds no two of which are of one level
+        are therefore moved at once, and each changes the parts of its own levels.
+        `h`, (p,), are the steps.
+        """
+        loss, D = self.loss, self.loss.design
+        rank, slots = D.rank[loss.order], D.slots().reshape(D.T, -1)
+        own = np.concatenate([loss.group[rank < D.T], loss.group[rank > 0]])
+        ends = np.concatenate([rank[rank < D.T], rank[rank > 0] - 1])
+        apart = _apart(own, ends.astype(np.int64), D.T)
+        H = np.empty((*slots.shape, x.size))
+        for thresholds in apart:
+            # The threshold that moves, by number in this set, at each level.
+            of_end = np.full(D.T, -1)
+            of_end[thresholds] = np.arange(thresholds.size)
+            of_level = np.full(loss.terms[0].n_levels, -1)
+            moved = of_end[ends] >= 0
+            of_level[own[moved]] = of_end[ends[moved]]
+            for k, moving in enumerate(slots[thresholds].T):
+                step = np.zeros_like(x)
+                step[moving] = h[moving]
+                parts = loss.part_gradients(x, step, of_level, thresholds.size)
+                H[thresholds, k] = parts / (2 * h[moving])[:, None]
+        return H.reshape(-1, x.size)
+
+
+def has_many_thresholds(loss: MixedLikelihood) -> bool:
+    """Return whether a likelihood is a sum over levels of one factor, each of which
+    depends on few of many thresholds.
+    """
+    D = loss.design
+    is_sum = loss.is_single and isinstance(loss.rows, IntervalRows)
+    return is_sum and D.is_flexible and D.T > CHAIN
+
+
+def _apart(level: np.ndarray, end: np.ndarray, T: int) -> list[np.ndarray]:
+    """Divide T thresholds into sets no two of which are ends of rows of one level.
+
+    `level` and `end` hold the pairs of a level and an end of one of its rows.
+    """
+    order = np.argsort(end, kind="stable")
+    of_end = np.split(level[order], np.searchsorted(end[order], np.arange(1, T)))
+    taken: dict[int, set[int]] = {}
+    sets: list[list[int]] = []
+    for t, levels in enumerate(of_end):
+        known = [taken.setdefault(g, set()) for g in levels.tolist()]
+        used, number = set().union(*known), 0
+        while number in used:
+            number += 1
+        for colours in known:
+            colours.add(number)
+        if number == len(sets):
+            sets.append([])
+        sets[number].append(t)
+    return [np.array(own) for own in sets]
 
 
 def semidefinite_factor(S: np.ndarray) -> np.ndarray:
