@@ -227,7 +227,8 @@ class VarianceSearch:
         if len(H) <= _LARGE:
             return np.linalg.inv(H)
         root = lower_inverse(L, self.loss.n_threads)
-        return root.T @ root  # a symmetric product, which takes half the time
+        # A symmetric product takes half the time.
+        return np.asarray(root.T @ root)
 
     def _rows_of_thresholds(self, x: np.ndarray, h: np.ndarray) -> np.ndarray:
         """Return the rows of the Hessian by (theta_t, nu_t), (T M, p).
