@@ -140,6 +140,16 @@ class Bordered:
             core=self.core * r * r[:, None],
         )
 
+    def matvec(self, v: np.ndarray) -> np.ndarray:
+        """Return the product H v, (p,)."""
+        u, w, out = v[self.first].reshape(*self.diag.shape[:2], 1), v[self.rest], v * 0
+        first = self.diag @ u + (self.border @ w)[..., None]
+        first[:-1] += self.off @ u[1:]
+        first[1:] += self.off.transpose(0, 2, 1) @ u[:-1]
+        out[self.first] = first.ravel()
+        out[self.rest] = np.tensordot(u[..., 0], self.border, 2) + self.core @ w
+        return np.asarray(out)
+
     def without(self, index: int) -> Bordered:
         """Return H without the row and the column of one of C's variables."""
         j = int(np.searchsorted(self.rest, index))

@@ -54,6 +54,7 @@ from .margins import TableRows
 from .tables import tests_table
 
 _REMEDY = "fit again with the column in {}= and compare both by lr_test"
+_MOST = 1000  # ranks of the test of proportional odds
 _NOMINAL = {"mixed": _REMEDY.format("nominal")}
 _BINARY = {"ratio": 'take method="lr"'}
 _SCALE = {
@@ -130,6 +131,12 @@ def proportional_odds_test(
     model = fitted_model(model, "proportional_odds_test", _NOMINAL)
     check_choice("method", method, ("brant", "lr", "score"))
     check_likelihood(model, "proportional_odds_test")
+    if (r := int(model.predictor.observed.sum())) > _MOST:
+        raise ValueError(
+            f"proportional_odds_test fits slopes at each threshold, which {r} ranks "
+            f"have too few rows for: it takes {_MOST} ranks at most; fit ranks that "
+            "are groups of these (ordinal.preprocessing.Binning)"
+        )
     if model.predictor.observed.sum() < 3:
         raise ValueError(
             "proportional_odds_test needs 3 ranks or more, got 2: there is one "

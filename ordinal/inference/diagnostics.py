@@ -61,6 +61,7 @@ from .fitted import (
     predictors,
     read_design,
     remembered,
+    scaled_scores,
     thresholds_at,
     warn_unless_at_optimum,
 )
@@ -76,6 +77,7 @@ _EULER = 0.5772156649015329  # mean of the Gumbel distribution
 _MEAN = {"loglog": _EULER, "cloglog": -_EULER}
 _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # F(-t) = 1 - F(t) of the other
 _BLOCK = 1 << 18  # entries of the rows in memory at a time
+_MOST = 50_000_000  # entries of tables of rows and ranks, 400 MB
 
 
 class RankedRows(NamedTuple):
@@ -178,6 +180,11 @@ def ranks_among(model: Fitted, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def ends_of(model: Fitted, at: DesignRows, rank: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return a, b and 1 / s of rows, (n,) each; a and b are infinite for end ranks."""
+    if not model.predictor.may_cross and at.offset.ndim == 1:
+        # Only the ends of the rows: there may be a threshold per row.
+        f, unit = scaled_scores(model, at.Z, at.offset)
+        ends = np.concatenate([[-np.inf], thresholds_at(model, at.Z)[0], [np.inf]])
+        return *((ends[k] - f[:, 0]) * unit[:, 0] for k in (rank + 1, rank)), unit[:, 0]
     eta, unit = predictors(model, at.Z, at.offset)
     eta.sort(axis=1)  # nominal effects may make thresholds cross
     end = np.full((len(eta), 1), np.inf)
@@ -190,7 +197,9 @@ def residuals_of(
 ) -> np.ndarray:
     """Return the residuals of rows, (n,)."""
     out = np.empty(rows.rank.size)
-    width = model.predictor.observed.size**2 + len(model.predictor.column_names)
+    width = model.predictor.observed.size + len(model.predictor.column_names)
+    if model.predictor.family != "cumulative":  # whose rows have curvatures, (T, T)
+        width += model.predictor.observed.size**2
     for part in strips(out.size, max(1, _BLOCK // width)):
         at, rank = rows.source.at(part), rows.rank[part]
         if kind == "quantile":
@@ -495,6 +504,8 @@ def hosmer_lemeshow(
     groups = check_count("groups", groups, 2)
     rows = read_rows(model, "hosmer_lemeshow", X, y, offset)
     warn_unless_at_optimum(model)
+    n, r = rows.rank.size, int(model.predictor.observed.sum())
+    _check_size("hosmer_lemeshow", n * r, f"counts of {r} ranks, of {n} rows in all")
     P = probabilities_of(model, rows.source)
     return grouped_fit(P, rows.rank, rows.weight, groups)
 
@@ -544,7 +555,19 @@ def influence(model: Any) -> Influence:
     model = fitted_model(model, "influence", WITHOUT_RANDOM)
     covariance_for(model, "influence")
     fit = remembered(model, "influence")
+    n, p = fit.loss.design.n_samples, fit.x.size
+    _check_size("influence", n * p, f"a change of {p} parameters for each of {n} rows")
     return influence_of(fit.loss, fit.x)
+
+
+def _check_size(asked: str, entries: int, what: str) -> None:
+    """Raise ValueError for a table of rows and ranks that has too many entries."""
+    if entries > _MOST:
+        raise ValueError(
+            f"{asked} computes {what}, more than {_MOST:g} numbers: fit ranks that are "
+            "groups of these (ordinal.preprocessing.Binning); residuals, predict and "
+            "confint do without them"
+        )
 
 
 def probabilities_of(model: Any, source: MatrixRows | TableRows) -> np.ndarray:
@@ -604,6 +627,8 @@ def augment(
     """
     model, X = fitted_rows(model, X, "augment", WITHOUT_RANDOM)
     rows = read_rows(model, "augment", X, y, offset)
+    n, r = rows.rank.size, int(model.predictor.observed.sum())
+    _check_size("augment", n * r, f"the probabilities of {r} ranks for {n} rows")
     source, every = rows.source, slice(0, rows.rank.size)
     Z, known, _ = source.at(every)
     columns: dict[str, np.ndarray] = {}
@@ -687,7 +712,7 @@ def negative_rows(
         Z, known = read_design(model, X, offset)
         if model.predictor.family != "cumulative":
             return np.zeros(0, dtype=np.int64)
-        theta = thresholds_at(model, Z)
+        theta = thresholds_at(model, Z)  # of one row unless they depend on it
         if known is not None and known.ndim == 2:
             theta = theta - known
         return np.flatnonzero((np.diff(theta, axis=1) < 0).any(axis=1))
@@ -696,6 +721,8 @@ def negative_rows(
             "offset must be None without X, because the training rows have their own"
         )
     design, x = (fit := remembered(model, "negative_rows")).loss.design, fit.x
+    if not model.predictor.may_cross:
+        return np.zeros(0, dtype=np.int64)
     alpha, nu, _, _ = design.split(x)
     slopes = np.diff(design.J @ nu, axis=0)
     gaps = (

@@ -23,6 +23,7 @@ from .._input.immutable import read_only
 from .._input.labels import lacks_label
 from .._input.types import ArrayLike, MatrixLike
 from .fitted import about_groups, fitted_rows, warn_unless_at_optimum
+from .margins import rows_to_average
 
 _BAND = 0.95  # share of the sets whose sorted residuals are between the ends of a band
 
@@ -89,15 +90,28 @@ def simulate(
     random = about_groups("simulate", model, groups=groups)
     warn_unless_at_optimum(model)
     labels, generator = model.classes[model.predictor.observed], resolve_rng(rng)
-    sets = model._simulated("simulate", X, offset, generator, n, **random)
-    return np.stack([labels[rank] for rank in _drawn(sets, generator)], axis=1)
+    drawn = _drawn(model, "simulate", X, offset, generator, n, random)
+    return np.stack([labels[rank] for rank in drawn], axis=1)
 
 
 def _drawn(
-    sets: Iterator[np.ndarray], generator: np.random.Generator
+    model: Any,
+    asked: str,
+    X: Any,
+    offset: Any,
+    generator: np.random.Generator,
+    n: int,
+    random: Mapping[str, Any],
 ) -> Iterator[np.ndarray]:
-    """Yield ranks, among those with training rows, drawn with given probabilities."""
-    for P in sets:
+    """Yield n sets of ranks, among those with training rows, that a model draws."""
+    if model._is_searched(None):
+        rows = rows_to_average(model, asked, X, offset, None)
+        at, number = rows.at(slice(0, len(rows))), np.cumsum(model.predictor.observed)
+        for _ in range(n):
+            u = generator.random(len(rows))
+            yield number[model._quantiles(at.Z, at.offset, u)] - 1
+        return
+    for P in model._simulated(asked, X, offset, generator, n, **random):
         u = generator.random((len(P), 1))
         yield (np.cumsum(P, axis=1)[:, :-1] < u).sum(axis=1)
 
@@ -204,8 +218,8 @@ def simulated_residuals(
     warn_unless_at_optimum(model)
     generator = resolve_rng(rng)
     used = rows.weight > 0
-    sets = model._simulated(asked, X, offset, generator, n, **random)
-    ranks = np.stack([rows.rank, *_drawn(sets, generator)], axis=1)[used]
+    drawn = _drawn(model, asked, X, offset, generator, n, random)
+    ranks = np.stack([rows.rank, *drawn], axis=1)[used]
     if sizes is not None:
         _, group = np.unique(sizes[used], return_inverse=True)
         sums = np.zeros((group.max() + 1, n + 1), dtype=np.int64)

@@ -23,6 +23,7 @@ import numpy as np
 
 from .._cumulative.design import Design
 from .._cumulative.fitting import Minimum
+from .._cumulative.likelihood import Factor
 from .._formula.coding import Coding
 from .._input.checks import check_choice, listed, shown
 from .._input.frame import Frame
@@ -152,10 +153,18 @@ class TermFits:
         q, qm, _, _ = self.fit.loss.design.sizes
         dropped = np.isin(larger.columns, self._columns(terms))
         drop = q + qm + np.flatnonzero(dropped)
-        x, H = larger.found.point.x, larger.found.point.hessian.dense()
+        x, hessian = larger.found.point.x, larger.found.point.hessian
         keep = np.setdiff1d(np.arange(x.size), drop)
         # V_kd V_dd^-1 = -H_kk^-1 H_kd
-        moved = np.linalg.solve(H[np.ix_(keep, keep)], H[np.ix_(keep, drop)] @ x[drop])
+        if hessian.first.size:
+            gone = np.where(np.isin(np.arange(x.size), drop), x, 0.0)
+            for index in reversed(drop.tolist()):
+                hessian = hessian.without(index)
+            moved = Factor(hessian).solve(larger.found.point.hessian.matvec(gone)[keep])
+        else:
+            H = hessian.dense()
+            into = H[np.ix_(keep, drop)] @ x[drop]
+            moved = np.linalg.solve(H[np.ix_(keep, keep)], into)
         return self._fit(left, (x[keep] + moved, x[keep]))
 
     def without_everywhere(self, term: str) -> TermFit:

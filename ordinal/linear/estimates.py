@@ -463,28 +463,30 @@ class LinearModel(Model):
             # The rank of least expected |j - k|, whose matrix has r^2 entries.
             by = "median"
         table = cost_of_rule(by, self._rules, cost, None, r)
-        if by == "median" and r > _SEARCHED and self._are_in_order(known):
-            ranks = self._medians(Z, known)
+        if by == "median" and self._is_searched(known):
+            ranks = self._quantiles(Z, known, np.array(0.5))
         else:
             ranks = np.empty(len(Z), dtype=np.int64)
             for rows, P in self._probabilities(Z, known):
                 ranks[rows] = decide(P, by, table)
         return labels_like_those_given(self, self.classes[ranks], X)
 
-    def _are_in_order(self, offset: np.ndarray | None) -> bool:
-        """Return whether the medians of rows are places among the thresholds."""
+    def _is_searched(self, offset: np.ndarray | None) -> bool:
+        """Return whether quantiles of rows are found among many thresholds."""
         own = self.predictor
+        is_plain = own.family == "cumulative" and not (own.may_cross or own.is_mixed)
         shifted = offset is not None and offset.ndim == 2
-        return own.family == "cumulative" and not own.may_cross and not shifted
+        return is_plain and not shifted and self.classes.size > _SEARCHED
 
-    def _medians(self, Z: np.ndarray | CSR, offset: np.ndarray | None) -> np.ndarray:
-        """Return the ranks of rows whose P(y <= j) reaches 1/2 first, (n,).
+    def _quantiles(
+        self, Z: np.ndarray | CSR, offset: np.ndarray | None, p: np.ndarray
+    ) -> np.ndarray:
+        """Return the ranks of rows whose P(y <= j) reaches p, (n,), first, (n,).
 
         They are found among the thresholds, in O(log r) per row.
         """
         f, unit = scaled_scores(self, Z, offset)
-        middle = quantile(self.link, np.array(0.5))
-        at = (f + middle / unit)[:, 0]
+        at = f[:, 0] + quantile(self.link, p) / unit[:, 0]
         return np.asarray(np.searchsorted(self.thresholds, at))
 
     # Inference
