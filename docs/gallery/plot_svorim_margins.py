@@ -21,7 +21,7 @@ print(f"thresholds {model.thresholds.round(2)}, gap {model.convergence.gap:.1e}"
 # Solid lines are the thresholds and dashed lines the margins at a distance of 1. They
 # are curves in the plane of the features, although there is only one score.
 
-grid_x, grid_y = np.meshgrid(np.linspace(2, 28, 200), np.linspace(2, 23, 200))
+grid_x, grid_y = np.meshgrid(np.linspace(2, 28, 200), np.linspace(0, 23, 200))
 score = model.decision_function(np.column_stack([grid_x.ravel(), grid_y.ravel()]))
 score = score.reshape(grid_x.shape)
 
