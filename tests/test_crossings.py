@@ -249,6 +249,10 @@ def test_records_frames_and_scores_at_every_door(door, seed):
 
 def test_records_need_names_and_single_values():
     frame, y = table(0)
+    known = ordinal.RankIntervals(y, np.minimum(y + (np.arange(N) % 2), 2))
+    wide = ordinal.fit_pom(frame, known)
+    mae = ordinal.metrics.mae(known, wide.predict(frame))
+    assert wide.score(frame, known) == mae < wide.score(frame, y)
     numbers = frame[["age", "size"]]
     model = ordinal.fit_pom(numbers.to_numpy(float), y)
     with pytest.raises(ValueError, match=r"a record of named values, .* \[\[1\.0, 2"):

@@ -57,7 +57,7 @@ def _rows(model: Any, args: argparse.Namespace) -> Any:
 
 
 def _as_csv(columns: Mapping[str, Any]) -> str:
-    """Return columns as CSV."""
+    """Return a table of columns as the text of a CSV file."""
     content = StringIO()
     writer = csv.writer(content, lineterminator="\n")
     writer.writerow(columns)

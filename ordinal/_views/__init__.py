@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._input.columns import only_column
+from .._input.intervals import RankIntervals
 from .._input.labels import read_labels
 from .importances import explain
 from .summary import summary_html
@@ -43,6 +44,8 @@ def score(model: Any, X: Any, y: Any, scoring: Any, sample_weight: Any) -> float
 
     (metric,) = scorers_of([scoring], True if callable(scoring) else None)
     metric = replace(metric, rule=None)  # of the labels that `predict` returns
+    if isinstance(y, RankIntervals):
+        return float(metric(model, X, None, y, model.classes, sample_weight))
     y = only_column(y)
     classes = scoring_classes(model, y)
     labels = read_labels(y, "y")

@@ -43,7 +43,8 @@ figure svg { display: block; max-width: 100%; height: auto; color: #000; }
 dl { font-size: 90%; margin: .7rem 0; } dt { font-weight: 600; }
 dd { margin: 0 0 .3rem 1rem; } .byline { opacity: .75; margin-top: -.5rem; }
 .warning { border-left: 4px solid #d55e00; padding: .3rem .8rem; }
-@media (max-width: 40rem) { table { font-size: 85%; } dd { margin-left: 0; } }
+@media (max-width: 40rem) { table { font-size: 85%; } dd { margin-left: 0; }
+ td, th { padding: 2px 5px !important; } }
 @media print { body { max-width: none; font-size: 10pt; padding: 0; }
  figure, tr, dl div { break-inside: avoid; } h2 { break-after: avoid; }
  section { overflow: visible; margin-top: 1rem; } }
@@ -80,7 +81,7 @@ _TERMS = {
 
 
 class Page(NamedTuple):
-    """What a page is about: the model, and rows with their ranks."""
+    """Content of a page: a model, and rows with their ranks and predictions."""
 
     model: Any
     rows: Any
@@ -168,7 +169,7 @@ def _origin(page: Page) -> str:
     )
     return (
         f'<p class="warning"><b>Warning.</b> {text}: {found} are among them. Errors on '
-        "new rows are larger than those below.</p>"
+        "new rows are probably larger than those below.</p>"
     )
 
 
