@@ -42,7 +42,11 @@ WORDS = ["low", "mid", "high"]
 every_method = pytest.mark.parametrize("method", METHODS, ids=NAMES)
 
 
-QUICK = {"gpor": {"max_iter": 20}, "cnnor": {"n_triplets": 500, "n_compared": 50}}
+QUICK = {
+    "gpor": {"max_iter": 20},
+    "cnnor": {"n_triplets": 500, "n_compared": 50},
+    "boosting": {"n_rounds": 10},
+}
 # methods whose links are of different kinds, or made in different ways
 LINKS = {"elmor", "lit", "npsvor", "svmop", "svorim", "xofm"}
 
