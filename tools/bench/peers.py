@@ -7,7 +7,9 @@
   svm     NPSVOR, one-vs-one SVC and SVR on the same rows, beside scikit-learn (LIBSVM)
           and, for SVC, beside scikit-learn-intelex (oneDAL)
   linear  the proportional odds model with standard errors, 100 000 rows of 10 features,
-          beside packages of R and Python; then 1000 ranks of 2000 rows
+          beside packages of R and Python; then 1000 ranks of 2000 rows, and a rank
+          per row beside `orm`
+  ranks   a rank per row: our seconds beside the goals, memory and model files
   ratio   stopping ratio and adjacent categories models beside `vglm` of R
 
 Packages of Python come with the extra `[bench]`; those of R run where Rscript finds
@@ -28,11 +30,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from _common import Table, best_time, california, fit_of, limited, parser, run
+from _common import Table, best_time, california, fit_of, limited, parser, resident, run
 from own import scored
 from scipy.special import expit
 
@@ -248,6 +251,7 @@ def with_errors(X, y):
 def linear(args) -> None:
     for (n, d, r), peers in {
         (100_000, 10, 5): (*FITS, *PYTHON), (2000, 5, 1000): ("orm", "clm", "polr"),
+        (10_000, 5, 10_000): ("orm",), (100_000, 5, 100_000): ("orm",),
     }.items():  # fmt: skip
         X, y = scored(n, d, r)
         ours, _, (model, errors) = best_time(args.repeat, with_errors, X, y)
@@ -273,6 +277,30 @@ def linear(args) -> None:
                 differs = float((np.abs(x - mine) / errors).max())
                 apart = max(levels.values()) - levels[name], differs
             table.row(name, *shown(spent, ours, x is not None), *apart)
+
+
+def ranks(args) -> None:
+    table = Table(
+        args, "A rank per row, with standard errors", "fit:12", "rows:8d",
+        "seconds:8.2f", "goal:6.1f", "MB:6.0f", "file MB:8.1f",
+    )  # fmt: skip
+    goals = {10_000: None, 100_000: 0.5, 1_000_000: 6.0}
+    for n, goal in goals.items():
+        X, y = scored(n, 5, n)
+        before, file = resident("VmRSS"), BytesIO()
+        spent, _, (model, _) = best_time(args.repeat, with_errors, X, y)
+        model.save(file)
+        peak, size = resident("VmHWM") - before, len(file.getvalue()) / 1e6
+        table.row("fit_pom", n, spent, goal, peak, size)
+    X, y = scored(3000, 5, 3000)
+    path = {"n_lambdas": 10, "n_threads": 1}
+    spent, *_ = best_time(args.repeat, ordinal.fit_pom_path, X, y, **path)
+    table.row("fit_pom_path", 3000, spent, 1.0, None, None)
+    X, y = scored(2000, 5, 2000)
+    groups = {"g": np.random.default_rng(0).integers(0, 400, 2000)}
+    laplace = {"groups": groups, "n_quadrature": 1, "n_threads": 1}
+    spent, *_ = best_time(args.repeat, ordinal.fit_clmm, X, y, **laplace)
+    table.row("fit_clmm", 2000, spent, 1.0, None, None)
 
 
 VGLM = {
@@ -304,7 +332,7 @@ def ratio(args) -> None:
         table.row(family, effects, ours, *cells, model.convergence.n_iter)
 
 
-PARTS = {f.__name__: f for f in (svor, svm, linear, ratio)}
+PARTS = {f.__name__: f for f in (svor, svm, linear, ranks, ratio)}
 
 if __name__ == "__main__":
     options = parser(__doc__, PARTS)
