@@ -54,7 +54,7 @@ SETS = (
     *GENUINE, "contact-lenses", "bondrate", "pasture", "squash-stored", *BINNED,
     "diamonds-clarity", "diamonds-cut", "diamonds-color",
 )  # fmt: skip
-MEASURES = ("MAE", "RPS", "accuracy", "log loss", "average MAE")
+MEASURES = ("MAE", "RPS", "Accuracy", "Log loss", "Average MAE")
 SMALL = 2700  # rows of a set of which a share of 3/4 makes 2000, with margin
 Proba = Callable[[np.ndarray], np.ndarray]
 Cells = dict[tuple[int, str, str], tuple[float, float, int]]
