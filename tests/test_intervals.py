@@ -277,10 +277,10 @@ def test_methods_that_take_no_intervals_refuse_them_by_name():
     X, lower, upper = coarse()
     y = RankIntervals(lower, upper)
     takers = {"fit_pom", "fit_pom_path", "fit_svorim", "fit_redsvm"}
-    takers.add("fit_boosting")
+    takers |= {"fit_boosting", "fit_clmm"}
     for name, fit in FITS.items():
         if name not in takers:
-            needed = {"fit_clmm": {"random": [0]}, "fit_npsvor_path": {"points": [{}]}}
+            needed = {"fit_npsvor_path": {"points": [{}]}}
             with pytest.raises(TypeError, match=f"{name} does not take RankIntervals"):
                 fit(X, y, **needed.get(name, {}))
     for refused in (
@@ -421,6 +421,46 @@ def test_boosting_ends_at_the_best_thresholds_of_the_slow_likelihood(share):
     for refused in ({"structure": "scores"}, {"link": "cauchit"}):
         with pytest.raises(ValueError, match="must not be"):
             ordinal.fit_boosting(X, y, **refused)
+
+
+def test_a_mixed_fit_is_the_maximum_of_a_slow_integral():
+    rng, G = np.random.default_rng(0), 30
+    g, X = np.repeat(np.arange(G), 8), rng.normal(size=(8 * G, 1))
+    latent = X[:, 0] + rng.normal(size=G)[g] + rng.logistic(size=8 * G)
+    y = np.searchsorted([-1.5, 0.0, 1.5], latent)
+    lower = np.where(rng.random(8 * G) < 0.4, np.maximum(y - 1, 0), y)
+    upper = np.where(rng.random(8 * G) < 0.4, np.minimum(y + 1, 3), y)
+    given = {"groups": {"g": g}, "n_quadrature": 15}
+    model = ordinal.fit_clmm(X, RankIntervals(lower, upper), **given)
+    z, weight = np.polynomial.hermite_e.hermegauss(41)
+
+    def f(p):
+        at = (X[:, 0] * p[3])[:, None] + np.exp(p[4]) * z
+        ends, F = np.r_[-np.inf, p[:3], np.inf], CDF["logit"]
+        P = F(ends[upper + 1][:, None] - at) - F(ends[lower][:, None] - at)
+        logs = np.zeros((G, z.size))
+        np.add.at(logs, g, np.log(P))
+        return float(np.log(np.exp(logs) @ weight / weight.sum()).sum())
+
+    x = np.append(model.parameters, np.log(model.deviations["sd"][0]))
+    slope, H = derivatives(f, x)
+    assert model.loglik == pytest.approx(f(x), abs=1e-6)
+    assert np.abs(slope).max() < 1e-3
+    errors = np.sqrt(np.diagonal(np.linalg.inv(-H)))[:4]
+    np.testing.assert_allclose(model.standard_errors, errors, rtol=1e-4)
+    with pytest.raises(ValueError, match="known as intervals only"):
+        model.residuals()
+    with pytest.raises(ValueError, match="family must be 'cumulative'"):
+        ordinal.fit_clmm(X, RankIntervals(lower, upper), family="adjacent", **given)
+    plain = ordinal.fit_clmm(X, y, groups={"g": g})
+    exact = ordinal.fit_clmm(X, RankIntervals(y, y), groups={"g": g})
+    assert np.array_equal(plain.parameters, exact.parameters)
+    # A rank that intervals alone hold, and that has no weight.
+    few = np.where(y == 1, 3 * (np.arange(8 * G) % 2), y)
+    low, high = np.where(few == 2, 1, few), np.where(few == 2, 3, few)
+    low[0], high[0], low[1], high[1] = 0, 1, 1, 3
+    pooled = ordinal.fit_clmm(X, RankIntervals(low, high), groups={"g": g})
+    assert (np.diff(pooled.thresholds) >= 0).all()
 
 
 @pytest.mark.slow

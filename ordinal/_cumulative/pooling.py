@@ -47,10 +47,11 @@ class RankOrder:
         self.group = np.arange(loss.design.T)
         self._seen = {self.group.tobytes()}
 
-    def revise(self, x: np.ndarray) -> bool:
+    def revise(self, x: np.ndarray, separate: bool = True) -> bool:
         """Pool or separate thresholds at a minimum x of the pooled design, (p,).
 
-        Return whether the groups have changed, so that another fit is needed.
+        Return whether the groups have changed, so that another fit is needed. Without
+        `separate`, x need not be a minimum of the loss.
         """
         D = pooled(self._loss.design, self.group)
         if D.lower is None:
@@ -63,7 +64,7 @@ class RankOrder:
             self.group = number[self.group]
             self._seen.add(self.group.tobytes())
             return True
-        if not D.is_flexible or self.group[-1] == self.group.size - 1:
+        if not (separate and D.is_flexible) or self.group[-1] == self.group.size - 1:
             return False
         # Thresholds of the complete design, at which pooled ones are equal.
         every = np.concatenate([theta[self.group], nu[self.group].ravel(), *others])

@@ -29,6 +29,7 @@ from .._input.checks import (
 from .._input.columns import columns_of, feature_names, is_frame
 from .._input.frame import default_names
 from .._input.immutable import read_only
+from .._input.intervals import RankIntervals
 from .._input.labels import lacks_label
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike
@@ -46,7 +47,7 @@ from ..preprocessing.model import preprocessed_in_columns
 from .elimination import RandomTerm, is_nested
 from .likelihood import MixedLikelihood
 from .model import ClmmModel
-from .optimum import optimum_of, start_of
+from .optimum import Start, optimum_of, order_of, start_of
 from .quadrature import (
     Nodes,
     check_laplace,
@@ -272,6 +273,11 @@ def fit_clmm(
         **shared_arguments(PomArguments, locals(), cluster=None),
     )
     if family != "cumulative":
+        if isinstance(y, RankIntervals):
+            raise ValueError(
+                "family must be 'cumulative' where y holds RankIntervals, got "
+                f"{shown(family)}"
+            )
         _check_ratio(family, prepared)
     used = np.flatnonzero(prepared.training.used)
     factors = [
@@ -476,16 +482,25 @@ def _fit(
     max_iter: int, by_group: np.ndarray | None, clusters: np.ndarray | None,
 ) -> tuple[ClmmModel, str | None]:  # fmt: skip
     """Find the optimum, and make the model; also return the remedy of its status."""
-    design, monitor = prepared.design, prepared.monitor
-    terms = [f.term for f in factors]
+    terms, monitor = [f.term for f in factors], prepared.monitor
     rows_of: RowsOf = IntervalRows
     if family != "cumulative":
         rows_of = partial(RatioRows, cast(Family, family))
-    loss = MixedLikelihood(
-        design, prepared.link, terms, 1 if nodes == "auto" else nodes,
-        prepared.n_threads, by_group, rows_of, is_panelled(nodes, terms),
-    )  # fmt: skip
-    start = start_of(loss, family, max_iter)
+
+    def started(given: PreparedPom) -> tuple[MixedLikelihood, Start]:
+        loss = MixedLikelihood(
+            given.design, given.link, terms, 1 if nodes == "auto" else nodes,
+            given.n_threads, by_group, rows_of, is_panelled(nodes, terms),
+        )  # fmt: skip
+        return loss, start_of(loss, family, max_iter)
+
+    complete, ranks = prepared, None
+    loss, start = started(prepared)
+    if prepared.design.lower is not None:
+        ranks = order_of(start, loss)
+        while ranks.revise(start.minimum.point.x):
+            prepared = complete.in_groups(ranks.group)
+            loss, start = started(prepared)
     _, separated = check_separation_by(start.find, start.minimum.status, monitor)
     if separated.size:
         names = [prepared.problem.shown_names[j] for j in separated.tolist()]
@@ -495,6 +510,13 @@ def _fit(
         )
     names = [f.spec.name for f in factors]
     found = optimum_of(loss, start, max_iter, monitor, names)
+    while ranks is not None and ranks.revise(
+        found.x[: prepared.design.n_parameters], separate=False
+    ):
+        prepared = complete.in_groups(ranks.group)
+        loss, start = started(prepared)
+        found = optimum_of(loss, start, max_iter, monitor, names)
+    design = prepared.design
     loss, x, covariance = found.loss, found.x, found.covariance
     p = design.n_parameters
     if covariance is not None and nodes == "auto" and not loss.by_panels:
@@ -532,7 +554,7 @@ register(
         fit_clmm,
         name="clmm",
         estimator="CLMM",
-        accepts={"missing", "categories"},
+        accepts={"missing", "categories", "intervals"},
         scale_free=True,
         full_rank=True,
         probabilities=True,

@@ -22,7 +22,12 @@ from .._model.support import finite_scores
 from .._model.threshold_model import predicted
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
-from ..inference.diagnostics import RankedRows, probabilities_of, ranks_among
+from ..inference.diagnostics import (
+    RankedRows,
+    check_known_ranks,
+    probabilities_of,
+    ranks_among,
+)
 from ..inference.fitted import (
     check_likelihood,
     covariance_for,
@@ -517,6 +522,7 @@ class ClmmModel(LinearModel):
         if X is None:
             base, terms = self._training(asked, offset, groups)
             D = self._rows(asked).loss.design
+            check_known_ranks(D, asked)
             ranked = D.rank.astype(np.int64), D.weight
         else:
             base = rows_to_average(self, asked, X, offset, None)

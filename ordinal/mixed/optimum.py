@@ -13,6 +13,8 @@ import numpy as np
 from .._cumulative.design import Design
 from .._cumulative.fitting import Minimum, likelihood_of, minimize, newton
 from .._cumulative.likelihood import Factor
+from .._cumulative.pooling import RankOrder
+from .._cumulative.rowwise import RowwiseLikelihood
 from .._cumulative.separation import separated_columns
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -71,6 +73,12 @@ def start_of(loss: MixedLikelihood, family: str, max_iter: int) -> Start:
     x, step = found.point.x, found.step
     find = partial(separated_columns, design, link, x, step, False)
     return Start(found, null_loglik(weighted, make), weighted, find)
+
+
+def order_of(start: Start, loss: MixedLikelihood) -> RankOrder:
+    """Return the order of the thresholds of intervals, without random effects."""
+    plain = likelihood_of(start.weighted, loss.link, 0.0, loss.n_threads)
+    return RankOrder(cast(RowwiseLikelihood, plain))
 
 
 class Optimum(NamedTuple):

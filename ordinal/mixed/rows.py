@@ -111,7 +111,10 @@ class IntervalRows:
         )
         self.T = design.scale_columns(every)[order]
         self.offset = 0.0 if design.offset is None else design.offset[order]
-        self.rank, weight = design.rank[order].astype(np.int64), design.weight[order]
+        self.rank, self.first = (
+            end[order].astype(np.int64) for end in (design.rank, design.first)
+        )
+        weight = design.weight[order]
         self.is_counted = weight > 0
         # Threads take whole levels, of about `_PART` rows.
         bounds = np.searchsorted(layout.levels, np.arange(0, len(order), _PART))
@@ -130,10 +133,10 @@ class IntervalRows:
         These are the upper and the lower end, their distance, and 1 / s. The predictors
         of a row are (end - z'b) / s. Return None if thresholds cross.
         """
-        D, rank, n = self.design, self.rank, self.rank.size
+        D, rank, first, n = self.design, self.rank, self.first, self.rank.size
         alpha, nu, beta, zeta = D.split(x[: D.n_parameters])
         theta, f = D.J @ alpha, self.X @ beta + self.offset
-        inner = np.minimum(rank, D.T - 1), np.maximum(rank - 1, 0)
+        inner = np.minimum(rank, D.T - 1), np.maximum(first - 1, 0)
         up, low = (theta[k] for k in inner)
         if D.nominal.size:
             slopes = D.J @ nu
@@ -141,7 +144,8 @@ class IntervalRows:
                 end - np.einsum("ij,ij->i", self.N, slopes[k])
                 for end, k in zip((up, low), inner, strict=True)
             )
-        has_up, has_low = self.is_counted & (rank < D.T), self.is_counted & (rank > 0)
+        has_up, has_low = rank < D.T, first > 0
+        has_up, has_low = self.is_counted & has_up, self.is_counted & has_low
         ends = np.empty((4, n))
         ends[0] = np.where(has_up, up - f, np.inf)
         ends[1] = np.where(has_low, low - f, -np.inf)
@@ -160,10 +164,14 @@ class IntervalRows:
         D, C, (eta, up, low, spread) = self.design, n_clusters, direct
         M = 1 + D.nominal.size
         slots = np.zeros((D.T, M, C))
-        cell = self.rank if cluster is None else self.rank * C + cluster
+        cells = [
+            rank if cluster is None else rank * C + cluster
+            for rank in (self.rank, self.first)
+        ]
         for j in range(M):
             sign = 1.0 if j == 0 else -self.N[:, j - 1]
-            for end, inner in ((up, slice(None, -1)), (low, slice(1, None))):
+            ends = (up, slice(None, -1)), (low, slice(1, None))
+            for cell, (end, inner) in zip(cells, ends, strict=True):
                 found = np.bincount(cell, sign * end, (D.T + 1) * C)
                 slots[:, j] += found.reshape(D.T + 1, C)[inner]
         of_columns = (
