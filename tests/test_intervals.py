@@ -11,6 +11,7 @@ import ordinal
 import ordinal.sklearn
 from ordinal import RankIntervals, metrics
 from ordinal.exceptions import CollinearColumnsWarning, ConvergenceWarning
+from ordinal.gpor.laplace import Likelihood as GporLikelihood
 
 # Slopes per threshold of few rows make thresholds cross at some of them.
 pytestmark = pytest.mark.filterwarnings(
@@ -277,7 +278,7 @@ def test_methods_that_take_no_intervals_refuse_them_by_name():
     X, lower, upper = coarse()
     y = RankIntervals(lower, upper)
     takers = {"fit_pom", "fit_pom_path", "fit_svorim", "fit_redsvm"}
-    takers |= {"fit_boosting", "fit_clmm"}
+    takers |= {"fit_boosting", "fit_clmm", "fit_gpor"}
     for name, fit in FITS.items():
         if name not in takers:
             needed = {"fit_npsvor_path": {"points": [{}]}}
@@ -461,6 +462,44 @@ def test_a_mixed_fit_is_the_maximum_of_a_slow_integral():
     low[0], high[0], low[1], high[1] = 0, 1, 1, 3
     pooled = ordinal.fit_clmm(X, RankIntervals(low, high), groups={"g": g})
     assert (np.diff(pooled.thresholds) >= 0).all()
+
+
+@pytest.mark.parametrize("inference", ["ep", "laplace"])
+def test_gaussian_processes_take_the_probability_of_an_interval(inference):
+    X, lower, upper = coarse(n=60, r=5)
+    lower[0], upper[0] = 0, 4  # a row of which nothing is known
+    rng = np.random.default_rng(0)
+    f, theta = rng.normal(size=60), np.array([0.1, -1.0, -0.2, 0.1, 0.3])
+    ends = lower.astype(np.int32), upper.astype(np.int32)
+
+    def likelihood(x):
+        width = np.r_[np.inf, np.exp(x[2:]), np.inf]
+        sigma, ones = float(np.exp(x[0])), np.ones(60)
+        return GporLikelihood(ends[1], ones, sigma, x[1], width, 0 * ones, 1, ends[0])
+
+    def slow(x, f):
+        b = np.r_[-np.inf, x[1] + np.r_[0, np.cumsum(np.exp(x[2:]))], np.inf]
+        a, b = (b[upper + 1] - f) / np.exp(x[0]), (b[lower] - f) / np.exp(x[0])
+        return np.log(special.ndtr(a) - special.ndtr(b))
+
+    log_p, slope, _ = likelihood(theta).loss(f)
+    np.testing.assert_allclose(log_p, slow(theta, f), rtol=1e-10, atol=1e-12)
+    differences = (slow(theta, f + 1e-5) - slow(theta, f - 1e-5)) / 2e-5
+    np.testing.assert_allclose(slope, differences, atol=1e-7)
+    by_row = likelihood(theta).derivatives(f)
+    found = likelihood(theta).slopes(np.array([-slope, by_row[0], by_row[1]]))
+    E = 1e-5 * np.eye(5)
+    differences = [(slow(theta + e, f) - slow(theta - e, f)).sum() / 2e-5 for e in E]
+    np.testing.assert_allclose(found, differences, rtol=1e-6)
+    # The fit, which uses these, and the one of known ranks.
+    y, given = RankIntervals(lower, upper), {"inference": inference}
+    model = ordinal.fit_gpor(X, y, **given)
+    loss = metrics.log_loss(y, model.predict_proba(X), labels=range(5))
+    shares = np.bincount(upper, minlength=5) / 60
+    assert loss < metrics.log_loss(y, np.tile(shares, (60, 1)), labels=range(5))
+    plain = ordinal.fit_gpor(X, upper, **given)
+    exact = ordinal.fit_gpor(X, RankIntervals(upper, upper), **given)
+    assert np.array_equal(plain.thresholds, exact.thresholds)
 
 
 @pytest.mark.slow

@@ -241,8 +241,7 @@ def _moved(
     _ordinal_probit.sites(
         sweep.h[rows], sweep.A[rows],
         1 - (1 - q) / w,  # 1 - A p of one of the w sites
-        sweep.a[rows] / w, like.v, like.rank, like.b, like.width, after, out, step,
-        like.n_threads,
+        sweep.a[rows] / w, like.v, *like.places, after, out, step, like.n_threads,
     )  # fmt: skip
     return after, out
 

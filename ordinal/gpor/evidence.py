@@ -212,7 +212,9 @@ class Evidence:
         self.X = X
         c = 1.0 if fixed is None else _prior_scale(fixed, X, self.weight)
         present = np.flatnonzero(problem.present)
-        self.rank = problem.rank_among_present[self.rows]
+        self.rank, self.lower = problem.rank_among_present[self.rows], None
+        if problem.lower is not None:
+            self.lower = problem.among_present[problem.lower][self.rows]
         self.hyper = Hyperparameters.from_arguments(
             gamma, c, present, problem.n_classes, settings.prior, settings.start
         )
@@ -257,6 +259,7 @@ class Evidence:
         numbers = stratified(self.rank, size, np.random.default_rng(0))
         part = copy(self)
         part.rows, part.rank = self.rows[numbers], self.rank[numbers]
+        part.lower = None if self.lower is None else self.lower[numbers]
         part.weight, part.X = self.weight[numbers], take(self.X, numbers)
         if self.basis is None and self._by_number:
             part.X = np.ascontiguousarray(part.X[:, numbers])
@@ -451,8 +454,9 @@ class Evidence:
     def likelihood(self, theta: np.ndarray, extra_variance: np.ndarray) -> Likelihood:
         noise, first, width = self.hyper.of_likelihood(theta)
         return Likelihood(
-            self.rank, self.weight, noise, first, width, extra_variance, self.n_threads
-        )
+            self.rank, self.weight, noise, first, width, extra_variance, self.n_threads,
+            self.lower,
+        )  # fmt: skip
 
     def _value(self, theta: np.ndarray, posterior: Posterior) -> float:
         """Return minus the objective and the log density of the prior."""

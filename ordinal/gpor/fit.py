@@ -677,7 +677,7 @@ register(
         name="gpor",
         estimator="GPOR",
         probabilities=True,
-        accepts={"sparse"},
+        accepts={"sparse", "intervals"},
         variants={
             "gpor-laplace": {"inference": "laplace"},
             "gpor-ep": {"inference": "ep"},

@@ -54,6 +54,9 @@ class Likelihood:
     extra_variance : (n,) array
         Noise variance of each row in addition to sigma^2 (`LowRank`).
     n_threads : int
+    lower : (n,) int32, or None
+        First possible rank of each row, where `rank` is the last one; None if all ranks
+        are known.
     """
 
     rank: np.ndarray
@@ -63,6 +66,7 @@ class Likelihood:
     width: np.ndarray
     extra_variance: np.ndarray
     n_threads: int
+    lower: np.ndarray | None = None
 
     @property
     def b(self) -> np.ndarray:
@@ -79,7 +83,36 @@ class Likelihood:
         for rows in strips(self.rank.size, ROWS):
             rank, weight = self.rank[rows], self.weight[rows]
             extra = self.extra_variance[rows]
-            yield rows, replace(self, rank=rank, weight=weight, extra_variance=extra)
+            lower = None if self.lower is None else self.lower[rows]
+            yield (
+                rows,
+                replace(
+                    self, rank=rank, weight=weight, extra_variance=extra, lower=lower
+                ),
+            )
+
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a rank per row, thresholds and widths, as the kernels take them.
+
+        Every distinct interval of ranks is a rank of its own, with two thresholds.
+        """
+        b, r = self.b, self.width.size
+        if self.lower is None:
+            return self.rank, b, self.width
+        pairs, place = np.unique(
+            self.lower * np.int64(r) + self.rank, return_inverse=True
+        )
+        low, high = np.divmod(pairs, r)
+        ends = np.concatenate([[-np.inf], b, [np.inf]])
+        thresholds = np.append(np.column_stack([ends[low], ends[high + 1]]), 0.0)
+        own = self.width[high]
+        inner = (low > 0) & (high < r - 1) & (low < high)
+        own[inner] = (ends[high + 1] - ends[low])[inner]
+        own[(low == 0) | (high == r - 1)] = np.inf
+        widths = np.full(thresholds.size + 1, np.inf)
+        widths[1:-1:2] = own
+        return (2 * place + 1).astype(np.int32), thresholds, widths
 
     def loss(self, f: np.ndarray) -> np.ndarray:
         """Return log P and its first and minus its second derivative by f, (3, n)."""
@@ -92,7 +125,7 @@ class Likelihood:
     def _call(
         self, kernel: Callable[..., None], f: np.ndarray, out: np.ndarray
     ) -> np.ndarray:
-        kernel(f, self.v, self.rank, self.b, self.width, out, self.n_threads)
+        kernel(f, self.v, *self.places, out, self.n_threads)
         return out
 
     def slopes(self, by_row: np.ndarray) -> np.ndarray:
@@ -102,8 +135,13 @@ class Likelihood:
         thresholds, by the upper threshold of its rank, and by its noise variance.
         """
         r = self.width.size
-        shift = np.bincount(self.rank, by_row[0], minlength=r)
+        first = self.rank if self.lower is None else self.lower
+        shift = np.bincount(first, by_row[0], minlength=r)
         upper = np.bincount(self.rank, by_row[1], minlength=r)
+        if self.lower is not None:
+            # The width of every rank of an interval moves its upper threshold.
+            begun = np.bincount(first, by_row[1], minlength=r)
+            upper = np.cumsum(begun) - np.append(0.0, np.cumsum(upper)[:-1])
         above = np.cumsum(shift[::-1])[::-1]  # sums over the ranks from k on
         by_noise = 2 * self.noise**2 * by_row[2].sum()
         by_width = self.width[1:-1] * (above[2:] + upper[1:-1])
