@@ -638,7 +638,7 @@ def test_what_tests_of_proportional_odds_refuse():
     with pytest.raises(ValueError, match="needs features with one slope"):
         inference.proportional_odds_test(fitted(MADE, nominal=[0, 1, 2]), method="lr")
     with pytest.raises(ValueError, match="method must be one of 'brant', 'lr'"):
-        inference.proportional_odds_test(fitted(MADE), "score")
+        inference.proportional_odds_test(fitted(MADE), "wald")
 
 
 def test_brants_test_needs_its_binary_fits():

@@ -71,12 +71,12 @@ def for_marginaleffects(
     ... )  # doctest: +SKIP
     >>> avg_slopes(own)  # doctest: +SKIP
     """
-    from marginaleffects.classes import ModelAbstract, ModelVault
-    from marginaleffects.utils import ingest
-
     remedy = "take predictions(), which has the effects of groups"
     model = fitted_model(model, "for_marginaleffects", {"mixed": remedy})
     covariance = covariance_for(model, "for_marginaleffects")
+    from marginaleffects.classes import ModelAbstract, ModelVault
+    from marginaleffects.utils import ingest
+
     outcome = outcome_of(model, kind, at, values)
     names: Any = next(iter(outcome.names.values()), None)
     columns = list(model.feature_names or read_frame(table).shown_names)

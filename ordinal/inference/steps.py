@@ -484,6 +484,7 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     start = fits.start()
     others = {t: fits.without(start, [t]) for t in fits.droppable(start.terms)}
     others |= {t: fits.without_everywhere(t) for t in fits.droppable_everywhere()}
+    others = {t: others[t] for t in fits.variables if t in others}
     return single_terms(fits, start, others, criterion)
 
 
