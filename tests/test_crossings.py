@@ -32,6 +32,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from inspect import isfunction, signature
@@ -660,6 +661,35 @@ def test_an_undefined_score_names_no_winner(scoring, seed):
 # Scores
 
 
+def linked_models(fit, frame, y, splits, given):
+    """Models of the folds, calibrated by what those of the others say of their rows."""
+    classes = {"classes": [0, 1, 2]}
+    alone = [fit(frame.iloc[a], y[a], **classes, **given) for a, _ in splits]
+    if "probability" not in given:
+        return alone
+    without = given | {"probability": False}
+    plain = [fit(frame.iloc[a], y[a], **classes, **without) for a, _ in splits]
+    inner = [getattr(model, "model", model) for model in plain]
+    if not hasattr(inner[0], "link_input"):
+        return alone
+    linked = []
+    for k, model in enumerate(inner):
+        rest = [j for j in range(len(splits)) if j != k]
+        values = [
+            inner[j].link_input(
+                plain[j].preprocessor.transform(frame.iloc[splits[j][1]])
+                if plain[j] is not inner[j] else frame.iloc[splits[j][1]],
+                like=model,
+            )
+            for j in rest
+        ]  # fmt: skip
+        rank = y[np.concatenate([splits[j][1] for j in rest])]
+        link = model.link_type.fit(np.concatenate(values), rank, np.ones(rank.size), 3)
+        of = replace(model, link=link)
+        linked.append(of if plain[k] is model else replace(plain[k], model=of))
+    return linked
+
+
 @relation(
     2,
     method=METHODS,
@@ -691,8 +721,14 @@ def test_scores_judge_what_the_rule_predicts(method, metric, rule, door, seed):
     given = {"probability": True} if "probability" in signature(fit).parameters else {}
     if door != "compare" or not METHODS[method].accepts >= {"missing", "categories"}:
         given |= WHOLE
-    for score, (train, test) in zip(scores, found.splits, strict=True):
-        of_fold = fit(frame.iloc[train], y[train], classes=[0, 1, 2], **given)
+    if door == "select" and used != own:
+        models = linked_models(fit, frame, y, found.splits, given)
+    else:
+        models = [
+            fit(frame.iloc[train], y[train], classes=[0, 1, 2], **given)
+            for train, _ in found.splits
+        ]
+    for score, of_fold, (_, test) in zip(scores, models, found.splits, strict=True):
         labels = of_fold.predict(frame.iloc[test], rule=used)
         judge = getattr(ordinal.metrics, metric)
         assert_allclose(score, judge(y[test], labels, labels=[0, 1, 2]))

@@ -14,7 +14,7 @@ from strategies import sample
 import ordinal
 from ordinal import metrics
 from ordinal.__main__ import main
-from ordinal.model_selection import Grid, nested
+from ordinal.model_selection import Grid, nested, stratified_holdout
 from ordinal.model_selection.scoring import Gain, Loss
 from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import LAT, POM, SVORIM, scorer
@@ -317,9 +317,10 @@ def test_models_keep_the_rule_in_files(tmp_path):
 
 
 def test_paths_are_scored_by_the_rule():
-    """Their labels are made of values of the decision function at the test rows."""
-    C = {"C": [0.1, 10.0]}
-    found = ordinal.select("svorim", X, Y, search=C, cv=2, rule="mode", n_threads=1)
+    """Where the test sets overlap, every fit has a link from folds of its own."""
+    splits = stratified_holdout(Y, 2, test_size=0.6, rng=0)
+    options = {"search": {"C": [0.1, 10.0]}, "cv": splits, "n_threads": 1}
+    found = ordinal.select("svorim", X, Y, rule="mode", **options)
     for point, scores in zip(found.points, found.scores, strict=True):
         for score, (train, test) in zip(scores, found.splits, strict=True):
             model = ordinal.fit_svorim(

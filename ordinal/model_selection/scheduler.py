@@ -87,7 +87,7 @@ class Store:
         if not os.path.lexists(path):
             return None
         try:
-            return self._read(path, len(task.points))
+            return self._read(path, task.n_outcomes)
         except (ValueError, RecursionError):  # the latter by deeply nested JSON
             self.damaged += 1
             return None
@@ -109,7 +109,7 @@ class Store:
         with writing(path) as file:
             file.write(json.dumps(entry, indent=1).encode("ascii"))
 
-    def _read(self, path: Path, n_points: int) -> list[Outcome]:
+    def _read(self, path: Path, n_outcomes: int) -> list[Outcome]:
         """Return the outcomes in a file; ValueError unless `put` wrote it."""
         if not path.is_file() or path.stat().st_size > _LARGEST:
             raise ValueError("not a file of outcomes")
@@ -117,7 +117,7 @@ class Store:
             case {
                 "checksum": checksum,
                 "content": {"task": path.stem, "outcomes": list(outcomes)} as content,
-            } if checksum == _checksum(content) and len(outcomes) == n_points:
+            } if checksum == _checksum(content) and len(outcomes) == n_outcomes:
                 return [self._outcome(node) for node in outcomes]
         raise ValueError("it is not a list of outcomes")
 

@@ -49,6 +49,7 @@ _NOTHING: Mapping[str, Any] = {}
 # one rank is less than one of two, for which the median is made.
 _OF_HITS = ("mze", "accuracy", "gm", "ms", "gmsec")
 _OWN = "own"
+_MEDIAN = "median"  # which has the least expected absolute error
 Rule = Literal["own", "mode", "median", "cost"]
 # Ends of the names of functions of sklearn.metrics, by which its scorers are signed too
 _DIRECTIONS = {"_score": True, "_loss": False, "_error": False}
@@ -126,7 +127,7 @@ class Scorer:
     ) -> Scorer:
         """Return the scorer of a metric of `ordinal.metrics`."""
         greater, needs_proba = name not in _LOSSES, name in _OF_PROBABILITIES
-        rule = "mode" if name in _OF_HITS else "median"
+        rule = "mode" if name in _OF_HITS else _MEDIAN
         return cls(
             _with_options(name, fixed), call, greater, needs_proba, True, tuple(fixed),
             rule=None if needs_proba else rule,
@@ -235,13 +236,15 @@ def ruled(
         )
 
     def of(scorer: Scorer) -> str | None:
-        if scorer.needs_proba or rules is None:
+        if rules is None:
             return None if scorer.needs_proba or rule == _OWN else rule
         own: str = rules.own_rule
         if rule is not None:
             return own if rule == _OWN else rule
-        keeps = not has or scorer.rule in rules.keeps_rule
-        return own if keeps else scorer.rule or own
+        # A score of probabilities has no rule, but the model that it chooses has one.
+        fitting = _MEDIAN if scorer.needs_proba else scorer.rule
+        keeps = not has or fitting in rules.keeps_rule
+        return own if keeps else fitting or own
 
     return tuple(replace(scorer, rule=of(scorer)) for scorer in scorers)
 

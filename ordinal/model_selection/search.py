@@ -199,6 +199,9 @@ class Search:
         self.rows, self.splits = rows, splits
         self._n_train = min(train.size for train, _ in splits)
         self._halves = self._n_train >= halve_from
+        tests = np.concatenate([test for _, test in splits])
+        apart = len(splits) > 1 and np.unique(tests).size == tests.size
+        self._links = apart and work.shares_links
         self._orders: dict[tuple[int, int], np.ndarray] = {}
         self.trials = Trials(work.scorers, len(splits))
         self._work, self._space, self._progress = work, space, progress
@@ -246,8 +249,10 @@ class Search:
     def note(self, place: int, outcomes: list[Outcome]) -> None:
         """Note the outcomes of one of the tasks of the last list."""
         fold, numbers = self._requested[place]
-        for number, outcome in zip(numbers, outcomes, strict=True):
-            self.trials.record(number, fold, outcome)
+        folds = range(len(self.splits)) if self._links else [fold]
+        places = [(number, k) for k in folds for number in numbers]
+        for (number, k), outcome in zip(places, outcomes, strict=True):
+            self.trials.record(number, k, outcome)
         best = self.trials.best() if self._progress.shown else None
         if best is not None:
             name, score = self.trials.scorers[0].name, self.trials.scores()[best].mean()
@@ -312,7 +317,10 @@ class Search:
         return np.sort(self._orders[fold, side][:size])
 
     def _as_tasks(self, numbers: list[int], share: int = 1) -> list[Task]:
-        """Make a task per fold and path, on a sample of 1 / `share` of the rows."""
+        """Make a task per fold and path, on a sample of 1 / `share` of the rows.
+
+        Folds that calibrate one another are one task.
+        """
         self.trials.begin(numbers, math.ceil(self._n_train / share))
         points = self.trials.points
         varying = self._work.varying
@@ -320,15 +328,22 @@ class Search:
         for number in in_order_of_ties(points, numbers):
             key = point_key(points[number], without=varying) if varying else number
             paths.setdefault(key, []).append(number)
-        self._requested = [
-            (fold, path) for fold in range(len(self.splits)) for path in paths.values()
-        ]
         samples = [self._sample(fold, share) for fold in range(len(self.splits))]
+        own, others = samples, samples[:0]
+        if self._links:
+            own, others = samples[:1], samples[1:]
+        self._requested = [
+            (fold, path) for fold in range(len(own)) for path in paths.values()
+        ]
         replaced = {}
         if share > 1:
             replaced = self._work.sample_options(self.trials.rows[numbers[0]])
         return [
-            Task(*samples[fold], tuple({**replaced, **points[k]} for k in path))
+            Task(
+                *samples[fold],
+                tuple({**replaced, **points[k]} for k in path),
+                tuple(others),
+            )
             for fold, path in self._requested
         ]
 

@@ -15,13 +15,16 @@ import pickle
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, Self, Unpack
 
 import numpy as np
 
 from .._input.checks import check_keywords, shortened, shown
+from .._input.labels import total_weights
 from .._model.model import Model, with_rule
 from .._model.registry import Method, method_of, path_of, unwrapped
+from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels.functions import KernelFunction
 from ..preprocessing import PreprocessedModel, Standardizer
@@ -38,11 +41,20 @@ _OF_ONE_FIT = ("start", "max_time", "callback")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Points to fit to the rows `train`, least C first, and to score on `test`."""
+    """Points to fit to the rows `train`, least C first, and to score on `test`.
+
+    With `others`, further pairs of (train, test), the folds calibrate one another, and
+    their outcomes come after those of the first.
+    """
 
     train: np.ndarray
     test: np.ndarray
     points: tuple[Point, ...]
+    others: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+
+    @property
+    def n_outcomes(self) -> int:
+        return len(self.points) * (1 + len(self.others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,16 @@ class Outcome:
         if self.failure or np.isfinite(self.scores[0]):
             return self
         return replace(self, failure=f"{SCORED}{self.scores[0]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted(Outcome):
+    """Outcome of a point in a fold, with its model and the features of the test rows,
+    as the model takes them.
+    """
+
+    model: Any = None
+    X: Any = None
 
 
 class Runnable(Protocol):
@@ -253,17 +275,68 @@ class Work:
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
         """Fit and score; what a fit raises becomes its outcome."""
         start = time.perf_counter()
-        try:
-            rows = self._rows(task.train)
-            X_test = rows.transformed(self.data.features(task.test))
-        except Exception as error:
-            # The failure of one fold is recorded as its score, and ends no search.
-            outcomes = [self._failed(error)] * len(task.points)
-        else:
-            fitted = self._fitted(rows, X_test, task.points, n_threads)
-            outcomes = [self._outcome(*of, X_test, task.test) for of in fitted]
-        seconds = (time.perf_counter() - start) / len(task.points)
+        outcomes = (
+            self._linked(task, n_threads)
+            if task.others
+            else self._alone(task, n_threads)
+        )
+        seconds = (time.perf_counter() - start) / len(outcomes)
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
+
+    def _alone(self, task: Task, n_threads: int | None) -> list[Outcome]:
+        fitted, X_test = self._models(task.train, task.test, task.points, n_threads)
+        return [self._outcome(*of, X_test, task.test) for of in fitted]
+
+    def _linked(self, task: Task, n_threads: int | None) -> list[Outcome]:
+        """Fit points in all folds without links, which come from the other folds.
+
+        The link of a fold is learnt from what the models of the others say of their
+        test rows, as that of `probability=True` is, but no fit is made for it.
+        """
+        plain = replace(self, options={**self.options, "probability": False})
+        splits = [(task.train, task.test), *task.others]
+        found: list[list[Fitted]] = []  # by fold and point
+        for train, test in splits:
+            fitted, X_test = plain._models(train, test, task.points, n_threads)
+            found.append([Fitted((), "", "", 0.0, of, X_test) for of, _ in fitted])
+        outcomes = []
+        for k, (train, test) in enumerate(splits):
+            for i, point in enumerate(task.points):
+                model = found[k][i].model
+                if isinstance(model, Exception) or not hasattr(model, "link_input"):
+                    # A failure, or leave-one-out scores or another way of its own.
+                    outcomes += self._alone(Task(train, test, (point,)), n_threads)
+                    continue
+                others = [
+                    (found[j][i], rows) for j, (_, rows) in enumerate(splits)
+                    if j != k and hasattr(found[j][i].model, "link_input")
+                ]  # fmt: skip
+                try:
+                    model = replace(model, link=self.link(model, others))
+                except Exception as error:
+                    model = error
+                outcomes.append(self._outcome(model, None, found[k][i].X, test))
+        return outcomes
+
+    def link(self, model: Any, folds: Sequence[tuple[Fitted, np.ndarray]]) -> Any:
+        """Return a link for a model, fitted to the test rows of some folds."""
+        if not folds:
+            raise ValueError("no other fold to calibrate probabilities on")
+        values = [
+            map_rows(partial(of.model.link_input, like=model), of.X) for of, _ in folds
+        ]
+        test = np.concatenate([rows for _, rows in folds])
+        return model.link_type.fit(
+            np.concatenate(values), self.data.rank[test], self._weight(test),
+            self.data.classes.size,
+        )  # fmt: skip
+
+    def _weight(self, test: np.ndarray) -> np.ndarray:
+        """Return the weights of rows in a link, those of their classes included."""
+        data = self.data
+        own = np.ones(test.size) if data.weight is None else data.weight[test]
+        by_class = self.given.get("class_weight")
+        return total_weights(own, by_class, data.classes, data.rank[test])
 
     def refitted(
         self, point: Point, n_threads: int | None, train: np.ndarray | None = None
@@ -281,6 +354,22 @@ class Work:
         if isinstance(model, Model) and known != self.data.feature_names:
             return replace(model, **named)
         return model  # a copy would lose the training rows
+
+    def _models(
+        self,
+        train: np.ndarray,
+        test: np.ndarray,
+        points: Sequence[Point],
+        n_threads: int | None,
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return what `_fitted` returns, and the features of the test rows."""
+        try:
+            rows = self._rows(train)
+            X_test = rows.transformed(self.data.features(test))
+        except Exception as error:
+            # The failure of one fold is recorded as its score, and ends no search.
+            return [(error, None)] * len(points), None
+        return self._fitted(rows, X_test, points, n_threads), X_test
 
     def _fitted(
         self,
@@ -377,6 +466,15 @@ class Work:
         asked = self.given.get("probability", False)
         needed = calibrates(self.scorers, self.parameters)
         return {"probability": False} if asked and not needed and self.ours else {}
+
+    @property
+    def shares_links(self) -> bool:
+        """Whether the folds of a search can calibrate the probabilities that its scores
+        need; a source of chunks is not read once more for it.
+        """
+        chunked = self.data.chunked is not None
+        asked = self.ours and self.given.get("probability") is True
+        return asked and not chunked and calibrates(self.scorers, self.parameters)
 
     @property
     def _in_columns(self) -> bool:

@@ -12,12 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._input.labels import total_weights
 from .._input.sparse import is_sparse
 from .._model.model import innermost
 from .._model.registry import method_of, unwrapped
@@ -30,18 +28,8 @@ from ..model_selection.scoring import in_rank_order, scorers_of
 from ..model_selection.search import Search, halving_from
 from ..model_selection.spaces import Point, Points, Space, resolve_space
 from ..model_selection.splits import Splits
-from ..model_selection.work import Outcome, Task, Work
+from ..model_selection.work import Fitted, Outcome, Task, Work
 from ..model_selection.workers import Workers
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted(Outcome):
-    """Outcome of a point in a fold, with its model and the features of the test rows,
-    as the model takes them.
-    """
-
-    model: Any = None
-    X: Any = None
 
 
 @dataclass(eq=False)
@@ -59,7 +47,7 @@ class MemberWork(Work):
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
         """Fit and score, unless the time is up."""
         if time.monotonic() > self.until:
-            return [self._failed(TimeoutError("max_time"))] * len(task.points)
+            return [self._failed(TimeoutError("max_time"))] * task.n_outcomes
         return super().run(task, n_threads)
 
     def _outcome(
@@ -90,13 +78,6 @@ class MemberWork(Work):
             left = max(self.until - time.monotonic(), 1e-3)
             options["max_time"] = min(left, self.given.get("max_time") or np.inf)
         return options
-
-    def weight(self, test: np.ndarray) -> np.ndarray:
-        """Return the weights of rows in a link, those of their classes included."""
-        data = self.data
-        own = np.ones(test.size) if data.weight is None else data.weight[test]
-        by_class = self.given.get("class_weight")
-        return total_weights(own, by_class, data.classes, data.rank[test])
 
     def space(self, tune: bool, rng: np.random.Generator) -> Space:
         """Return the points to search: one where nothing is tuned."""
@@ -188,16 +169,8 @@ class Member:
 
     def _link(self, model: Any, folds: Sequence[int]) -> Any:
         """Return a link for a model, fitted to the rows of these folds."""
-        data = self.work.data
-        test = np.concatenate([self.splits[k][1] for k in folds])
-        some = [self.folds[k] for k in folds]
-        values = [
-            map_rows(partial(of.model.link_input, like=model), of.X) for of in some
-        ]
-        return model.link_type.fit(
-            np.concatenate(values), data.rank[test], self.work.weight(test),
-            data.classes.size,
-        )  # fmt: skip
+        some = [(self.folds[k], self.splits[k][1]) for k in folds]
+        return self.work.link(model, some)
 
 
 def work_of(
