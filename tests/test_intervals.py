@@ -190,9 +190,13 @@ def best_in_order(X, lower, upper, l2=0.0):
     return -min(found)
 
 
-@pytest.mark.parametrize(("seed", "l2"), [(10, 0.0), (12, 0.05)])
-def test_ranks_without_weight_leave_the_maximum_over_ordered_thresholds(seed, l2):
-    X, lower, upper = coarse(n=40, r=6, seed=seed, share=0.95)
+@pytest.mark.parametrize(
+    ("n", "r", "seed", "l2"),
+    # In the last one, thresholds that cross at first are apart at the maximum.
+    [(40, 6, 10, 0.0), (40, 6, 12, 0.05), (25, 9, 50, 0.0)],
+)
+def test_ranks_without_weight_leave_the_maximum_over_ordered_thresholds(n, r, seed, l2):
+    X, lower, upper = coarse(n, r, seed, share=0.95 if n == 40 else 0.98)
     ends = np.unique(np.append(lower, upper))
     lower, upper = np.searchsorted(ends, lower), np.searchsorted(ends, upper)
     model = ordinal.fit_pom(X, RankIntervals(lower, upper), l2=l2)

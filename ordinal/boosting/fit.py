@@ -107,7 +107,8 @@ def fit_boosting(
         Columns of strings or of a categorical type hold categories.
     y : (n,) array-like
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     n_rounds : int or "auto", default "auto"
         Number of boosting rounds, each of which adds one tree per score. "auto" uses
         the number with the smallest hold-out loss in 5-fold cross-validation, or on a

@@ -360,7 +360,8 @@ def fit_gpor(
         reads again.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     inference : {"ep", "laplace"}, default "ep"
         Gaussian approximation of the posterior. Expectation propagation matches
         moments; its evidence is more accurate. Laplace's method uses the curvature at

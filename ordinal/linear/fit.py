@@ -113,7 +113,8 @@ def fit_pom(
         then not available.
     y : (n,) array-like, or the data frame of a formula, or None for a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
         Distribution function F of (1): logistic, normal, 1 - exp(-exp t), exp(-exp(-t))
         or Cauchy.
@@ -306,7 +307,8 @@ def fit_pom_path(
         describes its syntax. All rows must be in memory.
     y : (n,) array-like, or the data frame of a formula
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     ratio : float in [0, 1], default 1
         Share of the l1 penalty: 1 is the lasso, 0 the ridge penalty, which needs
         `lambdas`.
