@@ -463,7 +463,8 @@ def fit_kdlor(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     ridge : float > 0, default 3e-3
         Regularisation strength, as a share of the trace of the scatter of all rows.
         Larger values give smoother scores; tune it from 1e-5 to 1e-1.

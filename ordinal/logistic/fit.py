@@ -190,7 +190,8 @@ def fit_lit(
         whose rows are read in every pass and need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     l2 : float >= 0, default 1e-3
         Penalty of (P2). The loss is a mean over rows, so that a good value does not
         depend on their number. With l2 = 0 there is no finite optimum if some linear
@@ -327,7 +328,8 @@ def fit_lat(
         whose rows are read in every pass and need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     l2 : float >= 0, default 1e-3
         Penalty of (P2). The loss is a mean over rows, so that a good value does not
         depend on their number. With l2 = 0 there is no finite optimum if some linear

@@ -168,10 +168,9 @@ def fit_clmm(
         Group of each row, such as a person, for cluster-robust standard errors: the
         covariance is the sandwich formula over the G groups, with the factor
         G / (G - 1). It needs about 30 groups or more.
-    classes : sequence of labels in rank order, or "values", optional
+    classes : sequence of labels in rank order, optional
         Required if y holds strings. It may list ranks that do not occur in y; these are
-        never predicted. "values" ranks numbers by value, such as those of a continuous
-        outcome, which are an error otherwise: every distinct value is a rank.
+        never predicted.
     missing_labels : {"error", "drop"}, default "error"
         Whether rows without a label are an error or are left out, with their entries of
         all other arguments. The attribute `n_missing_labels` counts them.

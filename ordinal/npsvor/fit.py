@@ -126,7 +126,8 @@ def fit_npsvor(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
@@ -335,7 +336,8 @@ def fit_npsvor_path(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     points : sequence of mappings
         Each has some of the keys "C", "C2" and "epsilon", with the defaults of
         `fit_npsvor`. Order them so that consecutive points are similar: the warm starts

@@ -83,7 +83,8 @@ def fit_svc(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
@@ -245,7 +246,8 @@ def fit_svr(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
@@ -414,7 +416,8 @@ def fit_cssvc(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.
@@ -566,7 +569,8 @@ def fit_svmop(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3.

@@ -262,7 +262,8 @@ def fit_svorex(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 10.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3. With 1, the MAE on 4 of 19 data sets is above that of `fit_pom` by more
@@ -443,7 +444,8 @@ def fit_shashua_levin(
         every pass reads the rows again, so that they need not fit in memory.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The papers search 1e-3
         to 1e3. With margin="sum", C times the weight of the lowest and of the highest

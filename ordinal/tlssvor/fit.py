@@ -140,7 +140,8 @@ def fit_tlssvor(
         data frame (docs/big_data.md).
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     C : float > 0, default 1.0
         Weight of margin violations: a small C regularises more. The paper searches 1e-3
         to 1e3, and 1e-2 to 1e4 with a basis of few rows.

@@ -291,7 +291,8 @@ def fit_xofm(
         not fit in memory; `early_stopping` and `categorical` are then not available.
     y : (n,) array-like, or None if X is a source of chunks
         Labels: numbers, whose order is the rank order, an ordered categorical, or
-        strings together with `classes`.
+        strings together with `classes`. `RankIntervals` are ranks that are known as
+        intervals only.
     n_intervals : int, or one per feature, default 8
         Number of intervals into which the range of a feature is divided. The paper
         chooses it by cross-validation; this default and those of the penalties did well
