@@ -418,6 +418,10 @@ def _framed(model: Any, asked: str, rows: Rows) -> tuple[Frame, Rows]:
         if frame.names is None and frame.shape[1] == model.n_features:
             frame = replace(frame, names=model.feature_names)
         return frame, rows
+    if model.predictor.is_mixed:
+        raise ValueError(
+            f"{asked} of cells needs X with random effects: pass rows to average over"
+        )
     known = rows_to_average(model, asked, None, rows.offset, rows.sample_weight)
     if isinstance(known, TableRows):
         frame = known.frame
