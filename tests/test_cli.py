@@ -1050,7 +1050,10 @@ def test_files_of_any_encoding_are_read_as_in_utf8(tmp_path, encoding, compresse
     path.write_bytes(gzip.compress(data) if compressed else data)
     name = data.decode(encoding).splitlines()[0].split(",")[1]
     source = ordinal.data.blocks(path, target=name, encoding=encoding)
-    with mock.patch("ordinal._files.chunks.PIECE", 111):
+    with (
+        mock.patch("ordinal._files.chunks.PIECE", 111),
+        mock.patch("ordinal._files.table._PART", 7),
+    ):
         X, y = (np.concatenate(part) for part in zip(*source.blocks(), strict=True))
     assert_array_equal(y, np.arange(400) % 3)
     assert_array_equal(np.asarray(X).ravel(), np.arange(400) + 0.5)
