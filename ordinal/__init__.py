@@ -27,8 +27,7 @@ fit_pom, fit_pom_path         linear cumulative models with standard errors
 fit_ratio, fit_clmm           stopping ratios; random effects of groups
 fit_npsvor, fit_npsvor_path   support vectors with a hyperplane for each rank
 fit_svorim, fit_svorex        support vectors with parallel hyperplanes
-fit_tlssvor                   truncated losses, for wrong labels
-fit_gpor                      Gaussian process
+fit_tlssvor, fit_gpor         truncated losses, for wrong labels; Gaussian process
 
 Modules
 -------

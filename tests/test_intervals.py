@@ -400,7 +400,7 @@ def test_support_vector_methods_have_no_margin_within_an_interval(fit):
     with pytest.raises(ValueError, match="probability must be False"):
         fit(X, y, probability=True)
     found = ordinal.select(fit, X, y, search={"C": [0.1, 1.0]}, cv=3)
-    assert np.isfinite(found.score)
+    assert np.isfinite(found.best_score)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.97])
