@@ -1,0 +1,171 @@
+"""As many ranks as rows: the structured computations are the dense ones, and nothing
+grows with the square of the ranks."""
+
+import io
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import at_most
+
+import ordinal
+from ordinal import fit_clmm, fit_pom, fit_pom_path, inference
+from ordinal._cumulative import likelihood, rowwise
+from ordinal._model.threshold_model import decide
+from ordinal.mixed import refits, search
+
+KINDS = {
+    "plain": {},
+    "robust": {"robust": True},
+    "cluster": {"cluster": True},
+    "nominal": {"nominal": [0]},
+    "robust nominal": {"nominal": [0], "robust": True},
+    "cluster nominal": {"nominal": [0], "cluster": True},
+    "scale": {"scale": [2]},
+    "robust scale": {"scale": [2], "robust": True},
+    "offset and weights": {"offset": True, "sample_weight": True, "link": "probit"},
+}
+
+
+def rows(n, ranks, seed=7):
+    """Rows whose columns are far from 0 and of different units."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, 3))
+    y = Z @ [1.0, -0.5, 0.2] + rng.logistic(size=n)
+    return Z * [1, 10, 0.1] + [0, 100, 2], np.argsort(np.argsort(y)) * ranks // n
+
+
+def dense(monkeypatch):
+    """Let fits form the matrices of few thresholds."""
+    for module in (likelihood, rowwise, search, refits):
+        monkeypatch.setattr(module, "CHAIN", 10**9)
+
+
+crossing = pytest.mark.filterwarnings(
+    "ignore::ordinal.exceptions.DisorderedThresholdsWarning"
+)
+
+
+@crossing
+@pytest.mark.parametrize("kind", KINDS)
+def test_covariances_are_those_of_the_dense_matrix(kind, monkeypatch):
+    n, ranks = (1200, 105) if "nominal" in kind else (600, 120)
+    (X, y), rng = rows(n, ranks), np.random.default_rng(1)
+    given_rows = {
+        "cluster": np.arange(n) % 30,
+        "offset": rng.normal(size=n),
+        "sample_weight": rng.integers(1, 4, n),
+    }
+    how = {k: given_rows.get(k, v) for k, v in KINDS[kind].items()}
+    model = fit_pom(X, y, **how)
+    assert not isinstance(model.uncertainty, np.ndarray)
+    dense(monkeypatch)
+    whole = fit_pom(X, y, **how)
+    V = whole.uncertainty
+    error = np.sqrt(np.diagonal(V))
+    assert_allclose(model.coef, whole.coef, rtol=1e-9)
+    assert_allclose(model.standard_errors, error, rtol=1e-9)
+    within = np.outer(error, error)
+    assert_allclose(model.covariance / within, V / within, atol=1e-9)
+    A = rng.normal(size=(2, error.size)) / error
+    assert_allclose(A @ model.uncertainty @ A.T, A @ V @ A.T, rtol=1e-8)
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    for copy in (ordinal.load(file), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(copy.standard_errors, model.standard_errors)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["logit", "cloglog", "loglog"]))
+@at_most(8)
+def test_medians_are_found_among_the_thresholds(seed, link):
+    X, y = rows(160, 130, seed)
+    X = X - X.mean(axis=0)
+    # Ranks without rows, at the ends as well, are never predicted.
+    how = {"classes": [-1, *range(200)]}
+    model = fit_pom(X, y, link=link, l2=1e-3, **how)
+    P = model.predict_proba(X)
+    assert_array_equal(model.predict(X), model.classes[decide(P, "median")])
+    assert_array_equal(model.predict(X, rule="cost"), model.predict(X))
+    assert_array_equal(model.predict(X, rule="mode"), model.classes[P.argmax(axis=1)])
+
+
+def test_a_path_is_that_of_the_dense_matrix(monkeypatch):
+    X, y = rows(240, 240)
+    X = np.hstack([X / [1, 10, 0.1], np.random.default_rng(0).normal(size=(240, 5))])
+    path = fit_pom_path(X, y, n_lambdas=6)
+    dense(monkeypatch)
+    whole = fit_pom_path(X, y, n_lambdas=6)
+    assert_allclose(path.coefs, whole.coefs, atol=1e-9)
+    assert_allclose(path.thresholds, whole.thresholds, atol=1e-8)
+
+
+@crossing
+@pytest.mark.parametrize("nominal", [(), [1]])
+def test_a_mixed_model_is_that_of_the_dense_matrix(nominal, monkeypatch):
+    rng = np.random.default_rng(5)
+    (n, ranks), judge = (220, 220) if not nominal else (600, 104), None
+    judge = rng.integers(0, n // 5, n)
+    X = rng.normal(size=(n, 2))
+    y = X @ [1.0, -0.5] + rng.normal(size=n // 5)[judge] + rng.logistic(size=n)
+    y = np.argsort(np.argsort(y)) * ranks // n
+    how = {"groups": {"judge": judge}, "n_quadrature": 1, "nominal": nominal}
+    model = fit_clmm(X, y, **how)
+    dense(monkeypatch)
+    whole = fit_clmm(X, y, **how)
+    assert model.convergence.converged
+    assert_allclose(model.loglik, whole.loglik, rtol=1e-10)
+    assert_allclose(model.parameters, whole.parameters, atol=1e-6)
+    error = np.sqrt(np.diagonal(whole.joint_covariance))
+    within = np.outer(error, error)
+    V, dense_V = model.joint_covariance / within, whole.joint_covariance / within
+    assert_allclose(V, dense_V, atol=1e-5)
+
+
+def test_a_rank_per_row_takes_memory_in_proportion():
+    n = 8000
+    X, y = rows(n, n)
+    fit_pom(X[:50], y[:50] % 3)
+    tracemalloc.start()
+    model = fit_pom(X, y)
+    table, labels = model.table(), model.predict(X)
+    model.predict(X, rule="cost")
+    inference.residuals(model), inference.drop1(model), inference.simulate(model, rng=0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6000 * n  # bytes; n^2 entries are ten times as many
+    assert table["standard_error"].size == n - 1 + 3
+    assert abs(np.mean(labels <= y) - 0.5) < 0.05
+    file = io.BytesIO()
+    model.save(file)
+    assert len(file.getvalue()) < 100 * n
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        inference.augment,
+        inference.influence,
+        inference.hosmer_lemeshow,
+        inference.marginal_effects,
+        inference.jeffreys,
+        inference.proportional_odds_test,
+    ],
+)
+def test_tables_of_rows_and_ranks_are_refused_with_the_reason(call):
+    X, y = rows(9000, 9000)
+    with pytest.raises(ValueError, match=r"9000|8999"):
+        call(_continuous(X, y))
+
+
+_KNOWN = {}
+
+
+def _continuous(X, y):
+    if not _KNOWN:
+        _KNOWN["model"] = fit_pom(X, y)
+    return _KNOWN["model"]
