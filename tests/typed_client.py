@@ -32,7 +32,7 @@ found = ordinal.select("svorim", X, y, search={"C": [1.0, 10.0]}, cv=3)
 chosen: ordinal.Model | None = found.model
 assert chosen is not None
 labels: np.ndarray = chosen.predict(X)
-score: float = found.score
+score: float = found.best_score
 by_grid = ordinal.select(ordinal.fit_pom, X, y, search=Grid(l2=[0.1, 1.0]))
 test = nested(ordinal.fit_pom, X, y, search=Grid(l2=[0.1, 1.0]), outer=2)
 
