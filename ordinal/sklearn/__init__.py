@@ -87,7 +87,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:  # the classes that are made below
-    from ._estimators import *  # noqa: F403
+    from .._estimators import *  # noqa: F403
 
 # Docstrings and signatures
 
