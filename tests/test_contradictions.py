@@ -72,7 +72,7 @@ CONTRADICTIONS = {
          "thresholds must not fall without nominal effects"),
         (lambda m: {"thresholds": m.thresholds + 1},
          "thresholds must be those that alpha and observed make"),
-        (lambda m: {"covariance": np.eye(9)}, "covariance must have 5 rows"),
+        (lambda m: {"uncertainty": np.eye(9)}, "uncertainty must have 5 rows"),
     ],
     "nominal": [
         (

@@ -106,7 +106,7 @@ def test_models_and_tools_take_tables_with_dates():
     compared = ordinal.compare(X, Y, methods=["pom"], preprocess=how, cv=3)
     assert np.isfinite(compared.mean()).all()
     found = ordinal.select("svorim", X, Y, search={"C": [1.0]}, preprocess=how, cv=3)
-    assert np.isfinite(found.score)
+    assert np.isfinite(found.best_score)
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,10 @@ def values_of(values: ArrayLike, name: str, columns: int) -> np.ndarray:
     if a.ndim != 2 or a.shape[1] != columns:
         raise ValueError(f"{name} has shape {a.shape}, expected (n, {columns})")
     return a
+
+
+def class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weighted mean in each class of y_true, in rank order."""
+    total = np.bincount(a, weight)
+    present = total > 0
+    return np.asarray(np.bincount(a, weight * values)[present] / total[present])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, cast, get_args
@@ -27,13 +27,11 @@ from .._input.checks import (
     check_share,
     shown,
 )
-from .._input.features import read_features
 from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels, with_labels_like
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import PENALTIES, Method, register
-from .._rows.columns import block
 from .._watch.convergence import Convergence, Status, warn_of_disorder
 from ..inference.fitted import (
     FitMemory,
@@ -48,7 +46,15 @@ from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed_in_columns
 from .model import ConcaveLink, PomModel, PomPath, geometric, read_lambdas
 from .monotone import constrained
-from .prepared import Missing, PomArguments, PreparedPom, check_concave, prepare_pom
+from .prepared import (
+    Missing,
+    PomArguments,
+    PreparedPom,
+    check_concave,
+    check_family,
+    order_of,
+    prepare_pom,
+)
 from .ratio import RatioModel, ratio_model
 from .ratio_loss import Family, RatioLikelihood
 
@@ -424,7 +430,7 @@ def fit_pom_path(
     """
     check_choice("family", family, ("cumulative", *get_args(Family)))
     check_choice("link", link, get_args(ConcaveLink))
-    _check_family(family, link, threshold)
+    check_family(family, link, threshold)
     rule = "a number between 0 and 1"
     ratio = check_real("ratio", ratio, lambda v: 0 <= v <= 1, rule)
     given = read_lambdas(lambdas, ratio)
@@ -462,22 +468,6 @@ def _warn_of_path(path: PomPath) -> None:
     path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
     lines = dict.fromkeys(line for model in path.models for line in model.disorder)
     warn_of_disorder(tuple(lines), "fit_pom_path")
-
-
-def _check_family(family: str, link: str, threshold: str) -> None:
-    """Raise ValueError for ratio models that have no path."""
-    if family == "cumulative":
-        return
-    if threshold != "flexible":
-        raise ValueError(
-            f"threshold must be 'flexible' with family={shown(family)}, got "
-            f"{shown(threshold)}"
-        )
-    if family == "adjacent" and link != "logit":
-        raise ValueError(
-            "link must be 'logit' with family='adjacent', whose loss is not convex "
-            f"otherwise, got {shown(link)}"
-        )
 
 
 class _Task(NamedTuple):
@@ -553,11 +543,17 @@ class _Nets:
     ):
         self._complete, self._max_iter, self._loss_of = prepared, max_iter, loss_of
         self._ranks: RankOrder | None = None
+        self._solver: PathSolver[Any] | None = None
         self.prepared = prepared
 
-    @cached_property
+    @property
     def solver(self) -> PathSolver[Any]:
         """The solver of the problem without ranks of no weight."""
+        if self._solver is None:
+            self._solver = self._made()
+        return self._solver
+
+    def _made(self) -> PathSolver[Any]:
         loss = self._loss_of(self.prepared)
         if self._ranks is None and self.prepared.design.lower is not None:
             self._ranks = RankOrder(loss)
@@ -581,7 +577,7 @@ class _Nets:
             and self._ranks.revise(self.solver.minimum(found).point.x)
         ):
             self.prepared = self._complete.in_groups(self._ranks.group)
-            del self.solver
+            self._solver = None
             found = self.solver.reach(l1, l2)
         return found
 
@@ -643,7 +639,7 @@ def _prepared(
         prepared = constrained(
             prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
         )
-    order = None if in_order is False else _order(prepared, in_order)
+    order = None if in_order is False else order_of(prepared, in_order)
     design, without = prepared.design, "with l1 > 0" if l1 > 0 else ""
     if design.has_many:
         without = without or f"of more than {HESSIAN_COLUMNS} features"
@@ -651,35 +647,6 @@ def _prepared(
         robust, prepared.training.cluster, design.n_samples, without
     )
     return _Task(prepared, max_iter, choice, order)
-
-
-def _order(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
-    """Return the constraint of `in_order`, or None if thresholds cannot cross."""
-    design, coding = prepared.design, prepared.training.coding
-    if prepared.training.monotone:
-        raise ValueError(
-            "in_order must be False with monotone effects: use fused(x) instead of "
-            "mo(x), which has no constraint"
-        )
-    if design.has_many:
-        raise ValueError(
-            f"in_order must be False for more than {HESSIAN_COLUMNS} features"
-        )
-    if isinstance(in_order, bool | np.bool_):
-        rows = block(design.X, slice(0, design.n_samples), design.nominal)
-        rows = rows[design.weight > 0]
-    elif coding is None:
-        problem = prepared.problem
-        given = read_features(
-            in_order,
-            problem.n_features,
-            "in_order",
-            feature_names=problem.feature_names,
-        )
-        rows = block(given, slice(0, len(given)), design.nominal)
-    else:
-        rows = coding.transform(coding.read(in_order))[:, design.nominal]
-    return OrderedThresholds(design, rows) if rows.size and design.T > 1 else None
 
 
 def _fit_path(

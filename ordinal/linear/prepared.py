@@ -14,13 +14,14 @@ import numpy as np
 
 from .._cumulative.collinear import identified
 from .._cumulative.design import (
+    HESSIAN_COLUMNS,
     Design,
     Threshold,
     check_columns,
     check_offset_columns,
     read_offset,
 )
-from .._cumulative.fitting import likelihood_of
+from .._cumulative.fitting import OrderedThresholds, likelihood_of
 from .._cumulative.likelihood import Link
 from .._cumulative.pooling import pooled, ranks_left
 from .._cumulative.rowwise import RowwiseLikelihood
@@ -50,6 +51,7 @@ from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, Matrix, MatrixLike
 from .._model.preparation import Common, prepare
+from .._rows.columns import block
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading, check_in_memory, comes_in_blocks, read_in_chunks
 from .._rows.rows import Rows
@@ -282,7 +284,6 @@ def _read_training(
     fills = isinstance(preprocess, TablePreprocessor)
     known = {} if complete is None else {"groups": complete}
     complete = _complete_rows(table, formula, y, by_row, known, missing, fills)
-    n_missing = int(np.count_nonzero(~complete))
     is_coded = isinstance(table, Frame) and (
         fills or formula is not None or not table.is_of_numbers
     )
@@ -318,7 +319,7 @@ def _read_training(
         **by_row,
         coding=coding,
         used=used,
-        n_missing=n_missing,
+        n_missing=int(np.count_nonzero(~complete)),
         frame=frame,
         beside=() if formula is None else formula.beside,
         monotone={} if coding is None else coding.monotone,
@@ -584,3 +585,48 @@ def _chosen(
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"{argument} must name a column once, got {listed(columns)}")
     return np.array(sorted(numbers), dtype=np.int64)
+
+
+def order_of(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
+    """Return the constraint of `in_order`, or None if thresholds cannot cross."""
+    design, coding = prepared.design, prepared.training.coding
+    if prepared.training.monotone:
+        raise ValueError(
+            "in_order must be False with monotone effects: use fused(x) instead of "
+            "mo(x), which has no constraint"
+        )
+    if design.has_many:
+        raise ValueError(
+            f"in_order must be False for more than {HESSIAN_COLUMNS} features"
+        )
+    if isinstance(in_order, bool | np.bool_):
+        rows = block(design.X, slice(0, design.n_samples), design.nominal)
+        rows = rows[design.weight > 0]
+    elif coding is None:
+        problem = prepared.problem
+        given = read_features(
+            in_order,
+            problem.n_features,
+            "in_order",
+            feature_names=problem.feature_names,
+        )
+        rows = block(given, slice(0, len(given)), design.nominal)
+    else:
+        rows = coding.transform(coding.read(in_order))[:, design.nominal]
+    return OrderedThresholds(design, rows) if rows.size and design.T > 1 else None
+
+
+def check_family(family: str, link: str, threshold: str) -> None:
+    """Raise ValueError for ratio models that have no path."""
+    if family == "cumulative":
+        return
+    if threshold != "flexible":
+        raise ValueError(
+            f"threshold must be 'flexible' with family={shown(family)}, got "
+            f"{shown(threshold)}"
+        )
+    if family == "adjacent" and link != "logit":
+        raise ValueError(
+            "link must be 'logit' with family='adjacent', whose loss is not convex "
+            f"otherwise, got {shown(link)}"
+        )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._input.checks import check_choice, check_nonnegative
 from .._input.intervals import RankIntervals
-from .._input.predictions import read_distances, read_ranks
+from .._input.predictions import class_means, read_distances, read_ranks
 
 
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
@@ -239,7 +239,7 @@ def amae(
     0.5
     """
     distance, a, weight = read_distances(y_true, y_pred, labels, sample_weight)
-    return float(_class_means(distance, a, weight).mean())
+    return float(class_means(distance, a, weight).mean())
 
 
 def mmae(
@@ -287,7 +287,7 @@ def mmae(
     1.0
     """
     distance, a, weight = read_distances(y_true, y_pred, labels, sample_weight)
-    return float(_class_means(distance, a, weight).max())
+    return float(class_means(distance, a, weight).max())
 
 
 def accuracy_off(
@@ -380,7 +380,7 @@ def gmsec(
     0.5
     """
     a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
-    right = _class_means(a == p, a, weight)
+    right = class_means(a == p, a, weight)
     return float(np.sqrt(right[0] * right[-1]))
 
 
@@ -429,7 +429,7 @@ def gm(
     0.5
     """
     a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
-    right = _class_means(a == p, a, weight)
+    right = class_means(a == p, a, weight)
     with np.errstate(divide="ignore"):  # a product of many classes may underflow
         return float(np.exp(np.log(right).mean()))
 
@@ -476,7 +476,7 @@ def ms(
     0.25
     """
     a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
-    return float(_class_means(a == p, a, weight).min())
+    return float(class_means(a == p, a, weight).min())
 
 
 def cem(
@@ -796,10 +796,3 @@ def confusion_matrix(
     """
     a, p, _, labels = read_ranks(y_true, y_pred, labels, sample_weight)
     return weighted_confusion(a, p, sample_weight, labels.size)
-
-
-def _class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weighted mean in each class of y_true, in rank order."""
-    total = np.bincount(a, weight)
-    present = total > 0
-    return np.asarray(np.bincount(a, weight * values)[present] / total[present])

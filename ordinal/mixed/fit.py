@@ -500,13 +500,7 @@ def _fit(
         while ranks.revise(start.minimum.point.x):
             prepared = complete.in_groups(ranks.group)
             loss, start = started(prepared)
-    _, separated = check_separation_by(start.find, start.minimum.status, monitor)
-    if separated.size:
-        names = [prepared.problem.shown_names[j] for j in separated.tolist()]
-        raise ValueError(
-            f"no finite coefficients are optimal, because {', '.join(names)} "
-            "separate ranks without error: leave these columns out"
-        )
+    _check_overlap(prepared, start)
     names = [f.spec.name for f in factors]
     found = optimum_of(loss, start, max_iter, monitor, names)
     while ranks is not None and ranks.revise(
@@ -546,6 +540,18 @@ def _fit(
     if memory is not None:
         remember(model, memory)
     return model, found.remedy
+
+
+def _check_overlap(prepared: PreparedPom, start: Start) -> None:
+    """Raise ValueError if columns separate ranks without error."""
+    status = start.minimum.status
+    _, separated = check_separation_by(start.find, status, prepared.monitor)
+    if separated.size:
+        names = [prepared.problem.shown_names[j] for j in separated.tolist()]
+        raise ValueError(
+            f"no finite coefficients are optimal, because {', '.join(names)} "
+            "separate ranks without error: leave these columns out"
+        )
 
 
 register(
