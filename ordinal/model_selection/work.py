@@ -327,11 +327,11 @@ class Work:
         ]
         test = np.concatenate([rows for _, rows in folds])
         return model.link_type.fit(
-            np.concatenate(values), self.data.rank[test], self._weight(test),
+            np.concatenate(values), self.data.rank[test], self.weight(test),
             self.data.classes.size,
         )  # fmt: skip
 
-    def _weight(self, test: np.ndarray) -> np.ndarray:
+    def weight(self, test: np.ndarray) -> np.ndarray:
         """Return the weights of rows in a link, those of their classes included."""
         data = self.data
         own = np.ones(test.size) if data.weight is None else data.weight[test]

@@ -22,7 +22,7 @@ from .._input.checks import (
     with_suggestions,
 )
 from .._input.immutable import read_only
-from .._input.labels import optional_cost, total_weights
+from .._input.labels import optional_cost
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._input.warning import warn
 from .._model.labelled import (
@@ -196,46 +196,35 @@ def fit_stacking(
     labelled = Labelled.from_arguments(
         missing_labels, X, y, {}, sample_weight=sample_weight, groups=groups
     )
-    check_intervals(fit_stacking, y)
     X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
-    if comes_in_blocks(X):
-        raise TypeError(
-            f"X must be in memory: stack a sample of the rows; got {shown(X)}"
-        )
+    _check_rows(X, y)
     rows = {**labelled.by_row, "classes": classes, "preprocess": preprocess}
     fits = _chosen(methods, as_array(y, "y").size, cv, class_weight is not None)
     options = {} if class_weight is None else {"class_weight": class_weight}
     works = {
         name: work_of(fit, X, y, options, rows, until) for name, fit in fits.items()
     }
-    data = next(iter(works.values())).data
+    work = next(iter(works.values()))
+    data = work.data
     cost = optional_cost(cost, data.classes.size)
     every = np.arange(len(data.y))
     splits = splits_of(cv, "cv", every, data, partial(drawn_folds, rng=rng))
     members, P, left_out = _searched(works, splits, tune, progress, n_threads, rng)
     test = np.concatenate([test for _, test in splits])
-    own = np.ones(len(data.y)) if data.weight is None else data.weight
-    weight = total_weights(own, class_weight, data.classes, data.rank)
+    weight = work.weight(every)
     pool = _POOLS[scoring](P, data.rank[test], weight[test])
-    models = []
     used = [m for m, w in zip(members.values(), pool.weights, strict=True) if w > 0]
-    for i, member in enumerate(used):
-        left = None
-        if max_time is not None:
-            left = (start + max_time - time.monotonic()) / (len(used) - i)
-        models.append(member.refitted(n_threads, left))
+    end = None if max_time is None else start + max_time
+    models = _refitted(used, n_threads, end)
     status = Status.CONVERGED if pool.gap <= _TOL else Status.MAX_ITER
+    seconds, least = time.monotonic() - start, pool.score - pool.gap
     record = Convergence(
-        status, pool.n_iter, pool.gap, _TOL, pool.score, pool.score - pool.gap,
-        time.monotonic() - start,
-    )  # fmt: skip
+        status, pool.n_iter, pool.gap, _TOL, pool.score, least, seconds
+    )
     known = [m.convergence for m in models if hasattr(m, "convergence")]
     if left_out:
-        warn(
-            "fit_stacking: left out "
-            + "; ".join(f"{name}: {why}" for name, why in left_out.items()),
-            ConvergenceWarning,
-        )
+        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        warn(f"fit_stacking: left out {reasons}", ConvergenceWarning)
     made = StackingModel(
         models=tuple(models),
         methods=tuple(members),
@@ -256,6 +245,15 @@ def fit_stacking(
     call = call_of(fit_stacking, X, how)
     counted(with_origin(made, labelled.X, labelled.y, call), labelled)
     return with_labels_like(made, y)
+
+
+def _check_rows(X: Any, y: Any) -> None:
+    """Raise TypeError for rows that are not in memory, and for intervals of ranks."""
+    check_intervals(fit_stacking, y)
+    if comes_in_blocks(X):
+        raise TypeError(
+            f"X must be in memory: stack a sample of the rows; got {shown(X)}"
+        )
 
 
 def _chosen(
@@ -325,6 +323,17 @@ def _searched(
     raise ValueError(
         f"max_time must be longer, because none of {shown(list(works))} was ready"
     )
+
+
+def _refitted(
+    used: Sequence[Member], n_threads: int | None, end: float | None
+) -> list[Any]:
+    """Return the models of all rows, which share the time until `end`."""
+    models = []
+    for i, member in enumerate(used):
+        left = None if end is None else (end - time.monotonic()) / (len(used) - i)
+        models.append(member.refitted(n_threads, left))
+    return models
 
 
 def _by_fold(
