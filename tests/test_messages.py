@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import warnings
 from functools import partial
 
 import numpy as np
@@ -286,8 +287,8 @@ def costs(row, column, value):
         ({"y": [0, np.inf]}, "y holds inf in row 1"),
         (
             {"y": "rating"},
-            "y must be a sequence of labels, such as a column of a table, got the "
-            "string 'rating'",
+            "y must be a sequence of labels, got the string 'rating': pass the column "
+            "of the table, such as table['rating']",
         ),
         ({"classes": [1, 1, 0, 2]}, "classes must be distinct, got [1] more than once"),
         (
@@ -315,6 +316,12 @@ def costs(row, column, value):
         ),
         ({"y": [0, 3], "classes": [0, 1]},
          "y holds 3 in row 1, which is not among classes=[0, 1]"),
+        ({"y": ["low", "Hgh "], "classes": ["low", "high"]},
+         "y holds 'Hgh ' in row 1, which is not among classes=['low', 'high']: if it "
+         "means 'high', write both alike"),
+        ({"y": ["0", "1"], "classes": [0, 1]},
+         "y holds '0' in row 0, which is not among classes=[0, 1]: if it means 0, "
+         "write both alike"),
         ({"cost": [[0]]}, "cost has shape (1, 1), expected (2, 2)"),
         ({"cost": [["a"]]}, "cost must hold real numbers, got dtype <U1"),
         (costs(1, 0, np.nan), f"{ROW} be finite; row 1 breaks this"),
@@ -393,6 +400,18 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
             "column 'a' of X must hold real numbers, got 'x' in row 0; "
             r"ordinal\.preprocessing\.TablePreprocessor encodes categories "
             r"\(preprocess= of a fit\)",
+        ),
+        (
+            [1.5, "unknown"],
+            "column 'a' of X must hold real numbers, got 'unknown' in row 1; pass "
+            r"numbers, and NaN for missing values \(pandas\.to_numeric reads numbers "
+            r"that are text\)",
+        ),
+        (
+            ["1.5", "2"],
+            "column 'a' of X must hold real numbers, got '1.5' in row 0; pass "
+            r"numbers, and NaN for missing values \(pandas\.to_numeric reads numbers "
+            r"that are text\)",
         ),
     ],
 )  # fmt: skip
@@ -478,3 +497,45 @@ def test_what_no_basis_is(form):
             message = message.replace(share, trace)
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
             ON_BASIS[form](np.eye(4), [0, 1, 0, 1], basis=basis)
+
+
+NUMBERS_AS_TEXT = pd.DataFrame({"a": [f"{k}.5" for k in range(40)]})
+NAMED = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: select("pom", NUMBERS_AS_TEXT, [0, 1] * 20),
+         "column 'a' of X holds numbers as text, such as '0.5': pass numbers, as "
+         "pandas.to_numeric reads them; "),
+        (lambda: ordinal.fit_pom(NAMED, [0, 1], l2=1.0).predict({"A": 3.0, "c": 1}),
+         "X has no columns 'a', 'b', which the model was fitted on: add them; X has "
+         "'A', 'c'"),
+        (lambda: ordinal.fit_boosting(X, y).predict([["0.5", "1"]]),
+         "column 0 of X must hold real numbers, got '0.5' in row 0; pass numbers"),
+        (lambda: ordinal.fit_pom(X, y, link="porbit"), "did you mean 'probit'?"),
+        (lambda: ordinal.load(b"PK\x03\x04" + b"\0" * 9), "pass io.BytesIO(content)"),
+        (lambda: ordinal.sklearn.POM("logit"), "POM.__init__() takes 1 positional"),
+    ],
+    ids=["text", "columns", "record", "choice", "bytes", "estimator"],
+)  # fmt: skip
+def test_mistakes_of_first_users_get_a_remedy(call, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        call()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: ordinal.fit_pom(NAMED, [0, 1], l2=1.0).predict,
+        lambda: ordinal.fit_pom("y ~ C(a)", NAMED.assign(y=[0, 1]), l2=1.0).predict,
+        lambda: Standardizer.fit(NAMED).transform,
+    ],
+    ids=["numbers", "formula", "transform"],
+)
+def test_refused_rows_are_not_warned_of(read):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="must be 2-dimensional"):
+            read()([0.0, 1.0])

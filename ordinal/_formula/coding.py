@@ -396,8 +396,8 @@ class Coding(Storable):
             If X is sparse, lacks a column, has another number of columns or has missing
             values.
         """
-        warn_of_unnamed(X, self.feature_names)
         frame = read_table(X, self.feature_names, self.n_features)
+        warn_of_unnamed(X, self.feature_names)
         lacking = np.isnan(frame.values)
         lacking[:, [v.source for v in self.variables if v.fill is not None]] = False
         if lacking.any():

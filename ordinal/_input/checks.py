@@ -116,7 +116,12 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
     allowed = list(allowed)
     if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}")
+        texts = [choice for choice in allowed if choice is not None]
+        meant = (
+            get_close_matches(value, texts, 1, SIMILAR) if type(value) is str else []
+        )
+        remedy = f"; did you mean {shown(meant[0])}?" if meant else ""
+        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}{remedy}")
 
 
 def can_be_listed(value: Any) -> bool:
@@ -381,7 +386,7 @@ _PENALTY = {
 }  # fmt: skip
 _STRENGTHS = "l1", "l2", "l2_main", "l2_pair", "ridge"
 _OF_TREES = {"feature_share", "min_rows", "n_leaves", "n_rounds", "row_share"}
-_SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
+SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
 
 
 def with_suggestions(function: Function) -> Function:
@@ -432,7 +437,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if ours in _OF_TREES and ours not in known:
         return f"; of the fits, fit_boosting has it, as {ours}="
     meant = [_OURS[name]] if _OURS.get(name) in known else []
-    meant = meant or get_close_matches(name, known, n=1, cutoff=_SIMILAR)
+    meant = meant or get_close_matches(name, known, n=1, cutoff=SIMILAR)
     return f"; did you mean {meant[0]}=?" if meant else ""
 
 

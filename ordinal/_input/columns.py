@@ -122,8 +122,10 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
     names = list(keys) if wanted is None else wanted
     absent = [name for name in names if name not in keys]
     if absent:
+        s, them = ("s", "them") if len(absent) > 1 else ("", "it")
         raise ValueError(
-            f"X has no column {enumerated(absent)}, which the model was fitted on"
+            f"X has no column{s} {enumerated(absent)}, which the model was fitted on: "
+            f"add {them}; X has {enumerated(list(keys), at_most=6)}"
         )
     return [X[keys[name]] for name in names]
 
@@ -302,6 +304,7 @@ _NUMBER = re.compile(
 )
 # Plain numbers, and labels such as "(1)" and "030 100".
 _PLAIN = re.compile(r"[+-]?\d+(\.\d+)?|\(\d+\)|0\d.*")
+_PLAIN_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))([T ]\d.*)?"
 )
@@ -375,6 +378,12 @@ def _check_columns(
                     f"out, or {_DECLARE.format('it')}"
                 )
             if identify_rows(words):
+                if all(map(_PLAIN_NUMBER.fullmatch, words)):
+                    raise ValueError(
+                        f"column {shown(name)} of X holds numbers as text, such as "
+                        f"{shown(words[0])}: pass numbers, as pandas.to_numeric reads "
+                        f"them; leave it out, or {_DECLARE.format('it')}"
+                    )
                 found[name] = words
     if found:
         s, them = ("s", "them") if len(found) > 1 else ("", "it")
@@ -507,7 +516,7 @@ def read_columns(
     """
     labels = categories or (None,) * len(columns)
     read = [
-        numbers_of(column, f"column {shown(name)} of {X}", of_table=True)
+        numbers_of(column, f"column {shown(name)} of {X}", of_table=categories is None)
         if known is None
         else _codes(column, known)
         for column, name, known in zip(columns, names, labels, strict=True)
@@ -695,7 +704,10 @@ def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
 def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
     """Return the error for a value that is no number, with a remedy if one is known."""
     needs = ""
-    if of_strings:
+    if isinstance(value, str) and (not of_strings or _PLAIN_NUMBER.fullmatch(value)):
+        needs = "; pass numbers, and NaN for missing values (pandas.to_numeric reads "
+        needs += "numbers that are text)"
+    elif of_strings:
         needs = f"; {by_table_preprocessor('encodes categories')}"
     elif isinstance(value, _DATES):
         needs = f"; {by_table_preprocessor('makes numbers of dates', '(dates=)')}"

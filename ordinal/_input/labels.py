@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from .checks import (
     LEAST,
     MOST,
+    SIMILAR,
     as_array,
     as_real_array,
     check_entries,
@@ -92,8 +94,8 @@ def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
     a = as_array(values, name)
     if isinstance(values, str):
         raise ValueError(
-            f"{name} must be a sequence of labels, such as a column of a table, got "
-            f"the string {shown(values)}"
+            f"{name} must be a sequence of labels, got the string {shown(values)}: "
+            f"pass the column of the table, such as table[{shown(values)}]"
         )
     if a.ndim != 1:
         remedy = f": {_of_column(values, name)}" if a.shape[1:] == (1,) else ""
@@ -260,11 +262,28 @@ def ranks_of(
     bad = np.flatnonzero(rank < 0)
     if bad.size:
         named = f"{argument}{'=' if argument.isidentifier() else ', '}"
+        label = y[bad[0]].item()
         raise ValueError(
-            f"{name} holds {shown(y[bad[0]].item())} in row {bad[0]}, which is not "
-            f"among {named}{listed(classes)}"
+            f"{name} holds {shown(label)} in row {bad[0]}, which is not "
+            f"among {named}{listed(classes)}{_alike(label, known)}"
         )
     return read_only(rank)
+
+
+def _alike(label: Any, known: Iterable[Any]) -> str:
+    """Return the end of a message about an unknown label, if a known one is similar.
+
+    A number is similar to its text, such as "1"; two texts may have a typing error.
+    """
+    by_text = {str(k).strip().casefold(): k for k in known}
+    text = str(label).strip().casefold()
+    texts = [t for t, k in by_text.items() if isinstance(k, str)]
+    meant = [text] if text in by_text else []
+    if not meant and isinstance(label, str):
+        meant = get_close_matches(text, texts, n=1, cutoff=SIMILAR)
+    return (
+        f": if it means {shown(by_text[meant[0]])}, write both alike" if meant else ""
+    )
 
 
 def sample_weights(sample_weight: Any, n: int) -> np.ndarray:

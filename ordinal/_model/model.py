@@ -379,7 +379,6 @@ def read_for(
     ValueError or TypeError as `read_features` does, and warns of an array instead of
     named columns.
     """
-    warn_of_unnamed(X, model.feature_names)
     read = read_features(
         X,
         model.n_features,
@@ -388,6 +387,7 @@ def read_for(
         categories=categories,
         empty=True,
     )
+    warn_of_unnamed(X, model.feature_names)
     if any(known is not None for known in categories or ()):
         X = X if is_frame(X) else np.asarray(X, dtype=object)
         _warn_of_levels(model, X, cast(np.ndarray, read), cast(Categories, categories))

@@ -275,6 +275,10 @@ def _content(path: Any) -> IO[bytes]:
         if not isinstance(content, bytes | bytearray):
             raise not_binary(path, "rb")
         return io.BytesIO(content)
+    if isinstance(path, bytes | bytearray | memoryview) and bytes(path[:2]) == b"PK":
+        raise TypeError(
+            "path holds the content of a file: pass io.BytesIO(content), or its path"
+        )
     # open() takes a number for a descriptor, and closes it
     return open(as_path("path", path), "rb", opener=_opened)
 

@@ -158,8 +158,9 @@ class Standardizer(ColumnPreprocessor):
             If `X` has another number of columns, lacks a column or is not finite, or
             holds a value so far from the mean that the result is not finite.
         """
-        warn_of_unnamed(X, self.feature_names)
+        given = X
         X = read_dense(X, self.mean.size, feature_names=self.feature_names, empty=True)
+        warn_of_unnamed(given, self.feature_names)
         with np.errstate(over="ignore", under="ignore"):
             # Halves, as the difference of two huge numbers may overflow.
             Z = X * 0.5

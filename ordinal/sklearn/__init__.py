@@ -176,6 +176,7 @@ def _estimator(method: Method) -> type[Estimator]:
         for name in known:
             setattr(self, name, bound.arguments[name])
 
+    __init__.__qualname__ = f"{method.estimator}.__init__"  # errors show it
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     body = {
         "__init__": __init__,
