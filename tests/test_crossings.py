@@ -49,7 +49,7 @@ import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from internals import methods
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.model_selection import cross_val_score
 from strategies import case
 
@@ -246,6 +246,38 @@ def test_records_frames_and_scores_at_every_door(door, seed):
     assert_allclose(one, P[:1], atol=1e-12)
     assert_allclose(model.score(frame, y, scoring="rps"),
                     ordinal.metrics.rps(y, P, **known))  # fmt: skip
+
+
+def test_every_method_that_predicts_takes_records():
+    frame, y = table(0)
+    records = frame.to_dict("records")
+    pom = ordinal.fit_pom(frame, y)
+    for model, names in (
+        (ordinal.conformal(pom, frame, y),
+         ["p_values", "predict_interval", "predict_set"]),
+        (ordinal.fit_boosting(frame, y, n_rounds=3), ["contributions"]),
+        (ordinal.fit_xofm(frame, y), ["contributions", "predict_interval"]),
+        (ordinal.fit_gpor(frame[["age", "size"]], y), ["predict_latent"]),
+        (ordinal.companions.fit_elmor(frame[["age", "size"]], y), ["hidden"]),
+    ):  # fmt: skip
+        for name in names:
+            expected = getattr(model, name)(frame)
+            assert_equal(getattr(model, name)(records), expected)
+    sets = ordinal.conformal(pom, frame, y)
+    assert_equal({**sets.evaluate(records, y)}, {**sets.evaluate(frame, y)})
+
+
+def test_records_that_differ_in_names_are_refused():
+    frame, y = table(0)
+    model = ordinal.fit_boosting(frame, y, n_rounds=3)
+    records = [record | {"note": 1} for record in frame[:3].to_dict("records")]
+    del records[1]["age"], records[2]["note"]
+    with pytest.raises(ValueError, match=r"no value of 'age' in record 1, .* None"):
+        model.predict(records)
+    records[1]["age"] = None
+    at_once = model.predict_proba(records)
+    expected = np.concatenate([model.predict_proba(record) for record in records])
+    assert_array_equal(at_once, expected)
 
 
 def test_records_need_names_and_single_values():

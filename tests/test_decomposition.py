@@ -101,6 +101,5 @@ def test_sets_of_ranks_and_comparisons_take_it():
 
 def test_a_classifier_without_probabilities_says_so():
     X, y = sample(60, 3)
-    model = OrdinalDecomposition(LinearSVC()).fit(X, y)
-    with pytest.raises(AttributeError, match="predict_proba"):
-        model.predict(X)
+    with pytest.raises(TypeError, match=r"predict_proba, got LinearSVC\(\): pass a"):
+        OrdinalDecomposition(LinearSVC()).fit(X, y)

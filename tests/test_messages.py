@@ -425,6 +425,9 @@ def test_columns_without_numbers_are_refused(column, message):
     )
     with pytest.raises(TypeError, match=f"^{in_pipelines}$"):
         ordinal.sklearn.SVORIM().fit(pd.DataFrame({"a": column}), [0, 1])
+    if message.endswith(DATES):
+        with pytest.raises(TypeError, match=f"^{in_pipelines}$"):
+            ordinal.sklearn.TableTransformer().fit(pd.DataFrame({"a": column}))
 
 
 @pytest.mark.parametrize(

@@ -156,11 +156,11 @@ class Selection:
         return frame_columns(self.frame, [name])[0]
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: Any, wanted: Collection[str] | None = ()) -> Any:
     """Return a record, or a list of records, as a data frame; others as they are.
 
-    A record is a mapping from names to single values. Values that a record of several
-    lacks are missing.
+    A record is a mapping from names to single values. A name that is `wanted` and that
+    only some records have is a ValueError, because it may be misspelt in the others.
     """
     records = [X] if isinstance(X, Mapping) else X
     several = isinstance(records, list | tuple) and len(records) > 0
@@ -174,6 +174,13 @@ def as_table(X: Any) -> Any:
                 "data frame of it, such as pandas.DataFrame(X)"
             )
     names = dict.fromkeys(name for record in records for name in record)
+    for name in names:
+        row = next((k for k, record in enumerate(records) if name not in record), None)
+        if row is not None and str(name) in (wanted or ()):
+            raise ValueError(
+                f"X has no value of {shown(str(name))} in record {row}, and has one in "
+                "another: write None if it is missing"
+            )
     columns = {name: np.empty(len(records), dtype=object) for name in names}
     for name, column in columns.items():
         column[:] = [record.get(name) for record in records]

@@ -20,7 +20,8 @@ from .._watch.convergence import warn_of_unnamed
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 READING = (
     "predict", "predict_proba", "decision_function", "cumulative_proba", "explain",
-    "report", "score",
+    "report", "score", "contributions", "hidden", "predict_latent", "score_samples",
+    "p_values", "predict_interval", "predict_set", "evaluate",
 )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def reads_records(method: _Method) -> _Method:
 
 def _rows_for(model: Any, X: Any) -> Any:
     """Return rows for a model, in which records are a data frame."""
-    rows = as_table(X)
+    rows = as_table(X, model.feature_names)
     if rows is not X and model.feature_names is None:
         raise ValueError(
             "X is a record of named values, and the model was fitted to columns "
@@ -74,7 +75,7 @@ def with_names(X: Any, names: tuple[str, ...] | None) -> Any:
     Functions that pass the rows of a caller on to several methods of a model call this
     first, so that an array instead of named columns is warned of once.
     """
-    X = as_table(X)
+    X = as_table(X, names)
     if names is None or is_frame(X):
         return X
     warn_of_unnamed(X, names)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from .._formula.dates import Part
+from .._input.checks import with_remedies_of_pipelines
 from .._input.columns import as_objects, is_frame
 from .._input.types import ArrayLike
 from .tables import Impute, TableCoding, TablePreprocessor, Unseen
@@ -81,6 +82,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.unseen, self.standardize = unseen, standardize
         self.drop_first = drop_first
 
+    @with_remedies_of_pipelines
     def fit(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -99,6 +101,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.coding_: TableCoding = TablePreprocessor(**options).fit(X, sample_weight)
         return self
 
+    @with_remedies_of_pipelines
     def transform(self, X: Any) -> np.ndarray:
         """Return the rows of a table as numbers, (n, m) float64."""
         check_is_fitted(self)

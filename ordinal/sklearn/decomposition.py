@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from .._input.checks import listed
+from .._input.checks import listed, shown
 from .._input.labels import (
     ranks_of,
     sample_weights,
@@ -137,6 +137,12 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             delayed(clone(self.estimator).fit)(X, event.astype(int), **given)
             for event in above
         )
+        # Some classifiers, such as StackingClassifier, have it only when fitted.
+        if not hasattr(self.estimators_[0], "predict_proba"):
+            raise TypeError(
+                f"estimator must have predict_proba, got {shown(self.estimator)}: pass "
+                "a classifier with probabilities, such as LogisticRegression()"
+            )
         self.ranks_, self.classes_ = classes, np.unique(classes)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
