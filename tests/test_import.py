@@ -304,3 +304,18 @@ def test_what_does_not_exist_is_an_attribute_error():
         _ = ordinal.fit_nothing
     with pytest.raises(ImportError, match="cannot import name 'fit_nothing'"):
         exec("from ordinal import fit_nothing")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "place"),
+    [
+        (ordinal, "fit_redsvm", "ordinal.companions.fit_redsvm"),
+        (ordinal, "PomModel", "ordinal.models.PomModel"),
+        (ordinal.companions, "fit_svorim", "ordinal.fit_svorim"),
+        (ordinal, "clm", "ordinal.fit_pom"),
+        (ordinal.companions, "fit_clmm2", "ordinal.fit_clmm"),
+    ],
+)
+def test_a_name_of_another_module_or_of_r_is_answered_by_its_place(module, name, place):
+    with pytest.raises(AttributeError, match=f"'{name}'; it is {place}$"):
+        getattr(module, name)

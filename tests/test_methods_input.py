@@ -91,6 +91,15 @@ def test_names_of_other_packages_are_answered_by_arguments_that_the_fit_has(name
             assert bool(named) == bool(own)
 
 
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("method", "is link="), ("distr", "is link="), ("subset", r"table\[rows\]$")],
+)
+def test_arguments_of_polr_and_statsmodels_are_answered_by_ours(name, answer):
+    with pytest.raises(TypeError, match=f"argument '{name}': .*{answer}"):
+        ordinal.fit_pom(X40, Y40, **{name: 1})
+
+
 def test_a_level_of_verbosity_is_a_flag(capsys):
     for verbose in (0, 1, np.int64(2)):
         ordinal.fit_pom(X40, Y40, verbose=verbose)

@@ -501,6 +501,8 @@ def test_the_ways_to_write_a_formula():
         ("Sat ~ Infl +", "is not a formula:"),
         ("Sat ~ price", "names 'price', which is not among the columns"),
         ("factor(Sat) ~ Infl", "left side .* got 'factor\\(Sat\\)'"),
+        ("as.ordered(Sat) ~ Infl", "as.ordered of R is not .* ordered by classes="),
+        ("Sat ~ t + as.factor(Infl)", r"as.factor of R is not available: C\(g\)"),
         ("Sat + Cont ~ Infl", "left side"),
         ("Sat ~ log(price)", "names 'price'"),
         ("Sat ~ scaled(t, 2)", "'scaled\\(t, 2\\)' cannot be stored"),

@@ -335,6 +335,11 @@ def _hint(text: str, names: Sequence[str]) -> str:
     needy = [name for name in names if not name.isidentifier() and name in bare]
     if needy:
         return f"; {_in_backquotes(max(needy, key=len))}"
+    if called := re.search(r"[A-Za-z]\w*(?:\.\w+)+(?=\()", bare):
+        return (
+            f"; {called[0]} of R is not available: C(g) makes categories of a column, "
+            "and ranks are ordered by classes= or an ordered categorical column"
+        )
     if "|" not in bare:
         return ""
     return (

@@ -333,14 +333,15 @@ _OURS = {
 # Replacements for arguments that a function might be expected to have.
 _INSTEAD = {
     "data": "a data frame is the second argument, after its formula",
+    "subset": "pass the rows that are meant, such as table[rows]",
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
     "dask as X for several; `select` and `nested` take executor=",
     # Fits of a path lack it; every function that fits one model has it.
     "preprocess": "fit a Standardizer or a TablePreprocessor to X, and pass its "
     "transform(X)",
 }
-# Symbols of the papers: the argument with that meaning, where a function has it, and
-# what differs. The first one that a function has counts.
+# Symbols of papers and names of other packages: the argument with that meaning, where
+# a function has it, and what differs. The first one that a function has counts.
 _SYMBOLS = {
     "Delta": {
         "monotone": "Delta >= 0 of the paper is monotone=, per feature",
@@ -353,6 +354,7 @@ _SYMBOLS = {
     },
     "gamma": {"n_intervals": "gamma_j of the paper is n_intervals="},
     "gamma_j": {"n_intervals": "gamma_j of the paper is n_intervals="},
+    "distr": {"link": "distr of statsmodels is link=, and its 'logit' our default"},
     "iter": {
         "n_epochs": "iter of the paper, passes over all pairs, is n_epochs=",
         "max_iter": "it is max_iter=",
@@ -374,6 +376,7 @@ _SYMBOLS = {
         "n_leaves": "trees grow leaf by leaf, and a tree of depth d has at most 2**d "
         "leaves: pass n_leaves="
     },
+    "method": {"link": "method of polr is link=, and its 'logistic' link='logit'"},
     "sigma": {
         "init_scale": "sigma of the paper is init_scale=",
         "inference": "sigma of the paper is fitted, and the model has `noise`",

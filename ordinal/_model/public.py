@@ -82,6 +82,13 @@ MODULES = (
     "preprocessing",
 )
 
+# Functions of R, whose package `ordinal` has the same name, and those that fit their
+# models.
+_OF_R = {
+    **dict.fromkeys(("clm", "clm2", "polr"), "fit_pom"),
+    **dict.fromkeys(("clmm", "clmm2"), "fit_clmm"),
+}
+
 _PACKAGE = __name__.partition(".")[0]
 _DEFINING = {*MODULES, *(module for homes in NAMES.values() for module in homes)}
 
@@ -106,7 +113,10 @@ def find_public(name: str, within: str = "") -> Any:
     if not within and name in _DEFINING and "." not in name:
         return import_module(f"{_PACKAGE}.{name}")
     owner = f"{_PACKAGE}.{within}".rstrip(".")
-    raise AttributeError(f"module '{owner}' has no attribute '{name}'")
+    meant = _OF_R.get(name.removeprefix("fit_"), name)
+    homes = [home for home in NAMES if meant in public_names(home)]
+    remedy = f"; it is {f'{_PACKAGE}.{homes[0]}'.rstrip('.')}.{meant}" if homes else ""
+    raise AttributeError(f"module '{owner}' has no attribute '{name}'{remedy}")
 
 
 def import_all() -> None:

@@ -105,10 +105,16 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     )
 
 
+NO_DATA = (
+    "no data: give --data FOLDER or set ORDINAL_DATA; docs/data_sets.md says what the "
+    "folder holds and where it comes from"
+)
+
+
 def table(folder: str | None, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Features and target of NAME.csv.gz."""
     if folder is None:
-        raise SystemExit("no data: give --data FOLDER or set ORDINAL_DATA")
+        raise SystemExit(NO_DATA)
     file = Path(folder) / f"{name}.csv.gz"
     if not file.exists():
         raise SystemExit(f"no {file}: docs/data_sets.md says where it comes from")

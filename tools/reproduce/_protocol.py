@@ -10,6 +10,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from _common import (  # noqa: F401  (for the scripts)
+    NO_DATA,
     add_data,
     best_time,
     california,
@@ -66,7 +67,7 @@ def store_folder(args):
 
 def stored_splits(data, name, stored):
     if data is None:
-        raise SystemExit("no data: give --data FOLDER or set ORDINAL_DATA")
+        raise SystemExit(NO_DATA)
     file = Path(data) / "splits" / name / f"{stored}.npz"
     if not file.exists():
         raise SystemExit(f"no {file}: docs/data_sets.md says what the folder holds")

@@ -13,7 +13,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from _protocol import options
+from _protocol import NO_DATA, options
 
 # name, rows, features, checksum; kind and checksum of each file of partitions
 SETS = """
@@ -78,7 +78,7 @@ def digest(content, path):
 def main():
     folder = options(__doc__).parse_args().data
     if folder is None:
-        raise SystemExit("no data: give --data FOLDER or set ORDINAL_DATA")
+        raise SystemExit(NO_DATA)
     missing = 0
     for name, what, path, known in files():
         found = state(folder, path, known)
