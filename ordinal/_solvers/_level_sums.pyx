@@ -237,8 +237,9 @@ cdef class LevelRows:
     ):
         cdef Py_ssize_t n = weight.shape[0], R = at.shape[1], G = starts.shape[0] - 1
         if not (Z.shape[0] == at.shape[0] == starts[G] == numbers.shape[1] == n
-                and cell.shape[0] == n and cell.shape[1] == R and n > 0 and numbers.shape[0] == 9
-                and parts[parts.shape[0] - 1] == G and Z.shape[1] > R):
+                and cell.shape[0] == n and cell.shape[1] == R and n > 0
+                and numbers.shape[0] == 9 and parts[parts.shape[0] - 1] == G
+                and Z.shape[1] > R):
             raise ValueError("LevelRows: inconsistent array shapes")
         self.held = weight, Z, at, cell, starts, parts, numbers
         self.n_parts, self.n_threads = parts.shape[0] - 1, n_threads

@@ -470,11 +470,10 @@ class Work:
     @property
     def shares_links(self) -> bool:
         """Whether the folds of a search can calibrate the probabilities that its scores
-        need; a source of chunks is not read once more for it.
+        need.
         """
-        chunked = self.data.chunked is not None
         asked = self.ours and self.given.get("probability") is True
-        return asked and not chunked and calibrates(self.scorers, self.parameters)
+        return asked and calibrates(self.scorers, self.parameters)
 
     @property
     def _in_columns(self) -> bool:

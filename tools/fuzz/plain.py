@@ -61,6 +61,7 @@ INSTANCES = {
     ],
     "TableCoding": ["preprocessing.TablePreprocessor().fit(table())"],
     "Binning": ["preprocessing.Binning([0.0, 1.0])"],
+    "RankIntervals": ["ordinal.RankIntervals([0, 1, 2], [0, 2, 2])"],
     "Grid": ["model_selection.Grid(C=[1.0, 2.0])"],
     "CoarseToFine": ["model_selection.CoarseToFine()"],
     "UniformDesign": ["model_selection.UniformDesign()"],
@@ -120,6 +121,9 @@ PLAIN = {
 
 # (end of the callable's source, parameter) -> source
 SPECIAL = {
+    ("RankIntervals", "lower"): "[0, 1, 2]",
+    ("RankIntervals", "upper"): "[0, 2, 2]",
+    (".ranks", "classes"): "np.arange(3)",
     (".add1", "base"): "[]",
     (".refit", "method"): "'pom'",
     (".equality_test", "names"): "['x2', 'x3']",
