@@ -92,12 +92,19 @@ def test_names_of_other_packages_are_answered_by_arguments_that_the_fit_has(name
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
-    [("method", "is link="), ("distr", "is link="), ("subset", r"table\[rows\]$")],
+    ("fit", "name", "answer"),
+    [
+        (ordinal.fit_pom, "method", "is link="),
+        (ordinal.fit_pom, "distr", "is link="),
+        (ordinal.fit_pom, "subset", r"table\[rows\]$"),
+        (ordinal.fit_pom_path, "alpha", "is ratio=, the share of l1$"),
+        (ordinal.fit_pom_path, "l1_ratio", "it is ratio=$"),
+        (ordinal.fit_pom_path, "lambda", "strength of the penalty is lambdas=$"),
+    ],
 )
-def test_arguments_of_polr_and_statsmodels_are_answered_by_ours(name, answer):
+def test_arguments_of_linear_models_elsewhere_are_answered_by_ours(fit, name, answer):
     with pytest.raises(TypeError, match=f"argument '{name}': .*{answer}"):
-        ordinal.fit_pom(X40, Y40, **{name: 1})
+        fit(X40, Y40, **{name: 1})
 
 
 def test_a_level_of_verbosity_is_a_flag(capsys):

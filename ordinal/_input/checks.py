@@ -354,6 +354,7 @@ _SYMBOLS = {
     },
     "gamma": {"n_intervals": "gamma_j of the paper is n_intervals="},
     "gamma_j": {"n_intervals": "gamma_j of the paper is n_intervals="},
+    "alpha": {"ratio": "alpha of glmnet and ordinalNet is ratio=, the share of l1"},
     "distr": {"link": "distr of statsmodels is link=, and its 'logit' our default"},
     "iter": {
         "n_epochs": "iter of the paper, passes over all pairs, is n_epochs=",
@@ -364,6 +365,7 @@ _SYMBOLS = {
         "inference": "kappa of the paper is 2 gamma, which is fitted from "
         "start={'gamma': kappa / 2} on",
     },
+    "l1_ratio": {"ratio": "it is ratio="},
     "lambda1": {
         "l2_main": "lambda1 of the paper is l2_main= with solver='algorithm1', and M "
         "l2_main in its (14), for M pairs of rows"
@@ -387,7 +389,7 @@ _PENALTY = {
     "alpha", "l1_ratio", "lam", "lambda", "lambda_", "penalty", "reg_alpha",
     "reg_lambda",
 }  # fmt: skip
-_STRENGTHS = "l1", "l2", "l2_main", "l2_pair", "ridge"
+_STRENGTHS = "l1", "l2", "l2_main", "l2_pair", "lambdas", "ridge"
 _OF_TREES = {"feature_share", "min_rows", "n_leaves", "n_rounds", "row_share"}
 SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
 
