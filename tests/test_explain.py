@@ -241,9 +241,14 @@ def test_bad_arguments(options, error, message):
         ordinal.fit_svorim(X, y).explain(X, **options)
 
 
-def test_rows_that_cannot_be_explained():
-    with pytest.raises(ValueError, match="X must have a row or more"):
+def test_rows_that_cannot_be_explained(tmp_path):
+    with pytest.raises(ValueError, match="X must have two rows or more"):
         ordinal.fit_pom(X, y).explain(X[:0])
+    page, model = tmp_path / "page.html", ordinal.fit_pom(X, y)
+    with pytest.raises(ValueError, match="two rows or more to be explained, got 1"):
+        model.explain(X[:1])  # its spread is 0, whatever the model
+    model.report(page, X[:1], y[:1])
+    assert "two rows or more to be explained, got 1" in page.read_text("utf-8")
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)
     with pytest.raises(TypeError, match="X must be dense"):
         ordinal.fit_svorim(sparse, y).explain(sparse)

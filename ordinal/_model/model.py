@@ -150,7 +150,7 @@ class Model(Storable):
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            Rows as for `predict`; a few hundred are enough.
+            Rows as for `predict`, two or more; a few hundred are enough.
         y : (n,) array-like, optional
             True labels. If given, the importance is the increase of the error when a
             feature is shuffled.

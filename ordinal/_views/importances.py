@@ -25,8 +25,12 @@ def explain(
     """Return the explanation of a model on rows; `Model.explain` documents it."""
     n_repeats = check_count("n_repeats", n_repeats)
     rng = resolve_rng(rng)
-    if 0 in getattr(X, "shape", np.shape(X))[:1]:
-        raise ValueError("X must have a row or more to be explained, got none")
+    (n,) = getattr(X, "shape", np.shape(X))[:1] or (0,)
+    if n < 2:  # an importance is a spread over rows
+        raise ValueError(
+            f"X must have two rows or more to be explained, got {n}: pass the training "
+            "or the test set"
+        )
     if y is None and (terms := model._score_terms(X)) is not None:
         names, values = terms
         return _sorted(

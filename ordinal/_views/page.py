@@ -194,7 +194,7 @@ def _parts(page: Page) -> dict[str, str]:
         parts["Importance of the features"] = importance
         if effects := draw.effects(found):
             parts["Effects of the most important features"] = effects + _terms("effect")
-    except TypeError as error:  # sparse rows, or a precomputed kernel
+    except (TypeError, ValueError) as error:  # sparse, a precomputed kernel, one row
         parts["Importance of the features"] = html_notes([str(error)])
     if hasattr(innermost(model), "parameter_names"):
         parts["Coefficients"] = _coefficients(model) + _terms("coefficient")
