@@ -783,7 +783,9 @@ def test_a_truth_value_is_a_feature_and_a_target_in_either_file(run, tmp_path, r
         *("fit", tmp_path / "t.csv", "--classes", "no,yes", "--method", "svorim"),
         *("--out", model), code=2,
     )  # fmt: skip
-    assert "--classes no,yes: column 'good' holds numbers" in error
+    assert (
+        "--classes no,yes: column 'good' holds numbers; list numbers, or name" in error
+    )
 
 
 def test_proportional_odds_of_categories_do_not_warn(run, tmp_path):
@@ -874,6 +876,7 @@ def test_errors_take_one_line(run, data, text_data, argv, message):
         ),
         (["1,1", "2,2", "3,1O", "4,2"], "line 4, column 'b': '1O' is not a finite num"),
         (["1;2"], "cells were separated by ',': pass another separator"),
+        (["1;2,5"], "cells were separated by ',': pass another separator"),
     ],
 )
 def test_a_target_that_holds_no_ranks_is_found(run, tmp_path, lines, message):
@@ -1126,7 +1129,8 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
     table.to_csv(path, index=False)
     fit = ["fit", path, "--method", "svorim", "--out", model, "--folds", "0"]
     assert main(fit) == 2
-    assert "line 5, column 'grade': is missing" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "line 5, column 'grade': is missing; --missing-labels drop" in error
     drop = ["--missing-labels", "drop"]
     assert main([*fit, *drop]) == 0
     assert "58 rows, 2 features, 3 ranks of 'grade', without 2 that lack it" in (
@@ -1184,4 +1188,5 @@ def test_endless_files_are_no_tables(command, data, tmp_path, capsys):
         "predict": [model, "/dev/zero"],
     }[command]  # fmt: skip
     assert main([command, *arguments]) == 2
-    assert "/dev/zero is no table: it holds zero bytes" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "/dev/zero is no table: it holds zero bytes; state its encoding" in error

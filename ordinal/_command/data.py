@@ -249,7 +249,8 @@ def _listed(listed: str, text: bool, target: str) -> np.ndarray:
     classes = column_of(names, Layout())
     if isinstance(classes, list) or np.isnan(classes).any():
         raise ValueError(
-            f"--classes {shortened(listed)}: column {shown(target)} holds numbers"
+            f"--classes {shortened(listed)}: column {shown(target)} holds numbers; "
+            "list numbers, or name the column of the ranks by --target"
         )
     return classes.astype(np.int64) if np.all(classes == np.rint(classes)) else classes
 

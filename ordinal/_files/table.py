@@ -151,9 +151,11 @@ class Table:
             cells = self.cells_of(name)
             for row, cell in enumerate(cells):
                 if self.is_missing(name, cell):
-                    raise self.error(row, name, "is not a label")
+                    raise self._no_label(row, name)
             return np.array(cells)
-        values = self.numbers([name])[:, 0]
+        values = self.numbers([name], missing=True)[:, 0]
+        if np.isnan(values).any():
+            raise self._no_label(int(np.isnan(values).argmax()), name)
         # Beyond 2**53 doubles skip integers, so such labels stay as they were read.
         whole = np.all((values == np.rint(values)) & (np.abs(values) < 2**53))
         return values.astype(np.int64) if whole else values
@@ -183,6 +185,12 @@ class Table:
         what = f"{shown(cell)} " if cell else ""
         place = f"{self.path}, {self.source.place(row)}"
         return ValueError(f"{place}, column {shown(name)}: {what}{problem}")
+
+    def _no_label(self, row: int, name: str) -> ValueError:
+        """Make the error about a row whose label is missing."""
+        error = self.error(row, name, "is not a label")
+        remedy = "--missing-labels drop of the command leaves such rows out"
+        return ValueError(f"{error}; {remedy}")
 
     def _number(self, name: str) -> int:
         if name not in self.names:
@@ -426,8 +434,9 @@ def check_text(path: str, part: bytes, line: int) -> None:
     """
     if b"\0" in part:
         raise ValueError(
-            f"{path} is no table: it holds zero bytes; save it as CSV in UTF-8, or as "
-            "Parquet"
+            f"{path} is no table: it holds zero bytes; state its encoding if it is "
+            "text in UTF-16: encoding= of ordinal.data.blocks, --encoding of the "
+            "command; or save it as CSV in UTF-8, or as Parquet"
         )
     if line > _LONGEST:
         raise ValueError(f"{path} is no table: a line has more than {_LONGEST} bytes")
@@ -535,7 +544,9 @@ def _check_width(
         if len(row) != width:
             raise ValueError(
                 f"{path}, line {line} has {len(row)} cells, but {others} {width}; "
-                f"cells were separated by {shown(layout.separator)}"
+                f"cells were separated by {shown(layout.separator)}: pass another "
+                "separator by separator= of ordinal.data.blocks, --separator of the "
+                "command, or put quotes around cells that contain it"
             )
 
 
