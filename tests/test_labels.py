@@ -89,7 +89,7 @@ def test_numbers_are_ranked_by_value_if_asked(fit):
         ours, theirs = ours.model(-1), theirs.model(-1)
     assert_array_equal(ours.classes, values)
     assert_array_equal(ours.predict(X), values[theirs.predict(X)])
-    with pytest.raises(TypeError, match="strings, whose order is not known"):
+    with pytest.raises(TypeError, match="ranks numbers alone: leave it out"):
         fit(X, rank.astype(str), classes="values")
 
 

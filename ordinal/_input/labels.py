@@ -206,8 +206,14 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
         return read_only(classes.copy())
     if y.dtype.kind == "U":
         # Sorting strings would silently order high < low < medium.
+        reason = "whose order is not known: pass classes="
+        if by_value:
+            reason = (
+                "and classes='values' ranks numbers alone: leave it out where y is an "
+                "ordered categorical, or pass classes="
+            )
         raise TypeError(
-            "y holds strings, whose order is not known: pass classes= with the labels "
+            f"y holds strings, {reason} with the labels "
             f"{listed(by_number(np.unique(y)))} in rank order, the lowest first"
         )
     if y.dtype.kind == "f" and not by_value and not in_halves(y):
