@@ -568,6 +568,8 @@ def test_arithmetic_of_categories_is_refused():
 def test_a_formula_needs_its_table():
     with pytest.raises(TypeError, match="a formula needs its data frame"):
         ordinal.fit_pom("Sat ~ Infl", [1, 2, 3])
+    with pytest.raises(TypeError, match="if X names a file, pass its rows"):
+        ordinal.fit_pom("X.npy", [1, 2, 3])
     with pytest.raises(ValueError, match="sample_weight names 'weight', which is no"):
         ordinal.fit_pom("Sat ~ Infl", houses(), sample_weight="weight")
 

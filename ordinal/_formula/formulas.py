@@ -92,9 +92,11 @@ def read_formula(
             "in the blocks, and pass the source as X and None as y"
         )
     if data is None or isinstance(data, str) or not is_frame(data):
+        rows = "; if X names a file, pass its rows, as numpy.load reads them"
+        remedy = "" if "~" in text else rows
         raise TypeError(
             "a formula needs its data frame: fit_pom('y ~ x1 + x2', data), got "
-            f"{shown(data)}"
+            f"{shown(data)}{remedy}"
         )
     names = feature_names(data)
     if names is None:
