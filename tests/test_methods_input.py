@@ -7,6 +7,7 @@ import pickle
 import pkgutil
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from strategies import case, sample
 
 import ordinal
 import ordinal.sklearn
-from ordinal import kernels
+from ordinal import inference, kernels
 from ordinal._input.checks import keyword_defaults
 from ordinal._model.preparation import warn_of_scales
 from ordinal.exceptions import UnscaledFeaturesWarning
@@ -105,6 +106,21 @@ def test_names_of_other_packages_are_answered_by_arguments_that_the_fit_has(name
 def test_arguments_of_linear_models_elsewhere_are_answered_by_ours(fit, name, answer):
     with pytest.raises(TypeError, match=f"argument '{name}': .*{answer}"):
         fit(X40, Y40, **{name: 1})
+
+
+def test_arguments_of_methods_in_r_are_answered_by_ours():
+    model = ordinal.fit_pom(X40, Y40)
+    for name, argument, answer in [
+        ("confint", "type", "is method=$"),
+        ("confint", "parm", "a row per parameter, for all parameters$"),
+        ("odds_ratios", "type", "is method=$"),
+        ("residuals", "type", "is kind=$"),
+        ("predictions", "type", "is kind=$"),
+        ("marginal_effects", "weights", "did you mean sample_weight=|lists those"),
+    ]:
+        for door in (getattr(model, name), partial(getattr(inference, name), model)):
+            with pytest.raises(TypeError, match=f"argument '{argument}'.*{answer}"):
+                door(**{argument: 1})
 
 
 def test_a_level_of_verbosity_is_a_flag(capsys):

@@ -333,6 +333,7 @@ _OURS = {
 # Replacements for arguments that a function might be expected to have.
 _INSTEAD = {
     "data": "a data frame is the second argument, after its formula",
+    "parm": "the result has a row per parameter, for all parameters",
     "subset": "pass the rows that are meant, such as table[rows]",
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
     "dask as X for several; `select` and `nested` take executor=",
@@ -383,6 +384,7 @@ _SYMBOLS = {
         "init_scale": "sigma of the paper is init_scale=",
         "inference": "sigma of the paper is fitted, and the model has `noise`",
     },
+    "type": {"kind": "type of R is kind=", "method": "type of R is method="},
 }
 # Names of the strength of a penalty elsewhere, and arguments that state it here.
 _PENALTY = {

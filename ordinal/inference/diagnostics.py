@@ -43,7 +43,7 @@ from .._cumulative.likelihood import (
     quantile,
     terms_of,
 )
-from .._input.checks import check_choice, check_count, resolve_rng
+from .._input.checks import check_choice, check_count, resolve_rng, with_suggestions
 from .._input.immutable import read_only
 from .._input.labels import ranks_of, read_labels
 from .._input.types import ArrayLike, MatrixLike
@@ -354,6 +354,7 @@ def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray 
     return whole[:, j], None
 
 
+@with_suggestions
 def residuals(
     model: Any,
     X: MatrixLike | None = None,

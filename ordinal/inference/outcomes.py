@@ -30,7 +30,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from .._cumulative.likelihood import for_all_ranks, rank_probabilities
-from .._input.checks import check_choice, check_flag, check_share, listed, shown
+from .._input.checks import (
+    check_choice,
+    check_flag,
+    check_share,
+    listed,
+    shown,
+    with_suggestions,
+)
 from .._input.columns import check_zeros_are_values, read_frame
 from .._input.frame import Frame
 from .._input.labels import sample_weights, shares
@@ -482,6 +489,7 @@ def _grid(
     return made, rows._replace(offset=offset, sample_weight=None)
 
 
+@with_suggestions
 def predictions(
     model: Any,
     X: MatrixLike | None = None,
@@ -628,6 +636,7 @@ def _summary(found: Found, errors: Errors, z: float) -> list[np.ndarray]:
     return [part.ravel() for part in (found.value, *found.ends(error, z))]
 
 
+@with_suggestions
 def marginal_effects(
     model: Any,
     X: MatrixLike | None = None,

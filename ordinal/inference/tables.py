@@ -20,6 +20,7 @@ from .._input.checks import (
     enumerated,
     listed,
     shown,
+    with_suggestions,
 )
 from .._model.printing import LEGEND, Table, Text, aligned, coefficient_lines
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
@@ -134,6 +135,7 @@ def summary(model: Any) -> Text:
     return Text("\n".join([*lines[:at], *model._random_lines(), *lines[at:]]))
 
 
+@with_suggestions
 def confint(
     model: Any, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
 ) -> Table:
@@ -251,6 +253,7 @@ def spread_of_coef(model: Any, design: Design) -> np.ndarray:
     return np.asarray(design.spread[columns])
 
 
+@with_suggestions
 def odds_ratios(
     model: Any, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
 ) -> Table:
