@@ -137,6 +137,9 @@ def test_linear_combinations_are_those_of_r():
     ):
         with pytest.raises(ValueError, match=message):
             wald_test(model, wrong)
+    for wrong in (["x1"], {"x1": 1.0}):
+        with pytest.raises(TypeError, match="must map names to factors"):
+            wald_test(model, wrong)
 
 
 def test_terms_are_dropped_from_all_parts_of_a_model():

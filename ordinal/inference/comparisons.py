@@ -70,6 +70,8 @@ def wald_test(
     ValueError
         As for `standard_errors`; also if a combination names no parameter of the
         model, or has no factor other than 0.
+    TypeError
+        If combinations are no mapping of names to mappings.
 
     See Also
     --------
@@ -93,6 +95,13 @@ def wald_test(
     model = fitted_model(model, "wald_test")
     z = normal_margin(check_share("level", level))
     if combinations is not None:
+        given: Any = combinations
+        each = given.values() if isinstance(given, Mapping) else [None]
+        if not all(isinstance(factors, Mapping) for factors in each):
+            raise TypeError(
+                "combinations must map names to factors of parameters, such as "
+                "{'two doses': {'dose': 2.0}}, got " + shown(combinations)
+            )
         return _combined(model, combinations, z)
     b, V = location_of(model, "wald_test")
     terms = model.predictor.features
