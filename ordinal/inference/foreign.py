@@ -74,8 +74,14 @@ def for_marginaleffects(
     remedy = "take predictions(), which has the effects of groups"
     model = fitted_model(model, "for_marginaleffects", {"mixed": remedy})
     covariance = covariance_for(model, "for_marginaleffects")
-    from marginaleffects.classes import ModelAbstract, ModelVault
-    from marginaleffects.utils import ingest
+    try:
+        from marginaleffects.classes import ModelAbstract, ModelVault
+        from marginaleffects.utils import ingest
+    except ImportError as error:
+        raise ImportError(
+            "for_marginaleffects needs marginaleffects: "
+            "pip install marginaleffects 'polars<2'"
+        ) from error
 
     outcome = outcome_of(model, kind, at, values)
     names: Any = next(iter(outcome.names.values()), None)
