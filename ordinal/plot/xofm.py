@@ -310,9 +310,9 @@ def contributions(
     if len(parts.values) != 1:
         raise ValueError(f"x must be one row, got {len(parts.values)}")
     base = parts.values[0, 0]
-    terms = found.explain(row)
-    assert terms.contributions is not None
-    values = terms.contributions[0]
+    terms = found._score_terms(row)
+    assert terms is not None  # of an XOFM model
+    values = terms.values[0]
     known = found.feature_names or default_names(found.n_features)
     order = np.argsort(-np.abs(values), kind="stable")
     shown, others = order[:top], order[top:]
