@@ -329,21 +329,14 @@ class Search:
             key = point_key(points[number], without=varying) if varying else number
             paths.setdefault(key, []).append(number)
         samples = [self._sample(fold, share) for fold in range(len(self.splits))]
-        own, others = samples, samples[:0]
-        if self._links:
-            own, others = samples[:1], samples[1:]
-        self._requested = [
-            (fold, path) for fold in range(len(own)) for path in paths.values()
-        ]
+        folds = range(1 if self._links else len(samples))
+        others = tuple(samples[1:]) if self._links else ()
+        self._requested = [(fold, path) for fold in folds for path in paths.values()]
         replaced = {}
         if share > 1:
             replaced = self._work.sample_options(self.trials.rows[numbers[0]])
         return [
-            Task(
-                *samples[fold],
-                tuple({**replaced, **points[k]} for k in path),
-                tuple(others),
-            )
+            Task(*samples[fold], tuple({**replaced, **points[k]} for k in path), others)
             for fold, path in self._requested
         ]
 

@@ -77,16 +77,6 @@ class Outcome:
         return replace(self, failure=f"{SCORED}{self.scores[0]}")
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted(Outcome):
-    """Outcome of a point in a fold, with its model and the features of the test rows,
-    as the model takes them.
-    """
-
-    model: Any = None
-    X: Any = None
-
-
 class Runnable(Protocol):
     """Work of workers: it runs tasks, also in other processes."""
 
@@ -275,11 +265,8 @@ class Work:
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
         """Fit and score; what a fit raises becomes its outcome."""
         start = time.perf_counter()
-        outcomes = (
-            self._linked(task, n_threads)
-            if task.others
-            else self._alone(task, n_threads)
-        )
+        fit = self._linked if task.others else self._alone
+        outcomes = fit(task, n_threads)
         seconds = (time.perf_counter() - start) / len(outcomes)
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
@@ -295,37 +282,44 @@ class Work:
         """
         plain = replace(self, options={**self.options, "probability": False})
         splits = [(task.train, task.test), *task.others]
-        found: list[list[Fitted]] = []  # by fold and point
-        for train, test in splits:
-            fitted, X_test = plain._models(train, test, task.points, n_threads)
-            found.append([Fitted((), "", "", 0.0, of, X_test) for of, _ in fitted])
+        fits = [plain._models(*split, task.points, n_threads) for split in splits]
+        # By point, the model of each fold with its test rows and their numbers.
+        folds = [
+            [
+                (models[i][0], X_test, test)
+                for (models, X_test), (_, test) in zip(fits, splits, strict=True)
+            ]
+            for i in range(len(task.points))
+        ]
         outcomes = []
         for k, (train, test) in enumerate(splits):
-            for i, point in enumerate(task.points):
-                model = found[k][i].model
-                if isinstance(model, Exception) or not hasattr(model, "link_input"):
-                    # A failure, or leave-one-out scores or another way of its own.
+            for point, of_point in zip(task.points, folds, strict=True):
+                model, X_test, _ = of_point[k]
+                if hasattr(model, "link_input"):
+                    others = [
+                        of for j, of in enumerate(of_point)
+                        if j != k and hasattr(of[0], "link_input")
+                    ]  # fmt: skip
+                    try:
+                        model = replace(model, link=self.link(model, others))
+                    except Exception as error:
+                        model = error
+                elif not isinstance(model, Exception):
+                    # It has leave-one-out scores, or another way of its own.
                     outcomes += self._alone(Task(train, test, (point,)), n_threads)
                     continue
-                others = [
-                    (found[j][i], rows) for j, (_, rows) in enumerate(splits)
-                    if j != k and hasattr(found[j][i].model, "link_input")
-                ]  # fmt: skip
-                try:
-                    model = replace(model, link=self.link(model, others))
-                except Exception as error:
-                    model = error
-                outcomes.append(self._outcome(model, None, found[k][i].X, test))
+                outcomes.append(self._outcome(model, None, X_test, test))
         return outcomes
 
-    def link(self, model: Any, folds: Sequence[tuple[Fitted, np.ndarray]]) -> Any:
-        """Return a link for a model, fitted to the test rows of some folds."""
+    def link(self, model: Any, folds: Sequence[tuple[Any, Any, np.ndarray]]) -> Any:
+        """Return a link for a model, fitted to test rows of folds.
+
+        Each of the folds has a model, the features of its test rows, and their numbers.
+        """
         if not folds:
             raise ValueError("no other fold to calibrate probabilities on")
-        values = [
-            map_rows(partial(of.model.link_input, like=model), of.X) for of, _ in folds
-        ]
-        test = np.concatenate([rows for _, rows in folds])
+        values = [map_rows(partial(of.link_input, like=model), X) for of, X, _ in folds]
+        test = np.concatenate([rows for _, _, rows in folds])
         return model.link_type.fit(
             np.concatenate(values), self.data.rank[test], self.weight(test),
             self.data.classes.size,
@@ -469,8 +463,8 @@ class Work:
 
     @property
     def shares_links(self) -> bool:
-        """Whether the folds of a search can calibrate the probabilities that its scores
-        need.
+        """True if the folds of a search may calibrate one another: its scores need
+        probabilities that fits calibrate.
         """
         asked = self.ours and self.given.get("probability") is True
         return asked and calibrates(self.scorers, self.parameters)

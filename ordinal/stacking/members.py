@@ -28,8 +28,18 @@ from ..model_selection.scoring import in_rank_order, scorers_of
 from ..model_selection.search import Search, halving_from
 from ..model_selection.spaces import Point, Points, Space, resolve_space
 from ..model_selection.splits import Splits
-from ..model_selection.work import Fitted, Outcome, Task, Work
+from ..model_selection.work import Outcome, Task, Work
 from ..model_selection.workers import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted(Outcome):
+    """Outcome of a point in a fold, with its model and the features of the test rows,
+    as the model takes them.
+    """
+
+    model: Any = None
+    X: Any = None
 
 
 @dataclass(eq=False)
@@ -169,8 +179,8 @@ class Member:
 
     def _link(self, model: Any, folds: Sequence[int]) -> Any:
         """Return a link for a model, fitted to the rows of these folds."""
-        some = [(self.folds[k], self.splits[k][1]) for k in folds]
-        return self.work.link(model, some)
+        found = [(self.folds[k], self.splits[k][1]) for k in folds]
+        return self.work.link(model, [(of.model, of.X, test) for of, test in found])
 
 
 def work_of(
