@@ -244,8 +244,10 @@ def with_origin(made: _T, X: Any, y: Any, call: str | None = None) -> _T:
     models: Any = made if isinstance(made, list | tuple) else [made]
     if not (models and all(isinstance(model, Model) for model in models)):
         return made
-    table, labels = (y, _response(X, y)) if isinstance(X, str) else (X, y)
-    found = digests_of_some(table, labels, models[0].feature_names)
+    table, response = X, None
+    if isinstance(X, str):
+        table, response = y, partial(_response, X)
+    found = digests_of_some(table, y, models[0].feature_names, response)
     for model in models:
         # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(model, "training_rows", found)

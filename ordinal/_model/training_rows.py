@@ -9,6 +9,7 @@ a data frame, an array, a sparse matrix and a file.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
@@ -27,19 +28,28 @@ _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 _MISSING = 0x7FF8000000000000  # the bits of NaN
 
 
-def digests_of_some(X: Any, y: Any, names: tuple[str, ...] | None) -> np.ndarray | None:
+def digests_of_some(
+    X: Any,
+    y: Any,
+    names: tuple[str, ...] | None,
+    response: Callable[[Any], Any] | None = None,
+) -> np.ndarray | None:
     """Return sorted digests of some training rows, (k,), k <= 64.
 
-    `names` are the columns of the model. None stands for rows that cannot be picked by
-    number, such as those of a source of chunks.
+    `names` are the columns of the model. With a `response`, which returns the labels of
+    rows of X, those picked are all that it reads, and y is not used. None stands for
+    rows that cannot be picked by number, such as those of a source of chunks.
     """
-    n = _length(y)
+    n = _length(y if response is None else X)
     if not n:
         return None
     numbers = np.unique(np.linspace(0, n - 1, min(n, _KEPT)).astype(np.int64))
     try:
-        rows, labels = _picked(X, numbers), _picked(y, numbers)
-        if rows is None or labels is None:
+        rows = _picked(X, numbers)
+        if rows is None:
+            return None
+        labels = _picked(y, numbers) if response is None else response(rows)
+        if labels is None or _length(labels) != len(numbers):
             return None
         found = digests(read_rows_of(rows, names), read_labels(labels, "y"))
     except (TypeError, ValueError, IndexError):  # a form that a fit alone can read
