@@ -269,16 +269,21 @@ class BlockTridiagonal:
         between = _products(-self.right[: max(len(odd) - 1, 0)], before[1:])
         self.rest = BlockTridiagonal(odd, between)
 
+    def _reduced(self, b: np.ndarray) -> np.ndarray:
+        """Return the odd blocks of b after the even ones have been eliminated."""
+        even, odd, m = b[0::2], b[1::2].copy(), self.n_after
+        odd -= _products(self.left, even[: len(odd)])
+        odd[:m] -= _products(self.right, even[1 : 1 + m])
+        return odd
+
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b, (T, M, k), for b of (T, M, k)."""
         if not self.size:
             return b
-        even, odd, m = b[0::2], b[1::2].copy(), self.n_after
-        odd -= _products(self.left, even[: len(odd)])
-        odd[:m] -= _products(self.right, even[1 : 1 + m])
+        even, odd = b[0::2], self._reduced(b)
         x = np.empty(b.shape)
         x[1::2] = odd = self.rest.solve(odd)
-        even = _products(self.inverse, even)
+        m, even = self.n_after, _products(self.inverse, even)
         even[: len(odd)] -= _products(_transposed(self.left), odd)
         even[1 : 1 + m] -= _products(_transposed(self.right), odd[:m])
         x[0::2] = even
@@ -288,9 +293,7 @@ class BlockTridiagonal:
         """Return C^-1 b for a factor C C' = A, (T, M, k)."""
         if not self.size:
             return b
-        even, odd, m = b[0::2], b[1::2].copy(), self.n_after
-        odd -= _products(self.left, even[: len(odd)])
-        odd[:m] -= _products(self.right, even[1 : 1 + m])
+        even, odd = b[0::2], self._reduced(b)
         x = np.empty(b.shape)
         x[0::2], x[1::2] = _products(self._root, even), self.rest.whitened(odd)
         return x
