@@ -48,6 +48,18 @@ def test_features_that_are_no_table(value):
         assert str(e.value).endswith(f"got {shown(value)}")
 
 
+def test_a_mapping_of_columns_is_no_table():
+    model, table = ordinal.fit_pom(X, y, l2=1.0), {"a": [1]}
+    with pytest.raises(
+        ValueError, match=r"got a mapping with \[1\] for 'a': pass a data"
+    ):
+        model.predict(table)
+    with pytest.raises(
+        ValueError, match=r"an array or a data frame, got \{'a': \[1\]\}$"
+    ):
+        ordinal.fit_svorim(table, y)
+
+
 def test_a_source_where_rows_are_expected():
     model = ordinal.fit_pom(X, y, l2=1.0)
     with pytest.raises(ValueError, match=r"write_predictions of ordinal\.data read in"):

@@ -190,7 +190,7 @@ class StructuredCovariance(Storable):
         return read_only(self.block(np.arange(p)))
 
     def _inverse(self) -> BlockTridiagonal:
-        """Return A, factored."""
+        """Return the factors of A, the block tridiagonal part."""
         return BlockTridiagonal(self.diag, self.off)
 
     def _solved(self, u: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

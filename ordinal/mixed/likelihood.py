@@ -371,7 +371,7 @@ class MixedLikelihood:
         return -self._laplace(mode) - more
 
     def _laplace(self, mode: Mode) -> float:
-        """Return (1) at a mode."""
+        """Return the log likelihood at a mode by Laplace's method, (1)."""
         value = float((self.share[: mode.value.size] * mode.value).sum())
         log_det = float((self.share * mode.factor.log_det).sum())
         return value - 0.5 * (log_det + mode.factor.rest_log_det)
