@@ -485,6 +485,7 @@ METHODS = [
 TYPICAL = {
     "npsvor", "svorim-basis", "gpor-laplace", "pom", "nnpom", "xofm-lbfgs", "boosting",
 }  # fmt: skip
+SIMILAR = pytest.mark.slow("one method of each kind is fast")
 
 
 def which(fast: Collection[str] = TYPICAL, **wanted: Any) -> Any:
@@ -519,7 +520,7 @@ def those(chosen: Iterable[Method], fast: Collection[str] = TYPICAL) -> Any:
 
 def marks_of(method: Method, fast: Collection[str] = TYPICAL) -> Any:
     """Return the marks of a test that is slow unless the method's name is in `fast`."""
-    return () if method.name in fast else pytest.mark.slow
+    return () if method.name in fast else SIMILAR
 
 
 def registered(fast: Collection[str] = TYPICAL) -> list[Any]:
@@ -531,7 +532,7 @@ def registered(fast: Collection[str] = TYPICAL) -> list[Any]:
     return [
         pytest.param(
             known,
-            marks=() if known.fit in fits else pytest.mark.slow,
+            marks=() if known.fit in fits else SIMILAR,
             id=known.estimator,
         )
         for known in methods()

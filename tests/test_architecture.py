@@ -75,7 +75,7 @@ def private_names_of_others(path: Path) -> Iterator[str]:
     yield from (f"{name}.{attr}" for name, attr in attributes if name in ours)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("parses every module")
 def test_no_module_uses_a_private_name_of_another():
     """Private folders may be named in an import, private names in them may not."""
     found = {path: list(private_names_of_others(path)) for path in SOURCES}
@@ -104,7 +104,7 @@ def code_lines(path: Path) -> set[int]:
     return lines
 
 
-@pytest.mark.slow
+@pytest.mark.slow("reads the tokens of every module")
 def test_functions_fit_a_screen_and_files_a_chapter():
     for path in SOURCES:
         assert len(path.read_text().splitlines()) <= 800, path
@@ -135,6 +135,12 @@ def test_values_in_messages_are_shown_in_one_way():
         for node in set(ast.walk(tree)) - own:
             if isinstance(node, ast.FormattedValue):
                 assert node.conversion != ord("r"), f"{path}, line {node.lineno}"
+
+
+def test_a_slow_test_says_why():
+    for path in Path(__file__).parent.glob("[!t]*.py"):
+        bare = re.findall(r"mark\.slow\b(?!\(\s*\")", path.read_text())
+        assert not bare, f'{path}: write pytest.mark.slow("why it takes seconds")'
 
 
 def test_every_room_says_what_is_in_it():
