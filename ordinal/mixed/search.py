@@ -9,7 +9,7 @@ import numpy as np
 
 from .._cumulative.likelihood import CHAIN
 from .._numerics import lbfgs
-from .._numerics.cholesky import lower_inverse
+from .._numerics.cholesky import Cholesky
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -22,8 +22,47 @@ _PAUSE = 30  # steps between two looks at the deviations
 _POLISH = 20  # most Newton steps
 _SMALL = 0.1  # deviation, relative to the noise, below which 0 is tried
 NEAR_0 = 1e-3  # deviation at which the sign of the slope is read
-_LARGE = 500  # parameters above which the inverse is one of triangles
+_LARGE = 500  # parameters above which a factor is faster than numpy's inverse
 _PIVOT = 1e-10  # relative size of a pivot that counts as 0
+
+
+class Curvature:
+    """Hessian H of the free parameters of a mixed likelihood.
+
+    Attributes
+    ----------
+    size : int
+    factor : Cholesky or None
+        Factor of a large H. The inverse of a small one is computed at once.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        H is not positive definite.
+    """
+
+    def __init__(self, H: np.ndarray, n_threads: int):
+        self.size, self.factor = len(H), None
+        self._inverse: np.ndarray | None = None
+        if self.size > _LARGE:
+            self.factor = Cholesky(H, n_threads)
+        else:
+            np.linalg.cholesky(H)
+            self._inverse = np.linalg.inv(H)
+
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        """Return H^-1 v, (f,)."""
+        if self._inverse is None:
+            assert self.factor is not None
+            return np.asarray(self.factor.solve(v[:, None].copy())[:, 0])
+        return np.asarray(self._inverse @ v)
+
+    def inverse(self) -> np.ndarray:
+        """Return H^-1, (f, f)."""
+        if self._inverse is None:
+            assert self.factor is not None
+            self._inverse = self.factor.inverse()  # in the memory of the factor
+        return self._inverse
 
 
 class VarianceSearch:
@@ -44,8 +83,8 @@ class VarianceSearch:
         they stay 0.
     value : float
         Value of `loss` at the last optimum; infinite before the first evaluation.
-    inverse : (f, f) array or None
-        Inverse Hessian of the free parameters by `refine`.
+    curvature : Curvature or None
+        Hessian of the free parameters by `refine`.
     far : float
         Deviation at which `minimum` pauses, because the variance may diverge.
     """
@@ -58,7 +97,7 @@ class VarianceSearch:
         self.status = Status.CONVERGED
         self.free = np.ones(len(units), dtype=bool)
         self.value = math.inf
-        self.inverse: np.ndarray | None = None
+        self.curvature: Curvature | None = None
         self.far = math.inf
 
     def minimum(self, x: np.ndarray) -> np.ndarray:
@@ -105,12 +144,13 @@ class VarianceSearch:
         scale = np.sqrt((self.units**2).sum(axis=1))
         try:
             with self.monitor.limited():
-                V = None if self.ended else self.covariance(x, scale)
+                found = None if self.ended else self._curvature(x, scale)
         except OutOfTime:
-            self.status, V = Status.MAX_TIME, None
-        if V is not None:
+            self.status, found = Status.MAX_TIME, None
+        if found is not None:
+            V = found.inverse()
             self.units[np.ix_(self.free, self.free)] = np.linalg.cholesky(V)
-            self.inverse = V
+            self.curvature = found
 
     @property
     def ended(self) -> bool:
@@ -175,23 +215,25 @@ class VarianceSearch:
     ) -> tuple[np.ndarray, Status, float, np.ndarray | None]:
         """Return the result of `certified`, unless time runs out."""
         value, gradient = self.loss.value_and_gradient(x)
-        V, violation, is_here = self.inverse, math.inf, False
+        H, violation, is_here = self.curvature, math.inf, False
         scale = np.sqrt((self.units**2).sum(axis=1))
         for k in range(_POLISH):
             # A Hessian takes two gradients per parameter: it serves four steps, and
             # that of a rule with fewer nodes the first ones.
-            if k % 4 == 0 and (k or V is None or len(V) < self.free.sum()):
-                V, is_here = self.covariance(x, scale), True
-                if V is None:
+            if k % 4 == 0 and (k or H is None or H.size < self.free.sum()):
+                H, is_here = self._curvature(x, scale), True
+                if H is None:
                     break
-                scale[self.free] = np.sqrt(np.diagonal(V))
-            assert V is not None
-            step = -V @ gradient[self.free]
+                if H.factor is None:
+                    scale[self.free] = np.sqrt(np.diagonal(H.inverse()))
+            assert H is not None
+            step = -H.solve(gradient[self.free])
             violation = math.sqrt(max(-float(step @ gradient[self.free]), 0.0))
             if violation <= self.monitor.tol:
-                V = V if is_here else self.covariance(x, scale)
-                status = Status.STALLED if V is None else Status.CONVERGED
-                return x, status, violation, V
+                H = H if is_here else self._curvature(x, scale)
+                if H is None:
+                    return x, Status.STALLED, violation, None
+                return x, Status.CONVERGED, violation, H.inverse()
             there = x.copy()
             there[self.free] += step
             new, slope = self.loss.value_and_gradient(there)
@@ -200,11 +242,19 @@ class VarianceSearch:
                 break
             x, value, gradient, is_here = there, new, slope, False
             self.n_iter += 1
+        V = None if H is None else H.inverse()
         return x, Status.STALLED, violation, V
 
     def covariance(self, x: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
         """Return the inverse Hessian of the free parameters, or None if it is not
         positive definite. `scale`, (p,), is about their standard errors.
+        """
+        found = self._curvature(x, scale)
+        return None if found is None else found.inverse()
+
+    def _curvature(self, x: np.ndarray, scale: np.ndarray) -> Curvature | None:
+        """Return the Hessian of the free parameters, or None if it is not positive
+        definite.
         """
         H, one_by_one = np.empty((x.size, x.size)), self.free.copy()
         if has_many_thresholds(self.loss):
@@ -219,16 +269,10 @@ class VarianceSearch:
                 ends.append(self.loss.value_and_gradient(there)[1])
             H[j] = (ends[0] - ends[1]) / (2 * h)
         H = H[np.ix_(self.free, self.free)]
-        H = (H + H.T) / 2
         try:
-            L = np.linalg.cholesky(H)
+            return Curvature((H + H.T) / 2, self.loss.n_threads)
         except np.linalg.LinAlgError:
             return None
-        if len(H) <= _LARGE:
-            return np.linalg.inv(H)
-        root = lower_inverse(L, self.loss.n_threads)
-        # A symmetric product takes half the time.
-        return np.asarray(root.T @ root)
 
     def _rows_of_thresholds(self, x: np.ndarray, h: np.ndarray) -> np.ndarray:
         """Return the rows of the Hessian by (theta_t, nu_t), (T M, p).
