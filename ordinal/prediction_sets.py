@@ -267,8 +267,8 @@ class ConformalModel(Model):
         -------
         Table of (r + 1,) arrays
             "label", "rows", "coverage", and "size", the mean number of ranks in a set.
-            There is one entry per rank, which is nan without rows of the rank, and a
-            last entry "all" for all rows.
+            There is one entry per rank, nan if it has no rows, and a last one, "all",
+            for all rows.
 
         Raises
         ------

@@ -134,7 +134,9 @@ def only_column(y: Any) -> Any:
     """Return the column of a table or matrix that has only one; others as they are."""
     if getattr(y, "shape", ())[1:] != (1,):
         return y
-    return y.ravel() if isinstance(y, np.ndarray) else frame_columns(y)[0]
+    if isinstance(y, np.ndarray):
+        return y.ravel()
+    return frame_columns(y)[0] if is_frame(y) else y
 
 
 def columns_of(X: Any, names: Sequence[str]) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .checks import as_array, listed, shown
 from .immutable import read_only
@@ -168,15 +169,16 @@ class RankIntervals:
         return classes_in_rank_order(self.ends, given)
 
     def ranks(
-        self, classes: np.ndarray, name: str = "y", argument: str = "classes"
+        self, classes: ArrayLike, name: str = "y", argument: str = "classes"
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the first and the last rank of each row, (n,) int32 each.
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             If an end is not among the classes, or if a lower end is above the upper.
         """
+        classes = read_labels(classes, argument)
         lower = np.zeros(len(self), np.int32)
         upper = np.full(len(self), classes.size - 1, np.int32)
         for side, rank in enumerate((lower, upper)):

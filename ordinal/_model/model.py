@@ -207,6 +207,8 @@ class Model(Storable):
         Returns
         -------
         float
+            nan if the metric has no value for these rows, such as a rank correlation
+            of equal labels, or if a function in `scoring` returns it.
 
         Raises
         ------

@@ -71,14 +71,15 @@ def spread(
     ones, (n,), and Lambda'z for each term, (n, q), which is 0 for known groups.
     """
     n = len(Z[0])
-    known, variance, loadings = np.zeros(n), np.zeros(n), []
+    known, deviation, loadings = np.zeros(n), np.zeros(n), []
     for term, z in zip(terms, Z, strict=True):
         level, e = term.level[rows], term.effects
         is_known = level >= 0
         known += np.where(is_known, np.einsum("ij,ij->i", z, e.modes[level]), 0.0)
         loadings.append(np.where(is_known[:, None], 0.0, z @ e.factor))
-        variance += (loadings[-1] ** 2).sum(axis=1)
-    return known, np.sqrt(variance), loadings
+        for loading in loadings[-1].T:  # no square, which could overflow
+            np.hypot(deviation, loading, out=deviation)
+    return known, deviation, loadings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +170,7 @@ class GroupRows:
         known, sd, loadings = spread(self.terms, Z, every)
         # d sd / d Lambda_ac = z_a (Lambda'z)_c / sd
         by = [
-            np.einsum("ia,ic->iac", z, w) / _positive(sd)[:, None, None]
+            np.einsum("ia,ic->iac", z, w / _positive(sd)[:, None])
             for z, w in zip(Z, loadings, strict=True)
         ]
         t = self.nodes[node]

@@ -178,9 +178,8 @@ class OfmhsModel(Scored):
         Z = (dense(read_for(self, X)) - self.centre) / self.spread
         names, mains, first, second = self._nonzero()
         products = Z[:, first] * Z[:, second] * self.pairs[first, second]
-        return Named(
-            tuple(names), np.hstack([Z[:, mains] * self.main[mains], products])
-        )
+        terms = np.hstack([Z[:, mains] * self.main[mains], products])
+        return Named(tuple(names), finite_scores(terms))
 
     def _summary(self) -> dict[str, str]:
         d = self.n_features

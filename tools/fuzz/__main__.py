@@ -8,10 +8,10 @@ call that still fails, as a program. The exit code is 1 if there was a failure. 
 number I of a family and a seed is always the same one; `--only I` makes it alone.
 
 A failure is a crash of the interpreter (calls are made in other processes), a call of
-more than 10 s, an exception other than ValueError, TypeError, MemoryError, OSError and
-those of the package, NaN from a model that was fitted, a warning that is not the
-package's own, or a message of more than 500 characters. How a family is written is said
-in call.py.
+more than 10 s, an exception other than ValueError, TypeError, MemoryError, OSError,
+those of the package and one that names what to install, NaN from a model that was
+fitted, a warning that is not the package's own, or a message of more than 500
+characters. How a family is written is said in call.py.
 
 Why no fuzzer off the shelf. The tests that `hypothesis write` (ghostwriter.fuzz) makes
 draw arguments from annotations, and those of ArrayLike lead nowhere: of 1000 calls of

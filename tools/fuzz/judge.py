@@ -81,7 +81,8 @@ def _of_exception(error: Exception) -> Outcome:
     name, message = type(error).__name__, str(error)
     if isinstance(error, Foreign):
         return Outcome("Foreign", place=where)
-    if not isinstance(error, ALLOWED):
+    absent = isinstance(error, ImportError) and "pip install" in message
+    if not absent and not isinstance(error, ALLOWED):
         lines = "".join(traceback.format_exception(error))
         return Outcome(name, True, lines[-3000:], where)
     # A path is the caller's, and Python's own errors name it whole.
