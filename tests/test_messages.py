@@ -516,6 +516,14 @@ def test_what_no_basis_is(form):
 
 NUMBERS_AS_TEXT = pd.DataFrame({"a": [f"{k}.5" for k in range(40)]})
 NAMED = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]})
+# The doors that take the name of a score
+JUDGES = [
+    lambda name: select("pom", X, y, scoring=name),
+    lambda name: ordinal.compare(X, y, methods=["pom"], scoring=name),
+    lambda name: ordinal.fit_pom(X, y, l2=1.0).score(X, y, scoring=name),
+    lambda name: ordinal.sklearn.scorer(name),
+    lambda name: ordinal.sklearn.POM(scoring=name).fit(X, y),
+]
 
 
 @pytest.mark.parametrize(
@@ -530,10 +538,12 @@ NAMED = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]})
         (lambda: ordinal.fit_boosting(X, y).predict([["0.5", "1"]]),
          "column 0 of X must hold real numbers, got '0.5' in row 0; pass numbers"),
         (lambda: ordinal.fit_pom(X, y, link="porbit"), "did you mean 'probit'?"),
+        (lambda: ordinal.fit_pom(X, y, link="logistic"), "did you mean 'logit'?"),
+        *[(partial(judge, "neg_mean_absolute_error"), "did you mean 'mae'?")
+          for judge in JUDGES],
         (lambda: ordinal.load(b"PK\x03\x04" + b"\0" * 9), "pass io.BytesIO(content)"),
         (lambda: ordinal.sklearn.POM("logit"), "POM.__init__() takes 1 positional"),
     ],
-    ids=["text", "columns", "record", "choice", "bytes", "estimator"],
 )  # fmt: skip
 def test_mistakes_of_first_users_get_a_remedy(call, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):

@@ -588,7 +588,11 @@ def test_costs_that_make_no_sense_are_refused(method, cost, message, calls):
 @which(takes="kernel")
 def test_kernels_that_make_no_sense_are_refused(method):
     for kernel, error, message in [
-        ("gaussian", ValueError, "^kernel must be one of 'rbf'.*, got 'gaussian'$"),
+        (
+            "gaussian",
+            ValueError,
+            "^kernel must be one of 'rbf'.*, got 'gaussian'; did you mean 'rbf'",
+        ),
         (3, TypeError, "^kernel must be a name or a callable"),
         (kernels.RBF, TypeError, "^kernel must be a name or a callable"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), ValueError, "must be finite"),

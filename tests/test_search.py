@@ -1286,7 +1286,7 @@ def test_bad_arguments_of_nested(options, error, message):
         ({"search": Grid(shape=[1])}, TypeError, "unexpected keyword argument 'shape'"),
         ({"tolerance": 1}, TypeError, "argument 'tolerance'; did you mean tol="),
         ({"C": 1.0}, ValueError, "C must not be both tuned"),
-        ({"scoring": "precision"}, ValueError, "scoring must be one of"),
+        ({"scoring": "balanced_accuracy"}, ValueError, "as a function, .*accuracy_sco"),
         ({"scoring": 3}, TypeError, "name or a callable"),
         ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),
         ({"scoring": "mae", "greater_is_better": True}, ValueError, "contradicts"),

@@ -34,7 +34,16 @@ from strategies import at_most, sample, slow
 import ordinal
 import ordinal.sklearn as estimators
 from ordinal import metrics
-from ordinal.sklearn import GPOR, NPSVOR, POM, SVORIM, XOFM, ShashuaLevin, scorer
+from ordinal.sklearn import (
+    GPOR,
+    NPSVOR,
+    POM,
+    SVORIM,
+    XOFM,
+    OrdinalDecomposition,
+    ShashuaLevin,
+    scorer,
+)
 
 METHODS = methods()
 NAMES = [method.estimator for method in METHODS]
@@ -161,6 +170,20 @@ def test_an_estimator_is_thin_over_its_fit(method):
     assert_array_equal(estimator.predict_proba(new), model.predict_proba(new))
     rule = {"rule": "mode"} if method.probabilities else {}
     assert_array_equal(estimator.predict(new), model.predict(new, **rule))
+
+
+@pytest.mark.parametrize("method", registered())
+def test_a_fit_refuses_what_predictions_and_scores_could_not_follow(method):
+    estimator = getattr(estimators, method.estimator)
+    X, y = sample(30, 3)
+    given = [{"rule": "medium"}, {"scoring": "precision"}]
+    if not method.probabilities:
+        given += [{"rule": rule} for rule in ("mode", "median", "cost")]
+        given += [{"scoring": "rps"}, {"scoring": scorer("log_loss")}]
+    for wrong in given:
+        (name,) = wrong
+        with pytest.raises(ValueError, match=f"^{name}.*(one of|probability=True)"):
+            estimator(**wrong).fit(X, y)
 
 
 def test_probabilities_are_there_where_they_are_asked_for():
@@ -475,6 +498,12 @@ def test_scorers_of_probabilities_say_how_an_estimator_has_them(wrap):
     message = r"^log_loss needs predict_proba, which this LinearSVC does not have: choo"
     with pytest.raises(AttributeError, match=message):
         scorer("log_loss")(wrap(LinearSVC()).fit(X, y), X, y)
+
+
+def test_a_decomposition_refuses_a_rule_cost_and_scoring_when_it_is_fitted():
+    for wrong in ({"rule": "scan"}, {"cost": np.eye(3)}, {"scoring": "precision"}):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))}"):
+            OrdinalDecomposition(LinearSVC(), **wrong).fit(*sample(30, 3))
 
 
 def test_scorers_say_what_they_are():

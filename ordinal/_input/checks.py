@@ -111,17 +111,29 @@ def check_verbosity(name: str, value: Any) -> bool:
     raise _broken(name, value, "True or False, or a number >= 0")
 
 
-def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
-    """Raise ValueError unless the value is one of the allowed ones."""
+def check_choice(
+    name: str, value: Any, allowed: Iterable[str | None], otherwise: str = ""
+) -> None:
+    """Raise ValueError unless the value is one of the allowed ones.
+
+    The message suggests a value of the same meaning or a similar name; `otherwise` is
+    its end where there is none.
+    """
     allowed = list(allowed)
     if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(map(repr, allowed))
         texts = [choice for choice in allowed if choice is not None]
-        meant = (
-            get_close_matches(value, texts, 1, SIMILAR) if type(value) is str else []
-        )
-        remedy = f"; did you mean {shown(meant[0])}?" if meant else ""
-        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}{remedy}")
+        meant = _meant(value, texts) if type(value) is str else []
+        remedy = f"did you mean {shown(meant[0])}?" if meant else otherwise
+        end = f"; {remedy}" if remedy else ""
+        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}{end}")
+
+
+def _meant(value: str, allowed: Sequence[str]) -> list[str]:
+    """Return the first allowed value that another one stands for, or no value."""
+    plain = value.removeprefix("neg_").removesuffix("_score")
+    known = [v for v in (plain, *_VALUES.get(plain, ())) if v in allowed]
+    return known or get_close_matches(value, allowed, 1, SIMILAR)
 
 
 def can_be_listed(value: Any) -> bool:
@@ -329,6 +341,25 @@ _OURS = {
     "tolerance": "tol",
     "weight": "sample_weight",
     "weights": "sample_weight",
+}
+# Values that have other names in other packages.
+_VALUES = {
+    "brier": ("rps",),
+    "class": ("mode",),
+    "cohen_kappa": ("kappa",),
+    "crps": ("rps",),
+    "cross_entropy": ("log_loss",),
+    "gaussian": ("rbf", "probit"),
+    "logistic": ("logit",),
+    "mean_absolute_error": ("mae",),
+    "na.fail": ("error",),
+    "na.omit": ("drop",),
+    "poly": ("polynomial",),
+    "prob": ("probability",),
+    "quadratic_weighted_kappa": ("qwk",),
+    "raise": ("error",),
+    "squared_exponential": ("rbf",),
+    "zero_one_loss": ("mze",),
 }
 # Replacements for arguments that a function might be expected to have.
 _INSTEAD = {

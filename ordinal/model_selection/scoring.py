@@ -44,6 +44,9 @@ _LOSSES, _GAINS = get_args(Loss), get_args(Gain)
 _OF_PROBABILITIES = ("rps", "log_loss")
 _OF_PAIRS = ("somers_d", "c_index", "gamma")  # functions of labels or scores
 _SYNONYMS = {"qwk": "kappa"}
+_AS_FUNCTION = (
+    "pass another metric as a function, such as sklearn.metrics.balanced_accuracy_score"
+)
 _NOTHING: Mapping[str, Any] = {}
 # Metrics of hits alone: the mode has the best expectation. By all others an error of
 # one rank is less than one of two, for which the median is made.
@@ -96,7 +99,7 @@ class Scorer:
             return scoring.metric  # type: ignore[no-any-return]
         if isinstance(scoring, str):
             name = _SYNONYMS.get(scoring, scoring)
-            check_choice("scoring", name, (*_LOSSES, *_GAINS))
+            check_choice("scoring", name, (*_LOSSES, *_GAINS), _AS_FUNCTION)
             return cls._of_package(name, getattr(metrics, name))
         if not callable(scoring):
             raise TypeError(

@@ -22,7 +22,7 @@ from .._input.labels import (
 from .._input.types import Labels
 from .._model.labelled import Labelled, MissingLabels
 from .._model.links import falling
-from .._model.threshold_model import cost_of_rule, decide
+from .._model.threshold_model import ON_PROBABILITIES, cost_of_rule, decide
 from ..model_selection.scoring import Metric
 from .estimators import ranked
 from .scorers import scorer
@@ -114,7 +114,9 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             self.missing_labels, X, y, {}, sample_weight=sample_weight
         )
         X, y, sample_weight = left.X, left.y, left.by_row["sample_weight"]
+        scorer(self.scoring)  # for its errors
         labels, classes = ranked(y, self.classes, type(self).__name__)
+        self._cost_of_rule(classes.size)  # for its errors, too
         check_consistent_length(X, labels)
         rank = ranks_of(labels, classes)
         weight = sample_weights(sample_weight, labels.size)
@@ -176,9 +178,11 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         X : as for `fit`
         """
         check_is_fitted(self)
-        rules = "mode", "median", "cost"
-        table = cost_of_rule(self.rule, rules, self.cost, None, self.ranks_.size)
+        table = self._cost_of_rule(self.ranks_.size)
         return np.asarray(self.ranks_[decide(self._proba(X), self.rule, table)])
+
+    def _cost_of_rule(self, r: int) -> np.ndarray | None:
+        return cost_of_rule(self.rule, ON_PROBABILITIES, self.cost, None, r)
 
     def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
         """Return the metric `scoring`; losses are negated."""

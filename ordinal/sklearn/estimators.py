@@ -18,7 +18,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._input.checks import as_array, listed, with_remedies_of_pipelines
+from .._input.checks import (
+    as_array,
+    check_choice,
+    listed,
+    shown,
+    with_remedies_of_pipelines,
+)
 from .._input.columns import (
     check_categorical,
     column_categories,
@@ -50,7 +56,11 @@ from .._model.grouping import group_numbers
 from .._model.labelled import Labelled, counted
 from .._model.preparation import Callback
 from .._model.registry import Content, Method, check_intervals
-from .._model.threshold_model import rank_decisions, summed_steps
+from .._model.threshold_model import (
+    ON_PROBABILITIES,
+    rank_decisions,
+    summed_steps,
+)
 from .._numerics.rows import merged_rows
 from .._watch.convergence import in_order
 from ..kernels.functions import kernel_class
@@ -108,6 +118,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         **by_row: Any,
     ) -> Estimator:
         """Fit the model to merged rows: equal ones of one of the `fold_groups`."""
+        self._check_predictions()
         parameters = self.get_params(deep=False)
         for name in added(self._method):
             del parameters[name]
@@ -153,6 +164,23 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.unique(self.ranks_)
         self.n_iter_ = self.model_.convergence.n_iter
         return self
+
+    def _check_predictions(self) -> None:
+        """Raise ValueError for a `rule` or `scoring` that the fit will not allow."""
+        uses = {}
+        if "scoring" in added(self._method):
+            uses["scoring"] = scorer(self.scoring).metric.needs_proba
+        if self.rule is not None:
+            rules = dict.fromkeys((self._method.own_rule, *ON_PROBABILITIES))
+            check_choice("rule", self.rule, (*rules, None))
+            uses["rule"] = self.rule in ON_PROBABILITIES
+        if self._method.probabilities or self.probability:
+            return
+        for name in (name for name, used in uses.items() if used):
+            raise ValueError(
+                f"{name}={shown(getattr(self, name))} needs probabilities: pass "
+                f"probability=True to {type(self).__name__}, or another {name}"
+            )
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict labels, (n,), of the type of `classes_`, by the `rule`.
