@@ -104,7 +104,7 @@ def solution(value):
     if isinstance(value, np.ndarray):
         return f"{value.dtype.str}{value.shape}".encode() + value.tobytes()
     if dataclasses.is_dataclass(value):
-        origin = "seconds", "training_rows", "call"
+        origin = "seconds", "origin"
         names = [f.name for f in dataclasses.fields(value) if f.name not in origin]
         return b"".join(solution(getattr(value, name)) for name in names)
     if isinstance(value, tuple | list):

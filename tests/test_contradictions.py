@@ -72,7 +72,8 @@ CONTRADICTIONS = {
          "thresholds must not fall without nominal effects"),
         (lambda m: {"thresholds": m.thresholds + 1},
          "thresholds must be those that alpha and observed make"),
-        (lambda m: {"uncertainty": np.eye(9)}, "uncertainty must have 5 rows"),
+        (lambda m: {"statistics": replace(m.statistics, uncertainty=np.eye(9))},
+         "uncertainty must have 5 rows"),
     ],
     "nominal": [
         (

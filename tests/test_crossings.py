@@ -346,7 +346,7 @@ def test_linear_estimates_are_in_the_units_of_the_table(name, behind, penalty, s
     unit = np.where(first["name"] == "age", 1000.0, 1.0)
     assert_allclose(second["effect"] * unit, first["effect"], atol=1e-5)
     if name == "pom":
-        first, second = (m.odds_ratios() for m in (one, two))
+        first, second = (inference.odds_ratios(m) for m in (one, two))
         unit = np.where(first["name"] == "age", 1000.0, 1.0)
         ratio = second["odds_ratio"] ** unit
         assert_allclose(ratio, first["odds_ratio"], rtol=1e-4)
@@ -397,7 +397,7 @@ def test_effects_are_differences_of_probabilities_of_raw_rows(door, seed):
         logit, later = (np.log(P / (1 - P)) for P in cumulative)
         slope = model.coef[list(model.coef_names).index("age")]
         assert_allclose(logit - later, slope, rtol=1e-6)
-        odds = model.odds_ratios()
+        odds = inference.odds_ratios(model)
         ratio = odds["odds_ratio"][odds["name"] == "age"]
         assert_allclose(np.abs(np.log(ratio)), abs(slope), rtol=1e-6)
 

@@ -62,17 +62,17 @@ def test_covariances_are_those_of_the_dense_matrix(kind, monkeypatch):
     }
     how = {k: given_rows.get(k, v) for k, v in KINDS[kind].items()}
     model = fit_pom(X, y, **how)
-    assert not isinstance(model.uncertainty, np.ndarray)
+    assert not isinstance(model.statistics.uncertainty, np.ndarray)
     dense(monkeypatch)
     whole = fit_pom(X, y, **how)
-    V = whole.uncertainty
+    V = whole.statistics.uncertainty
     error = np.sqrt(np.diagonal(V))
     assert_allclose(model.coef, whole.coef, rtol=1e-9)
     assert_allclose(model.standard_errors, error, rtol=1e-9)
     within = np.outer(error, error)
     assert_allclose(model.covariance / within, V / within, atol=1e-9)
     A = rng.normal(size=(2, error.size)) / error
-    assert_allclose(A @ model.uncertainty @ A.T, A @ V @ A.T, rtol=1e-8)
+    assert_allclose(A @ model.statistics.uncertainty @ A.T, A @ V @ A.T, rtol=1e-8)
     file = io.BytesIO()
     model.save(file)
     file.seek(0)

@@ -113,7 +113,6 @@ def test_arguments_of_methods_in_r_are_answered_by_ours():
     for name, argument, answer in [
         ("confint", "type", "is method=$"),
         ("confint", "parm", "a row per parameter, for all parameters$"),
-        ("odds_ratios", "type", "is method=$"),
         ("residuals", "type", "is kind=$"),
         ("predictions", "type", "is kind=$"),
         ("marginal_effects", "weights", "did you mean sample_weight=|lists those"),

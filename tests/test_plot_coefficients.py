@@ -54,7 +54,7 @@ def test_dots_and_bars_are_the_estimates_and_their_intervals(model, level, metho
 def test_odds_ratios_are_on_a_logarithmic_axis(model):
     ax = plot.coefficients(model, odds_ratios=True)
     dots, bars, _ = drawn(ax)
-    table = model.odds_ratios()
+    table = ordinal.inference.odds_ratios(model)
     assert ax.get_xscale() == "log"
     assert_allclose(dots, table["odds_ratio"])
     assert_allclose(bars, np.column_stack([table["lower"], table["upper"]]))

@@ -41,7 +41,7 @@ def test_tidy_is_the_table_with_its_intervals(model, method):
 
 def test_exponentiated_estimates_are_odds_ratios(model):
     tidy = inference.tidy(model, exponentiate=True).to_pandas().set_index("name")
-    odds = model.odds_ratios().to_pandas().set_index("name")
+    odds = inference.odds_ratios(model).to_pandas().set_index("name")
     own = tidy.loc[odds.index]
     assert_allclose(own["estimate"], odds["odds_ratio"])
     assert_allclose(own[["lower", "upper"]], odds[["lower", "upper"]])

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar, Unpack
+from typing import Any, Generic, Self, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .._input.basis import BasisChoice, read_choice
 from .._input.checks import check_count, check_factor, check_positive
 from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.sparse import CSR
+from .._input.sparse import CSR, is_sparse
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
@@ -228,7 +228,7 @@ def support_rows(kernel: KernelFunction, X: Matrix, rows: np.ndarray) -> Matrix:
 
 def read_only_matrix(support: Matrix) -> Matrix:
     """Return the rows as a read-only matrix."""
-    return support if isinstance(support, CSR) else read_only(support)
+    return support if is_sparse(support) else read_only(cast(np.ndarray, support))
 
 
 class Arguments(KernelCommon, total=False):

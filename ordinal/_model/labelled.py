@@ -28,7 +28,7 @@ from .._input.sparse import CSR, is_sparse
 from .._numerics.rows import take
 from .._rows.source import Block, has_blocks, is_remote, raw_blocks
 from ..kernels.functions import kernel_class
-from .model import Model
+from .model import Model, Origin
 from .training_rows import digests_of_some
 
 MissingLabels = Literal["error", "drop"]
@@ -38,7 +38,6 @@ _INTERVAL = re.compile(r"([(\[])(.*), (.*)([)\]])")
 _CLOSED = {"(]": "right", "[)": "left", "[]": "both", "()": "neither"}
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _T = TypeVar("_T")
-_M = TypeVar("_M")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,12 +185,11 @@ def with_missing_labels(fit: _Fit) -> _Fit:
         if missing_labels == "error":
             _warn_of_order(X, y, by_row)
             made = fit(X, y, **by_row, **every)
-            made = with_origin(made, X, y, call_of(fit, X, by_row | every))
-            return with_labels_like(made, y)
+            return with_origin(made, X, y, call_of(fit, X, by_row | every))
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
         made = counted(fit(rows.X, rows.y, **rows.by_row, **every), rows)
         call = call_of(fit, X, by_row | every | {"missing_labels": missing_labels})
-        return with_labels_like(with_origin(made, rows.X, rows.y, call), y)
+        return with_origin(made, rows.X, rows.y, call)
 
     return labelled  # type: ignore[return-value]
 
@@ -237,39 +235,37 @@ def _argument(value: Any) -> str:
 
 
 def with_origin(made: _T, X: Any, y: Any, call: str | None = None) -> _T:
-    """Note the call and digests of some training rows in a model, or in each of many.
+    """Note in a model, or in each of many, where it comes from, and return `made`.
 
-    The result is `made`.
+    Without a `call`, a model keeps the one that is noted in it.
     """
     models: Any = made if isinstance(made, list | tuple) else [made]
     if not (models and all(isinstance(model, Model) for model in models)):
         return made
-    table, response = X, None
+    table, labels, response = X, y, None
     if isinstance(X, str):
-        table, response = y, partial(_response, X)
-    found = digests_of_some(table, y, models[0].feature_names, response)
+        table, labels, response = y, _response(X, y), partial(_response, X)
+    found = digests_of_some(table, labels, models[0].feature_names, response)
     for model in models:
+        by = model.origin.call if call is None and model.origin else call
+        origin = Origin(by, _type_of_labels(labels, model.classes), found)
         # The model is changed in place, because a copy would lose its training rows.
-        object.__setattr__(model, "training_rows", found)
-        object.__setattr__(model, "call", call or model.call)
+        object.__setattr__(model, "origin", origin)
     return made
 
 
-def with_labels_like(model: _M, y: Any) -> _M:
-    """Note in a new model whether its labels were an ordered Categorical of pandas.
-
-    The model is returned.
-    """
+def _type_of_labels(
+    y: Any, classes: np.ndarray
+) -> Literal["categorical", "interval"] | None:
+    """Return whether labels are an ordered Categorical of pandas, also of intervals."""
     dtype: Any = getattr(y, "dtype", None)
-    given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
-    if given and isinstance(model, Model):  # and no path of models
-        # The model is changed in place, because a copy would lose its training rows.
-        object.__setattr__(model, "label_type", "categorical")
-        if type(dtype.categories).__name__ == "IntervalIndex":
-            found = _intervals(model.classes)
-            if found is not None and dtype.categories.equals(found):
-                object.__setattr__(model, "label_type", "interval")
-    return model
+    if type(dtype).__name__ != "CategoricalDtype" or not is_ordered(dtype):
+        return None
+    if type(dtype.categories).__name__ == "IntervalIndex":
+        found = _intervals(classes)
+        if found is not None and dtype.categories.equals(found):
+            return "interval"
+    return "categorical"
 
 
 def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
@@ -279,7 +275,8 @@ def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
 
     A model from a file gives arrays where pandas is not installed.
     """
-    kind = getattr(model, "label_type", None)
+    origin = getattr(model, "origin", None)
+    kind = origin and origin.label_type
     if kind is None or not find_spec("pandas"):
         return np.asarray(labels)
     import pandas

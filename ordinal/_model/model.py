@@ -37,6 +37,29 @@ _S = TypeVar("_S", bound=Storable)
 _T = TypeVar("_T")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin(Storable):
+    """Fit and training data from which a model comes.
+
+    Attributes
+    ----------
+    call : str or None
+        Call that made the model, with its hyperparameters.
+    label_type : {"categorical", "interval"}, or None
+        Whether the labels were an ordered Categorical of pandas. `predict` then returns
+        one as well; for a data frame, a Series with its index. The categories of
+        "interval" were intervals, as `pandas.cut` makes them; `classes` then holds
+        their text.
+    training_rows : (k,) array of uint64, or None
+        Digests of at most 64 training rows, by which a report recognises them; None if
+        they are not known, as of rows in chunks.
+    """
+
+    call: str | None
+    label_type: Literal["categorical", "interval"] | None
+    training_rows: Annotated[np.ndarray, Array("u8", "_")] | None
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model(Storable):
     """Base class of all models, which are immutable and have read-only arrays.
@@ -53,33 +76,20 @@ class Model(Storable):
         columns of an array are identified by their positions.
     convergence : Convergence
         Record of the fit: its status, and bounds on the distance to the optimum.
-    label_type : {"categorical", "interval"}, or None
-        Whether the labels were an ordered Categorical of pandas. `predict` then returns
-        one as well; for a data frame, a Series with its index. The categories of
-        "interval" were intervals, as `pandas.cut` makes them; `classes` then holds
-        their text.
     n_missing_labels : int
         Number of training rows that `missing_labels="drop"` left out.
     rule : str or None
         Rule by which `predict` predicts unless it is given another: the one that
         belongs to the score by which `select` or `compare` chose the model. None stands
         for the method's own rule. A model behind a preprocessor has it itself.
-    training_rows : (k,) array of uint64, or None
-        Digests of at most 64 training rows, by which a report recognises them; None if
-        they are not known, as of rows in chunks.
-    call : str or None
-        Call that made the model, with its hyperparameters.
+    origin : Origin or None
+        The call of the fit (`origin.call`), the type of its labels and digests of some
+        training rows; None for a model that no fit of this package made.
     """
 
-    label_type: Literal["categorical", "interval"] | None = field(
-        default=None, kw_only=True
-    )
     n_missing_labels: int = field(default=0, kw_only=True)
     rule: str | None = field(default=None, kw_only=True)
-    training_rows: Annotated[np.ndarray, Array("u8", "_")] | None = field(
-        default=None, kw_only=True
-    )
-    call: str | None = field(default=None, kw_only=True)
+    origin: Origin | None = field(default=None, kw_only=True)
     _rules: ClassVar[tuple[str, ...]] = ("median", "mode", "cost")  # its own rule first
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -64,10 +64,10 @@ def share_of_training_rows(
 
     None stands for a model that remembers none.
     """
-    known = getattr(model, "training_rows", None)
-    if known is None:
+    origin = getattr(model, "origin", None)
+    if origin is None or origin.training_rows is None:
         return None
-    return float(np.isin(known, digests(rows, labels)).mean())
+    return float(np.isin(origin.training_rows, digests(rows, labels)).mean())
 
 
 def digests(rows: Frame | CSR, labels: np.ndarray) -> np.ndarray:

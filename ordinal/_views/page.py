@@ -157,7 +157,7 @@ def _origin(page: Page) -> str:
         return html_notes(
             ["It is not known whether the model was fitted to these rows."]
         )
-    n = page.model.training_rows.size
+    n = page.model.origin.training_rows.size
     found = f"{round(share * n)} of {n} training rows that the model remembers"
     if not share:
         return html_notes([f"None of {n} training rows that the model remembers is "
@@ -198,8 +198,9 @@ def _parts(page: Page) -> dict[str, str]:
         parts["Importance of the features"] = html_notes([str(error)])
     if hasattr(innermost(model), "parameter_names"):
         parts["Coefficients"] = _coefficients(model) + _terms("coefficient")
-    made = getattr(model, "call", None) or getattr(innermost(model), "call", None)
-    call = html_notes([f"Call: {made}"]) if made else ""
+    origins = [getattr(known, "origin", None) for known in (model, innermost(model))]
+    calls = [f"Call: {known.call}" for known in origins if known and known.call]
+    call = html_notes(calls[:1])
     parts["Model"] = call + model._repr_html_() + _terms("convergence")
     if not draw.available:
         parts["Figures"] = html_notes([f"The figures of this page need {EXTRA}."])

@@ -28,7 +28,7 @@ from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.grouping import group_numbers
-from .._model.labelled import Labelled, MissingLabels, with_labels_like
+from .._model.labelled import Labelled, MissingLabels, with_origin
 from .._model.model import Model, innermost, with_rule
 from .._model.printing import (
     Table,
@@ -395,7 +395,7 @@ class Study:
         model: Model = self.learned(self.learners[method], deciding, None, 0)[0]
         with_rule(model, deciding[0].rule)
         object.__setattr__(model, "n_missing_labels", self.n_missing_labels)
-        return with_labels_like(model, self.labels)
+        return with_origin(model, self.data.X, self.labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,11 @@ class FitStatistics(Storable):
         Sum of the weights.
     n_missing : int
         Number of rows that were left out because of missing values.
+    uncertainty : (p, p) array, StructuredCovariance, or None
+        Covariance of (alpha, nominal_coef, coef, scale_coef). With more than 100
+        flexible thresholds it is held without its entries, in memory and files that
+        grow linearly with the ranks. None for a fit with l1 > 0, or with more than 2000
+        features, for which Newton's method is not used.
     covariance_type : {"observed", "robust", "cluster"}
         Type of the covariance: the inverse of the observed information, or a sandwich
         formula.
@@ -186,6 +191,9 @@ class FitStatistics(Storable):
     null_loglik: Annotated[float, FINITE]
     n_obs: Annotated[float, FINITE, POSITIVE]
     n_missing: Annotated[int, NONNEGATIVE]
+    uncertainty: (
+        Annotated[np.ndarray, Array("f8", "p p"), FINITE] | StructuredCovariance | None
+    )
     covariance_type: CovarianceType
     l1: Annotated[float, FINITE, NONNEGATIVE]
     l2: Annotated[float, FINITE, NONNEGATIVE]
@@ -268,8 +276,6 @@ class Fitted(Protocol):
     def parameter_names(self) -> tuple[str, ...]: ...
     @property
     def threshold_names(self) -> tuple[str, ...]: ...
-    @property
-    def uncertainty(self) -> np.ndarray | StructuredCovariance | None: ...
     @property
     def loglik(self) -> float: ...
     @property
@@ -614,7 +620,7 @@ def covariance_for(
             f"grows for ever with effects of {_diverging(model)}: leave these columns "
             "out"
         )
-    V = model.uncertainty
+    V = model.statistics.uncertainty
     # That of a limit is a matrix.
     if model.statistics.separated.size and isinstance(V, np.ndarray) and not V.any():
         raise NoEstimatesError(
@@ -769,5 +775,5 @@ def has_errors(model: Fitted) -> bool:
     A penalised fit has none, nor has one with separated ranks or with more features
     than a covariance is computed for.
     """
-    none = model.uncertainty is None or model.statistics.separated.size
+    none = model.statistics.uncertainty is None or model.statistics.separated.size
     return not none and not bias_of(model)

@@ -93,7 +93,7 @@ class LinearModel(Model):
     __slots__ = (
         "_remembered", "alpha", "classes", "coef", "convergence", "feature_names",
         "link", "loglik", "n_features", "nominal_coef", "predictor", "scale_coef",
-        "statistics", "thresholds", "uncertainty",
+        "statistics", "thresholds",
     )  # fmt: skip
 
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
@@ -106,9 +106,6 @@ class LinearModel(Model):
     nominal_coef: Annotated[np.ndarray, Array("f8", "q m"), FINITE]
     coef: Annotated[np.ndarray, Array("f8", "l"), FINITE]
     scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
-    uncertainty: (
-        Annotated[np.ndarray, Array("f8", "p p"), FINITE] | StructuredCovariance | None
-    )
     loglik: Annotated[float, FINITE]
     statistics: Annotated[FitStatistics, SHARED]
     convergence: Convergence
@@ -134,7 +131,7 @@ class LinearModel(Model):
             raise ValueError("alpha must have a parameter for each free threshold")
         self._check_thresholds(structure_of(predictor.threshold, T) @ self.alpha)
         p = self.parameters.size
-        if self.uncertainty is not None and len(self.uncertainty) != p:
+        if statistics.uncertainty is not None and len(statistics.uncertainty) != p:
             raise ValueError(f"uncertainty must have {p} rows, one per parameter")
         if statistics.limits is not None and len(statistics.limits) != p:
             raise ValueError(f"limits must have {p} entries, one per parameter")
@@ -223,15 +220,15 @@ class LinearModel(Model):
         """Return the covariance of the estimates, (p, p), or None if there is none.
 
         It is that of (alpha, nominal_coef, coef, scale_coef). For more than 100
-        flexible thresholds it is computed at every call from `uncertainty`, which all
-        other methods use.
+        flexible thresholds it is computed at every call from
+        `statistics.uncertainty`, which all other methods use.
 
         Raises
         ------
         MemoryError
             If there are so many parameters that it exceeds the memory of this machine.
         """
-        V = self.uncertainty
+        V = self.statistics.uncertainty
         return V.dense() if isinstance(V, StructuredCovariance) else V
 
     @property
@@ -494,7 +491,6 @@ class LinearModel(Model):
     summary = inference.summary
     table = inference.table
     confint = inference.confint
-    odds_ratios = inference.odds_ratios
     marginal_effects = inference.marginal_effects
     predictions = inference.predictions
     residuals = inference.residuals

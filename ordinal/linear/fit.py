@@ -29,7 +29,7 @@ from .._input.checks import (
 )
 from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
-from .._model.labelled import MissingLabels, with_labels_like
+from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import PENALTIES, Method, register
 from .._watch.convergence import Convergence, Status, warn_of_disorder
@@ -249,7 +249,7 @@ def fit_pom(
     array([1, 2, 3])
     >>> model.coef.round(2), model.standard_errors[-2:].round(2)
     (array([ 1.07, -0.01]), array([0.1 , 0.05]))
-    >>> model.odds_ratios()
+    >>> ordinal.inference.odds_ratios(model)
     name odds_ratio    lower   upper
     x1      2.90819   2.3781 3.55645
     x2     0.993955 0.898988 1.09895
@@ -501,8 +501,6 @@ def _fits(
                     model = _model_of_task(task, l2)
                 found[l1, l2] = model
             monitor.conclude(*found.values(), warn=_warn)
-        for model in found.values():
-            with_labels_like(model, prepared.training.y)
         models += [found[pair] for pair in asked]
     return models
 

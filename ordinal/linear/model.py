@@ -44,18 +44,13 @@ class PomModel(LinearModel):
         positions of the columns that have `coef`, `nominal_coef` and `scale_coef`;
         `observed`, whether each rank has training rows; `dropped`, the names of columns
         that others determine.
-    uncertainty : (p, p) array, StructuredCovariance, or None
-        Covariance of (alpha, nominal_coef, coef, scale_coef), from which `covariance`
-        makes a matrix. With more than 100 flexible thresholds it is held without its
-        entries, in memory and files that grow linearly with the ranks. None for a fit
-        with l1 > 0, or with more than 2000 features, for which Newton's method is not
-        used.
     loglik : float
         sum_i w_i log P(y_i), without penalties.
     statistics : FitStatistics
         Further results of the fit: `null_loglik`, the log-likelihood without features;
         `n_obs`, the sum of the weights; `n_missing`, the number of rows that were left
-        out; `covariance_type`; the penalties `l1` and `l2`; `separated`, the positions
+        out; `uncertainty`, from which `covariance` makes a matrix, and
+        `covariance_type`; the penalties `l1` and `l2`; `separated`, the positions
         of columns that separate the ranks, and `limits` of their parameters;
         `crossings`, the number of training rows at which each threshold lies above the
         next one; `touching`, the number at which `in_order` holds both together.

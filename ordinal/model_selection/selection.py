@@ -25,7 +25,6 @@ from .._model.labelled import (
     Labelled,
     MissingLabels,
     counted,
-    with_labels_like,
     with_origin,
 )
 from .._model.model import Model
@@ -531,7 +530,7 @@ def select(
     threads = n_threads if executor is None else None
     model = work.refitted(found.points[chosen], threads)
     with_origin(counted(model, labelled), labelled.X, labelled.y)
-    return replace(found, model=with_labels_like(model, y))
+    return replace(found, model=model)
 
 
 def selection_of(trials: Trials, splits: Splits) -> Selection:

@@ -11,7 +11,7 @@ from .._input.types import ArrayLike
 from .._model.explanation import Explanation
 from .._model.model import innermost
 from .._numerics.tails import normal_margin
-from ..inference import simulation
+from ..inference import simulation, tables
 from ..inference.diagnostics import (
     RankedRows,
     Residual,
@@ -71,7 +71,7 @@ def coefficients(
         If matplotlib is not installed.
     TypeError, ValueError
         If the model is not one of these or has no coefficients; also as in
-        `model.confint` and `model.odds_ratios`.
+        `model.confint` and `ordinal.inference.odds_ratios`.
 
     See Also
     --------
@@ -96,7 +96,8 @@ def coefficients(
             "none"
         )
     if check_flag("odds_ratios", odds_ratios):
-        table, column, none = model.odds_ratios(level, method=method), "odds_ratio", 1.0
+        table = tables.odds_ratios(model, level, method=method)
+        column, none = "odds_ratio", 1.0
     else:
         table, column, none = model.confint(level, method=method), "estimate", 0.0
     own = np.isin(table["name"], model.coef_names)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
-from .._input.checks import check_choice, shown, with_suggestions
+from .._input.checks import shown, with_suggestions
 from .._input.columns import read_once
 from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
@@ -25,7 +25,7 @@ from .._model.labelled import (
     labels_like_those_given,
     with_missing_labels,
 )
-from .._model.model import Model
+from .._model.model import Model, Origin
 from .._model.registry import check_intervals, method_of, unwrapped
 from .._rows.reading import comes_in_blocks, read_chunks
 from .._rows.source import has_blocks
@@ -79,7 +79,6 @@ class PreprocessedModel(Model):
             raise ValueError(
                 f"model must have a method predict, got a {type(self.model).__name__}"
             )
-        check_choice("label_type", self.label_type, (None, "categorical", "interval"))
         names = self.preprocessor.feature_names_out
         d = self.preprocessor.n_features if names is None else len(names)
         if isinstance(self.model, Model) and self.model.n_features != d:
@@ -135,7 +134,8 @@ class PreprocessedModel(Model):
         made = whole(X, y, sample_weight=sample_weight, **options)
         function, fixed = unwrapped(fit)
         call = call_of(function, X, {**fixed, **options, "preprocess": how})
-        object.__setattr__(made, "call", call)  # in place, as `with_origin`
+        origin = replace(cast(Origin, made.origin), call=call)
+        object.__setattr__(made, "origin", origin)  # in place, as `with_origin`
         return made
 
     @classmethod

@@ -30,7 +30,6 @@ from .._model.labelled import (
     MissingLabels,
     call_of,
     counted,
-    with_labels_like,
     with_origin,
 )
 from .._model.registry import Method, check_intervals, fits_by_name, register
@@ -244,7 +243,7 @@ def fit_stacking(
     how = {"methods": [*members], "tune": tune, "scoring": scoring}
     call = call_of(fit_stacking, X, how)
     counted(with_origin(made, labelled.X, labelled.y, call), labelled)
-    return with_labels_like(made, y)
+    return made
 
 
 def _check_rows(X: Any, y: Any) -> None:
