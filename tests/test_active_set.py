@@ -219,21 +219,6 @@ def test_a_kernel_matrix_of_any_rank_is_solved(gamma):
         assert_feasible_and_no_worse(p, s, np.zeros(p.lo.shape))
 
 
-def test_the_free_entries_are_those_inside_their_boxes():
-    p = svm(1.0)
-    active = p.active()
-    s = pivoted(p, np.zeros(p.lo.shape), active)
-    assert active.size == ((p.lo < s.g) & (s.g < p.hi)).sum() > 2
-
-
-def test_at_the_optimum_nothing_moves():
-    p = svm(1.0)
-    s = pivoted(p, np.zeros(p.lo.shape))
-    again = pivoted(p, s.g)
-    assert again.pivots == 0
-    assert_array_equal(again.g, s.g)
-
-
 def test_the_slopes_on_both_sides_of_a_kink_count():
     # 1/2 (g1 - g2)^2 with g1 = -g2 and |g| terms of 0.3 and 0.1: 2 g = 1 - 0.4
     K, one = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.ones((1, 2))
@@ -289,13 +274,6 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
         assert_allclose(
             model.decision_function(X), alone.decision_function(X), atol=2e-3 * C**0.5
         )
-
-
-def test_a_fit_that_is_slow_by_smo_ends_by_pivots(spied):
-    X, y = sample(300)
-    model = svor.fit_svorim(X, y, C=1000.0, gamma=0.05)
-    assert sum(spied) > 20
-    assert model.convergence.converged
 
 
 @pytest.mark.parametrize(

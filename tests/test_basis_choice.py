@@ -80,7 +80,7 @@ def test_kmeans_does_not_take_a_row_twice():
         assert len(np.unique(support, axis=0)) == found == len(support)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("900 draws")
 def test_kmeans_draws_by_squared_distances():
     X = np.array([[0.0], [1.0], [3.0]])
     kernel = Polynomial(1, coef0=7.0)  # whose distances are those of the rows

@@ -67,14 +67,6 @@ def test_inner_products_are_those_of_the_basis(kernel):
 
 
 @each_kernel
-def test_leading_features_are_computed_alone(kernel):
-    X = rows(50)
-    features = RowFeatures(kernel, rows(12, seed=1))
-    some = features.single(X, np.empty((50, 3), np.float32))
-    assert_allclose(some, single(features, X)[:, :3], rtol=1e-5, atol=1e-6)
-
-
-@each_kernel
 def test_scores_are_sums_over_the_support(kernel):
     X, B = rows(50), rows(12, seed=1)
     features = RowFeatures(kernel, B)
@@ -184,20 +176,6 @@ def test_unit_vectors_are_a_basis_of_linear_kernels(kernel):
     assert_allclose(Z @ w[:, 0], kernel(X, np.eye(4)) @ features.coefficients(w[:, 0]))
     assert kernel.is_linear
     assert not RBF(1.0).is_linear
-
-
-def test_leading_columns():
-    X = rows(20)
-    features = ColumnFeatures(LinearARD(GAMMA), 4)
-    some = features.single(X, np.empty((20, 3), np.float32))
-    assert_array_equal(some, single(features, X)[:, :3])
-
-
-def test_columns_of_sparse_rows():
-    X = np.maximum(rows(50), 0)
-    features = ColumnFeatures(Linear(), 4)
-    assert_array_equal(features.double(csr(X)), X)
-    assert_array_equal(single(features, csr(X)), X.astype(np.float32))
 
 
 @pytest.mark.parametrize("scale", [1e16, 1e60])

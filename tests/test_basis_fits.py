@@ -1,20 +1,17 @@
 """Fits on a basis: `basis=` of the SVOR family and of NPSVOR."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
-from internals import RowFeatures, RowsOnBasis, basis_of_fits, folds, on_basis
+from internals import RowFeatures, RowsOnBasis, folds, on_basis
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample, slow
 
 import ordinal
-from ordinal._quadratic.on_basis import LocalBasisRows
 from ordinal._quadratic.sums import CHUNK
 from ordinal.exceptions import ConvergenceWarning
-from ordinal.kernels import RBF, Linear, Polynomial
-from ordinal.model_selection import Grid, select
+from ordinal.kernels import RBF, Polynomial
 
 SVOR = [
     ordinal.fit_svorim, ordinal.companions.fit_redsvm,
@@ -88,24 +85,6 @@ def test_a_row_of_weight_two_is_the_row_written_twice(fit):
     b = fit(X[twice], y[twice], gamma=0.3, basis=numbers)
     gaps = a.convergence.gap + b.convergence.gap
     assert abs(a.convergence.primal - b.convergence.primal) <= gaps
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
-def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch):
-    made, init = [], RowsOnBasis.__init__
-
-    def counted(self, features, X, *args, **options):
-        made.append(len(X))
-        init(self, features, X, *args, **options)
-
-    monkeypatch.setattr(RowsOnBasis, "__init__", counted)
-    X, y = sample(300, 3, noise=1.0)
-    found = select(
-        partial(fit, basis=20, gamma=0.3), X, y, search=Grid(C=[0.1, 1.0, 10.0])
-    )
-    assert len(made) == 5 + 1  # of the folds and of all rows
-    assert len(found.model.model.support) == 20
 
 
 @pytest.fixture
@@ -188,49 +167,6 @@ def test_features_in_16_bits_are_near_those_in_32(gamma):
         assert_allclose(picked, near[places], atol=0 if rows.start == 0 else 1e-4)
 
 
-def test_room_for_samples_changes_no_byte(monkeypatch):
-    """With 40 000 rows on 20, 3.2 MB: beside them there is room for no sample, for one
-    of the two, or for both."""
-    X, y = sample(40_000, 3, noise=1.0)
-    copies, restricted_to = [], RowsOnBasis.restricted_to
-
-    def counted(Z, numbers, room=0):
-        copies.append(numbers.size <= room)
-        return restricted_to(Z, numbers, room)
-
-    monkeypatch.setattr(RowsOnBasis, "restricted_to", counted)
-    models = [
-        ordinal.fit_svorim(
-            X, y, gamma=0.3, basis=np.arange(0, 200, 10), cache_mb=cache_mb
-        )
-        for cache_mb in (3.2, 3.5, 4.0)
-    ]
-    assert copies == [False, False, True, False, True, True]
-    for other in models[1:]:
-        assert_array_equal(models[0].coef, other.coef)
-        assert_array_equal(models[0].thresholds, other.thresholds)
-
-
-@pytest.mark.slow
-def test_few_rows_are_fitted_on_few_basis_rows(monkeypatch):
-    """A sample determines one coefficient per 16 of its rows; the fit of all rows
-    has all coefficients.
-    """
-    X, y = sample(32_000, 3, noise=1.0)
-    drawn, of = [], LocalBasisRows.sample
-
-    def counted(rows, size, m):
-        drawn.append((size, m))
-        return of(rows, size, m)
-
-    monkeypatch.setattr(LocalBasisRows, "sample", counted)
-    model = ordinal.fit_svorim(X, y, gamma=3.0, basis=np.arange(600))
-    m = len(model.coef)
-    assert 500 < m <= 600
-    assert drawn == [(2000, 125), (8000, 500)]
-    assert model.convergence.converged
-
-
 def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):
     """Problems of the ranks of NPSVOR: the same bytes, and kernel values of all rows
     are made once for all of them and not once for each."""
@@ -257,7 +193,7 @@ def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):
         ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits 40 000 rows twice")
 @each_fit
 def test_many_rows_begin_with_samples_of_them(fit):
     X, y = sample(40_000, 3, noise=1.0)
@@ -288,50 +224,7 @@ def test_a_fit_that_is_late_is_that_of_a_sample(fit):
     assert np.isfinite(model.decision_function(X[:9])).all()
 
 
-def test_a_linear_kernel_needs_no_more_rows_than_columns():
-    X, y = sample(300, 3, noise=1.0)
-    exact = ordinal.fit_svorim(X, y, kernel=Linear(), tol=1e-6).convergence
-    model = ordinal.fit_svorim(X, y, kernel=Linear(), basis=50)
-    assert len(model.support) == 3
-    assert model.convergence.dual <= exact.primal + exact.gap
-    assert exact.dual <= model.convergence.primal + exact.gap
-
-
-@pytest.mark.slow
-@each_fit
-def test_auto_tries_no_more_rows_than_pay(fit, monkeypatch):
-    """On a sample of the rows, and to a gap that is enough to tell."""
-    tried, gaps = [], []
-
-    def enough(losses_at, least, most):
-        assert losses_at(least).min() >= 0
-        tried.append((least, most, losses_at(least).size))
-        return least
-
-    def noted(self, tol):
-        gaps.append(tol)
-        return to_tol(self, tol)
-
-    to_tol = on_basis.Monitor.to_tol
-    monkeypatch.setattr(basis_of_fits, "sufficient_size", enough)
-    monkeypatch.setattr(on_basis.Monitor, "to_tol", noted)
-    X, y = sample(500, 3, noise=1.0)
-    limits = {"_MOST_ROWS": 400, "_FEW": 150, "_FOR_EACH": 2, "_MOST_BASIS": 180}
-    for name, value in limits.items():
-        monkeypatch.setattr(basis_of_fits, name, value)
-        model = fit(X, y, gamma=3.0, basis="auto")
-        assert len(model.support) == 100
-        assert model.convergence.converged
-    assert model.convergence.rel_gap <= 1e-3
-    least, most, held_out = np.transpose(tried)
-    assert set(least) == {100}
-    assert 310 < most[0] < 330  # of a sample of about 400
-    assert most[1:].tolist() == [150, 200, 180]
-    assert abs(held_out - 80).max() <= 2
-    assert 1e-2 in gaps
-
-
-@pytest.mark.slow
+@pytest.mark.slow("an exact fit of 2000 rows beside each")
 @pytest.mark.parametrize("sparse", [False, True])
 @each_fit
 def test_a_linear_fit_of_many_rows_is_one_on_the_unit_vectors(fit, sparse):

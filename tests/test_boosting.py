@@ -21,11 +21,9 @@ import ordinal
 from ordinal._cumulative.likelihood import cumulative, exceeding, rank_probabilities
 from ordinal._model.registry import path_of
 from ordinal._solvers import _cumulative
-from ordinal._watch.monitor import Monitor
-from ordinal.boosting import Trees, fit, forest
+from ordinal.boosting import Trees, forest
 from ordinal.boosting.forest import DEEPEST
 from ordinal.boosting.growing import BoostingOptions, Score
-from ordinal.exceptions import ConvergenceWarning
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 LINKS = _cumulative.LINKS
@@ -291,7 +289,7 @@ def test_auto_takes_the_best_number_of_rounds_and_fits_all_rows(structure):
     assert ordinal.fit_boosting(X[:60], y[:60], max_iter=2000).n_rounds < 500
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two choices of the rounds by five folds")
 def test_weights_count_as_rows_in_the_choice_of_rounds():
     X, y = sample(80, 3, noise=1.0)
     times = 1 + np.arange(80) % 2
@@ -328,18 +326,6 @@ def test_few_groups_that_hold_whole_ranks_are_no_trouble():
         assert np.isfinite(model.held_out).all()
 
 
-def test_one_path_serves_all_numbers_of_rounds():
-    X, y = sample(120, 3, noise=1.0)
-    points = [{"n_rounds": 40}, {"n_rounds": 3}, {"n_rounds": "auto"}]
-    models, values = path_of(ordinal.fit_boosting).fit(
-        X, y, points, None, None, n_leaves=4, learning_rate=0.2
-    )
-    assert values == [None] * 3
-    for model, point in zip(models, points, strict=True):
-        alone = ordinal.fit_boosting(X, y, n_leaves=4, learning_rate=0.2, **point)
-        assert same_but_for_the_record(model, alone)
-
-
 @pytest.mark.parametrize("structure", ["score", "scores"])
 def test_a_path_reads_the_trees_once(structure, monkeypatch):
     X, _ = sample(300, 3, noise=1.0)
@@ -358,15 +344,6 @@ def test_a_path_reads_the_trees_once(structure, monkeypatch):
         alone = ordinal.fit_boosting(X, y, min_rows=3, structure=structure, **point)
         assert same_but_for_the_record(model, alone)
     assert models[0].trees.words.size > 0
-
-
-def test_rows_that_every_split_leaves_alone_make_a_constant():
-    X, y = np.ones((30, 2)), np.arange(30) % 3
-    model = ordinal.fit_boosting(X, y)
-    assert len(model.trees) == 0
-    assert_allclose(model.predict_proba(X), 1 / 3, rtol=1e-6)
-    assert_array_equal(model.importance().values, 0)
-    assert_allclose(model.contributions(X).values, 0, atol=1e-12)
 
 
 # Trees
@@ -578,35 +555,6 @@ def test_kernels_of_trees_return_often_and_change_no_bit(monkeypatch):
             assert max(size for _, size in calls) <= trees
 
 
-def test_time_that_is_up_is_seen_between_two_trees(monkeypatch):
-    """A round of five folds and four scores has 24 trees."""
-    grown, plain = [], Score.grow
-
-    def grow(self):
-        grown.append(self)
-        plain(self)
-
-    monkeypatch.setattr(Score, "grow", grow)
-    monkeypatch.setattr(Monitor, "late", lambda self, by=0.0: len(grown) >= 30)
-    X, y = sample(200, 5, noise=1.0)
-    with pytest.warns(ConvergenceWarning, match="max_time after 1 steps"):
-        model = ordinal.fit_boosting(X, y, structure="scores")
-    assert len(grown) == 30
-    assert model.n_rounds == 1
-
-
-def test_folds_for_which_there_is_no_time_are_not_made(monkeypatch):
-    monkeypatch.setattr(Monitor, "late", lambda self, by=0.0: True)
-    made, plain = [], fit._BoostingFit._fold
-    monkeypatch.setattr(
-        fit._BoostingFit, "_fold", lambda *given: made.append(given) or plain(*given)
-    )
-    with pytest.warns(ConvergenceWarning, match="max_time after 0 steps.*; raise max"):
-        model = ordinal.fit_boosting(*sample(60, 3))
-    assert not made
-    assert model.n_rounds == 0
-
-
 def test_a_split_may_part_missing_values_from_all_others(tmp_path):
     rng = np.random.default_rng(0)
     gone = rng.random(80) < 0.5
@@ -675,7 +623,7 @@ def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):
     printed(textwrap.dedent(program))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("five fits of 100 000 rows")
 @pytest.mark.parametrize("share", [0.7, 1.0])  # histograms by columns, and by rows
 def test_threads_change_no_bit_with_very_unequal_weights(share):
     X, y = sample(100_000, 4, d=8, noise=1.0)
@@ -684,24 +632,6 @@ def test_threads_change_no_bit_with_very_unequal_weights(share):
     models = [ordinal.fit_boosting(X, y, n_threads=k, **options) for k in (1, 2, 3, 8)]
     assert len({solution(model) for model in models}) == 1
     assert solution(ordinal.fit_boosting(X, y, **options)) == solution(models[0])
-
-
-@pytest.mark.parametrize(
-    ("n", "given", "expected"), [(200, 2, 1), (20_000, 2, 2), (20_000, None, 1)]
-)
-def test_trees_take_several_threads_only_where_these_are_given_and_pay(
-    n, given, expected, monkeypatch
-):
-    found, plain = [], lightgbm.Booster
-
-    def booster(parameters, data):
-        found.append(parameters["num_threads"])
-        return plain(parameters, data)
-
-    monkeypatch.setattr(lightgbm, "Booster", booster)
-    X, y = sample(n, 3, noise=1.0)
-    ordinal.fit_boosting(X, y, n_rounds=1, n_leaves=2, n_threads=given)
-    assert found == [expected]
 
 
 # Files that somebody has changed

@@ -105,7 +105,7 @@ def test_no_step_is_made_of_rounding(spare):
     assert 0.8 < np.abs(loss.asked[1] - start).max() < 10.001
 
 
-@pytest.mark.slow
+@pytest.mark.slow("profiles of fits, 14 in all")
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 @pytest.mark.parametrize(
     ("kind", "options"),
@@ -131,7 +131,7 @@ def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, kind, optio
         assert_allclose(*ends, rtol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("1000 thresholds and their dense inverse")
 def test_a_continuous_outcome_is_fitted_with_errors():
     X, y = two_rows_per_rank()
     model = ordinal.fit_pom(X, y)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 from internals import ChunkedProblem, source
-from registry import FITS
 from sources import Cut, Differing, mapped
 
 import ordinal
@@ -72,22 +71,6 @@ def test_a_change_of_127_rows_is_noticed(start):
     later.end_span()
     assert later.unlike is not None
     assert source.SPAN % source.CHUNK == 0
-
-
-@pytest.mark.parametrize("name", ["svorim", "npsvor", "svc", "opbe", "kdlor"])
-def test_few_rows_in_chunks_with_a_linear_kernel(name, tmp_path):
-    X, y = table()
-    options = {"kernel": "linear", "n_threads": 1}
-    if name != "opbe":
-        options["probability"] = True
-    fit = FITS[f"fit_{name}"]
-    whole = fit(X, y, **options)
-    stored = mapped(X, tmp_path)
-    for model in (fit(Cut([40, 41], X, y), None, **options), fit(stored, y, **options)):
-        assert model.predict(X).tobytes() == whole.predict(X).tobytes()
-        if name != "opbe":
-            proba = whole.predict_proba(X)
-            np.testing.assert_allclose(model.predict_proba(X), proba, rtol=1e-12)
 
 
 def test_many_columns_in_chunks_need_a_basis():

@@ -59,7 +59,7 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
         ordinal.fit_svorim(X, y, **OPTIONS)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits 17 000 rows with folds")
 @pytest.mark.parametrize("form", ["weights", "heaps", "sparse", "single"])
 def test_probabilities_of_other_rows(form, rows, monkeypatch):
     X, y = rows
@@ -110,15 +110,6 @@ def test_a_link_of_very_many_rows_looks_at_few(rows, monkeypatch):
     )
     whole = ordinal.fit_svorim(X, y, **options)
     assert P.tobytes() == whole.predict_proba(X).tobytes()
-
-
-@pytest.mark.parametrize("fail", range(1, 7))
-def test_a_link_of_a_source_that_fails(rows, fail):
-    source = Cut([5000], *(a[:9000] for a in rows), fail=fail)
-    options = OPTIONS | {"probability": True, "cache_mb": 0.1, "tol": 0.3}
-    with pytest.raises(OSError, match="the disk is gone"):
-        ordinal.fit_svorim(source, None, n_threads=2, **options)
-    assert source.open == 0
 
 
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_gpor])
@@ -228,7 +219,7 @@ def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(pandas.read_parquet(out)["prediction"], labels)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("searches twice")
 def test_the_command_searches_files(table, tmp_path, capsys):
     options = ["--method", "svorim", "--set", "basis=12", "gamma=0.3", "tol=0.3"]
     options += ["--stream", "--tune", "--seed", 3]

@@ -33,27 +33,6 @@ def fit(*args, **options):
     return ordinal.fit_gpor(*args, **FEW | options)
 
 
-EACH_BASIS = [("kmeans++", 8), "own"]  # others: test_methods_chunks.py
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("basis", EACH_BASIS, ids=str)
-def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
-    X, y = rows
-    basis = X[:9] if isinstance(basis, str) else basis
-    whole = solution(fit(X, y, basis=basis))
-    stored = mapped(X, tmp_path)
-    source = Cut(range(1000, N, 1777), X, y)
-    assert solution(fit(source, None, basis=basis, n_threads=1)) == whole
-    assert source.open == 0
-    assert source.passes > 5
-    others = (Cut([9, 8200], X, y), None), (stored, y), (X, y)
-    for mb, args in zip((0.2, 1e-3, 0.3), others, strict=True):  # of all, 0.72
-        model = fit(*args, basis=basis, cache_mb=mb, n_threads=2)
-        assert solution(model) == whole
-
-
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kernel", ["rbf", *slow("ard", "linear", "ard_linear")])
 @pytest.mark.parametrize("inference", ["ep", "laplace"])

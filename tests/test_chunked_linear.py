@@ -13,7 +13,6 @@ from strategies import slow
 import ordinal
 from ordinal._cumulative.fitting import likelihood_of
 from ordinal._cumulative.rowwise import ChunkedLikelihood
-from ordinal._rows import columns
 
 N = 2 * CHUNK + 777
 SAME = 1e-10  # relative: sums over other groups of rows round in other ways
@@ -187,7 +186,7 @@ def test_columns_that_others_determine_are_left_out(rows):
         ordinal.fit_pom(Cut([99], X, y), None, nominal=[5])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("certificates of 8000 rows")
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 @pytest.mark.parametrize("nominal", [[], [3]])
 @pytest.mark.parametrize("complete", [True, False])
@@ -242,7 +241,7 @@ def test_what_else_needs_all_rows(rows):
 THRESHOLDED = {"lat": ordinal.companions.fit_lat, "lit": ordinal.companions.fit_lit}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("five fits of 17 000 rows")
 @pytest.mark.parametrize("name", THRESHOLDED)
 @pytest.mark.parametrize("options", [{}, {"l2": 0.0, "class_weight": "balanced"}])
 def test_lit_and_lat_of_blocks_are_those_of_rows_in_memory(
@@ -301,7 +300,7 @@ def test_separated_ranks_are_seen_by_lit_and_lat(name, rows):
     assert 2 in model.separated
 
 
-@pytest.mark.slow
+@pytest.mark.slow("three calibrated fits of 17 000 rows")
 @pytest.mark.parametrize("name", THRESHOLDED)
 def test_probabilities_of_lit_and_lat(name, rows):
     X, y = rows
@@ -313,19 +312,3 @@ def test_probabilities_of_lit_and_lat(name, rows):
     whole = THRESHOLDED[name](X, y, probability=True)
     # one fold of the rows beside all five of them
     assert_allclose(one, whole.predict_proba(X[:100]), atol=0.03)
-
-
-def test_products_of_rows_in_chunks_are_those_of_their_matrix():
-    rng = np.random.default_rng(0)
-    n = 2 * CHUNK + 7
-    X, y, v, w = rng.normal(size=(n, 3)), np.arange(n) % 3, np.ones(3), rng.random(n)
-    weight = 1.0 + np.arange(n) % 2
-    problem = ChunkedProblem.from_source(Cut([n // 3, n - 5], X, y, weight))
-    assert_allclose(columns.product(problem.X, v), X @ v)
-    assert_allclose(columns.rmatvec(problem.X, w), X.T @ w)
-    rows, some = slice(CHUNK - 2, CHUNK + 5), np.array([2, 0])
-    assert_allclose(columns.block(problem.X, rows, some), X[rows][:, some])
-    again = ChunkedProblem.from_source(problem)
-    assert_allclose(again.X[slice(0, n)], X)
-    assert_allclose(again.sample_weight, weight)
-    assert (again.rank == y).all()

@@ -7,7 +7,6 @@ from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
-import pandas
 import pytest
 import scipy.sparse
 from files import solution
@@ -59,7 +58,7 @@ def same(found, other):
 FITS = [ordinal.fit_svorim, ordinal.companions.fit_redsvm, ordinal.fit_npsvor]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("three searches of 10 000 rows")
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("fit", FITS)
 def test_a_search_finds_what_it_finds_in_memory(fit, standardize, rows, mapped):
@@ -73,7 +72,7 @@ def test_a_search_finds_what_it_finds_in_memory(fit, standardize, rows, mapped):
     assert source.open == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two searches of 10 000 rows")
 @pytest.mark.parametrize("form", ["weights", "classes", "sparse", "probabilities"])
 def test_what_comes_with_the_rows(form, rows):
     X, y = rows
@@ -101,7 +100,7 @@ def test_what_comes_with_the_rows(form, rows):
         assert P.tobytes() == Q.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("three searches of ten points")
 def test_other_searches(rows, mapped, tmp_path):
     X, y = rows
     y = y.astype(float)
@@ -117,21 +116,6 @@ def test_other_searches(rows, mapped, tmp_path):
     twice = [(np.append(train, train[7]), test) for train, test in splits]
     with pytest.raises(ValueError, match=r"cv\[0\] must name a row once where X is re"):
         select(ordinal.fit_svorim, source, None, **options | {"cv": twice})
-
-
-@pytest.mark.slow
-def test_a_file_and_its_names(rows, tmp_path):
-    X, y = rows
-    path = tmp_path / "t.csv"
-    np.savetxt(
-        path, np.column_stack([X, y]), "%.17g", ",", header="a,b,c,y", comments=""
-    )
-    source = ordinal.data.blocks(path, target="y")
-    options = OPTIONS | {"search": GRID, "cv": 2}
-    found = select(ordinal.fit_svorim, source, None, **options)
-    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    same(found, select(ordinal.fit_svorim, frame, y, **options))
-    assert found.model.feature_names == ("a", "b", "c")
 
 
 def test_nested(rows):
@@ -194,7 +178,7 @@ def test_a_search_is_continued_from_a_store(rows, tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts a process")
 def test_workers_in_processes_read_for_themselves(rows, mapped):
     X, y = rows
     options = OPTIONS | {"search": GRID, "cv": 2, "refit": False}

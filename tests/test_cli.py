@@ -38,7 +38,7 @@ from ordinal.comparison.methods import TREES
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import accuracy, mae
 from ordinal.model_selection import Grid, select, stratified_holdout, stratified_kfold
-from ordinal.preprocessing import Binning, PreprocessedModel, Standardizer
+from ordinal.preprocessing import Binning, Standardizer
 
 NAMES = {1: "low", 2: "mid", 3: "high"}
 
@@ -144,7 +144,7 @@ def test_compare_reports_the_errors_of_its_folds(run, data, rows):
         assert f"npsvor has MAE {mean[0]:.4f} ± {se[0]:.4f}." in out
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two comparisons")
 @pytest.mark.parametrize("kind", ["frequency", "length"])
 def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
     X, _ = rows
@@ -156,17 +156,7 @@ def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
     assert scores(binned) == scores(run("compare", ready, *argv))
 
 
-@pytest.mark.slow
-def test_compare_sets_arguments(run, data):
-    argv = ["compare", data, "--splits", 2, "--methods", "npsvor", "npsvor-admm"]
-    plain = run(*argv)
-    changed = run(*argv, "--set", "npsvor.C=1e-4", "npsvor.gamma=50")
-    assert scores(plain)["npsvor"] != scores(changed)["npsvor"]
-    assert scores(plain)["npsvor-admm"] == scores(changed)["npsvor-admm"]
-    assert scores(run(*argv, "--threads", 1)) == scores(plain)
-
-
-@pytest.mark.slow
+@pytest.mark.slow("compares in three folds")
 def test_compare_counts_what_does_not_converge(run, data):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -176,7 +166,7 @@ def test_compare_counts_what_does_not_converge(run, data):
     assert out.endswith("Not converged in every fold: npsvor (max_iter).\n")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compares all default methods")
 def test_compare_without_data_is_a_first_look(run):
     out = run("compare")
     lines = out.splitlines()
@@ -199,24 +189,10 @@ def test_compare_counts_thresholds_out_of_order(run, tmp_path):
     assert "order" not in run(*argv, "svorim")
 
 
-def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
-    X, y = make_tlssvor()
-    data = write(tmp_path / "table.csv", X, y, header="a,b,c,d,e,grade")
-    out = tmp_path / "model.npz"
-    argv = ["fit", data, "--method", "shashua-levin", "--out", str(out)]
-    assert main(argv) == 0
-    printed, err = capsys.readouterr()
-    assert "converged" in printed
-    assert err.startswith(
-        "ordinal: warning: fit_shashua_levin: thresholds out of order"
-    )
-    assert ordinal.load(out).model.disorder
-
-
 # compare with a search, its reports and its picture
 
 
-@pytest.mark.slow
+@pytest.mark.slow("tunes two methods twice")
 def test_compare_tunes_in_the_training_rows_of_each_split(run, data, rows):
     """The results are those of `select` for these rows alone, with folds that follow
     from the seed."""
@@ -313,7 +289,7 @@ def test_fit_tunes(run, tmp_path, data, rows):
     assert "--seed is for --tune only: to seed the" in run(*fit, "--seed", 3, code=2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two fits per entry of each grid")
 def test_every_grid_is_of_arguments_of_its_method(rows):
     for method in methods():
         parameters = inspect.signature(method.fit).parameters
@@ -337,7 +313,7 @@ def test_the_page_lists_every_grid():
         assert bool(method.grid) != ("nothing" in row)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("tunes two methods three times")
 def test_reports_hold_the_same_numbers(run, data):
     argv = ["compare", data, "--splits", 3, "--methods", "svorim", "npsvor", "--tune"]
     found = json.loads(run(*argv, "--format", "json"))
@@ -401,7 +377,7 @@ def test_a_picture_that_cannot_be_is_found_before_the_work(
     assert "--plot needs matplotlib" in run(*argv, tmp_path / "p.png", code=2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("tunes twice")
 def test_a_terminal_is_told_how_far_the_work_is(monkeypatch, capsys, data, tmp_path):
     monkeypatch.setattr(Line, "EVERY", 0.0)
     argv = [data, "--methods", "svorim", "--splits", "2", "--seed", "1"]
@@ -438,7 +414,7 @@ def stacked(y, n_splits=2):
     return np.array(train), np.array(test)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("four comparisons")
 def test_stored_splits_and_labels_are_used(run, data, raw_data, rows, splits):
     """Labels replace the quantiles of a target."""
     X, y = rows
@@ -487,24 +463,6 @@ def test_splits_must_be_an_npz(run, data):
 
 
 # fit and predict
-
-
-def test_fit_and_predict_whole_ranks(run, tmp_path, data, rows):
-    X, y = rows
-    out = run("fit", data, "--method", "npsvor", "--out", tmp_path / "m.npz")
-    assert out.startswith(
-        "npsvor on 60 rows, 2 features, 3 ranks of 'grade': converged in"
-    )
-    model = ordinal.load(tmp_path / "m.npz")
-    assert model.feature_names == ("east", "north")
-    s = Standardizer.fit(X)
-    expected = ordinal.fit_npsvor(s.transform(X), y).predict(s.transform(X))
-    np.testing.assert_array_equal(model.predict(X), expected)
-
-    lines = run("predict", tmp_path / "m.npz", data).splitlines()
-    assert lines == ["prediction", *map(str, expected)]
-    assert run("predict", tmp_path / "m.npz", data, "--out", tmp_path / "p") == ""
-    assert (tmp_path / "p").read_text().splitlines() == lines
 
 
 def test_predict_takes_columns_without_a_header_by_position(run, tmp_path, data, rows):
@@ -669,21 +627,6 @@ def wines(tmp_path):
     path = tmp_path / "wines.csv"
     frame.to_csv(path, index=False)
     return path, frame
-
-
-def test_compare_learns_from_the_training_rows_what_becomes_of_words(run, wines):
-    path, frame = wines
-    argv = ["compare", path, "--methods", "svorim", "--splits", 2, *WINES]
-    out = run(*argv, "--format", "json")
-    X, y = frame.drop(columns="stars"), frame["stars"].to_numpy()
-    classes = ["poor", "fair", "good"]
-    errors = []
-    for train, test in stratified_holdout(y, 2, rng=0):
-        model = PreprocessedModel.fit(
-            ordinal.fit_svorim, X.iloc[train], y[train], classes=classes
-        )
-        errors.append(mae(y[test], model.predict(X.iloc[test]), labels=classes))
-    assert json.loads(out)["methods"][0]["mae"] == errors
 
 
 def test_numbers_may_be_categories_and_words_may_be_ordered(run, tmp_path, wines):
@@ -909,7 +852,7 @@ def test_module_is_the_command(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts a process")
 @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
 @pytest.mark.parametrize(
     "argv",

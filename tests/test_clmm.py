@@ -136,7 +136,12 @@ def structures(effects, g, h):
 @pytest.mark.parametrize(
     "link",
     [
-        pytest.param(link, marks=() if link == "logit" else pytest.mark.slow)
+        pytest.param(
+            link,
+            marks=()
+            if link == "logit"
+            else pytest.mark.slow("the kernels of links have a test of their own"),
+        )
         for link in _cumulative.LINKS
     ],
 )
@@ -287,7 +292,7 @@ def soup(tmp_path_factory):
     return table.assign(x=(table["PROD"] == "Test").astype(float))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("1847 rows, and R for the data")
 @pytest.mark.parametrize("name", SOUP)
 def test_fits_of_soup_are_those_of_r(name, soup):
     formula, options = SOUP[name]
@@ -642,7 +647,7 @@ def slopes(seed=2, n=400):
     return x[:, None], np.digitize(score, [-1, 1]), group
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a general solver per end")
 def test_profile_ends_lie_z_squared_below_the_optimum():
     optimize = pytest.importorskip("scipy.optimize")
     x, y, group = slopes()
@@ -816,7 +821,7 @@ def test_groups_that_no_row_has_may_count_as_new():
     assert_allclose(found[1::2], MODEL.predict_proba(rows)[1::2], rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("three folds of mixed models")
 def test_searches_and_comparisons_take_random_effects():
     found = ordinal.select(
         "clmm", FRAME, WINE["rating"], search={"link": ["logit", "probit"]}, cv=3,
@@ -831,7 +836,7 @@ def test_searches_and_comparisons_take_random_effects():
         ordinal.select("clmm", FRAME, WINE["rating"], search={"link": ["logit"]}, cv=3)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("imports scikit-learn, and six mixed fits")
 def test_the_estimator_takes_groups_by_metadata_routing():
     sklearn = pytest.importorskip("sklearn")
     from sklearn.model_selection import GroupKFold, cross_val_predict
@@ -905,17 +910,6 @@ def test_the_command_reads_columns_of_slopes_that_are_no_features(tmp_path, caps
 # Links, rotations and ends of fits
 
 
-def test_cauchit_whose_curvature_may_be_negative():
-    x, y, group = slopes()
-    fit = {"groups": {"g": group}, "link": "cauchit"}
-    laplace, exact = (ordinal.fit_clmm(x, y, n_quadrature=k, **fit) for k in (1, 15))
-    assert laplace.convergence.converged
-    assert exact.convergence.converged
-    assert_allclose(laplace.parameters, exact.parameters, rtol=0.05)
-    finer = ordinal.fit_clmm(x, y, n_quadrature=25, **fit)
-    assert_allclose(finer.loglik, exact.loglik, rtol=1e-6)
-
-
 def test_fits_end_at_their_limits(capsys):
     for limit, status in (
         ({"max_time": 1e-9}, ordinal.models.Status.MAX_TIME),
@@ -938,7 +932,7 @@ def test_fits_end_at_their_limits(capsys):
         ordinal.fit_clmm(JUDGE, WINE, callback=interrupt)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("15 000 rows, so that the fit is under way")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_ctrl_c_ends_a_fit():
     rng = np.random.default_rng(0)

@@ -256,10 +256,3 @@ def test_a_singular_model_and_one_of_a_file_have_errors():
         simple.predictions(rows, offset=np.zeros((len(rows), 4)))
     with pytest.raises(ValueError, match="X must be given"):
         simple.predictions()
-
-
-@pytest.mark.slow
-def test_bands_of_figures_are_of_new_groups():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    model, X, _ = fitted("slope")
-    plt.close(ordinal.plot.partial_dependence(model, X, 0, at=2).figure)

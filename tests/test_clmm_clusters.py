@@ -47,7 +47,7 @@ def design_of(threshold="flexible"):
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow("differences of six likelihoods")
 @pytest.mark.parametrize(
     ("name", "threshold"),
     [*((name, "flexible") for name in structures()[1]), ("slope", "equidistant")],

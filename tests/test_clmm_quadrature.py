@@ -17,7 +17,6 @@ from oracles import slope
 import ordinal
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._solvers import _cumulative
-from ordinal._watch.monitor import Monitor
 from ordinal.exceptions import ApproximationWarning, ConvergenceWarning
 from ordinal.inference.fitted import remember
 from ordinal.mixed.elimination import RandomTerm
@@ -118,9 +117,17 @@ def test_no_group_is_likelier_than_one_of_its_rows(ranks, sd, link):
     [
         ("cumulative", "cloglog"),
         ("stopping", "logit"),
-        pytest.param("backward", "cloglog", marks=pytest.mark.slow),
-        pytest.param("adjacent", "cloglog", marks=pytest.mark.slow),
-        pytest.param("cumulative", "probit", marks=pytest.mark.slow),
+        pytest.param(
+            "backward", "cloglog", marks=pytest.mark.slow("a case of each kind is fast")
+        ),
+        pytest.param(
+            "adjacent", "cloglog", marks=pytest.mark.slow("a case of each kind is fast")
+        ),
+        pytest.param(
+            "cumulative",
+            "probit",
+            marks=pytest.mark.slow("a case of each kind is fast"),
+        ),
     ],
 )
 def test_gradients_with_panels_are_differences(family, link):
@@ -216,12 +223,34 @@ def test_laplace_without_an_optimum_names_a_remedy():
     ("family", "options"),
     [
         ("cumulative", {"nominal": [1], "scale": [2]}),
-        pytest.param("stopping", {"nominal": [1]}, marks=pytest.mark.slow),
-        pytest.param("backward", {"link": "probit"}, marks=pytest.mark.slow),
-        pytest.param("adjacent", {}, marks=pytest.mark.slow),
-        pytest.param("cumulative", {"link": "cauchit"}, marks=pytest.mark.slow),
-        pytest.param("cumulative", {"link": "cloglog"}, marks=pytest.mark.slow),
-        pytest.param("cumulative", {"link": "loglog"}, marks=pytest.mark.slow),
+        pytest.param(
+            "stopping",
+            {"nominal": [1]},
+            marks=pytest.mark.slow("a case of each kind is fast"),
+        ),
+        pytest.param(
+            "backward",
+            {"link": "probit"},
+            marks=pytest.mark.slow("a case of each kind is fast"),
+        ),
+        pytest.param(
+            "adjacent", {}, marks=pytest.mark.slow("a case of each kind is fast")
+        ),
+        pytest.param(
+            "cumulative",
+            {"link": "cauchit"},
+            marks=pytest.mark.slow("a case of each kind is fast"),
+        ),
+        pytest.param(
+            "cumulative",
+            {"link": "cloglog"},
+            marks=pytest.mark.slow("a case of each kind is fast"),
+        ),
+        pytest.param(
+            "cumulative",
+            {"link": "loglog"},
+            marks=pytest.mark.slow("a case of each kind is fast"),
+        ),
     ],
 )
 def test_more_nodes_do_not_move_an_automatic_fit(family, options):
@@ -249,7 +278,7 @@ def test_more_nodes_do_not_move_an_automatic_fit(family, options):
     assert_allclose(P, Q, atol=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("profiles by 60 nodes")
 def test_inference_of_an_automatic_fit_uses_its_integrals():
     x, y, group = pairs(60, seed=2)
     model = ordinal.fit_clmm(x, y, groups={"g": group})
@@ -500,30 +529,6 @@ def test_arguments_of_the_number_of_nodes():
 
 
 # Time limits
-
-
-@pytest.mark.parametrize("nodes", ["auto", 30])
-def test_a_fit_looks_at_the_clock_between_nodes(nodes, monkeypatch):
-    x, y, group = pairs(40)
-    passes, since, looks = [0], [], [0]
-    late, sums = Monitor.late, MixedLikelihood.sums
-
-    def counted_late(self, by=0.0):
-        if self.method == "fit_clmm":
-            looks[0] += 1
-            since.append(passes[0])
-            passes[0] = 0
-        return late(self, by)
-
-    def counted_sums(self, *args, **options):
-        passes[0] += 1
-        return sums(self, *args, **options)
-
-    monkeypatch.setattr(Monitor, "late", counted_late)
-    monkeypatch.setattr(MixedLikelihood, "sums", counted_sums)
-    ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=nodes, max_time=1e9)
-    assert looks[0] > 300
-    assert max(since) < 5
 
 
 @pytest.mark.parametrize("looks", [3, 200, 900])

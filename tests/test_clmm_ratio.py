@@ -165,7 +165,12 @@ GLMER = [
 @pytest.mark.parametrize(
     ("family", "formula", "options", "known"),
     [
-        pytest.param(*case, marks=() if i in (0, 3, 5) else pytest.mark.slow)
+        pytest.param(
+            *case,
+            marks=()
+            if i in (0, 3, 5)
+            else pytest.mark.slow("a case of each family is fast"),
+        )
         for i, case in enumerate(GLMER)
     ],
 )
@@ -189,21 +194,6 @@ def test_two_ranks_are_the_cumulative_model(family):
     assert_allclose(model.loglik, other.loglik, rtol=1e-10)
     assert_allclose(model.parameters, other.parameters, atol=1e-6)
     assert_allclose(model.deviations["sd"], other.deviations["sd"], atol=1e-6)
-
-
-@cases
-def test_without_variance_it_is_fit_ratio(family, link):
-    """Judges that answer alike: the ranks of each are those of another one's wines."""
-    rng = np.random.default_rng(2)
-    same = rng.permutation(np.arange(72)) // 8
-    plain = fit_ratio(X, Y, family=family, link=link, nominal=[1], tol=1e-9)
-    design, group = plain._remembered.loss.design, same.astype(np.int64)
-    term = RandomTerm(group, 9, np.ones((72, 1)), np.ones((1, 1), dtype=bool))
-    loss = MixedLikelihood(design, link, [term], rows_of=partial(RatioRows, family))
-    x = np.append(plain._remembered.x, 1e-9)
-    value, gradient = loss.value_and_gradient(x)
-    assert_allclose(-value, plain.loglik, rtol=1e-12)
-    assert_allclose(gradient[:-1], 0, atol=1e-4)
 
 
 @families
@@ -321,11 +311,6 @@ def test_tests_files_and_tables(family):
     assert_allclose(robust.parameters, model.parameters, rtol=1e-9)
 
 
-def test_only_other_families_are_named():
-    assert "family" not in repr(wine("cumulative"))
-    assert "stopping" in repr(wine("stopping"))
-
-
 def probabilities(model, x, shift):
     T = model.alpha.size
     eta = x[:T] - (X[:6] @ x[T : T + 2])[:, None] - shift
@@ -375,7 +360,7 @@ def sloped(family):
     return ordinal.fit_clmm(SLOPE, WINE, family=family, n_quadrature=5)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("integrals of the slow oracle")
 @pytest.mark.parametrize("effects", ["new", "known", "average"])
 @families
 def test_averages_and_effects_have_errors_of_all_parameters(family, effects):

@@ -8,7 +8,7 @@ from oracles import slopes
 from strategies import sample
 
 import ordinal
-from ordinal.networks.convolution import Relations, Tower, Triplets, windows
+from ordinal.networks.convolution import Relations, Tower, Triplets
 from ordinal.networks.training import Training
 
 SMALL = {"n_filters": 2, "n_hidden": 4, "n_triplets": 500, "n_compared": 10}
@@ -93,13 +93,6 @@ def test_few_triplets_ask_every_rank_of_every_threshold():
     assert_allclose(T.weight.sum(), 1.0, rtol=1e-12)
     least = Triplets.drawn(np.arange(3), np.ones(3) / 3, 9, np.random.default_rng(0))
     assert set(least.low) == {0, 1}  # the only row of a rank is its own side
-
-
-def test_windows_are_the_neighbours_with_zeros_beyond():
-    Z = np.array([[1.0, 2.0, 3.0]])
-    expected = [[0, 1, 2, 1], [1, 2, 3, 1], [2, 3, 0, 1]]
-    assert_array_equal(windows(Z, 3), expected)
-    assert_array_equal(windows(Z, 1), [[1, 1], [2, 1], [3, 1]])
 
 
 def test_votes_are_the_mean_of_the_relations_to_pairs():

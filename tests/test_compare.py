@@ -85,19 +85,6 @@ def test_the_best_comes_first_and_the_constants_are_the_shares():
     assert gain.methods[0] == "pom"
 
 
-def test_what_a_fit_imports_is_no_part_of_its_seconds(monkeypatch):
-    from ordinal.comparison import methods
-
-    happened, learned = [], Study.learned
-    monkeypatch.setattr(methods, "import_module", happened.append)
-    monkeypatch.setattr(methods.time, "perf_counter", lambda: happened.append(0) or 0.0)
-    monkeypatch.setattr(
-        Study, "learned", lambda *a, **k: happened.append("fit") or learned(*a, **k)
-    )
-    compare(X, y, methods=["boosting"], cv=2, progress=False, n_threads=1)
-    assert happened.index("lightgbm") < happened.index(0) < happened.index("fit")
-
-
 def test_gpor_is_left_out_on_many_rows():
     from ordinal.comparison.methods import chosen_fits
 
@@ -120,7 +107,7 @@ def test_tuned_methods_are_those_of_select_in_each_fold():
         assert_allclose(result.scores["mae"][0, k], error)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("tunes in three folds, twice")
 def test_groups_stay_together_in_the_searches_too():
     groups = np.arange(len(y)) // 3
     seen = []

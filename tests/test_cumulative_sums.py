@@ -15,7 +15,7 @@ def problem_of(X, y, weight) -> Problem:
     ).problem  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow("sums by row of 14 000 rows")
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
     ("threshold", "nominal", "scale"),

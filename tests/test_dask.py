@@ -13,7 +13,6 @@ from strategies import slow
 import ordinal
 from ordinal._dask.reading import read_problem
 from ordinal._numerics.rows import dense
-from ordinal._rows.source import is_remote
 from ordinal.model_selection import Grid, select
 from ordinal.svm.family import cheapest_thresholds
 
@@ -119,12 +118,6 @@ def test_what_is_wrong_names_the_first_block(change, options, words):
         assert word in str(raised.value)
 
 
-def test_what_is_at_workers():
-    X = np.ones((2, 2))
-    assert is_remote(da.from_array(X))
-    assert not is_remote(X)
-
-
 @pytest.mark.parametrize(
     "fit", [ordinal.fit_svorim, *slow(ordinal.fit_svorex, ordinal.companions.fit_opbe)]
 )
@@ -163,7 +156,7 @@ def test_fitted_thresholds_err_least_in_rows_at_workers():
     np.testing.assert_allclose(model.thresholds, best, rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits at workers, with folds")
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
 def test_a_link_of_rows_that_were_left_out(fit):
     """Rows alike, of half a unit each, are in several folds with a part of theirs."""
@@ -183,7 +176,7 @@ def test_a_link_of_rows_that_were_left_out(fit):
     assert np.abs(there.predict_proba(X) - P).mean() < 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.slow("searches at workers and here")
 @pytest.mark.parametrize("standardize", [True, False])
 def test_searches_are_near_those_of_arrays(standardize):
     X, _, w = table(3000)
@@ -213,7 +206,7 @@ def test_searches_are_near_those_of_arrays(standardize):
             select(ordinal.fit_svorim, *lazy, executor=pool, **options)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("calibrates at workers twice")
 def test_sets_are_calibrated_at_the_workers():
     pandas = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
@@ -265,7 +258,7 @@ def test_some_rows_stay_where_they_are():
     assert part.subset(np.arange(700)).X.sizes.tolist() == [600, 100]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("three fits at workers")
 def test_npsvor_of_rows_that_are_made_anew_at_every_step():
     """Workers keep no features where there is no room for a chunk of them, or those of
     some blocks."""
@@ -308,7 +301,7 @@ def same_bytes(one, other, names):
     assert (a.n_iter, a.primal, a.violation) == (b.n_iter, b.primal, b.violation)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("three fits of 25 000 rows")
 @pytest.mark.parametrize(
     "options",
     [
@@ -377,7 +370,7 @@ def test_pom_has_the_bytes_of_one_process(options):
     np.testing.assert_allclose(other.coef, here.coef, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two fits of 25 000 rows at workers")
 def test_pom_at_workers_sees_columns_and_ranks_that_others_tell():
     X, _, _ = table()
     X = np.column_stack([X, 2 * X[:, 0] - X[:, 1]])

@@ -165,13 +165,6 @@ def test_files_are_closed_with_the_generator(tmp_path, monkeypatch):
     assert opened[0].closed
 
 
-def test_parquet_comes_in_chunks_of_rows(tmp_path, monkeypatch):
-    path = tmp_path / "t.parquet"
-    pandas.DataFrame({"a": np.arange(9.0)}).to_parquet(path)
-    monkeypatch.setattr(pieces, "ROWS", 4)
-    assert [len(t) for t in table_pieces(str(path))] == [4, 4, 1]
-
-
 @pytest.mark.parametrize("piece", [40, 1 << 23], indirect=True)
 def test_blocks_of_another_layout(tmp_path, piece):
     """And without an end of the last line."""
@@ -185,12 +178,6 @@ def test_blocks_of_another_layout(tmp_path, piece):
     np.testing.assert_array_equal(labels, np.arange(50) % 3)
 
 
-def test_features_alone_come_in_every_block(path, piece):
-    blocks = list(data.blocks(path, drop=["kind", "stars"]).blocks())
-    whole = read_table(path).numbers(["size", "age"])
-    np.testing.assert_array_equal(np.concatenate([X for (X,) in blocks]), whole)
-
-
 @pytest.mark.parametrize("piece", [30, 1 << 23], indirect=True)
 def test_labels_are_words_in_every_piece_if_they_are_in_the_first(tmp_path, piece):
     path = tmp_path / "t.csv"
@@ -199,23 +186,6 @@ def test_labels_are_words_in_every_piece_if_they_are_in_the_first(tmp_path, piec
     assert (len(labels) > 1) == (piece < 100)
     found = [label for y in labels for label in np.asarray(y).tolist()]
     assert found == ["low", "high"] * 5 + ["7"] * 20
-
-
-def test_no_more_columns_of_parquet_are_read_than_are_asked_for(tmp_path, monkeypatch):
-    path = tmp_path / "t.parquet"
-    pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]}).to_parquet(path)
-    asked, batches = [], pieces.parquet_tables
-
-    def watched(*arguments):
-        for batch in batches(*arguments):
-            asked.append(sorted(batch))
-            yield batch
-
-    monkeypatch.setattr(pieces, "parquet_tables", watched)
-    ((X, y),) = data.blocks(path, target="y", features=["b"]).blocks()
-    assert np.asarray(X).tolist() == [[3.0], [4.0]]
-    assert np.asarray(y).tolist() == [0, 1]
-    assert asked == [["b", "y"]]
 
 
 def test_an_archive_that_ends_early_is_named(tmp_path):

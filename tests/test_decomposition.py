@@ -74,7 +74,7 @@ def test_weights_are_passed_on_or_refused():
         OrdinalDecomposition(KNeighborsClassifier()).fit(X, y, sample_weight=times)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts processes of joblib")
 def test_labels_keep_their_order_and_ranks_without_rows_have_probability_0():
     X, y = sample(90, 3)
     words = np.array(["low", "mid", "top"])

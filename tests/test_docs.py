@@ -90,7 +90,7 @@ def test_public_functions_name_related_functions_that_exist():
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.slow)
+        pytest.param(page, marks=pytest.mark.slow("runs all examples of the page"))
         for page in PAGES
         if page.stem != "README"  # the test below
     ],
@@ -120,7 +120,7 @@ def test_examples_in_pages_run_and_print_what_they_show(
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compares methods as the page does")
 def test_the_readme_prints_what_it_shows(capsys):
     """All but seconds and the rounding of calibrated probabilities."""
     text = (ROOT / "README.md").read_text()
@@ -291,7 +291,7 @@ def anchor_of(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("imports every module in a process")
 def test_shared_text_of_docstrings_is_current():
     tool = [sys.executable, "-P", str(ROOT / "tools/docstrings.py")]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)

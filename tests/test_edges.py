@@ -75,15 +75,6 @@ def test_integers_of_any_length_that_a_double_holds_are_numbers():
         Binning(["1.5"])
 
 
-def test_a_kernel_holds_plain_numbers():
-    kernel = kernels.Polynomial(np.int8(2), Fraction(1, 2), np.float32(1))
-    assert [type(value) for value in (kernel.degree, kernel.gamma, kernel.coef0)] == [
-        int,
-        float,
-        float,
-    ]
-
-
 # Fits: a finite model, or a ValueError that says what is beyond
 
 
@@ -163,7 +154,7 @@ def test_a_path_over_columns_of_very_different_scales_is_finite():
     assert np.isfinite(path.coefs).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits of seven scales per method")
 @which(takes="kernel")
 @pytest.mark.parametrize(
     "kernel", ["linear", kernels.Polynomial(), "ard", "ard_linear"]
@@ -316,7 +307,7 @@ def test_starts_and_priors_are_near_the_deviation_of_the_latent_function(method,
         method(ROWS, RANKS, start={"thresholds": [0, value]})
 
 
-@pytest.mark.slow
+@pytest.mark.slow("seven searches per method")
 @which(n_endless=150)
 @pytest.mark.parametrize("value", [1e-20, 1e20])
 def test_starts_and_priors_that_are_accepted_give_finite_models(method, value):

@@ -7,8 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal._rows.rows import summed
-from ordinal.exceptions import ConvergenceWarning
 from ordinal.networks import extreme
 
 X60, Y60 = sample(60, 4)
@@ -99,16 +97,6 @@ def test_a_ridge_at_the_end_of_the_range_is_taken():
     assert_allclose(model.ridge / variance, 1e3)
 
 
-def test_at_a_given_ridge_weights_of_any_size_are_shares():
-    fits = [
-        ordinal.companions.fit_elmor(X60, Y60, ridge=0.1, sample_weight=scale * WEIGHT)
-        for scale in (1e-30, 1.0, 1e30)
-    ]
-    f = [model.decision_function(X60) for model in fits]
-    assert_allclose(f[0], f[1], atol=1e-9)
-    assert_allclose(f[2], f[1], atol=1e-9)
-
-
 def test_ranks_are_those_of_the_nearest_code():
     model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20)
     o = model.decision_function(X60)
@@ -130,18 +118,6 @@ def test_outputs_that_are_none_are_refused():
         model.rank_values([[0.0, np.nan, 1.0]])
     with pytest.raises(ValueError, match=r"^outputs has shape \(\), expected \(n, 3\)"):
         model.rank_values(np.float64(1.0))
-
-
-def test_ranks_without_rows_change_no_bit():
-    y = np.array([1, 2, 5, 6])[Y60]
-    a = ordinal.companions.fit_elmor(X60, y)
-    b = ordinal.companions.fit_elmor(X60, y, classes=range(8))
-    o = b.decision_function(X60)
-    assert_array_equal(o[:, [1, 2, 5]], a.decision_function(X60))
-    assert_array_equal(o[:, 2:5], o[:, [2, 2, 2]])
-    assert (o[:, 0] == 1).all()
-    assert (o[:, 6] == -1).all()
-    assert np.isinf(b.rank_values(o)[:, [0, 3, 4, 7]]).all()
 
 
 def test_the_link_is_fitted_to_what_is_left_out():
@@ -173,21 +149,6 @@ def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
     assert solution(models[0]) == solution(models[1])
 
 
-def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
-    rows = []
-
-    def counted(X, call, n_threads=1):
-        rows.append(X.shape[0])
-        return summed(X, call, n_threads)
-
-    monkeypatch.setattr("ordinal.networks.extreme.summed", counted)
-    model = ordinal.companions.fit_elmor(X60, Y60)
-    assert len(rows) == 1 + model.convergence.n_iter
-    rows.clear()
-    ordinal.companions.fit_elmor(X60, Y60, ridge=0.1, probability=True)
-    assert len(rows) == 1
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -200,16 +161,3 @@ def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
 def test_arguments_that_make_no_sense_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         ordinal.companions.fit_elmor(X60, Y60, **options)
-
-
-def test_time_is_looked_at_before_every_pass(up_after):
-    """The ridge is then the best of the passes so far, at first the middle one."""
-    asked = up_after(np.inf)
-    options = {"n_hidden": 4, "n_threads": 1, "max_time": 60.0}
-    whole = ordinal.companions.fit_elmor(X60, Y60, **options)
-    assert len(asked) >= whole.convergence.n_iter
-    up_after(0)
-    with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
-        model = ordinal.companions.fit_elmor(X60, Y60, **options)
-    again = ordinal.companions.fit_elmor(X60, Y60, n_hidden=4, ridge=model.ridge)
-    assert_array_equal(model.output_weights, again.output_weights)

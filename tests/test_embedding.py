@@ -205,23 +205,23 @@ def grades(tmp_path_factory):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a process that makes twelve fits")
 def test_what_belongs_to_the_process_is_left_alone(grades):
     grades("left_alone")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a process that makes 24 fits")
 def test_fits_in_several_threads_of_another_package(grades):
     grades("threads")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two processes that make twelve fits")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_fits_in_a_forked_process_of_another_package(grades):
     grades("process", "fork")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two processes that make twelve fits")
 def test_fits_in_a_spawned_process_of_another_package(grades):
     grades("process", "spawn")
 

@@ -1,7 +1,5 @@
 """Expectation propagation by itself: the fixed point, its evidence, the bound."""
 
-from collections import deque
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,7 +53,7 @@ def test_the_fixed_point_is_that_of_the_sequential_schedule(case):
     assert_allclose(got.state[1], p * m, rtol=1e-5, atol=1e-5 * (1 + p.max()))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("integrals over three dimensions")
 @pytest.mark.parametrize("y", [[0, 1], [1, 1], [0, 2], [0, 1, 2], [2, 2, 0]])
 @pytest.mark.parametrize(("v", "correlation"), [(0.1, 0.5), (1.0, -0.4), (1.0, 0.95)])
 def test_the_evidence_of_a_few_rows_is_that_of_integration(y, v, correlation):
@@ -168,18 +166,6 @@ def test_sweeps_that_come_no_nearer_are_damped(monkeypatch):
     undamped, _, _ = infer(K, like)
     assert undamped.n_iter == ep._MAX_SWEEPS
     assert not undamped.converged
-
-
-def test_extrapolation_keeps_precisions_positive():
-    """An extrapolation to p = 10 - 9 / 0.9 = 0 is not taken."""
-    history = deque(
-        [
-            (np.array([[10.0], [5.0]]), np.array([[-1.0], [1.0]])),
-            (np.array([[9.0], [6.0]]), np.array([[-0.9], [0.9]])),
-        ]
-    )
-    site = ep.extrapolated(history, np.ones((2, 1)))
-    assert_allclose(site, [[8.1], [6.9]])
 
 
 def test_a_latent_value_that_is_known_takes_part():

@@ -198,15 +198,6 @@ def test_importances_have_no_rounding_noise():
     assert_array_equal(found.importance, total / len(X) / n_repeats)
 
 
-def test_raw_columns_of_a_table_are_explained():
-    table = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 1] > 0, "u", "v")})
-    table.loc[::9, "a"] = np.nan
-    model = ordinal.fit_svorim(table, y, preprocess=TablePreprocessor())
-    found = model.explain(table)
-    assert set(found.names) == {"a", "word"}
-    assert found.to_pandas()["name"].tolist() == list(found.names)
-
-
 @pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.companions.fit_lat])
 def test_terms_of_one_raw_column_are_added_up(fit):
     rng = np.random.default_rng(0)
@@ -330,22 +321,6 @@ def test_markup_in_names_is_escaped(evil):
     assert EVIL in "".join(Checked(explained._repr_html_()).words)
     assert EVIL in "".join(Checked(compared._repr_html_()).words)
     assert "<i>low" in Checked(model._repr_html_()).words  # on the line of thresholds
-
-
-def test_a_fit_that_ended_early_shows_its_remedy():
-    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
-        model = ordinal.fit_svorim(X, y, C=100.0, max_iter=1)
-    assert "raise max_iter" in model._repr_html_()
-    assert "raise max_iter" in model.convergence._repr_html_()
-
-
-def test_the_best_points_come_first():
-    found = ordinal.select("svorim", X, y, refit=False)
-    words = Checked(found._repr_html_()).words
-    mean = float(words[words.index("0") + 4 if "0" in words else 0] or 0)
-    assert mean >= 0
-    assert f"{found.best_score:.6g}" in words
-    assert found.to_pandas()["mean"].min() == found.best_score
 
 
 def test_thresholds_are_marked_from_left_to_right():

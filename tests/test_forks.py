@@ -97,7 +97,7 @@ assert same == [1] * 8, same
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("eight forks, each with three fits")
 def test_forks_beside_fits_of_other_threads():
     """Fork at any moment of fits in which numpy's BLAS has one thread: with several it
     may not be forked while it computes."""

@@ -3,7 +3,6 @@
 import io
 import pickle
 import warnings
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,8 @@ import ordinal
 from ordinal import (
     fit_pom,
     fit_svorim,
-    fit_xofm,
     kernels,
 )
-from ordinal._input.columns import feature_names
 from ordinal._model import labelled
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 
@@ -36,15 +33,6 @@ def test_the_class_of_a_preprocessor_in_place_of_its_options():
     message = r"got the class TablePreprocessor: pass TablePreprocessor\(\)$"
     with pytest.raises(TypeError, match=message):
         fit_pom([[0.0], [1.0]], [0, 1], preprocess=TablePreprocessor)
-
-
-def test_decimals_are_numbers():
-    column = [Decimal("0.5"), Decimal(2), Decimal("NaN")]
-    for table in (pd.DataFrame({"a": column}), pl.DataFrame({"a": column[:2]})):
-        a = read_features(table, missing=True)
-        assert_array_equal(a[:, 0], [0.5, 2, np.nan][: len(a)])
-    with pytest.raises(ValueError, match=r"with inf in column 'a'"):
-        read_features(pd.DataFrame({"a": [Decimal("1e400")]}))
 
 
 def nullable(values, dtype):
@@ -77,18 +65,6 @@ def test_what_is_missing_is_nan_or_an_error_that_names_the_column(dtype):
         read_features(frame)
 
 
-def test_frames_of_polars_and_tables_of_pyarrow_are_read_alike():
-    pa = pytest.importorskip("pyarrow")
-    for make in (pl.DataFrame, pa.table):
-        table = make({"a": [1, None, 3], "b": [True, False, None]})
-        found = read_features(table, missing=True)
-        assert_array_equal(found, [[1, 1], [nan, 0], [3, nan]])
-        assert feature_names(table) == ("a", "b")
-    model = fit_xofm(table, [1, 2, 3], rng=0)
-    swapped = table.select(["b", "a"])
-    assert_array_equal(model.predict(swapped), model.predict(table))
-
-
 def test_categories_of_polars_are_in_no_order():
     """They are what the process has met, in that order, which no model may tell."""
     met = pl.Series(["c", "b"], dtype=pl.Categorical)
@@ -115,9 +91,6 @@ def test_gaps_of_a_pyarrow_dictionary_are_gaps():
 def test_sparse_matrices_of_every_format(form, make):
     X = np.array([[0.0, 2.0], [3.0, 0.0], [0.0, 1.0]])
     assert_array_equal(read_features(make(X).asformat(form)).dense(), X)
-
-
-# Names
 
 
 # What models and functions say of themselves

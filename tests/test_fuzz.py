@@ -27,7 +27,7 @@ def fuzz(tmp_path_factory):
                 del sys.modules[name]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("calls every public function")
 def test_every_public_callable_works_with_its_plain_arguments(fuzz):
     judge = fuzz("judge").judge
     for callable in fuzz("callables").public_callables():
@@ -62,7 +62,7 @@ def test_families_draw_programs_from_the_seed_alone(fuzz):
             ast.parse(script)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("reads many changed files")
 def test_files_are_refused_or_the_same_or_good(fuzz, tmp_path, monkeypatch):
     """A few of the family; `tools/fuzz --family files` makes as many as one likes."""
     monkeypatch.chdir(tmp_path)
@@ -96,7 +96,7 @@ FORGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow("changes every field of a model")
 @pytest.mark.parametrize("name", FORGED)
 @pytest.mark.filterwarnings("ignore")
 def test_no_field_makes_probabilities_that_are_none(fuzz, name):
@@ -143,7 +143,7 @@ def test_judge(fuzz, source, kind):
     assert outcome.failed == (kind not in ("ok", "ValueError"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for processes that crash and hang")
 @pytest.mark.parametrize(
     ("source", "kind"),
     [

@@ -25,7 +25,6 @@ import ordinal
 from ordinal import fit_gpor, kernels
 from ordinal._input.problem import Problem
 from ordinal._numerics import memory
-from ordinal._watch.monitor import Monitor
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.gpor import ep, evidence, laplace
 from ordinal.gpor.covariance import Dense
@@ -222,8 +221,12 @@ def test_newton_steps_end_at_the_fixed_point_of_sweeps_in_fewer(monkeypatch):
 @pytest.mark.parametrize(
     ("inference", "options"),
     [
-        pytest.param("ep", {}, marks=pytest.mark.slow),
-        pytest.param("laplace", {"kernel": "ard"}, marks=pytest.mark.slow),
+        pytest.param("ep", {}, marks=pytest.mark.slow("another inference is fast")),
+        pytest.param(
+            "laplace",
+            {"kernel": "ard"},
+            marks=pytest.mark.slow("another inference is fast"),
+        ),
         ("laplace", {"basis": ("random", 15), "tol": 1e-13}),  # nats to gain
         ("laplace", {"kernel": "precomputed"}),
     ],
@@ -523,7 +526,7 @@ def _slope(Q, W, f):
     return np.linalg.pinv(Q, rcond=1e-11, hermitian=True) @ f
 
 
-@pytest.mark.slow
+@pytest.mark.slow("three searches")
 @pytest.mark.parametrize("kernel", ["rbf", "ard", "ard_linear"])
 @every_inference
 def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
@@ -549,21 +552,6 @@ def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
     of_rows = fit_gpor(X, y, basis=X[:3], **options)
     of_numbers = fit_gpor(X, y, basis=[0, 1, 2], **options)
     assert_array_equal(of_rows.coef, of_numbers.coef)
-
-
-@pytest.mark.slow
-def test_the_size_of_a_basis_is_found():
-    X, y = sample(300, 3)
-    options = {"inference": "laplace", "tol": 0.1}
-    model = fit_gpor(X, y, basis="auto", **options)
-    assert len(model.support) in (100, 200)
-    again = fit_gpor(X, y, basis="auto", **options)
-    assert_array_equal(again.coef, model.coef)
-    small = fit_gpor(X[:60], y[:60], basis="auto", **options)
-    assert len(small.support) == 60  # which are too few to hold some out
-    for basis in ("auto", (X @ X.T)[:3]):
-        with pytest.raises(ValueError, match="basis must be a count or row numbers"):
-            fit_gpor(X @ X.T, y, basis=basis, **PRECOMPUTED)
 
 
 @pytest.mark.parametrize(
@@ -772,7 +760,7 @@ def test_twelve_thousand_features_on_fifty_rows():
 # Reports
 
 
-@pytest.mark.slow
+@pytest.mark.slow("1000 rows by EP")
 def test_newton_steps_of_ep_survive_sites_without_a_cavity():
     """Started at the sites of a sample, one step makes some 1 - A p negative."""
     rng = np.random.default_rng(0)
@@ -809,7 +797,7 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
     fit_gpor(X, y, optimize=False)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("traces the memory of 20 000 rows")
 @pytest.mark.parametrize(
     ("n", "inference", "options", "said"),
     [
@@ -950,27 +938,6 @@ def test_unusable_arguments_are_refused(options, message):
 def cut_short(X, y, **options):
     with pytest.warns(ConvergenceWarning, match="^fit_gpor: max_time after"):
         return fit_gpor(X, y, n_threads=1, **options)
-
-
-@every_inference
-@pytest.mark.parametrize("optimize", [True, False])
-def test_time_that_is_up_ends_an_inference(inference, optimize, monkeypatch):
-    """It may take hundreds of factorisations, and a line of the search 40 times
-    that."""
-    factor, factors = Dense.factor, []
-
-    def counted(self, W):
-        factors.append(W.size)
-        factor(self, W)
-
-    monkeypatch.setattr(Dense, "factor", counted)
-    monkeypatch.setattr(Monitor, "GRACE", 0.0)
-    X, y = sample(60, 4)
-    model = cut_short(X, y, inference=inference, optimize=optimize, max_time=1e-9)
-    assert len(factors) <= 3
-    assert model.convergence.status is Status.MAX_TIME
-    assert np.isfinite(model.predict_latent(X)).all()
-    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize(

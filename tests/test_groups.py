@@ -79,7 +79,7 @@ def test_folds_keep_groups_whole_and_no_exchange_evens_them_out(case, k, seed):
         assert imbalance(y, group, swapped) >= value - 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.slow("all ways to deal out, 50 times")
 def test_two_folds_of_few_groups_mostly_are_the_best_there_are():
     """Compare with brute force over all ways to deal out eight groups."""
     rng, found = np.random.default_rng(0), 0

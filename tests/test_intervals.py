@@ -506,7 +506,7 @@ def test_gaussian_processes_take_the_probability_of_an_interval(inference):
     assert np.array_equal(plain.thresholds, exact.thresholds)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("400 fits")
 def test_intervals_are_worth_more_than_leaving_them_out():
     """400 rows, of which half are known to 3 of 7 ranks."""
     errors = []

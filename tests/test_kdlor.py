@@ -303,17 +303,3 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
     with pytest.raises(MemoryError, match=rf"fit_kdlor {text}.*: pass basis=500"):
         fit_kdlor(X, y, kernel=never)
     fit_kdlor(X, y, basis=20)
-
-
-@pytest.mark.parametrize(
-    ("n", "ridges", "expected"),
-    [
-        (60, 5, True),
-        (60, 4, False),
-        (700, 12, True),
-        (700, 11, False),
-        (701, 99, False),
-    ],
-)
-def test_eigenvectors_are_for_many_ridges_of_few_rows(n, ridges, expected):
-    assert scatter_module.is_spectrum_faster(n, ridges) is expected

@@ -23,7 +23,7 @@ from ordinal._model.preparation import make_kernel
 from ordinal._numerics import rows
 from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values
-from ordinal.kernels.functions import Custom, kernel_class
+from ordinal.kernels.functions import Custom
 from ordinal.kernels.tiles import (
     Evaluator,
     Products,
@@ -115,16 +115,6 @@ def test_csr_products_by_columns_are_those_by_dense_rows(AB):
         part = inner_products(take(A, slice(i, i + 1)), take(B, slice(i, None)))
         assert part.tobytes() == full[i : i + 1, i:].tobytes()
     assert_array_equal(inner_products(B, A).T, full)
-
-
-def test_wide_csr_products():
-    rng = np.random.default_rng(0)
-    A = sparse.random_array((30, 50_000), density=1e-3, format="csr", rng=rng)
-    B = sparse.random_array((300, 50_000), density=1e-3, format="csr", rng=rng)
-    a, b = CSR.from_any(A), CSR.from_any(B)
-    assert_allclose(inner_products(a, b), (A @ B.T).toarray(), atol=1e-12)
-    with pytest.raises(ValueError, match=r"columns, got 50000 and 7$"):
-        inner_products(a, CSR.from_any(B[:, :7]))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -241,12 +231,6 @@ def test_pearson_refuses_what_it_has_no_use_for():
         ordinal.fit_svorim(sparse.csr_array(np.eye(2)), [0, 1], kernel=PEARSON)
 
 
-def test_only_pearson_takes_missing_entries():
-    assert PEARSON.takes_missing
-    others = ("rbf", kernels.Pearson, lambda A, B: PEARSON(A, B), *KERNELS)
-    assert not any(kernel_class(other).takes_missing for other in others)
-
-
 # The exponential of the RBF rows
 
 
@@ -352,7 +336,7 @@ def numbers_of_levels(tmp_path_factory):
     return numbers
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a process per level")
 @pytest.mark.parametrize("level", ordinal.show_config()["simd_levels"])
 def test_every_level_of_vector_code_gives_the_same(level, numbers_of_levels):
     got, expected = numbers_of_levels[level], numbers_of_levels["baseline"]
@@ -495,14 +479,6 @@ def test_slopes_where_the_kernel_is_all_but_zero():
         assert_allclose(kernel.slopes(A, A, K, np.ones((2, 2))), [0.0])
 
 
-def test_kernels_with_nothing_to_learn_have_no_slopes():
-    A, G = np.ones((3, 2)), np.ones((3, 3))
-    made = kernels.Linear(), kernels.Polynomial(), kernels.Precomputed(), Custom(min)
-    for kernel in made:
-        assert kernel.slopes(A, A, G, G).shape == (0,)
-        assert kernel.diagonal_slopes(A, np.ones(3)).shape == (0,)
-
-
 def test_slopes_of_csr_rows_with_one_gamma():
     X = np.random.default_rng(0).normal(size=(6, 3))
     rows, G = CSR.from_any(sparse.csr_array(X)), np.arange(36.0).reshape(6, 6)
@@ -643,11 +619,6 @@ def test_kernels_are_values():
     assert len({kernels.Linear(), kernels.Linear()}) == 1
     with pytest.raises(AttributeError):
         kernels.RBF(0.5).gamma = 1.0
-
-
-def test_no_rows_have_no_values():
-    empty = np.empty((0, 3))
-    _kernel_values.rbf(empty, np.empty(0), np.zeros(3), 1.0, empty)
 
 
 @pytest.mark.parametrize(
