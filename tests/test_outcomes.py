@@ -445,3 +445,12 @@ def test_marginaleffects_takes_no_random_effects():
         TypeError, match="not defined for a ClmmModel: take predictions"
     ):
         ordinal.inference.for_marginaleffects(mixed("cumulative"), None)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cauchit", "cloglog", "loglog"])
+def test_rows_far_away_have_errors_that_are_finite(link):
+    model = ordinal.fit_pom(X, Y, link=link)
+    for size in (1e3, 1e150):
+        for function in (predictions, marginal_effects):
+            found = function(model, size * X[:20])
+            assert np.isfinite(found["standard_error"]).all()

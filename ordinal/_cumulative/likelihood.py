@@ -43,6 +43,7 @@ CHAIN = 100  # most thresholds whose Hessian is computed and solved as a dense m
 # busy machine (tools/bench/busy.py)
 _MANY = 16_384
 _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # the others are symmetric
+_FAR = 700.0  # exp is finite here, and a cloglog density beyond is 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -691,6 +692,7 @@ def exceeding(link: str, t: np.ndarray) -> np.ndarray:
     return cumulative(_MIRROR.get(link, link), -t)
 
 
+@np.errstate(over="ignore")  # to the limit, which is 0
 def density(link: str, t: np.ndarray) -> np.ndarray:
     """Return the density F' of a link at t."""
     if link == "logit":
@@ -699,8 +701,8 @@ def density(link: str, t: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(-0.5 * t * t) / math.sqrt(2 * math.pi))
     if link == "cauchit":
         return np.asarray(1 / (math.pi * (1 + t * t)))
-    t = -t if link == "loglog" else t
-    return np.asarray(np.where(np.isinf(t), 0.0, np.exp(t - np.exp(t))))
+    t = np.minimum(-t if link == "loglog" else t, _FAR)
+    return np.asarray(np.exp(t - np.exp(t)))
 
 
 def slope(link: str, t: np.ndarray) -> np.ndarray:
@@ -714,8 +716,8 @@ def slope(link: str, t: np.ndarray) -> np.ndarray:
     if link == "cauchit":
         return np.asarray(-2 * math.pi * finite * f**2)
     if link == "loglog":
-        return np.asarray(-f * (1 - np.exp(-finite)))
-    return np.asarray(f * (1 - np.exp(finite)))
+        return np.asarray(-f * (1 - np.exp(np.minimum(-finite, _FAR))))
+    return np.asarray(f * (1 - np.exp(np.minimum(finite, _FAR))))
 
 
 def quantile(link: str, p: np.ndarray) -> np.ndarray:

@@ -177,7 +177,8 @@ class OfmhsModel(Scored):
     def _score_terms(self, X: MatrixLike) -> Named:
         Z = (dense(read_for(self, X)) - self.centre) / self.spread
         names, mains, first, second = self._nonzero()
-        products = Z[:, first] * Z[:, second] * self.pairs[first, second]
+        with np.errstate(over="ignore"):  # the entries are checked
+            products = Z[:, first] * Z[:, second] * self.pairs[first, second]
         terms = np.hstack([Z[:, mains] * self.main[mains], products])
         return Named(tuple(names), finite_scores(terms))
 
