@@ -239,10 +239,12 @@ def test_open_ends_strings_and_categoricals_are_the_same_intervals():
     more = ordinal.fit_pom(X, RankIntervals(lower, upper), classes=[*range(6), 6.0])
     assert more.predict_proba(X).shape == (80, 7)
     assert not more.predict_proba(X)[:, 6].any()
-    w = np.r_[np.ones(70), np.zeros(10)]
-    part = ordinal.fit_pom(X[:70], RankIntervals(lower[:70], upper[:70]))
-    zero = ordinal.fit_pom(X, RankIntervals(lower, upper), sample_weight=w)
-    np.testing.assert_allclose(zero.coef, part.coef, rtol=1e-6)
+    X, lower, upper = coarse(90)
+    y = RankIntervals(lower, upper)
+    for w in (np.r_[np.ones(70), np.zeros(20)], np.arange(90) % 3):
+        part = ordinal.fit_pom(X[w > 0], y[w > 0], sample_weight=w[w > 0])
+        zero = ordinal.fit_pom(X, y, sample_weight=w)
+        np.testing.assert_allclose(zero.coef, part.coef, rtol=1e-6)
 
 
 def test_separated_intervals_are_reported_with_their_limit():
@@ -257,18 +259,118 @@ def test_separated_intervals_are_reported_with_their_limit():
     assert model.loglik == pytest.approx(0.0, abs=1e-6)
 
 
+RESIDUALS = [
+    (
+        "fit_pom",
+        {"link": "probit", "nominal": [1], "sample_weight": np.arange(90) % 3 + 1.0},
+    ),
+    ("fit_pom", {"link": "cloglog", "scale": [0], "offset": np.linspace(-1, 1, 90)}),
+    ("fit_ratio", {"family": "adjacent", "nominal": [1]}),
+    ("fit_ratio", {"link": "probit"}),
+]
+MIRROR = {"cloglog": "loglog"}
+
+
+@pytest.mark.parametrize(("fit", "given"), RESIDUALS)
+def test_residuals_of_intervals_are_those_of_slow_probabilities(fit, given):
+    X, lower, upper = coarse(90)
+    y, inference = RankIntervals(lower, upper), ordinal.inference
+    model = getattr(ordinal, fit)(X, upper if fit == "fit_ratio" else y, **given)
+    offset, row = given.get("offset", np.zeros(90)), np.arange(90)
+    new = {"X": X, "y": y, "offset": offset}
+
+    def sides(more=0.0):  # P(rank < lower) and P(rank > upper)
+        P = model.predict_proba(X, offset=offset + more)
+        P = np.pad(np.cumsum(P, axis=1), ((0, 0), (1, 0)))
+        return P[row, lower], 1 - P[row, upper + 1]
+
+    def logs(more):
+        return np.log(1 - np.add(*sides(more)))
+
+    low, high = sides()
+    expected = {
+        "probability": low - high,
+        "deviance": np.copysign(np.sqrt(-2 * np.log(1 - low - high)), low - high),
+        "score": (logs(1e-5) - logs(-1e-5)) / 2e-5,
+    }
+    for kind, values in expected.items():
+        found = inference.residuals(model, kind=kind, **new)
+        np.testing.assert_allclose(found, values, atol=1e-8, err_msg=kind)
+    drawn = special.ndtr(inference.residuals(model, kind="quantile", rng=0, **new))
+    assert ((low < drawn) & (drawn < 1 - high)).all()
+    exact = {**new, "y": RankIntervals(upper, upper)}
+    for kind in [*expected, "quantile"]:
+        a, b = (inference.residuals(model, kind=kind, rng=0, **{**new, "y": of})
+                for of in (exact["y"], upper))  # fmt: skip
+        assert np.array_equal(a, b), kind
+    if fit == "fit_ratio":
+        return
+    found = inference.augment(model, X, y, offset=offset)
+    assert np.array_equal([found[".lower"], found[".upper"]], [lower, upper])
+    # The training rows are the same rows; reversed ranks have reversed residuals.
+    given = {**given, "link": MIRROR.get(given["link"], given["link"])}
+    given["offset"] = -offset
+    reverse = ordinal.fit_pom(X, RankIntervals(5 - upper, 5 - lower), **given)
+    for kind, values in expected.items():
+        np.testing.assert_allclose(
+            inference.residuals(model, kind=kind), values, atol=1e-8
+        )
+        turned = inference.residuals(reverse, kind=kind)
+        np.testing.assert_allclose(turned, -values, atol=1e-4, err_msg=kind)
+
+
+def test_residuals_of_a_true_model_have_their_distribution():
+    X, lower, upper = coarse(3000, seed=2)
+    y = RankIntervals(lower, upper)
+    model = ordinal.fit_pom(X, y)
+    drawn = {
+        "norm": model.residuals(kind="quantile", rng=0),
+        "logistic": model.residuals(kind="surrogate", rng=0),
+        "uniform": ordinal.inference.simulated_residuals(model, n=99, rng=0).values,
+    }
+    for name, values in drawn.items():
+        assert stats.kstest(values, name).pvalue > 0.01, name
+    wrong = ordinal.fit_pom(X[:, 1:], y)  # the smooth of its residuals has a slope
+    slope = stats.linregress(X[:, 0], wrong.residuals(kind="quantile", rng=0))
+    assert slope.pvalue < 1e-9
+
+
+def test_influence_of_intervals_is_that_of_leaving_rows_out():
+    X, lower, upper = coarse(400, seed=3)
+    model = ordinal.fit_pom(X, RankIntervals(lower, upper), tol=1e-10)
+    found = ordinal.inference.influence(model)
+    assert found.leverage.sum() == pytest.approx(model.parameters.size)
+    for i in np.argsort(found.cooks_distance)[[-1, -2, 100]]:
+        left = np.arange(400) != i
+        part = ordinal.fit_pom(
+            X[left], RankIntervals(lower[left], upper[left]), tol=1e-10
+        )
+        change = part.parameters - model.parameters
+        near = 0.03 * np.abs(change).max()
+        np.testing.assert_allclose(found.change[i], change, atol=near)
+    exact, plain = (
+        ordinal.fit_pom(X, RankIntervals(upper, upper)),
+        ordinal.fit_pom(X, upper),
+    )
+    for a, b in zip(*map(ordinal.inference.influence, (exact, plain)), strict=True):
+        assert np.array_equal(a, b)
+
+
 def test_inference_that_needs_ranks_refuses_and_the_rest_works():
     X, lower, upper = coarse(200)
     y = RankIntervals(lower, upper)
     model = ordinal.fit_pom(X, y)
     for asked in (
-        ordinal.inference.residuals,
+        ordinal.inference.goodness_of_fit,
         ordinal.inference.hosmer_lemeshow,
         ordinal.inference.proportional_odds_test,
-        ordinal.inference.augment,
     ):
-        with pytest.raises(ValueError, match="known as intervals only"):
+        several = rf"needs the rank of each row.* {np.sum(lower < upper)} of 200 rows"
+        with pytest.raises(ValueError, match=several):
             asked(model)
+    narrow = ordinal.fit_pom(X, np.where(upper == 3, 4, upper), classes=range(6))
+    with pytest.raises(ValueError, match="row 1 of y holds no rank with training rows"):
+        ordinal.inference.residuals(narrow, X[:2], RankIntervals([1, 3], [2, 3]))
     lr = ordinal.inference.proportional_odds_test(model, "lr")
     freed = ordinal.fit_pom(X, y, nominal=[0, 1])
     assert lr["chi2"][0] == pytest.approx(2 * (freed.loglik - model.loglik), abs=1e-5)
@@ -453,8 +555,12 @@ def test_a_mixed_fit_is_the_maximum_of_a_slow_integral():
     assert np.abs(slope).max() < 1e-3
     errors = np.sqrt(np.diagonal(np.linalg.inv(-H)))[:4]
     np.testing.assert_allclose(model.standard_errors, errors, rtol=1e-4)
-    with pytest.raises(ValueError, match="known as intervals only"):
-        model.residuals()
+    P = model.predict_proba(X, groups={"g": g}, effects="known")
+    ends = zip(P, lower, upper, strict=True)
+    balance = [p[:a].sum() - p[b + 1 :].sum() for p, a, b in ends]
+    np.testing.assert_allclose(model.residuals(), balance, atol=1e-8)
+    with pytest.raises(ValueError, match="random effects make ranks within intervals"):
+        ordinal.inference.simulated_residuals(model)
     with pytest.raises(ValueError, match="family must be 'cumulative'"):
         ordinal.fit_clmm(X, RankIntervals(lower, upper), family="adjacent", **given)
     plain = ordinal.fit_clmm(X, y, groups={"g": g})

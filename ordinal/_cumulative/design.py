@@ -544,9 +544,11 @@ def masses(
 
     All of them are positive.
     """
-    pairs, place = np.unique(lower * np.int64(r) + upper, return_inverse=True)
+    used = weight > 0  # others may hold only ranks whose mass is lost by rounding
+    numbers = lower[used] * np.int64(r) + upper[used]
+    pairs, place = np.unique(numbers, return_inverse=True)
     low, high = np.divmod(pairs, r)
-    weight = np.bincount(place, weight)
+    weight = np.bincount(place, weight[used])
     mass = np.full(r, weight.sum() / r)
     for _ in range(_EM_STEPS):
         below = np.append(0.0, np.cumsum(mass))

@@ -242,7 +242,8 @@ def brant_test(
     There is one test for each group of columns of the location. O(n T^2 d^2).
     """
     D = fit.loss.design
-    check_known_ranks(D, "Brant's test")
+    why = "because it fits a binary outcome per threshold"
+    check_known_ranks((D.first, D.rank), "Brant's test", why, 'pass method="lr"')
     columns = np.union1d(D.location, D.nominal)
     X = np.column_stack([np.ones(D.n_samples), D.columns(slice(None), columns)])
     b, above = _binary_fits(D, columns, X, threshold_names, fit.loss.n_threads)
@@ -444,6 +445,7 @@ def goodness_of_fit(
     model, X = fitted_rows(model, X, "goodness_of_fit", WITHOUT_RANDOM)
     check_likelihood(model, "goodness_of_fit")
     rows = read_rows(model, "goodness_of_fit", X, y, offset)
+    check_known_ranks((rows.first, rows.rank), "goodness_of_fit")
     P, source = probabilities_of(model, rows.source), rows.source
     if isinstance(source, TableRows):
         read = [source.frame.shown_names[j] for j in source.coding.columns_read]

@@ -8,11 +8,13 @@ spread, and p_i = F(a) - F(b), the residuals of a row are
     deviance      sqrt(-2 log p_i) with the sign of the first
     surrogate     a draw from F between b and a, less the mean of F
 
-If the model is true, their expectation is 0, and surrogate residuals have the
-distribution F, centred, in every row. The influence of a row is the Newton step that
-leaves it out. With x the parameters, V their covariance, g (2,) the gradient of
-w_i log p_i by (a, b), M (2, 2) minus its Hessian, J (2, p) the derivatives of (a, b) by
-x, and K = J V J',
+Of a row whose rank is known as an interval, a and b are the predictors on the two sides
+of the interval, so that p_i is its probability. If the model is true, their expectation
+is 0, and surrogate residuals have the distribution F, centred, in every row; for
+intervals, if these depend on the rank only by containing it. The influence of a row is
+the Newton step that leaves it out. With x the parameters, V their covariance, g (2,)
+the gradient of w_i log p_i by (a, b), M (2, 2) minus its Hessian, J (2, p) the
+derivatives of (a, b) by x, and K = J V J',
 
     leverage = tr(M K)
     change = -V J' (1 - M K)^-1 g                                                    (1)
@@ -43,8 +45,15 @@ from .._cumulative.likelihood import (
     quantile,
     terms_of,
 )
-from .._input.checks import check_choice, check_count, resolve_rng, with_suggestions
+from .._input.checks import (
+    check_choice,
+    check_count,
+    listed,
+    resolve_rng,
+    with_suggestions,
+)
 from .._input.immutable import read_only
+from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of, read_labels
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
@@ -83,10 +92,12 @@ _MOST = 50_000_000  # entries of tables of rows and ranks, 400 MB
 class RankedRows(NamedTuple):
     """Rows with their weights and their ranks 0..T among those with training rows.
 
-    `spread`, (n,), is the standard deviation of the effects of new groups.
+    A rank that is known as an interval lies between `first` and `rank`, which are equal
+    otherwise. `spread`, (n,), is the standard deviation of the effects of new groups.
     """
 
     source: MatrixRows | TableRows
+    first: np.ndarray
     rank: np.ndarray
     weight: np.ndarray
     spread: np.ndarray | None = None
@@ -152,44 +163,73 @@ def read_rows(
         )
     source = rows_to_average(model, asked, X, offset, None)
     if X is None:
-        D = remembered(model, asked).loss.design
-        check_known_ranks(D, asked)
-        return RankedRows(source, D.rank.astype(np.int64), D.weight)
+        return RankedRows(
+            source, *ranks_of_design(remembered(model, asked).loss.design)
+        )
     return RankedRows(source, *ranks_among(model, y, source.share.size))
 
 
-def check_known_ranks(D: Design, asked: str) -> None:
-    """Raise ValueError if the ranks of rows are known as intervals only."""
-    if D.lower is not None:
+def check_known_ranks(
+    ends: tuple[np.ndarray, np.ndarray],
+    asked: str,
+    why: str = "because it counts rows by rank",
+    remedy: str = "pass X and y of rows with known ranks, or look at `residuals`",
+) -> None:
+    """Raise ValueError if ranks of rows are known as intervals only."""
+    if (several := np.count_nonzero(ends[0] < ends[1])) > 0:
         raise ValueError(
-            f"{asked} needs the ranks of its rows, and those of the training rows are "
-            "known as intervals only: pass X and y of rows with known ranks, if it "
-            "takes them"
+            f"{asked} needs the rank of each row, {why}; {several} of {ends[0].size} "
+            f"rows have RankIntervals of several ranks: {remedy}"
         )
 
 
-def ranks_among(model: Fitted, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ranks of n labels among those with training rows, and weights 1."""
-    labels = read_labels(y, "y")
-    if labels.size != n:
-        raise ValueError(f"y has {labels.size} rows and X {n}; they must match")
-    known = model.classes[model.predictor.observed]
-    rank = ranks_of(labels, known, "y", "ranks with training rows").astype(np.int64)
-    return rank, np.ones(rank.size)
+def ranks_of_design(D: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first and last rank of training rows, and their weights."""
+    last = D.rank.astype(np.int64)
+    return last if D.lower is None else D.lower.astype(np.int64), last, D.weight
 
 
-def ends_of(model: Fitted, at: DesignRows, rank: np.ndarray) -> tuple[np.ndarray, ...]:
+def ranks_among(
+    model: Fitted, y: Any, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first and last rank of n labels among those with training rows, and
+    weights 1.
+    """
+    seen = model.predictor.observed
+    labels = y if isinstance(y, RankIntervals) else read_labels(y, "y")
+    if len(labels) != n:
+        raise ValueError(f"y has {len(labels)} rows and X {n}; they must match")
+    if not isinstance(labels, RankIntervals):
+        known = model.classes[seen]
+        rank = ranks_of(labels, known, "y", "ranks with training rows").astype(np.int64)
+        return rank, rank, np.ones(n)
+    first, last = labels.ranks(model.classes)
+    number = np.append(0, np.cumsum(seen))
+    first, last = number[first], number[last + 1] - 1
+    if (first > last).any():
+        raise ValueError(
+            f"the interval of row {int(np.argmax(first > last))} of y holds no rank "
+            f"with training rows: these are {listed(model.classes[seen])}"
+        )
+    return first, last, np.ones(n)
+
+
+def ends_of(
+    model: Fitted, at: DesignRows, first: np.ndarray, rank: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """Return a, b and 1 / s of rows, (n,) each; a and b are infinite for end ranks."""
     if not model.predictor.may_cross and at.offset.ndim == 1:
         # Only the ends of the rows: there may be a threshold per row.
         f, unit = scaled_scores(model, at.Z, at.offset)
         ends = np.concatenate([[-np.inf], thresholds_at(model, at.Z)[0], [np.inf]])
-        return *((ends[k] - f[:, 0]) * unit[:, 0] for k in (rank + 1, rank)), unit[:, 0]
+        return *((ends[k] - f[:, 0]) * unit[:, 0] for k in (rank + 1, first)), unit[
+            :, 0
+        ]
     eta, unit = predictors(model, at.Z, at.offset)
     eta.sort(axis=1)  # nominal effects may make thresholds cross
     end = np.full((len(eta), 1), np.inf)
     ends, row = np.hstack([-end, eta, end]), np.arange(len(eta))
-    return ends[row, rank + 1], ends[row, rank], unit[:, 0]
+    return ends[row, rank + 1], ends[row, first], unit[:, 0]
 
 
 def residuals_of(
@@ -201,28 +241,33 @@ def residuals_of(
     if model.predictor.family != "cumulative":  # whose rows have curvatures, (T, T)
         width += model.predictor.observed.size**2
     for part in strips(out.size, max(1, _BLOCK // width)):
-        at, rank = rows.source.at(part), rows.rank[part]
+        at, ends = rows.source.at(part), (rows.first[part], rows.rank[part])
         if kind == "quantile":
             assert rng is not None
             sd = None if rows.spread is None else rows.spread[part]
             below, above = model._mean_sides(at, sd)
-            rank = np.flatnonzero(model.predictor.observed)[rank]
-            out[part] = _drawn_quantiles(below, above, rank, rng.random(rank.size))
+            first, last = np.flatnonzero(model.predictor.observed)[np.stack(ends)]
+            u = rng.random(last.size)
+            out[part] = _drawn_quantiles(below, above, first, last, u)
         else:
-            out[part] = model._residuals(at, rank, kind, rng)
+            out[part] = model._residuals(at, ends, kind, rng)
     return out
 
 
 def _drawn_quantiles(
-    below: np.ndarray, above: np.ndarray, rank: np.ndarray, u: np.ndarray
+    below: np.ndarray,
+    above: np.ndarray,
+    first: np.ndarray,
+    last: np.ndarray,
+    u: np.ndarray,
 ) -> np.ndarray:
-    """Return normal quantiles of P(y < rank) + u P(y = rank), (n,).
+    """Return normal quantiles of P(y < first) + u P(first <= y <= last), (n,).
 
     They are computed from the tail in which the probabilities are small and exact.
     """
-    none, row = np.zeros((len(rank), 1)), np.arange(len(rank))
+    none, row = np.zeros((len(last), 1)), np.arange(len(last))
     low, high = np.hstack([none, below]), np.hstack([above, none])  # P(< j), P(> j)
-    lower, upper = low[row, rank], high[row, rank]
+    lower, upper = low[row, first], high[row, last]
     own = np.maximum(1 - lower - upper, 0.0)
     from_top = lower > upper
     p = np.where(from_top, upper + (1 - u) * own, lower + u * own)
@@ -233,13 +278,13 @@ def _drawn_quantiles(
 def cumulative_residuals(
     model: Fitted,
     at: DesignRows,
-    rank: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
     kind: Residual,
     rng: np.random.Generator | None,
 ) -> np.ndarray:
     """Return the residuals of rows of a cumulative model, (n,)."""
     link = model.link
-    a, b, unit = ends_of(model, at, rank)
+    a, b, unit = ends_of(model, at, *ends)
     if kind == "score":
         return np.asarray(-terms_of(link, a, b)[1] * unit)
     balance = cumulative(link, b) - exceeding(link, a)
@@ -374,7 +419,7 @@ def residuals(
         a search that holds one.
     X : (n, n_features) array or data frame, optional
         By default the training rows that the fit has used.
-    y : (n,) array-like, optional
+    y : (n,) array-like or RankIntervals, optional
         Labels of the rows of `X`.
     kind : {"probability", "surrogate", "score", "deviance", "quantile"}
         "probability" is P(rank < y) - P(rank > y), between -1 and 1. "surrogate" is
@@ -387,7 +432,8 @@ def residuals(
         between P(rank < y) and P(rank <= y); if the model is true, these residuals are
         standard normal in every row, for every family. With random effects, they are
         those of a new group, over whose effects the probabilities are integrated; all
-        other kinds take the conditional modes of the row's groups.
+        other kinds take the conditional modes of the row's groups. For intervals, P(y)
+        is P(lower <= rank <= upper), and y is the end next to the other ranks.
     offset : (n,) array-like, default 0
         Offset of the rows of `X`.
     groups : mapping of names to (n,) labels, optional
@@ -504,6 +550,7 @@ def hosmer_lemeshow(
     model, X = fitted_rows(model, X, "hosmer_lemeshow", WITHOUT_RANDOM)
     groups = check_count("groups", groups, 2)
     rows = read_rows(model, "hosmer_lemeshow", X, y, offset)
+    check_known_ranks((rows.first, rows.rank), "hosmer_lemeshow")
     warn_unless_at_optimum(model)
     n, r = rows.rank.size, int(model.predictor.observed.sum())
     _check_size("hosmer_lemeshow", n * r, f"counts of {r} ranks, of {n} rows in all")
@@ -601,7 +648,8 @@ def augment(
     Returns
     -------
     Table
-        A dict of (n,) arrays: the features by name; ".rank" and ".weight";
+        A dict of (n,) arrays: the features by name; ".rank" and ".weight", with
+        ".lower" and ".upper" in place of the rank if it is known as an interval;
         ".score", x'beta with the offset; ".fitted", the predicted median;
         ".p[label]" for each rank with training rows; ".residual", the
         probability-scale residual; and, for the training rows of a model with
@@ -643,8 +691,11 @@ def augment(
         columns = dict(zip(source.names, Z.T, strict=True))
     known_ranks = model.classes[model.predictor.observed]
     P = probabilities_of(model, rows.source)
+    if np.array_equal(rows.first, rows.rank):
+        columns[".rank"] = known_ranks[rows.rank]
+    else:
+        columns[".lower"], columns[".upper"] = known_ranks[[rows.first, rows.rank]]
     columns |= {
-        ".rank": known_ranks[rows.rank],
         ".weight": rows.weight,
         ".score": Z[:, model.predictor.location] @ model.coef + mean_offset(known),
         ".fitted": known_ranks[decide(P, "median")],

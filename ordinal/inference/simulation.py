@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._cumulative.likelihood import cumulative
 from .._input.checks import as_array, check_count, resolve_rng
 from .._input.immutable import read_only
 from .._input.labels import lacks_label
 from .._input.types import ArrayLike, MatrixLike
+from .diagnostics import RankedRows, check_known_ranks, ends_of, probabilities_of
 from .fitted import about_groups, fitted_rows, warn_unless_at_optimum
 from .margins import rows_to_average
 
@@ -116,6 +118,29 @@ def _drawn(
         yield (np.cumsum(P, axis=1)[:, :-1] < u).sum(axis=1)
 
 
+def _within_ends(
+    model: Any, rows: RankedRows, generator: np.random.Generator
+) -> np.ndarray:
+    """Return ranks of rows, (n,), drawn between the ends of intervals."""
+    first, last = rows.first, rows.rank
+    if np.array_equal(first, last):
+        return last
+    u = generator.random(last.size)
+    if model._is_searched(None):
+        at = rows.source.at(slice(0, last.size))
+        a, b, _ = ends_of(model, at, first, last)
+        low, high = cumulative(model.link, b), cumulative(model.link, a)
+        found = model._quantiles(at.Z, at.offset, low + u * (high - low))
+        rank = np.cumsum(model.predictor.observed)[found] - 1
+    else:
+        P = probabilities_of(model, rows.source)
+        j = np.arange(P.shape[1])
+        P[(j < first[:, None]) | (j > last[:, None])] = 0.0
+        below = np.cumsum(P, axis=1)
+        rank = (below[:, :-1] <= u[:, None] * below[:, -1:]).sum(axis=1)
+    return np.asarray(np.clip(rank, first, last))  # which rounding may pass
+
+
 class SimulatedResiduals(NamedTuple):
     """Result of `simulated_residuals`.
 
@@ -156,7 +181,8 @@ def simulated_residuals(
 
     If the model is true, the residuals are uniform on (0, 1), up to the errors of the
     estimates. Draws have new effects of all groups, which the rows of a group share, so
-    that the p-value and the band account for the dependence of the rows.
+    that the p-value and the band account for the dependence of the rows. Without random
+    effects, a rank that is known as an interval is drawn from the probabilities in it.
 
     Parameters
     ----------
@@ -214,12 +240,16 @@ def simulated_residuals(
     n = check_count("n", n)
     random = about_groups(asked, model, groups=groups)
     rows = model._ranked_rows(asked, X, y, offset, True)
+    if model.predictor.is_mixed:
+        why = "because the random effects make ranks within intervals dependent"
+        remedy = 'take residuals(kind="quantile"), which are of single rows'
+        check_known_ranks((rows.first, rows.rank), asked, why, remedy)
     sizes = None if by is None else _numbers(by, rows.rank.size)
     warn_unless_at_optimum(model)
     generator = resolve_rng(rng)
     used = rows.weight > 0
     drawn = _drawn(model, asked, X, offset, generator, n, random)
-    ranks = np.stack([rows.rank, *drawn], axis=1)[used]
+    ranks = np.stack([_within_ends(model, rows, generator), *drawn], axis=1)[used]
     if sizes is not None:
         _, group = np.unique(sizes[used], return_inverse=True)
         sums = np.zeros((group.max() + 1, n + 1), dtype=np.int64)

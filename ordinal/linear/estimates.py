@@ -367,10 +367,10 @@ class LinearModel(Model):
         return LimitMeans(self, fit.limit, fit.loss.design), rows, errors
 
     def _residuals(
-        self, at: DesignRows, rank: np.ndarray, kind: Any, rng: Any
+        self, at: DesignRows, ends: tuple[np.ndarray, np.ndarray], kind: Any, rng: Any
     ) -> np.ndarray:
         """Return the residuals of rows of some ranks, (n,)."""
-        return cumulative_residuals(self, at, rank, kind, rng)
+        return cumulative_residuals(self, at, ends, kind, rng)
 
     def _ranked_rows(
         self, asked: str, X: Any, y: Any, offset: Any, new: bool

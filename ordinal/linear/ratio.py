@@ -98,9 +98,9 @@ class RatioModel(LinearModel):
         return RatioMeans(self, self.family, n_more)
 
     def _residuals(
-        self, at: DesignRows, rank: np.ndarray, kind: Any, rng: Any
+        self, at: DesignRows, ends: tuple[np.ndarray, np.ndarray], kind: Any, rng: Any
     ) -> np.ndarray:
-        return residuals_at(self, at, rank, kind)
+        return residuals_at(self, at, ends, kind)
 
     def _end(
         self, loss: Any, found: Minimum, monitor: Monitor

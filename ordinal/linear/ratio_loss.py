@@ -373,19 +373,29 @@ def tail_sums(A: np.ndarray) -> np.ndarray:
 
 
 def residuals_at(
-    model: Fitted, rows: DesignRows, rank: np.ndarray, kind: str
+    model: Fitted, rows: DesignRows, ends: tuple[np.ndarray, np.ndarray], kind: str
 ) -> np.ndarray:
-    """Return the residuals of rows of some ranks, (n,)."""
+    """Return the residuals of rows whose ranks lie between two ends, (n,)."""
     family, link = cast(Family, model.predictor.family), model.link
     eta, _ = predictors(model, rows.Z, rows.offset)
-    if kind == "score":
-        return np.asarray(-row_terms(family, link, eta, rank)[1].sum(axis=1))
-    log_p, at = log_probabilities(family, link, eta), rank[:, None]
-    P, j = np.exp(log_p), np.arange(eta.shape[1] + 1)
-    balance = (P * (j < at)).sum(axis=1) - (P * (j > at)).sum(axis=1)
+    log_p, j = log_probabilities(family, link, eta), np.arange(eta.shape[1] + 1)
+    first, last = ends[0][:, None], ends[1][:, None]
+    held = (first <= j) & (j <= last)
+    # that of one rank to the last bit
+    own = np.logaddexp.reduce(np.where(held, log_p, -np.inf), axis=1)
+    if kind == "score":  # the mean of those of the ranks, given the interval
+        score = np.zeros(len(eta))
+        for rank in np.flatnonzero(held.any(axis=0)):
+            of = np.flatnonzero(held[:, rank])
+            slope = row_terms(family, link, eta[of], np.full(of.size, rank))[1]
+            share = np.exp(log_p[of, rank] - own[of])
+            share[ends[0][of] == ends[1][of]] = 1.0
+            score[of] -= share * slope.sum(axis=1)
+        return score
+    P = np.exp(log_p)
+    balance = (P * (j < first)).sum(axis=1) - (P * (j > last)).sum(axis=1)
     if kind == "probability":
         return np.asarray(balance)
-    own = np.take_along_axis(log_p, at, axis=1)[:, 0]
     return np.asarray(np.copysign(np.sqrt(np.maximum(-2 * own, 0.0)), balance))
 
 

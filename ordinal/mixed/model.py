@@ -24,9 +24,9 @@ from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
 from ..inference.diagnostics import (
     RankedRows,
-    check_known_ranks,
     probabilities_of,
     ranks_among,
+    ranks_of_design,
 )
 from ..inference.fitted import (
     check_likelihood,
@@ -497,11 +497,11 @@ class ClmmModel(LinearModel):
         )
 
     def _residuals(
-        self, at: DesignRows, rank: np.ndarray, kind: Any, rng: Any
+        self, at: DesignRows, ends: tuple[np.ndarray, np.ndarray], kind: Any, rng: Any
     ) -> np.ndarray:
         if self.family == "cumulative":
-            return super(ClmmModel, self)._residuals(at, rank, kind, rng)
-        return residuals_at(self, at, rank, kind)
+            return super(ClmmModel, self)._residuals(at, ends, kind, rng)
+        return residuals_at(self, at, ends, kind)
 
     def _mean_sides(
         self, at: DesignRows, sd: np.ndarray | None
@@ -521,9 +521,7 @@ class ClmmModel(LinearModel):
             )
         if X is None:
             base, terms = self._training(asked, offset, groups)
-            D = self._rows(asked).loss.design
-            check_known_ranks(D, asked)
-            ranked = D.rank.astype(np.int64), D.weight
+            ranked = ranks_of_design(self._rows(asked).loss.design)
         else:
             base = rows_to_average(self, asked, X, offset, None)
             terms = self._terms_of(X, "new" if new else "known", groups)
