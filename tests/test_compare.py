@@ -340,7 +340,7 @@ def test_bad_arguments(options, error, message):
 def test_rows_out_of_memory_are_refused(tmp_path):
     path = tmp_path / "rows.csv"
     pd.DataFrame(X).assign(y=y).to_csv(path, index=False)
-    with pytest.raises(TypeError, match="X must be in memory"):
+    with pytest.raises(TypeError, match="rows in memory only"):
         compare(ordinal.data.blocks(path, target="y"), None)
 
 

@@ -287,7 +287,7 @@ def test_links_are_calibrated_for_the_refit_and_for_scores_that_need_them(wrap):
     # Disjoint folds calibrate one another; others take fits in folds of their own.
     together, _ = counted(True, refit=False, scoring="rps")
     alone, _ = counted(True, refit=False, scoring="rps", cv=overlapping)
-    assert plain < together < alone / 2
+    assert plain == together < alone / 2  # the values of the path serve the links
     _, found = counted(True)
     assert found.predict_proba(X).shape == (90, 4)
     _, without = counted(False)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -172,13 +173,18 @@ class LabelledBlocks:
 
 
 def with_missing_labels(fit: _Fit) -> _Fit:
-    """Add the parameter `missing_labels` to a function of (X, y, **options)."""
+    """Add the parameter `missing_labels` to a function of (X, y, **options).
+
+    An option `cv` may hold splits, which are renumbered.
+    """
+    parameters = signature(fit).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
     @wraps(fit)
     def labelled(*args: Any, missing_labels: Any = "error", **options: Any) -> Any:
         check_choice("missing_labels", missing_labels, ("error", "drop"))
-        every = dict(zip(("X", "y"), args, strict=False)) | options
-        if len(args) > 2 or not {"X", "y"} <= set(every):
+        every = dict(zip(names, args, strict=False)) | options
+        if len(args) > len(names) or not {"X", "y"} <= set(every):
             return fit(*args, **options)
         X, y = every.pop("X"), every.pop("y")
         by_row = {name: every.pop(name) for name in BY_ROW if name in every}
@@ -187,7 +193,8 @@ def with_missing_labels(fit: _Fit) -> _Fit:
             made = fit(X, y, **by_row, **every)
             return with_origin(made, X, y, call_of(fit, X, by_row | every))
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
-        made = counted(fit(rows.X, rows.y, **rows.by_row, **every), rows)
+        inner = every | {k: rows.renumbered(v) for k, v in every.items() if k == "cv"}
+        made = counted(fit(rows.X, rows.y, **rows.by_row, **inner), rows)
         call = call_of(fit, X, by_row | every | {"missing_labels": missing_labels})
         return with_origin(made, rows.X, rows.y, call)
 

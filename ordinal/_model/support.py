@@ -131,7 +131,11 @@ class Hyperplanes(KernelModel):
 
         A rank that this model does not know is as far as the farthest that it knows.
         """
-        values = np.array(self._linked(self.decision_function(X)))
+        return self._link_input(self.decision_function(X), like)
+
+    def _link_input(self, f: np.ndarray, like: Hyperplanes) -> np.ndarray:
+        """Return `link_input` of rows with the values f."""
+        values = np.array(self._linked(f))
         known = np.isfinite(values).all(axis=0)
         if not known.all():
             values[:, ~known] = values[:, known].max(axis=1, keepdims=True)

@@ -155,6 +155,10 @@ class Scored(Thresholds):
         They are shifted by the mean difference of the thresholds of the two models,
         because only distances from the thresholds are comparable between them.
         """
+        return self._link_input(self.decision_function(X), like)
+
+    def _link_input(self, f: np.ndarray, like: Scored) -> np.ndarray:
+        """Return `link_input` of rows with the scores f."""
         if not isinstance(like, Scored) or like.classes.size != self.classes.size:
             raise TypeError(
                 "like must be a model with a score and the same number of ranks, "
@@ -164,7 +168,7 @@ class Scored(Thresholds):
         inner = np.isfinite(like.thresholds) & np.isfinite(self.thresholds)
         apart = like.thresholds[inner] - self.thresholds[inner]
         shift = apart.mean() if inner.any() else 0.0
-        return np.asarray(self.decision_function(X) + shift)
+        return np.asarray(f + shift)
 
     def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks by a cumulative logistic link.

@@ -15,9 +15,10 @@ import numpy as np
 
 from .._input.frame import Frame
 from .._input.intervals import RankIntervals
-from .._model.registry import Grid, Method, method_of, unwrapped
+from .._model.registry import Method, method_of, unwrapped
 from ..model_selection import select
 from ..model_selection.scoring import Rule, Scorer, ruled
+from ..model_selection.spaces import open_grid
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 from ..preprocessing.base import Preprocess
 from .estimators import EstimatorFit
@@ -96,11 +97,9 @@ class Learner:
         return {**unwrapped(self.fit)[1], **self.params}
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> Mapping[str, Sequence[Any]]:
         """Return the grid to search, empty without a search."""
-        if self._method is None or not self.tune:
-            return {}
-        return {k: v for k, v in self._method.grid.items() if k not in self._given}
+        return open_grid(self.fit, self.params) if self.tune else {}
 
     @property
     def takes_groups(self) -> bool:

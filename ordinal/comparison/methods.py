@@ -45,7 +45,7 @@ from .._model.registry import (
 )
 from .._model.registry import methods as registered
 from .._model.views import views
-from .._rows.reading import comes_in_blocks
+from .._rows.reading import check_in_memory
 from .._watch.monitor import State
 from .._watch.progress import Line, Progress, duration
 from ..model_selection.data import SearchData, labels_of
@@ -648,11 +648,7 @@ def compare(
     scorers = scorers_of(scoring, greater_is_better)
     for scorer in scorers:
         scorer.check_labels(y)
-    if comes_in_blocks(X):
-        raise TypeError(
-            "X must be in memory: compare a sample of the rows, or search one method "
-            f"at a time by `select`; got {shown(X)}"
-        )
+    check_in_memory("compare", X)
     data = _read(X, y, preprocess, classes, sample_weight, groups)
     rows = np.arange(len(data.y))
     splits = splits_of(cv, "cv", rows, data, partial(drawn_folds, rng=rng))

@@ -42,7 +42,7 @@ from .._model.kernel_fit import (
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import GAMMAS, Method, register
-from .._model.support import decision
+from .._model.support import decision, finite_scores
 from .._model.threshold_model import Scored, ScoreModel
 from .._watch.cancellation import OutOfTime
 from .._watch.convergence import Convergence, Status
@@ -123,18 +123,16 @@ class KdlorModel(ScoreModel):
         """
         return decision(self, X)
 
-    def link_input(self, X: MatrixLike, like: Scored) -> np.ndarray:
-        """Return scores for the link of another model, in its unit and origin.
+    def _link_input(self, f: np.ndarray, like: Scored) -> np.ndarray:
+        """Return `link_input` in the unit and from the origin of another model.
 
         In its unit the smallest difference of adjacent mean scores is the same.
         """
         ratio = 1.0
         if isinstance(like, KdlorModel) and min(self.rho, like.rho) > 0:
             ratio = like.rho / self.rho
-        scaled = replace(
-            self, coef=ratio * self.coef, thresholds=ratio * self.thresholds
-        )
-        return ScoreModel.link_input(scaled, X, like)
+        scaled = replace(self, thresholds=ratio * self.thresholds)
+        return ScoreModel._link_input(scaled, finite_scores(ratio * f), like)
 
 
 _ROUNDING = 1e-13  # rounding error of a slope

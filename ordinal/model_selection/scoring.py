@@ -158,9 +158,7 @@ class Scorer:
 
         `values` are those of its decision function at X, or None if they are not known.
         """
-        predicted = self._predicted(model, X, values)
-        if self.needs_proba:
-            predicted = in_rank_order(predicted, model, classes)
+        predicted = self.predicted(model, X, values, classes)
         known = {"labels": classes, "sample_weight": weight} if self.weighs else {}
         known = {k: v for k, v in known.items() if k not in self.fixed}
         score = self.call(y, predicted, **known)
@@ -171,15 +169,19 @@ class Scorer:
                 f"scoring must return a number, got {shown(score)} of {self.name}"
             ) from None
 
-    def _predicted(self, model: Any, X: Any, values: np.ndarray | None) -> np.ndarray:
-        """Return the probabilities of rows, or their labels by the rule."""
-        if values is not None:
-            if self.needs_proba:
-                return np.asarray(model._proba(values))
-            return labels_of_values(model, values, self.rule)
+    def predicted(
+        self, model: Any, X: Any, values: np.ndarray | None, classes: np.ndarray
+    ) -> np.ndarray:
+        """Return what is scored: probabilities of rows, or their labels by the rule."""
         if self.needs_proba:
-            _check_probabilities(model, self.name)
-            return map_rows(model.predict_proba, X)
+            if values is not None:
+                P = model._proba(values)
+            else:
+                _check_probabilities(model, self.name)
+                P = map_rows(model.predict_proba, X)
+            return in_rank_order(np.asarray(P), model, classes)
+        if values is not None:
+            return labels_of_values(model, values, self.rule)
         given = {} if self.rule is None else {"rule": self.rule}
         return map_rows(partial(model.predict, **given), X)
 

@@ -394,6 +394,19 @@ class Points:
         yield [dict(point) for point in self.points]
 
 
+def open_grid(
+    fit: Callable[..., Any], options: Mapping[str, Any]
+) -> dict[str, Sequence[Any]]:
+    """Return the registered grid of a method without the arguments that have a value.
+
+    It is empty for a method without a grid, and for a function of the caller.
+    """
+    function, fixed = unwrapped(fit)
+    method = method_of(function)
+    grid = {} if method is None else method.grid
+    return {k: v for k, v in grid.items() if k not in {**fixed, **options}}
+
+
 def resolve_space(
     search: Any,
     fit: Callable[..., Any],
@@ -412,15 +425,13 @@ def resolve_space(
         No search for a function without a grid, or `n_iter` for what is no grid.
     """
     if search is None:
-        function, fixed = unwrapped(fit)
-        method = method_of(function)
-        if method is None:
+        function = unwrapped(fit)[0]
+        if method_of(function) is None:
             raise TypeError(
                 "search must be given, such as {'C': [1.0, 10.0]}, for a function that "
                 f"is no method of this package, got {shown(function)}"
             )
-        open_ = {k: v for k, v in method.grid.items() if k not in {**fixed, **options}}
-        search = open_ or Points([{}])
+        search = open_grid(fit, options) or Points([{}])
     if isinstance(search, Mapping):
         if not all(isinstance(name, str) for name in search):
             raise TypeError(

@@ -15,8 +15,7 @@ import pickle
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Protocol, Self, Unpack
+from typing import Any, Protocol, Self, TypeAlias, Unpack
 
 import numpy as np
 
@@ -37,6 +36,11 @@ SCORED = "scored "  # beginning of the reason why a score does not count
 _REASON = 400  # characters of the reason why a fit failed that are recorded
 # Options that mean something else for a path of fits than for a single one
 _OF_ONE_FIT = ("start", "max_time", "callback")
+
+
+# Model of a fold or an exception, its decision function of the test rows or None, and
+# the numbers of these rows
+FoldValues: TypeAlias = tuple[Any, np.ndarray | None, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,45 +287,44 @@ class Work:
         plain = replace(self, options={**self.options, "probability": False})
         splits = [(task.train, task.test), *task.others]
         fits = [plain._models(*split, task.points, n_threads) for split in splits]
-        # By point, the model of each fold with its test rows and their numbers.
+        # By point, the model of each fold with its values of the test rows.
         folds = [
             [
-                (models[i][0], X_test, test)
-                for (models, X_test), (_, test) in zip(fits, splits, strict=True)
+                with_values(*fitted[i], X_test, test)
+                for (fitted, X_test), (_, test) in zip(fits, splits, strict=True)
             ]
             for i in range(len(task.points))
         ]
         outcomes = []
         for k, (train, test) in enumerate(splits):
             for point, of_point in zip(task.points, folds, strict=True):
-                model, X_test, _ = of_point[k]
-                if hasattr(model, "link_input"):
-                    others = [
-                        of for j, of in enumerate(of_point)
-                        if j != k and hasattr(of[0], "link_input")
-                    ]  # fmt: skip
+                model, values, _ = of_point[k]
+                if values is not None:
                     try:
-                        model = replace(model, link=self.link(model, others))
+                        model = self.linked(of_point, k)
                     except Exception as error:
                         model = error
                 elif not isinstance(model, Exception):
                     # It has leave-one-out scores, or another way of its own.
                     outcomes += self._alone(Task(train, test, (point,)), n_threads)
                     continue
-                outcomes.append(self._outcome(model, None, X_test, test))
+                outcomes.append(self._outcome(model, values, fits[k][1], test))
         return outcomes
 
-    def link(self, model: Any, folds: Sequence[tuple[Any, Any, np.ndarray]]) -> Any:
-        """Return a link for a model, fitted to test rows of folds.
+    def linked(self, folds: Sequence[FoldValues], k: int) -> Any:
+        """Return the model of fold k with a link fitted to the other folds, if any."""
+        model, others = folds[k][0], [*folds[:k], *folds[k + 1 :]] or folds
+        return replace(model, link=self.link(model, others))
 
-        Each of the folds has a model, the features of its test rows, and their numbers.
-        """
-        if not folds:
+    def link(self, model: Any, folds: Sequence[FoldValues]) -> Any:
+        """Return a link for a model, fitted to the values of folds that have some."""
+        known = [fold for fold in folds if fold[1] is not None]
+        if not known:
             raise ValueError("no other fold to calibrate probabilities on")
-        values = [map_rows(partial(of.link_input, like=model), X) for of, X, _ in folds]
-        test = np.concatenate([rows for _, _, rows in folds])
+        inputs = [of._link_input(values, model) for of, values, _ in known]
+        test = np.concatenate([rows for _, _, rows in known])
         return model.link_type.fit(
-            np.concatenate(values), self.data.rank[test], self.weight(test),
+            np.concatenate(inputs), self.data.rank[test], self.weight(test),
             self.data.classes.size,
         )  # fmt: skip
 
@@ -497,6 +500,23 @@ class Work:
         if len(reason) > _REASON:
             reason = reason[: _REASON - 3] + "..."
         return Outcome(nan, "failed", reason, 0.0)
+
+
+def with_values(model: Any, values: Any, X: Any, test: np.ndarray) -> FoldValues:
+    """Return a model, its decision function of test rows, and the rows' numbers.
+
+    `values` are those that came with the model, if it is of a path. A model that does
+    not calibrate probabilities by them has None, and so has an exception, also one of
+    the decision function, which then takes the place of the model.
+    """
+    if not hasattr(model, "link_input"):
+        return model, None, test
+    try:
+        if values is None:
+            values = map_rows(model.decision_function, X)
+    except Exception as error:
+        return error, None, test
+    return model, values, test
 
 
 def status_of(model: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial, reduce
 from importlib.util import find_spec
 from inspect import signature
@@ -13,38 +13,31 @@ import numpy as np
 
 from .. import metrics
 from .._input.checks import (
-    as_array,
     check_choice,
     check_flag,
     check_positive,
     resolve_rng,
-    shown,
     with_suggestions,
 )
 from .._input.immutable import read_only
-from .._input.labels import optional_cost
+from .._input.labels import optional_cost, total_weights
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._input.warning import warn
-from .._model.labelled import (
-    Labelled,
-    MissingLabels,
-    call_of,
-    counted,
-    with_origin,
-)
-from .._model.registry import Method, check_intervals, fits_by_name, register
-from .._rows.reading import comes_in_blocks
+from .._model.labelled import MissingLabels, with_missing_labels
+from .._model.preparation import shared_arguments
+from .._model.registry import Method, fits_by_name, register
+from .._rows.reading import check_in_memory
 from .._watch.convergence import Convergence, Status, worse
-from .._watch.progress import Progress
-from ..comparison.methods import chosen_fits
+from ..comparison.methods import GPOR, GPOR_ROWS, chosen_fits
 from ..exceptions import ConvergenceWarning
-from ..model_selection.data import SearchData
+from ..model_selection.data import RowArguments, SearchData
 from ..model_selection.search import splits_of
+from ..model_selection.spaces import Grid, Points, open_grid
 from ..model_selection.splits import Splits, SplitsLike, drawn_folds
 from ..preprocessing.base import Preprocess
-from .members import Member, MemberWork, work_of
+from .members import Member, MemberWork
 from .model import StackingModel
-from .weights import pool_by_log_loss, pool_by_rps
+from .weights import Pool, pool_by_log_loss, pool_by_rps
 
 _Methods: TypeAlias = str | Sequence[Any] | Mapping[str, Any] | None
 _Scoring: TypeAlias = Literal["rps", "log_loss"]
@@ -54,22 +47,22 @@ _POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
 # and over 17 hold-outs of 10 tables of at most 300 (standard error): npsvor 5.4 (5) and
 # 0.0 (2), boosting-scores 0.9 (0.5) and 0.3 (1.6), pom 0.7 (0.5) and 0.3 (0.2), xofm
 # 0.2 (0.1) and -0.1 (0.3), boosting 0.2 (0.2) and -0.1 (0.2), svorim 0.0 (0.1) and 0.1
-# (0.1). Each alone is worse than the pool, by 7 to 33, and a constant adds nothing.
+# (0.1), GPOR of so few rows that it takes seconds 0.1 (0.1); on a basis of 200 rows of
+# larger tables it adds nothing. Each alone is worse than the pool, by 7 to 33, and a
+# constant adds nothing.
 _DEFAULT = ("pom", "xofm", "svorim", "npsvor")
-# Training rows of a fold up to which GPOR takes seconds: without it 0.1 (0.1) percent
-# more. On a basis of 200 rows of larger tables it adds nothing.
-_GPOR_ROWS = 500
 # The search is over its number of rounds, which are one path; its own folds ("auto")
 # would be fitted within each of ours.
 _BOOSTING = {"n_leaves": None, "structure": "score"}
 # A score per rank takes as many times longer: 1.9 instead of 14 s of 2000 rows with ten
 # ranks, where the search would lower its RPS from .66 to .65.
-_SCORES = {"structure": "scores", "n_rounds": 100, "learning_rate": 0.2}
+_SCORES = _BOOSTING | {"structure": "scores", "n_rounds": 100, "learning_rate": 0.2}
 _TOL = 1e-6  # on the duality gap of the weights
 _SEARCHES = 0.8  # share of max_time for searches; the rest is for the fits to all rows
 
 
 @with_suggestions
+@with_missing_labels
 def fit_stacking(
     X: MatrixLike,
     y: Labels,
@@ -189,101 +182,78 @@ def fit_stacking(
     start = time.monotonic()
     check_choice("scoring", scoring, get_args(_Scoring))
     tune, rng = check_flag("tune", tune), resolve_rng(rng)
-    if max_time is not None:
-        max_time = check_positive("max_time", max_time)
-    until = np.inf if max_time is None else start + _SEARCHES * max_time
-    labelled = Labelled.from_arguments(
-        missing_labels, X, y, {}, sample_weight=sample_weight, groups=groups
-    )
-    X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
-    _check_rows(X, y)
-    rows = {**labelled.by_row, "classes": classes, "preprocess": preprocess}
-    fits = _chosen(methods, as_array(y, "y").size, cv, class_weight is not None)
-    options = {} if class_weight is None else {"class_weight": class_weight}
-    works = {
-        name: work_of(fit, X, y, options, rows, until) for name, fit in fits.items()
-    }
-    work = next(iter(works.values()))
-    data = work.data
-    cost = optional_cost(cost, data.classes.size)
+    seconds = np.inf if max_time is None else check_positive("max_time", max_time)
+    check_in_memory("fit_stacking", X)
+    rows = shared_arguments(RowArguments, locals(), standardize=None)
+    data = SearchData.from_arguments(fit_stacking, {}, X, y, **rows)
     every = np.arange(len(data.y))
+    cost = optional_cost(cost, data.classes.size)
+    weight = np.ones(every.size) if data.weight is None else data.weight
+    weight = total_weights(weight, class_weight, data.classes, data.rank)
     splits = splits_of(cv, "cv", every, data, partial(drawn_folds, rng=rng))
-    members, P, left_out = _searched(works, splits, tune, progress, n_threads, rng)
-    test = np.concatenate([test for _, test in splits])
-    weight = work.weight(every)
+    options = {} if class_weight is None else {"class_weight": class_weight}
+    fits = _chosen(methods, min(train.size for train, _ in splits), options)
+    until = start + _SEARCHES * seconds
+    works = {
+        name: MemberWork.from_fit(fit, X, y, options, rows, until)
+        for name, fit in fits.items()
+    }
+    members, left_out = _searched(works, splits, tune, progress, n_threads)
+    score = partial(getattr(metrics, scoring), labels=data.classes)
+    tests, parts = [test for _, test in splits], [of.P for of in members.values()]
+    scores = [
+        [
+            score(data.y[t], P, sample_weight=weight[t])
+            for t, P in zip(tests, of, strict=True)
+        ]
+        for of in parts
+    ]
+    test, P = np.concatenate(tests), np.stack([np.concatenate(of) for of in parts])
     pool = _POOLS[scoring](P, data.rank[test], weight[test])
     used = [m for m, w in zip(members.values(), pool.weights, strict=True) if w > 0]
-    end = None if max_time is None else start + max_time
-    models = _refitted(used, n_threads, end)
-    status = Status.CONVERGED if pool.gap <= _TOL else Status.MAX_ITER
-    seconds, least = time.monotonic() - start, pool.score - pool.gap
-    record = Convergence(
-        status, pool.n_iter, pool.gap, _TOL, pool.score, least, seconds
-    )
-    known = [m.convergence for m in models if hasattr(m, "convergence")]
-    if left_out:
-        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
-        warn(f"fit_stacking: left out {reasons}", ConvergenceWarning)
-    made = StackingModel(
+    models = []
+    for i, member in enumerate(used):
+        now = time.monotonic()
+        end = now + (start + seconds - now) / (len(used) - i)
+        models.append(member.refitted(n_threads, end))
+    return StackingModel(
         models=tuple(models),
         methods=tuple(members),
         params=tuple(dict(member.params) for member in members.values()),
         weights=read_only(pool.weights),
-        scores=read_only(_by_fold(P, data, weight, splits, scoring)),
+        scores=read_only(np.array(scores)),
         scoring=scoring,
         pool_score=pool.score,
         left_out=left_out,
         cost=None if cost is None else read_only(cost),
         n_features=int(data.X.shape[1]),
-        feature_names=data.feature_names or getattr(data.X, "names", None),
+        feature_names=data.feature_names,
         classes=read_only(data.classes),
-        convergence=reduce(worse, known, record),
+        convergence=_record(pool, models, time.monotonic() - start),
         rule=None if cost is None else "cost",
     )
-    how = {"methods": [*members], "tune": tune, "scoring": scoring}
-    call = call_of(fit_stacking, X, how)
-    counted(with_origin(made, labelled.X, labelled.y, call), labelled)
-    return made
-
-
-def _check_rows(X: Any, y: Any) -> None:
-    """Raise TypeError for rows that are not in memory, and for intervals of ranks."""
-    check_intervals(fit_stacking, y)
-    if comes_in_blocks(X):
-        raise TypeError(
-            f"X must be in memory: stack a sample of the rows; got {shown(X)}"
-        )
 
 
 def _chosen(
-    methods: Any,
-    n: int,
-    cv: Any,
-    class_weighted: bool,
+    methods: Any, n_train: int, options: Collection[str]
 ) -> dict[str, Callable[..., Any]]:
-    """Return the functions of the members by their names."""
-    n_train = n - n // cv if isinstance(cv, int) and cv > 1 else n
-    known = fits_by_name()
-    if methods is not None:
-        fits = chosen_fits(methods, n_train)
-    else:
-        fits = {name: known[name] for name in _DEFAULT}
-        if find_spec("lightgbm"):
-            fits["boosting"] = partial(known["boosting"], **_BOOSTING)
-            fits["boosting-scores"] = partial(fits["boosting"], **_SCORES)
-        if n_train <= _GPOR_ROWS:
-            fits["gpor-ep"] = known["gpor-ep"]
-    takers = {
-        k: f for k, f in fits.items() if "class_weight" in signature(f).parameters
-    }
-    if not class_weighted or len(takers) == len(fits):
-        return fits
+    """Return the functions of the members by their names, which take the options."""
+    chosen, known = methods, fits_by_name()
     if methods is None:
-        return takers
-    others = ", ".join(name for name in fits if name not in takers)
-    raise TypeError(
-        f"class_weight is no argument of {others}: leave it out, or these methods"
-    )
+        chosen = {name: name for name in _DEFAULT}
+        if find_spec("lightgbm"):
+            chosen["boosting"] = partial(known["boosting"], **_BOOSTING)
+            chosen["boosting-scores"] = partial(known["boosting"], **_SCORES)
+        if n_train <= GPOR_ROWS:
+            chosen[GPOR] = GPOR
+    fits = chosen_fits(chosen, n_train)
+    refuse = [k for k, f in fits.items() if {*options} - signature(f).parameters.keys()]
+    if methods is not None and refuse:
+        raise TypeError(
+            f"{', '.join(options)} is no argument of {', '.join(refuse)}: leave it "
+            "out, or these methods"
+        )
+    return {name: fit for name, fit in fits.items() if name not in refuse}
 
 
 def _searched(
@@ -292,61 +262,36 @@ def _searched(
     tune: bool,
     progress: bool | None,
     n_threads: int | None,
-    rng: np.random.Generator,
-) -> tuple[dict[str, Member], np.ndarray, dict[str, str]]:
-    """Return the members by name, their out-of-fold probabilities, (p, m, r), and why
-    others are left out.
+) -> tuple[dict[str, Member], dict[str, str]]:
+    """Return the members by name, and why others are left out, of which it warns.
 
     Raises the first error if there is no member.
     """
-    members, P, left_out = {}, {}, {}
-    errors: list[Exception] = []
+    members, failed = {}, {}
     for name, work in works.items():
-        line = Progress.from_argument(progress)
         try:
-            space = work.space(tune, rng)
-            member = Member.searched(work, space, splits, line, n_threads)
-            P[name] = member.probabilities()
+            grid = open_grid(work.fit, work.options) if tune else {}
+            space = Grid(**grid) if grid else Points([{}])
+            members[name] = Member.searched(work, space, splits, progress, n_threads)
         except (ValueError, TypeError, ImportError) as error:
-            if time.monotonic() > work.until:
-                left_out[name] = "not ready in time; raise max_time"
-            else:
-                left_out[name] = str(error)
-                errors.append(error)
-        else:
-            members[name] = member
-    if members:
-        return members, np.stack(list(P.values())), left_out
-    if errors:
-        raise errors[0]
-    raise ValueError(
-        f"max_time must be longer, because none of {shown(list(works))} was ready"
-    )
+            late = ValueError("not ready within max_time: raise it")
+            failed[name] = late if time.monotonic() > work.until else error
+    if not members:
+        raise next(iter(failed.values()))
+    left_out = {name: str(error) for name, error in failed.items()}
+    if left_out:
+        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        warn(f"fit_stacking: left out {reasons}", ConvergenceWarning)
+    return members, left_out
 
 
-def _refitted(
-    used: Sequence[Member], n_threads: int | None, end: float | None
-) -> list[Any]:
-    """Return the models of all rows, which share the time until `end`."""
-    models = []
-    for i, member in enumerate(used):
-        left = None if end is None else (end - time.monotonic()) / (len(used) - i)
-        models.append(member.refitted(n_threads, left))
-    return models
-
-
-def _by_fold(
-    P: np.ndarray, data: SearchData, weight: np.ndarray, splits: Splits, scoring: str
-) -> np.ndarray:
-    """Return the score of each member in each fold, (p, k)."""
-    score = partial(getattr(metrics, scoring), labels=data.classes)
-    tests = [test for _, test in splits]
-    parts = np.split(P, np.cumsum([test.size for test in tests])[:-1], axis=1)
-    found = [
-        [score(data.y[test], of, sample_weight=weight[test]) for of in part]
-        for test, part in zip(tests, parts, strict=True)
-    ]
-    return np.array(found).T
+def _record(pool: Pool, models: Sequence[Any], seconds: float) -> Convergence:
+    """Return the record of the weights, with the first bad status of a model."""
+    status = Status.CONVERGED if pool.gap <= _TOL else Status.MAX_ITER
+    ends = pool.score, pool.score - pool.gap
+    record = Convergence(status, pool.n_iter, pool.gap, _TOL, *ends, seconds)
+    known = [model.convergence for model in models if hasattr(model, "convergence")]
+    return reduce(worse, known, record)
 
 
 register(

@@ -10,7 +10,7 @@ from all of them, as `probability=True` does; no fit is made for it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,27 +19,28 @@ import numpy as np
 from .._input.sparse import is_sparse
 from .._model.model import innermost
 from .._model.registry import method_of, unwrapped
-from .._rows.rows import map_rows
-from .._watch.convergence import Status
 from .._watch.progress import Progress
-from ..model_selection.data import TrainingRows
+from ..model_selection.data import RowArguments, TrainingRows
 from ..model_selection.scheduler import run
-from ..model_selection.scoring import in_rank_order, scorers_of
+from ..model_selection.scoring import scorers_of
 from ..model_selection.search import Search, halving_from
-from ..model_selection.spaces import Point, Points, Space, resolve_space
+from ..model_selection.spaces import Point, Points, Space
 from ..model_selection.splits import Splits
-from ..model_selection.work import Outcome, Task, Work
+from ..model_selection.work import Outcome, Task, Work, with_values
 from ..model_selection.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted(Outcome):
-    """Outcome of a point in a fold, with its model and the features of the test rows,
-    as the model takes them.
+    """Outcome of a point in a fold, with its model.
+
+    `X` are the features of the test rows, as the model takes them, and `values` its
+    decision function there, if it came with the model.
     """
 
     model: Any = None
     X: Any = None
+    values: Any = None
 
 
 @dataclass(eq=False)
@@ -54,6 +55,35 @@ class MemberWork(Work):
 
     until: float = field(default=np.inf, kw_only=True)
 
+    @classmethod
+    def from_fit(
+        cls,
+        fit: Callable[..., Any],
+        X: Any,
+        y: Any,
+        options: dict[str, Any],
+        rows: RowArguments,
+        until: float,
+    ) -> MemberWork:
+        """Return the work of a member.
+
+        Its search goes by the RPS where models have probabilities, and elsewhere by the
+        MAE of their labels, which takes no calibration.
+        """
+        function = unwrapped(fit)[0]
+        free = getattr(method_of(function) or function, "probabilities", False)
+        scorers = scorers_of("rps" if free else "mae", None)
+        if is_sparse(X) and rows["preprocess"] is None:
+            # As in `compare`, nothing fills X; methods that must are left out.
+            rows = {**rows, "standardize": False}
+        work = cls.from_arguments(fit, X, y, scorers, options, **rows)
+        return replace(work, until=until)
+
+    @property
+    def calibrates(self) -> bool:
+        """Return whether probabilities are learnt from the folds of the pool."""
+        return "probability" in self.parameters and not self.scorers[0].needs_proba
+
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
         """Fit and score, unless the time is up."""
         if time.monotonic() > self.until:
@@ -64,16 +94,11 @@ class MemberWork(Work):
         self, model: Any, values: Any, X_test: Any, test: np.ndarray
     ) -> Outcome:
         found = super()._outcome(model, values, X_test, test)
+        if not found.failure and time.monotonic() > self.until:
+            found = self._failed(TimeoutError("max_time"))
         if found.failure:
             return found
-        if found.status == Status.MAX_TIME.value and time.monotonic() > self.until:
-            return self._failed(TimeoutError("max_time"))
-        return Fitted(found.scores, found.status, "", found.seconds, model, X_test)
-
-    @property
-    def calibrates(self) -> bool:
-        """Return whether probabilities are learnt from the folds of the pool."""
-        return "probability" in self.parameters and not self.scorers[0].needs_proba
+        return Fitted(found.scores, found.status, "", 0.0, model, X_test, values)
 
     def _options(
         self, rows: TrainingRows, n_threads: int | None, points: Sequence[Point]
@@ -84,16 +109,14 @@ class MemberWork(Work):
         options = super()._options(rows, n_threads, points)
         if self.calibrates:
             options["probability"] = False
-        if self.until < np.inf and "max_time" in self.parameters and not self.varying:
-            left = max(self.until - time.monotonic(), 1e-3)
-            options["max_time"] = min(left, self.given.get("max_time") or np.inf)
-        return options
+        return options if self.varying else options | self.time_left(self.until)
 
-    def space(self, tune: bool, rng: np.random.Generator) -> Space:
-        """Return the points to search: one where nothing is tuned."""
-        if not tune or self.method is None:
-            return Points([{}])
-        return resolve_space(None, self.fit, self.options, None, rng)
+    def time_left(self, until: float) -> dict[str, float]:
+        """Return the option `max_time` of a fit that must end by `until`."""
+        if until == np.inf or "max_time" not in self.parameters:
+            return {}
+        left = max(until - time.monotonic(), 1e-3)
+        return {"max_time": min(left, self.given.get("max_time") or np.inf)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,14 +127,17 @@ class Member:
     ----------
     work : MemberWork
     params : dict
-    folds : list of Fitted
-    splits : list of (train_idx, test_idx)
+    P : list of (n_test, r) arrays
+        Probabilities of the test rows of each fold, whose models have not seen them.
+    folds : list of FoldValues
+        Decision values of the test rows, by which probabilities are calibrated; empty
+        for a member that needs no calibration.
     """
 
     work: MemberWork
     params: Point
-    folds: Sequence[Any]
-    splits: Splits
+    P: list[np.ndarray]
+    folds: list[Any]
 
     @classmethod
     def searched(
@@ -119,87 +145,50 @@ class Member:
         work: MemberWork,
         space: Space,
         splits: Splits,
-        progress: Progress,
+        progress: bool | None,
         n_threads: int | None,
     ) -> Member:
         """Return the member at the best point of the space.
 
-        Raises ValueError if no point could be fitted in all folds.
+        Raises ValueError or TypeError if no point could be fitted in all folds, or if a
+        model has no probabilities.
         """
-        rows = np.arange(len(work.data.y))
-        job = Search(work, space, rows, splits, progress, halving_from(None, None))
+        rows, line = np.arange(len(work.data.y)), Progress.from_argument(progress)
+        job = Search(work, space, rows, splits, line, halving_from(None, None))
         workers = Workers(work, space, None, n_threads)
-        (trials,), _ = run([job], workers, None, progress)
+        (trials,), _ = run([job], workers, None, line)
         best = trials.best()
         assert best is not None
         params = trials.points[best]
-        folds: list[Any] = trials.outcomes()[best]
-        member = cls(work, params, folds, splits)
-        if not work.calibrates or hasattr(innermost(folds[0].model), "link_input"):
-            return member
-        # Leave-one-out scores or a function's own way: `probability=True` does it.
-        own = replace(
-            work, options={**work.options, "probability": True},
-            scorers=scorers_of("rps", None),
-        )  # fmt: skip
-        return cls.searched(own, Points([params]), splits, progress, n_threads)
-
-    def probabilities(self) -> np.ndarray:
-        """Return the out-of-fold probabilities, fold after fold, (m, r).
-
-        Raises ValueError or TypeError if a model has none.
-        """
-        classes, parts = self.work.data.classes, []
-        for k, fold in enumerate(self.folds):
-            model = fold.model
-            if self.work.calibrates:
-                others = [j for j in range(len(self.folds)) if j != k] or [k]
-                model = replace(model, link=self._link(model, others))
+        fitted: list[Any] = trials.outcomes()[best]
+        folds = [
+            with_values(fold.model, fold.values, fold.X, test)
+            for fold, (_, test) in zip(fitted, splits, strict=True)
+            if work.calibrates
+        ]
+        if any(values is None for _, values, _ in folds):
+            # Leave-one-out scores or a function's own way: `probability=True` does it.
+            options = {**work.options, "probability": True}
+            own = replace(work, options=options, scorers=scorers_of("rps", None))
+            return cls.searched(own, Points([params]), splits, progress, n_threads)
+        (scorer,), P = scorers_of("rps", None), []
+        for k, fold in enumerate(fitted):
+            model = work.linked(folds, k) if folds else fold.model
             if not hasattr(model, "predict_proba"):
                 raise TypeError(f"a {type(model).__name__} has no predict_proba")
-            P = np.asarray(map_rows(model.predict_proba, fold.X))
-            P = in_rank_order(P, model, classes)
-            if not np.isfinite(P).all():
+            values = folds[k][1] if folds else None
+            P.append(scorer.predicted(model, fold.X, values, work.data.classes))
+            if not np.isfinite(P[-1]).all():
                 raise ValueError(f"a {type(model).__name__} has probabilities of nan")
-            parts.append(P)
-        return np.concatenate(parts)
+        return cls(work, params, P, folds)
 
-    def refitted(self, n_threads: int | None, max_time: float | None) -> Any:
+    def refitted(self, n_threads: int | None, until: float) -> Any:
         """Return the model of all rows, calibrated by the predictions of the folds."""
-        work = self.work
-        if max_time is not None and "max_time" in work.parameters:
-            left = {"max_time": max(max_time, 1e-3)}
-            work = replace(work, options=work.options | left, until=np.inf)
+        work, left = self.work, self.work.time_left(until)
+        work = replace(work, options=work.options | left, until=np.inf)
         model = work.refitted(self.params, n_threads)
-        if not self.work.calibrates:
+        if not self.folds:
             return model
         inner = innermost(model)
-        linked = replace(inner, link=self._link(inner, range(len(self.folds))))
+        linked = replace(inner, link=work.link(inner, self.folds))
         return linked if model is inner else replace(model, model=linked)
-
-    def _link(self, model: Any, folds: Sequence[int]) -> Any:
-        """Return a link for a model, fitted to the rows of these folds."""
-        found = [(self.folds[k], self.splits[k][1]) for k in folds]
-        return self.work.link(model, [(of.model, of.X, test) for of, test in found])
-
-
-def work_of(
-    fit: Callable[..., Any],
-    X: Any,
-    y: Any,
-    options: Mapping[str, Any],
-    rows: Mapping[str, Any],
-    until: float,
-) -> MemberWork:
-    """Return the work of a member; a search goes by the RPS where models have
-    probabilities, and by the MAE of their labels elsewhere, which takes no calibration.
-    """
-    function = unwrapped(fit)[0]
-    method = method_of(function)
-    free = getattr(function if method is None else method, "probabilities", False)
-    scorers = scorers_of("rps" if free else "mae", None)
-    # As in `compare`, nothing fills a sparse matrix; methods that must are left out.
-    filled = False if is_sparse(X) and rows["preprocess"] is None else None
-    given: Any = {"standardize": filled, **rows}
-    work = MemberWork.from_arguments(fit, X, y, scorers, dict(options), **given)
-    return replace(work, until=until)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -27,6 +26,7 @@ from .._model.threshold_model import predicted
 from .._watch.convergence import Convergence
 from ..model_selection.scoring import in_rank_order
 from ..model_selection.search import mean_score, standard_error
+from ..model_selection.spaces import described
 from ..model_selection.work import status_of
 
 
@@ -66,7 +66,7 @@ class StackingModel(Model):
     """
 
     models: tuple[Any, ...]
-    methods: tuple[str, ...]
+    methods: Annotated[tuple[str, ...], Length("p")]
     params: Annotated[tuple[dict[str, Any], ...], Length("p")]
     weights: Annotated[np.ndarray, Array("f8", "p"), FINITE, NONNEGATIVE]
     scores: Annotated[np.ndarray, Array("f8", "p k")]
@@ -92,7 +92,7 @@ class StackingModel(Model):
                 self.scoring: mean_score(self.scores),
                 "error": standard_error(self.scores),
                 "status": np.array([next(status) if w else "-" for w in self.weights]),
-                "parameters": np.array([_shown(of) for of in self.params]),
+                "parameters": np.array([described(of) for of in self.params]),
             }
         )
 
@@ -198,13 +198,3 @@ class StackingModel(Model):
         optional_cost(self.cost, self.classes.size)
         if len(self.models) != np.count_nonzero(self.weights):
             raise ValueError("there must be a model for every weight that is not 0")
-        if len(self.methods) != self.weights.size:
-            raise ValueError("there must be a weight for every method")
-
-
-def _shown(params: Mapping[str, Any]) -> str:
-    """Return hyperparameters as text."""
-    return ", ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in params.items()
-    )

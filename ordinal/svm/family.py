@@ -189,12 +189,12 @@ class SvmModel(Hyperplanes):
         against[:, self.present] = -f
         return against
 
-    def link_input(self, X: MatrixLike, like: Hyperplanes) -> np.ndarray:
-        """Return the input of a link, with a column for each hyperplane of `like`.
+    def _link_input(self, f: np.ndarray, like: Hyperplanes) -> np.ndarray:
+        """Return `link_input`, with a column for each hyperplane of `like`.
 
         Ordered hyperplanes that this model lacks are the nearest that it has.
         """
-        values = Hyperplanes.link_input(self, X, like)
+        values = Hyperplanes._link_input(self, f, like)
         if self.decomposition != "ordered" or not isinstance(like, SvmModel):
             return values
         below = self.present.cumsum()[np.flatnonzero(like.present)[:-1]] - 1

@@ -283,11 +283,6 @@ class XofmModel(Model):
         therefore moved and scaled, so that the ranks' mean scores of the training rows
         are nearest to those of the other model.
         """
-        if not isinstance(like, XofmModel) or like.classes.size != self.classes.size:
-            raise TypeError(
-                "like must be an XofmModel with the same number of ranks, "
-                f"{self.classes.size}, got {shown(like)}"
-            )
         if isinstance(X, Frame) and any(of is not None for of in X.labels):
             Z = self._rows(X)
         else:
@@ -295,7 +290,15 @@ class XofmModel(Model):
             for j, labels in enumerate(self.categories):
                 if labels is not None:  # another number would be read out of bounds
                     Z[~np.isin(Z[:, j], np.arange(labels.size)), j] = np.nan
-        U = self._scores(Z)
+        return self._link_input(self._scores(Z), like)
+
+    def _link_input(self, U: np.ndarray, like: XofmModel) -> np.ndarray:
+        """Return `link_input` of rows with the scores U."""
+        if not isinstance(like, XofmModel) or like.classes.size != self.classes.size:
+            raise TypeError(
+                "like must be an XofmModel with the same number of ranks, "
+                f"{self.classes.size}, got {shown(like)}"
+            )
         return self._training_scores.in_unit_of(like._training_scores, U)
 
     def predict_interval(self, X: MatrixLike) -> np.ndarray:
