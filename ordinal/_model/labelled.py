@@ -255,21 +255,23 @@ def with_origin(made: _T, X: Any, y: Any, call: str | None = None) -> _T:
     found = digests_of_some(table, labels, models[0].feature_names, response)
     for model in models:
         by = model.origin.call if call is None and model.origin else call
-        origin = Origin(by, _type_of_labels(labels, model.classes), found)
+        # A function of the caller may return a model without classes.
+        kind = _type_of_labels(labels, getattr(model, "classes", None))
+        origin = Origin(by, kind, found)
         # The model is changed in place, because a copy would lose its training rows.
         object.__setattr__(model, "origin", origin)
     return made
 
 
 def _type_of_labels(
-    y: Any, classes: np.ndarray
+    y: Any, classes: np.ndarray | None
 ) -> Literal["categorical", "interval"] | None:
     """Return whether labels are an ordered Categorical of pandas, also of intervals."""
     dtype: Any = getattr(y, "dtype", None)
     if type(dtype).__name__ != "CategoricalDtype" or not is_ordered(dtype):
         return None
     if type(dtype.categories).__name__ == "IntervalIndex":
-        found = _intervals(classes)
+        found = None if classes is None else _intervals(classes)
         if found is not None and dtype.categories.equals(found):
             return "interval"
     return "categorical"
