@@ -1,5 +1,5 @@
-"""Names for sources with model files: those of subjects.py, `damaged` and `forged`, and
-the changes that these make to a file."""
+"""Names for sources with model files: those of subjects.py, `forged`, and the changes
+that it makes to a file."""
 
 # ruff: noqa: F403, F405
 import copy
@@ -27,14 +27,7 @@ _ASKED: list[tuple[str, dict[str, Any]]] = [
 
 
 class BrokenPromise(Exception):
-    """A file that is neither refused, nor the same, nor good for predictions."""
-
-
-def _fitted(method: str, X: Any, y: Any = None, **options: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit = function_of(method)
-        return fit(X, ranks() if y is None else y, n_threads=1, **options)
+    """A file that is neither refused nor good for predictions."""
 
 
 def _with_gaps() -> np.ndarray:
@@ -45,103 +38,95 @@ def _sparse() -> Any:
     return sparse.csr_array(np.where(np.abs(rows()) > 0.5, rows(), 0.0))
 
 
-# A saved object of every class and kind of field, and rows that it can judge.
-SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    "npsvor": lambda: (_fitted("npsvor", rows(), probability=True), rows()),
-    "npsvor csr": lambda: (_fitted("npsvor", _sparse(), kernel="linear"), _sparse()),
-    "npsvor normalize": lambda: (
-        _fitted("npsvor", rows(), normalize=True, cost=cost(), probability=True),
-        rows(),
+def _with_words() -> np.ndarray:
+    return np.column_stack([rows(), ranks()])
+
+
+def _two_columns() -> np.ndarray:
+    return table()[:, 2:]
+
+
+_PROBA = {"probability": True}
+_WORDS = {"y": np.array(_NAMES)[ranks() - 1], "classes": _NAMES, "probability": True}
+_GRAM = {"kernel": "precomputed"}
+# Rows and arguments of fits, so that there is a model of every class and kind of field.
+_FITS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "npsvor": (rows, _PROBA),
+    "npsvor csr": (_sparse, {"kernel": "linear"}),
+    "npsvor normalize": (rows, {"normalize": True, "cost": cost(), **_PROBA}),
+    "npsvor words": (rows, _WORDS),
+    "svorim": (rows, _PROBA),
+    "svorim words": (rows, _WORDS),
+    "svorex": (gram, _GRAM),
+    "redsvm": (_with_gaps, {"kernel": kernels.Pearson()}),
+    "shashua_levin": (rows, {"kernel": "polynomial"}),
+    "svc": (rows, _PROBA),
+    "svr": (rows, {"thresholds": "fitted", **_PROBA}),
+    "cssvc": (gram, _GRAM),
+    "svmop": (_sparse, _PROBA),
+    "opbe": (gram, _GRAM),
+    "kdlor": (rows, _PROBA),
+    "tlssvor": (rows, _PROBA),
+    "gpor": (rows, {"kernel": "ard", "max_iter": 5}),
+    "gpor basis": (
+        rows,
+        {"basis": 5, "inference": "laplace", "kernel": "ard_linear", "max_iter": 5},
     ),
-    "npsvor words": lambda: (
-        _fitted(
-            "npsvor", rows(), np.array(_NAMES)[ranks() - 1], classes=_NAMES,
-            probability=True,
-        ),
-        rows(),
+    "pom": (rows, {"nominal": [0], "scale": [1], "l2": 0.1}),
+    "pom_path": (rows, {"nominal": [0], "n_lambdas": 3}),
+    "pom words": (_two_columns, {"l2": 0.1}),
+    "lit": (_sparse, {}),
+    "lat": (rows, _PROBA),
+    "cnnor": (rows, {"n_filters": 2, "n_hidden": 3, "n_compared": 5}),
+    "elmor": (rows, {"n_hidden": 9, **_PROBA}),
+    "nnor": (rows, {"n_hidden": 3}),
+    "nnpom": (_sparse, {"n_hidden": 3}),
+    "ofmhs": (rows, {}),
+    "boosting": (_with_gaps, {"n_rounds": 4, "monotone": [1, 0, 0]}),
+    "boosting words": (
+        _with_words, {"categorical": [3], "n_rounds": 4, "structure": "scores"}
     ),
-    "svorim": lambda: (_fitted("svorim", rows(), probability=True), rows()),
-    "svorim words": lambda: (
-        _fitted(
-            "svorim", rows(), np.array(_NAMES)[ranks() - 1], classes=_NAMES,
-            probability=True,
-        ),
-        rows(),
-    ),
-    "svorex": lambda: (_fitted("svorex", gram(), kernel="precomputed"), gram()),
-    "redsvm": lambda: (
-        _fitted("redsvm", _with_gaps(), kernel=kernels.Pearson()), _with_gaps()
-    ),
-    "shashua_levin": lambda: (
-        _fitted("shashua_levin", rows(), kernel="polynomial"), rows()
-    ),
-    "svc": lambda: (_fitted("svc", rows(), probability=True), rows()),
-    "svr": lambda: (
-        _fitted("svr", rows(), thresholds="fitted", probability=True), rows()
-    ),
-    "cssvc": lambda: (_fitted("cssvc", gram(), kernel="precomputed"), gram()),
-    "svmop": lambda: (_fitted("svmop", _sparse(), probability=True), _sparse()),
-    "opbe": lambda: (_fitted("opbe", gram(), kernel="precomputed"), gram()),
-    "kdlor": lambda: (_fitted("kdlor", rows(), probability=True), rows()),
-    "tlssvor": lambda: (_fitted("tlssvor", rows(), probability=True), rows()),
-    "gpor": lambda: (_fitted("gpor", rows(), kernel="ard", max_iter=5), rows()),
-    "gpor basis": lambda: (
-        _fitted("gpor", rows(), basis=5, inference="laplace", kernel="ard_linear",
-                max_iter=5),
-        rows(),
-    ),
-    "pom": lambda: (_fitted("pom", rows(), nominal=[0], scale=[1], l2=0.1), rows()),
-    "pom_path": lambda: (_fitted("pom_path", rows(), nominal=[0], n_lambdas=3), rows()),
-    "pom words": lambda: (_fitted("pom", table()[:, 2:], l2=0.1), table()[:, 2:]),
-    "lit": lambda: (_fitted("lit", _sparse()), _sparse()),
-    "lat": lambda: (_fitted("lat", rows(), probability=True), rows()),
-    "cnnor": lambda: (
-        _fitted("cnnor", rows(), n_filters=2, n_hidden=3, n_compared=5), rows()
-    ),
-    "elmor": lambda: (
-        _fitted("elmor", rows(), n_hidden=9, probability=True), rows()
-    ),
-    "nnor": lambda: (_fitted("nnor", rows(), n_hidden=3), rows()),
-    "nnpom": lambda: (_fitted("nnpom", _sparse(), n_hidden=3), _sparse()),
-    "ofmhs": lambda: (_fitted("ofmhs", rows()), rows()),
-    "boosting": lambda: (
-        _fitted("boosting", _with_gaps(), n_rounds=4, monotone=[1, 0, 0]), _with_gaps()
-    ),
-    "boosting words": lambda: (
-        _fitted("boosting", np.column_stack([rows(), ranks()]), categorical=[3],
-                n_rounds=4, structure="scores"),
-        np.column_stack([rows(), ranks()]),
-    ),
-    "xofm": lambda: (
-        _fitted("xofm", _with_gaps(), monotone=[1, 0, 0], probability=True),
-        _with_gaps(),
-    ),
-    "xofm words": lambda: (
-        _fitted("xofm", np.column_stack([rows(), ranks()]), categorical=[3]),
-        np.column_stack([rows(), ranks()]),
-    ),
-    "standardized": lambda: (standardized(), rows()),
-    "preprocessed": lambda: (preprocessed(), table()),
-    "coding": lambda: (
-        preprocessing.TablePreprocessor(order={2: ["low", "mid", "high"]}).fit(table()),
-        table(),
-    ),
-    "standardizer": lambda: (preprocessing.Standardizer.fit(rows()), rows()),
-    "binning": lambda: (
-        preprocessing.Binning.equal_frequency(rows()[:, 0], 4), rows()[:, 0]
-    ),
-    "selection": lambda: (selection(), rows()),
-    "nested": lambda: (nesting(), rows()),
-    "conformal": lambda: (conformal_sets(), rows()),
-    "cross conformal": lambda: (cross_conformal_sets(), rows()),
+    "xofm": (_with_gaps, {"monotone": [1, 0, 0], **_PROBA}),
+    "xofm words": (_with_words, {"categorical": [3]}),
 }  # fmt: skip
+# Other objects that are saved, and rows that they can judge.
+_OTHERS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+    "standardized": (rows, standardized),
+    "preprocessed": (table, preprocessed),
+    "coding": (
+        table,
+        lambda: preprocessing.TablePreprocessor(order={2: _NAMES[:3]}).fit(table()),
+    ),
+    "standardizer": (rows, lambda: preprocessing.Standardizer.fit(rows())),
+    "binning": (
+        lambda: rows()[:, 0],
+        lambda: preprocessing.Binning.equal_frequency(rows()[:, 0], 4),
+    ),
+    "selection": (rows, selection),
+    "nested": (rows, nesting),
+    "conformal": (rows, conformal_sets),
+    "cross conformal": (rows, cross_conformal_sets),
+}
+SUBJECTS = (*_FITS, *_OTHERS)
+
+
+def _made(name: str) -> tuple[Any, Any]:
+    """An object of this name, and rows that it can judge."""
+    if name in _OTHERS:
+        make_rows, make = _OTHERS[name]
+        return make(), make_rows()
+    make_rows, options = _FITS[name]
+    given = {"y": ranks(), "n_threads": 1, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function_of(name.split()[0])(make_rows(), **given), make_rows()
 
 
 @functools.cache
-def subject(name: str) -> tuple[bytes, Any, dict[str, np.ndarray]]:
-    """The bytes of a file, rows, and what the model says of them."""
-    model, X = SUBJECTS[name]()
-    return _bytes_of(model), X, judged(model, X)
+def subject(name: str) -> tuple[bytes, Any]:
+    """The bytes of a file, and rows that the object in it can judge."""
+    model, X = _made(name)
+    return _bytes_of(model), X
 
 
 @functools.cache
@@ -178,22 +163,6 @@ def judged(model: Any, X: Any) -> dict[str, np.ndarray]:
                 if not isinstance(part, tuple):  # names
                     said[f"{name}{options}[{i}]"] = np.asarray(part)
     return said
-
-
-def damaged(name: str, *changes: Change) -> str:
-    """Load a file some of whose bytes have changed: it is refused or still the same."""
-    content, X, before = subject(name)
-    for change in changes:
-        content = change(content)
-    model = _loaded(content)
-    after = judged(model, X)
-    same = before.keys() == after.keys() and all(
-        np.array_equal(before[key], after[key], equal_nan=before[key].dtype.kind == "f")
-        for key in before
-    )
-    if not same:
-        raise BrokenPromise("a damaged file was taken for another model")
-    return "the same"
 
 
 def forged(name: str, *changes: Change) -> str:
@@ -279,61 +248,6 @@ def _loaded(content: bytes) -> Any:
         raise
     except Exception as error:
         raise BrokenPromise(f"load raised {type(error).__name__}: {error}") from error
-
-
-# Changes of bytes, at a place from 0 (the beginning) to 1 (the end) of the file
-
-
-def flip(at: float, mask: int) -> Change:
-    def change(content: bytes) -> bytes:
-        changed = bytearray(content)
-        if changed:
-            changed[int(at * len(changed))] ^= mask
-        return bytes(changed)
-
-    return change
-
-
-def splice(at: float, size: int, into: float, insert: bool) -> Change:
-    """Some bytes again at another place: between others, or in their stead."""
-
-    def change(content: bytes) -> bytes:
-        a, b = int(at * len(content)), int(into * len(content))
-        end = b if insert else b + size
-        return content[:b] + content[a : a + size] + content[end:]
-
-    return change
-
-
-def blank(at: float, size: int, value: int) -> Change:
-    def change(content: bytes) -> bytes:
-        a = int(at * len(content))
-        b = min(a + size, len(content))
-        return content[:a] + bytes([value]) * (b - a) + content[b:]
-
-    return change
-
-
-def drop(at: float, size: int) -> Change:
-    def change(content: bytes) -> bytes:
-        a = int(at * len(content))
-        return content[:a] + content[a + size :]
-
-    return change
-
-
-def cut(at: float) -> Change:
-    return lambda content: content[: int(at * len(content))]
-
-
-def graft(name: str, at: float, size: int) -> Change:
-    """The bytes that the file of another object has at this place."""
-
-    def change(content: bytes) -> bytes:
-        a = int(at * len(content))
-        return content[:a] + subject(name)[0][a : a + size] + content[a + size :]
-
-    return change
 
 
 # Changes of arrays: `which` counts them, from any number
