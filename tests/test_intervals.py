@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from registry import FITS
 from scipy import optimize, special, stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import ordinal
 import ordinal.sklearn
@@ -380,6 +384,55 @@ def test_inference_that_needs_ranks_refuses_and_the_rest_works():
     assert (low[-2:] < high).all()
 
 
+@pytest.mark.parametrize("name", ["POM", "SVORIM"])
+def test_estimators_and_tools_of_scikit_learn_take_intervals(name):
+    X, lower, upper = coarse(120)
+    y, make = RankIntervals(lower, upper), getattr(ordinal.sklearn, name)
+    fit = {"POM": ordinal.fit_pom, "SVORIM": ordinal.fit_svorim}[name]
+    found, own = make().fit(X, y), fit(X, y)
+    np.testing.assert_allclose(
+        found.model_.decision_function(X), own.decision_function(X), atol=1e-3
+    )
+    assert found.score(X, y) == -metrics.mae(y, found.predict(X))
+    # Rows written twice are rows of weight 2, in whatever order.
+    twice, w = np.r_[119:-1:-1, :60], np.arange(120) < 60
+    a, b = make().fit(X, y, w + 1.0), make().fit(X[twice], y[twice])
+    assert np.array_equal(a.model_.thresholds, b.model_.thresholds)
+    exact = make().fit(X, RankIntervals(upper, upper), w + 1.0)
+    plain = make().fit(X, upper, w + 1.0)
+    assert np.array_equal(exact.model_.thresholds, plain.model_.thresholds)
+    words = np.array(list("fedcba"))
+    named = RankIntervals(words[lower], words[upper])
+    assert make(classes=words).fit(X, named).classes_.tolist() == sorted(words)
+    with pytest.warns(UserWarning, match="ranks by the alphabet"):
+        make().fit(X, RankIntervals(words[upper], words[lower]))
+    # Folds by number, and the scores of folds.
+    splits, expected = list(KFold(3).split(X)), []
+    for train, test in splits:
+        part = make().fit(X[train], y[train])
+        expected.append(-metrics.mae(y[test], part.predict(X[test])))
+    assert cross_val_score(make(), X, y, cv=3).tolist() == expected
+    piped = make_pipeline(StandardScaler(), make())
+    key = f"{name.lower()}__{'l2' if name == 'POM' else 'C'}"
+    searched = GridSearchCV(piped, {key: [0.01, 1.0]}, cv=splits).fit(X, y)
+    assert searched.score(X, y) == -metrics.mae(y, searched.predict(X))
+    with pytest.raises(ValueError, match="class_weight must be None"):
+        make(class_weight="balanced").fit(X, y)
+
+
+def test_clones_of_a_decomposition_learn_from_the_intervals_on_one_side():
+    X, lower, upper = coarse(150, r=4)
+    make, w = ordinal.sklearn.OrdinalDecomposition, np.arange(150) % 3 + 1.0
+    found = make(LogisticRegression()).fit(X, RankIntervals(lower, upper), w)
+    for k, clone in enumerate(found.estimators_):
+        rows = (lower > k) | (upper <= k)
+        own = LogisticRegression().fit(X[rows], lower[rows] > k, w[rows])
+        assert np.array_equal(clone.coef_, own.coef_)
+    exact = make(LogisticRegression()).fit(X, RankIntervals(upper, upper))
+    plain = make(LogisticRegression()).fit(X, upper)
+    assert np.array_equal(exact.predict_proba(X), plain.predict_proba(X))
+
+
 def test_methods_that_take_no_intervals_refuse_them_by_name():
     X, lower, upper = coarse()
     y = RankIntervals(lower, upper)
@@ -391,7 +444,8 @@ def test_methods_that_take_no_intervals_refuse_them_by_name():
             with pytest.raises(TypeError, match=f"{name} does not take RankIntervals"):
                 fit(X, y, **needed.get(name, {}))
     for refused in (
-        lambda: ordinal.sklearn.POM().fit(X, y),
+        lambda: ordinal.sklearn.NPSVOR().fit(X, y),
+        lambda: ordinal.sklearn.RankEncoder().fit(y),
         lambda: ordinal.cross_conformal(ordinal.fit_pom, X, y),
         lambda: ordinal.compare(X, y, methods=["pom", "npsvor"]),
         lambda: ordinal.select("npsvor", X, y),

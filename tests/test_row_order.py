@@ -167,3 +167,17 @@ def test_rows_are_compared_before_some_are_left_out():
     y.iloc[:3] = np.nan
     with pytest.warns(UserWarning, match="^y has the index of X in another order"):
         ordinal.fit_pom(X, y.sort_index(), l2=1.0, missing_labels="drop")
+
+
+def test_the_ends_of_intervals_are_looked_at():
+    rows, known = np.argsort(X.index), pd.Series(Y, X.index)
+    with pytest.warns(UserWarning, match="upper has the index of lower"):
+        ordinal.RankIntervals(known, known.iloc[rows])
+    y = ordinal.RankIntervals(Y[rows], known.iloc[rows])
+    for call in (ordinal.fit_pom, ESTIMATOR.score, ordinal.sklearn.POM(l2=1.0).fit):
+        with pytest.warns(UserWarning, match="upper has the index of X in another"):
+            call(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ordinal.fit_pom(X.iloc[rows], y)
+        ordinal.fit_pom(X, y[:])  # of which nobody knows which rows they are

@@ -12,12 +12,13 @@ and truncated data", JRSS B 38:290-295, 1976.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import as_array, listed, shown
+from .columns import warn_of_other_order
 from .immutable import read_only
 from .labels import (
     classes_in_rank_order,
@@ -29,6 +30,10 @@ from .labels import (
 
 _SIDES = ("lower", "upper")
 _WHOLE = 2.0**53  # integers up to here are the same in double
+
+
+class _NoLabelsError(TypeError, ValueError):
+    """Error for intervals in place of an array of labels."""
 
 
 class RankIntervals:
@@ -67,10 +72,11 @@ class RankIntervals:
     array([0.34])
     """
 
-    __slots__ = ("_ends", "_given", "_is_open")
+    __slots__ = ("_ends", "_given", "_is_open", "_is_part")
 
     def __init__(self, lower: Sequence[Any], upper: Sequence[Any]):
-        self._given = lower, upper
+        self._given, self._is_part = (lower, upper), False
+        warn_of_other_order(lower, "lower", upper=upper)
         sides = [as_array(s, name) for s, name in zip(self._given, _SIDES, strict=True)]
         if sides[0].ndim != 1 or sides[0].shape != sides[1].shape:
             raise ValueError(
@@ -105,21 +111,36 @@ class RankIntervals:
     def __getitem__(self, rows: Any) -> RankIntervals:
         """Return the intervals of some rows, by their numbers, a mask or a slice."""
         part = RankIntervals.__new__(RankIntervals)
-        part._given = self._given
-        part._is_open = read_only(self._is_open[:, rows].reshape(2, -1))
-        part._ends = read_only(self._ends[:, rows].reshape(2, -1))
+        part._given, part._is_part = self._given, True
+        which = (slice(None), *(rows if isinstance(rows, tuple) else (rows,)))
+        part._is_open = read_only(self._is_open[which].reshape(2, -1))
+        part._ends = read_only(self._ends[which].reshape(2, -1))
         return part
 
     def __repr__(self) -> str:
         known = np.count_nonzero(self.is_known)
         return f"RankIntervals of {len(self)} rows, {known} with a known rank"
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise TypeError(
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """Return the ends as objects, (n, 2), with None for an open one.
+
+        All other types raise an error, as sequences of unequal lengths do in numpy.
+        scikit-learn then asks for objects, and divides the rows into folds by number.
+        """
+        if dtype is not None and np.dtype(dtype) == object:
+            ends = self._ends.astype(object)
+            ends[self._is_open] = None
+            return ends.T
+        raise _NoLabelsError(
             "RankIntervals are no array of labels: they are for rows in memory, and "
             "for the methods and functions that docs/guides/intervals.md lists; pass "
             "the rows with a known rank, y[y.is_known], and their labels y.known"
         )
+
+    @property
+    def ends_by_name(self) -> dict[str, Sequence[Any]]:
+        """Return lower and upper ends as the caller passed them; none of some rows."""
+        return {} if self._is_part else dict(zip(_SIDES, self._given, strict=True))
 
     @property
     def is_known(self) -> np.ndarray:

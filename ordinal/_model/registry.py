@@ -248,11 +248,14 @@ def takes_intervals(fit: Callable[..., Any]) -> bool:
     return unwrapped(fit)[0] in _of_intervals()
 
 
-def check_intervals(fit: Callable[..., Any], y: Any) -> None:
-    """Raise TypeError if y holds intervals of ranks, which the method does not take."""
+def check_intervals(fit: Callable[..., Any], y: Any, name: str | None = None) -> None:
+    """Raise TypeError if y holds intervals of ranks, which the method does not take.
+
+    The message is about `name`, by default that of the function.
+    """
     if isinstance(y, RankIntervals) and not takes_intervals(fit):
         function = unwrapped(fit)[0]
-        name = getattr(function, "__name__", shown(function))
+        name = name or getattr(function, "__name__", shown(function))
         takers = sorted(taker.__name__ for taker in _of_intervals())
         raise TypeError(
             f"{name} does not take RankIntervals, unlike {', '.join(takers)}: pass "

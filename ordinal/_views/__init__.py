@@ -9,12 +9,8 @@ Models and comparisons delegate their methods to the functions below through
 `_model.views`, because a model knows nothing of what stands above it.
 """
 
-from dataclasses import replace
 from typing import Any
 
-from .._input.columns import only_column
-from .._input.intervals import RankIntervals
-from .._input.labels import read_labels
 from .importances import explain
 from .summary import summary_html
 
@@ -40,16 +36,10 @@ def report(model: Any, path: Any, X: Any, y: Any, title: str) -> None:
 
 def score(model: Any, X: Any, y: Any, scoring: Any, sample_weight: Any) -> float:
     """Return a metric of the predictions of rows; `Model.score` documents it."""
-    from ..model_selection.scoring import scorers_of, scoring_classes
+    from ..model_selection.scoring import score_of, scorers_of
 
     (metric,) = scorers_of([scoring], True if callable(scoring) else None)
-    metric = replace(metric, rule=None)  # of the labels that `predict` returns
-    if isinstance(y, RankIntervals):
-        return float(metric(model, X, None, y, model.classes, sample_weight))
-    y = only_column(y)
-    classes = scoring_classes(model, y)
-    labels = read_labels(y, "y")
-    return float(metric(model, X, None, labels, classes, sample_weight))
+    return score_of(metric, model, X, y, sample_weight)
 
 
 def importance(explanation: Any, ax: Any, top: int | None) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import metrics
 from .._input.checks import check_choice, check_flag, enumerated, listed, shown
+from .._input.columns import only_column
 from .._input.intervals import RankIntervals
 from .._input.labels import categories_of, declared_categories, ranks_of, read_labels
 from .._input.predictions import OF_SETS
@@ -377,9 +378,14 @@ def scoring_classes(model: Any, labels: Any) -> np.ndarray:
     among the ranks is known if all ranks are in the order of numbers, unlike that of
     strings, which are not added.
     """
-    classes, y = classes_of(model, labels), read_labels(labels, "y")
-    if categories_of(labels) is not None:
-        declared = declared_categories(labels, "classes", "y")
+    classes = classes_of(model, labels)
+    if isinstance(labels, RankIntervals):
+        y, declared = labels.ends, labels.declared
+    else:
+        y = read_labels(labels, "y")
+        is_declared = categories_of(labels) is not None
+        declared = declared_categories(labels, "classes", "y") if is_declared else None
+    if declared is not None:
         among = declared[np.isin(declared, classes)]
         return declared if np.array_equal(among, classes) else classes
     if y.dtype.kind == "U" or classes.dtype.kind == "U":
@@ -387,6 +393,17 @@ def scoring_classes(model: Any, labels: Any) -> np.ndarray:
     rising = np.array_equal(np.unique(classes), classes)
     known = not rising or np.isin(y, classes).all()
     return classes if known else np.union1d(classes, y)
+
+
+def score_of(metric: Scorer, model: Any, X: Any, y: Any, weight: Any) -> float:
+    """Return the score of the labels that `predict` returns, or of probabilities.
+
+    The model may have been fitted to some of the ranks of the labels y.
+    """
+    y = only_column(y)
+    classes = scoring_classes(model, y)
+    labels = y if isinstance(y, RankIntervals) else read_labels(y, "y")
+    return replace(metric, rule=None)(model, X, None, labels, classes, weight)
 
 
 def _held(estimator: Any) -> Any:

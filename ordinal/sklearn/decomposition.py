@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
@@ -15,16 +16,14 @@ from sklearn.utils.validation import (
 )
 
 from .._input.checks import listed, shown
-from .._input.labels import (
-    ranks_of,
-    sample_weights,
-)
+from .._input.intervals import RankIntervals, among_told_apart
+from .._input.labels import sample_weights
 from .._input.types import Labels
 from .._model.labelled import Labelled, MissingLabels
 from .._model.links import falling
 from .._model.threshold_model import ON_PROBABILITIES, cost_of_rule, decide
 from ..model_selection.scoring import Metric
-from .estimators import ranked
+from .estimators import ends_of_labels, ranked
 from .scorers import scorer
 
 
@@ -101,7 +100,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         ----------
         X : as the classifier takes it
         y : (n,) array-like
-            Ranks: numbers, an ordered categorical, or strings with `classes`.
+            Ranks: numbers, an ordered categorical, or strings with `classes`. Each
+            row of `RankIntervals` counts at the thresholds whose side is known.
         sample_weight : (n,) array-like >= 0, optional
             Weights that are passed to the classifier; raises ValueError if it does not
             accept any.
@@ -118,10 +118,14 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         labels, classes = ranked(y, self.classes, type(self).__name__)
         self._cost_of_rule(classes.size)  # for its errors, too
         check_consistent_length(X, labels)
-        rank = ranks_of(labels, classes)
-        weight = sample_weights(sample_weight, labels.size)
-        given = {} if sample_weight is None else {"sample_weight": weight}
-        if given and not has_fit_parameter(self.estimator, "sample_weight"):
+        weight = sample_weights(sample_weight, len(labels))
+        ends = ends_of_labels(labels, classes)
+        if isinstance(labels, RankIntervals):
+            ends = among_told_apart(*ends, weight, classes.size)
+        first, rank = ends
+        if sample_weight is not None and not has_fit_parameter(
+            self.estimator, "sample_weight"
+        ):
             raise ValueError(
                 "sample_weight must be None, because "
                 f"{type(self.estimator).__name__} accepts no weights"
@@ -132,12 +136,19 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
                 "y needs at least 2 classes with positive weight, got "
                 f"{listed(classes[self._observed])}: only one class"
             )
-        above = [rank > k for k in np.flatnonzero(self._observed)[:-1]]
-        shares = np.array([np.average(event, weights=weight) for event in above])
-        self._rarer = np.minimum(shares, 1 - shares)
+        parts, shares = [], []
+        for k in np.flatnonzero(self._observed)[:-1]:
+            # An interval on both sides of a threshold tells its clone nothing.
+            rows = np.flatnonzero((first > k) | (rank <= k))
+            part = X if rows.size == rank.size else rows_of(X, rows)
+            event, own = (rank[rows] > k).astype(int), weight[rows]
+            given = {} if sample_weight is None else {"sample_weight": own}
+            parts.append((part, event, given))
+            shares.append(np.average(event, weights=own))
+        self._rarer = np.minimum(shares, 1 - np.array(shares))
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(clone(self.estimator).fit)(X, event.astype(int), **given)
-            for event in above
+            delayed(clone(self.estimator).fit)(part, event, **given)
+            for part, event, given in parts
         )
         # Some classifiers, such as StackingClassifier, have it only when fitted.
         if not hasattr(self.estimators_[0], "predict_proba"):

@@ -35,6 +35,7 @@ from .._input.columns import (
 )
 from .._input.features import read_features
 from .._input.frame import Frame
+from .._input.intervals import RankIntervals
 from .._input.labels import (
     DROP_ARGUMENT,
     by_number,
@@ -98,7 +99,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : (n,) array-like
             Ranks, whose order is the rank order; an ordered categorical; or strings
             together with `classes`. Without it, strings are ranked by the alphabet,
-            with a warning.
+            with a warning. `RankIntervals` where the fit takes them.
         sample_weight : (n,) array-like >= 0, optional
             Weight 2 is the row written twice.
 
@@ -124,26 +125,28 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             del parameters[name]
         choice = parameters.pop("missing_labels")
         given = {"sample_weight": sample_weight, **(by_row or {"groups": fold_groups})}
-        check_intervals(type(self), y)
+        check_intervals(self._method.fit, y, type(self).__name__)
         left = Labelled.from_arguments(choice, X, y, parameters, **given)
         X, y, given = left.X, left.y, left.by_row
         sample_weight = given.pop("sample_weight")
         fold_groups, by_row = (None, given) if by_row else (given["groups"], {})
         X = self._training_rows(X)
         labels, classes = ranked(y, parameters.pop("classes"), type(self).__name__)
-        derived = self.classes is None and categories_of(only_column(y)) is None
+        derived = self.classes is None and _declared(y) is None
         if derived and "class_weight" in parameters:  # a fold may lack a label
             given = parameters["class_weight"]
             parameters["class_weight"] = weights_among(classes, given)
         check_consistent_length(X, labels)
-        weight = sample_weights(sample_weight, labels.size)
-        group = group_numbers(fold_groups, labels.size, least=1)
+        weight = sample_weights(sample_weight, len(labels))
+        group = group_numbers(fold_groups, len(labels), least=1)
         if "categories" in self._accepts() and (is_frame(X) or X.dtype.kind == "O"):
             # Strings are categories, however few rows are left after merging.
             X = read_frame(X, kept=check_categorical(getattr(self, "categorical", ())))
         if self._by_content():
             held = self._content(X)
-            rows, weight = merged_rows(held, ranks_of(labels, classes), weight, group)
+            first, last = ends_of_labels(labels, classes)
+            kind = first * np.int64(classes.size) + last
+            rows, weight = merged_rows(held, kind, weight, group)
             labels = labels[rows]
             group = None if group is None else group[rows]
             X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
@@ -241,7 +244,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : as for `predict`
-        y : (n,) labels among `classes_`
+        y : (n,) labels among `classes_`, or RankIntervals
         sample_weight : (n,) array-like >= 0, optional
         """
         return scorer(self.scoring)(self, X, y, sample_weight)
@@ -391,12 +394,33 @@ def _named_groups(groups: Any) -> Any:
     return groups if isinstance(groups, Mapping) else {"groups": groups}
 
 
-def ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels, (n,), and the classes in rank order, (r,)."""
+def ends_of_labels(
+    labels: np.ndarray | RankIntervals, classes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the last rank of each row, (n,) each."""
+    if isinstance(labels, RankIntervals):
+        return labels.ranks(classes)
+    rank = ranks_of(labels, classes)
+    return rank, rank
+
+
+def _declared(y: Any) -> Any:
+    """Return the categories that the type of labels declares, or None."""
+    if isinstance(y, RankIntervals):
+        return y.declared
+    column = only_column(y)
+    return None if categories_of(column) is None else declared_categories(column)
+
+
+def ranked(
+    y: Any, classes: Any, name: str
+) -> tuple[np.ndarray | RankIntervals, np.ndarray]:
+    """Return the labels, (n,), or intervals, and the classes in rank order, (r,)."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    labels = column_or_1d(y, warn=True)
-    declared = declared_categories(only_column(y)) if classes is None else None
+    intervals = y if isinstance(y, RankIntervals) else None
+    labels = column_or_1d(y, warn=True) if intervals is None else intervals.ends
+    declared = _declared(y) if classes is None else None
     known = classes is not None or declared is not None
     if labels.dtype.kind == "f":
         # whose message has the row of NaN and infinity
@@ -416,7 +440,10 @@ def ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
         )
     if declared is not None:  # as scikit-learn has it, a level without rows is no class
         classes = declared[np.isin(declared, labels)]
-    return labels, classes_in_rank_order(labels, classes)
+    classes = classes_in_rank_order(labels, classes)
+    if intervals is None:
+        return labels, classes
+    return intervals.known if intervals.is_known.all() else intervals, classes
 
 
 def default_rule(method: Method) -> str | None:

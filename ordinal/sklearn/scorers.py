@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from .._input.columns import (
-    only_column,
-    warn_of_other_order,
-)
-from .._input.labels import (
-    read_labels,
-)
-from ..model_selection.scoring import Metric, Scorer, scorers_of, scoring_classes
+from .._input.columns import warn_of_other_order
+from ..model_selection.scoring import Metric, Scorer, score_of, scorers_of
 
 
 def scorer(
@@ -82,11 +75,7 @@ class _Scorer:
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> float:
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
-        y = only_column(y)
-        classes = scoring_classes(estimator, y)
-        y = read_labels(y, "y")
-        by_estimator = replace(self.metric, rule=None)  # which has a rule of its own
-        score = by_estimator(estimator, X, None, y, classes, sample_weight)
+        score = score_of(self.metric, estimator, X, y, sample_weight)
         return score if self.metric.greater_is_better else -score
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> _Scorer:
