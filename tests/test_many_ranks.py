@@ -1,6 +1,7 @@
 """As many ranks as rows: the structured computations are the dense ones, and nothing
 grows with the square of the ranks."""
 
+import functools
 import io
 import pickle
 import tracemalloc
@@ -169,3 +170,69 @@ def _continuous(X, y):
     if not _KNOWN:
         _KNOWN["model"] = fit_pom(X, y)
     return _KNOWN["model"]
+
+
+@functools.cache
+def _mixed(**how):
+    """Rows of 60 groups in 110 of 120 ranks, and a mixed model of them."""
+    rng = np.random.default_rng(3)
+    X, g = rng.normal(size=(220, 2)), rng.integers(0, 60, 220)
+    y = X @ [1.0, -0.5] + rng.normal(size=60)[g] + rng.logistic(size=220)
+    y = np.argsort(np.argsort(y)) // 2
+    # Ranks without rows at both ends and within.
+    y, classes = y + (y > 40) * 3, range(-2, 120)
+    how = {"n_quadrature": 1, "classes": classes, **how}
+    return X, g, y, fit_clmm(X, y, groups={"g": g}, **how)
+
+
+@crossing
+@pytest.mark.parametrize("how", [{}, {"link": "cloglog", "scale": (0,)}])
+def test_medians_of_mixed_models_are_found_among_the_thresholds(how):
+    X, g, _, model = _mixed(**how)
+    offset = np.random.default_rng(0).normal(size=len(X))
+    known = {"effects": "known", "groups": {"g": g}}
+    some = {"effects": "known_or_new", "groups": {"g": g + 30}}
+    for effects in ({}, {"effects": "average"}, known, some):
+        P = model.predict_proba(X, offset=offset, **effects)
+        assert_allclose(P.sum(axis=1), 1.0)
+        median = model.predict(X, offset=offset, **effects)
+        assert_array_equal(median, model.classes[decide(P, "median")])
+        for rule, named in (
+            ("cost", median),
+            ("mode", model.classes[P.argmax(axis=1)]),
+        ):
+            found = model.predict(X, rule=rule, offset=offset, **effects)
+            assert_array_equal(found, named)
+
+
+def test_predictions_of_mixed_models_hold_no_table_of_rows_and_ranks():
+    X, g, y, model = _mixed()
+    n = 100_000
+    X, groups = np.tile(X[:200], (n // 200, 1)), {"g": np.tile(g[:200], n // 200)}
+    labels = np.tile(y[:200], n // 200)
+    known = {"effects": "known", "groups": groups}
+    model.predict(X[:5])
+    tracemalloc.start()
+    calls = (
+        lambda: model.predict(X, **known),
+        lambda: inference.predictions(model, X, kind="mean", effects="average"),
+        lambda: inference.residuals(model, X, labels, groups=groups),
+        lambda: inference.simulate(model, X, groups=groups, rng=0),
+    )
+    for call in calls:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        call()
+        # Probabilities of all rows and ranks alone are 98 MB; some blocks
+        # are 8 MB, in up to six arrays.
+        assert tracemalloc.get_traced_memory()[1] - before < 70e6
+    tracemalloc.stop()
+
+
+def test_draws_of_many_ranks_follow_offsets_by_threshold():
+    X, y = rows(400, 200)
+    model = fit_pom(X, y)
+    offset = np.tile(np.linspace(-3, 3, 199), (400, 1))
+    drawn = inference.simulate(model, X, n=200, offset=offset, rng=0)
+    expected = model.predict_proba(X, offset=offset) @ model.classes
+    assert abs(drawn.mean() - expected.mean()) < 1

@@ -482,7 +482,7 @@ class Means:
             -over @ dN,
             -over @ dL,
             (f * moved * unit).T @ S - (f * eta).T @ dS,
-            self._more(-over, by.offset_gradient),
+            self._more(-W @ over, by.offset_gradient),
             W,
         )
         gradient = self._chain(here, through, eta, unit, W) + direct
@@ -500,13 +500,13 @@ class Means:
             -over @ at.Z[:, m.predictor.nominal],
             -over @ at.Z[:, m.predictor.location],
             -(by_eta * eta).T @ at.Z[:, m.predictor.scale],
-            self._more(-over, at.offset_gradient),
+            self._more(-W @ over, at.offset_gradient),
             W,
         )
 
     def _more(self, by_offset: np.ndarray, moved: OffsetGradient | None) -> np.ndarray:
-        """Return the gradients by the further parameters, (T, n_more), from those by
-        the offsets of rows, (T, n).
+        """Return the gradients by the further parameters, (k, n_more), from those by
+        the offsets of rows, (k, n).
         """
         out = np.zeros((len(by_offset), self.n_more))
         if moved is not None:
@@ -523,13 +523,12 @@ class Means:
         """Assemble the gradient of functions W by the parameters, (k, p).
 
         That of the sum at threshold j comes from the derivatives by theta_j (T,), nu_j
-        (T, m), beta (T, d), zeta (T, k) and the further parameters (T, n_more).
+        (T, m), beta (T, d) and zeta (T, l). `more`, (k, n_more), is that of the
+        functions by the further parameters.
         """
         by_nu = self._by_alpha((W[:, :, None] * nu).swapaxes(1, 2)).swapaxes(1, 2)
         by_nu = by_nu.reshape(len(W), self.J.shape[1] * nu.shape[1])
-        return np.hstack(
-            [self._by_alpha(W * theta), by_nu, W @ beta, W @ zeta, W @ more]
-        )
+        return np.hstack([self._by_alpha(W * theta), by_nu, W @ beta, W @ zeta, more])
 
     def _by_alpha(self, by_theta: np.ndarray) -> np.ndarray:
         """Return derivatives by alpha, (..., q), from those by theta, (..., T)."""

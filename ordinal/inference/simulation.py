@@ -25,7 +25,6 @@ from .._input.labels import lacks_label
 from .._input.types import ArrayLike, MatrixLike
 from .diagnostics import RankedRows, check_known_ranks, ends_of, probabilities_of
 from .fitted import about_groups, fitted_rows, warn_unless_at_optimum
-from .margins import rows_to_average
 
 _BAND = 0.95  # share of the sets whose sorted residuals are between the ends of a band
 
@@ -106,16 +105,17 @@ def _drawn(
     random: Mapping[str, Any],
 ) -> Iterator[np.ndarray]:
     """Yield n sets of ranks, among those with training rows, that a model draws."""
-    if model._is_searched(None):
-        rows = rows_to_average(model, asked, X, offset, None)
-        at, number = rows.at(slice(0, len(rows))), np.cumsum(model.predictor.observed)
-        for _ in range(n):
-            u = generator.random(len(rows))
+    number, last = np.cumsum(model.predictor.observed), None
+    for rows in model._simulated(asked, X, offset, generator, n, **random):
+        u = generator.random(len(rows))
+        if model._is_searched(rows.offset):
+            at = rows.at(slice(0, len(rows)))
             yield number[model._quantiles(at.Z, at.offset, u)] - 1
-        return
-    for P in model._simulated(asked, X, offset, generator, n, **random):
-        u = generator.random((len(P), 1))
-        yield (np.cumsum(P, axis=1)[:, :-1] < u).sum(axis=1)
+            continue
+        if rows is not last:  # draws without random effects share their rows
+            last, P = rows, probabilities_of(model, rows)
+            below = np.cumsum(P, axis=1)[:, :-1]
+        yield (below < u[:, None]).sum(axis=1)
 
 
 def _within_ends(
@@ -126,14 +126,15 @@ def _within_ends(
     if np.array_equal(first, last):
         return last
     u = generator.random(last.size)
-    if model._is_searched(None):
-        at = rows.source.at(slice(0, last.size))
+    at, observed = rows.source.at(slice(0, last.size)), model.predictor.observed
+    if rows.spread is None and model._is_searched(rows.source.offset):
         a, b, _ = ends_of(model, at, first, last)
         low, high = cumulative(model.link, b), cumulative(model.link, a)
         found = model._quantiles(at.Z, at.offset, low + u * (high - low))
-        rank = np.cumsum(model.predictor.observed)[found] - 1
+        rank = np.cumsum(observed)[found] - 1
     else:
-        P = probabilities_of(model, rows.source)
+        parts = model._probabilities(at.Z, at.offset, rows.spread)
+        P = np.concatenate([part for _, part in parts])[:, observed]
         j = np.arange(P.shape[1])
         P[(j < first[:, None]) | (j > last[:, None])] = 0.0
         below = np.cumsum(P, axis=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -51,7 +51,6 @@ from ..inference.covariance import StructuredCovariance
 from ..inference.diagnostics import (
     RankedRows,
     cumulative_residuals,
-    probabilities_of,
     read_rows,
 )
 from ..inference.fitted import (
@@ -73,7 +72,9 @@ from ..inference.margins import (
     DesignRows,
     Errors,
     MarginRows,
+    MatrixRows,
     Means,
+    TableRows,
     errors_of,
     rows_to_average,
 )
@@ -327,9 +328,13 @@ class LinearModel(Model):
         return out
 
     def _probabilities(
-        self, Z: np.ndarray | CSR, offset: np.ndarray | None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield slices of rows, and the probabilities of their ranks, (rows, r)."""
+        self, Z: np.ndarray | CSR, offset: np.ndarray | None,
+        sd: np.ndarray | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:  # fmt: skip
+        """Yield slices of rows, and the probabilities of their ranks, (rows, r).
+
+        `sd`, (n,), is the standard deviation of the effects of new groups, if any.
+        """
         for rows, eta in predictors_in_strips(self, Z, offset):
             P = self._of_predictors(eta)
             yield rows, P / P.sum(axis=1, keepdims=True)
@@ -386,11 +391,9 @@ class LinearModel(Model):
 
     def _simulated(
         self, asked: str, X: Any, offset: Any, rng: np.random.Generator, n: int
-    ) -> Iterator[np.ndarray]:
-        """Yield the probabilities of the ranks of rows, (m, r), for n simulations."""
-        P = probabilities_of(self, rows_to_average(self, asked, X, offset, None))
-        for _ in range(n):
-            yield P
+    ) -> Iterator[MatrixRows | TableRows]:
+        """Yield the rows of n simulations, with their random effects as offsets."""
+        yield from repeat(rows_to_average(self, asked, X, offset, None), n)
 
     def _end(
         self, loss: Any, found: Minimum, monitor: Monitor
@@ -454,30 +457,37 @@ class LinearModel(Model):
             As in `decision_function`; also if the rule is unknown, or if `cost` is
             passed with another rule or does not have shape (r, r).
         """
+        return self._predicted(X, *read_design(self, X, offset), None, rule, cost)
+
+    def _predicted(
+        self, X: MatrixLike, Z: np.ndarray | CSR, offset: np.ndarray | None,
+        sd: np.ndarray | None, rule: str | None, cost: ArrayLike | None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return the labels of rows X by a rule, given the design and offsets."""
         by, r = rule_of(self, rule), self.classes.size
-        Z, known = read_design(self, X, offset)
         if by == "cost" and cost is None and r > _SEARCHED:
             # The rank of least expected |j - k|, whose matrix has r^2 entries.
             by = "median"
         table = cost_of_rule(by, self._rules, cost, None, r)
-        if by == "median" and self._is_searched(known):
-            ranks = self._quantiles(Z, known, np.array(0.5))
+        if by == "median" and self._is_searched(offset):
+            ranks = self._quantiles(Z, offset, np.array(0.5), sd)
         else:
             ranks = np.empty(len(Z), dtype=np.int64)
-            for rows, P in self._probabilities(Z, known):
+            for rows, P in self._probabilities(Z, offset, sd):
                 ranks[rows] = decide(P, by, table)
         return labels_like_those_given(self, self.classes[ranks], X)
 
     def _is_searched(self, offset: np.ndarray | None) -> bool:
         """Return whether quantiles of rows are found among many thresholds."""
         own = self.predictor
-        is_plain = own.family == "cumulative" and not (own.may_cross or own.is_mixed)
+        is_plain = own.family == "cumulative" and not own.may_cross
         shifted = offset is not None and offset.ndim == 2
         return is_plain and not shifted and self.classes.size > _SEARCHED
 
     def _quantiles(
-        self, Z: np.ndarray | CSR, offset: np.ndarray | None, p: np.ndarray
-    ) -> np.ndarray:
+        self, Z: np.ndarray | CSR, offset: np.ndarray | None, p: np.ndarray,
+        sd: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
         """Return the ranks of rows whose P(y <= j) reaches p, (n,), first, (n,).
 
         They are found among the thresholds, in O(log r) per row.

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from .._cumulative.likelihood import rank_probabilities
+from .._cumulative.likelihood import cumulative, rank_probabilities
 from .._input.checks import check_choice, check_share, shown
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.labels import label_text
@@ -19,20 +19,19 @@ from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table, aligned
 from .._model.support import finite_scores
-from .._model.threshold_model import predicted
 from .._numerics.rows import strips, take
 from .._numerics.tails import normal_margin
 from ..inference.diagnostics import (
     RankedRows,
-    probabilities_of,
     ranks_among,
     ranks_of_design,
 )
 from ..inference.fitted import (
     check_likelihood,
     covariance_for,
-    predictors,
     read_design,
+    scaled_scores,
+    thresholds_at,
     warn_unless_at_optimum,
 )
 from ..inference.margins import (
@@ -62,7 +61,7 @@ from .refits import MixedTermFits, RememberedMixed
 
 Effects = Literal["new", "average", "known", "known_or_new"]
 _NODES = 100  # of the quadrature over the effects of new groups
-_ROWS = 1 << 12  # rows that are predicted at a time
+_ROWS, _ENTRIES = 1 << 12, 1 << 20  # most rows and probabilities at a time
 _VARIANCE = {  # of the latent noise; cauchit has none
     "logit": math.pi**2 / 3,
     "probit": 1.0,
@@ -267,7 +266,11 @@ class ClmmModel(LinearModel):
 
         Parameters and errors are those of `predict_proba`.
         """
-        return self._both(X, effects, groups, offset)[0]
+        Z, shift, sd = self._placed(X, effects, groups, offset)
+        out = np.empty((len(Z), self.classes.size - 1))
+        for rows, below, _ in self._mean_in_strips(Z, shift, sd):
+            out[rows] = below
+        return out
 
     def predict_proba(
         self,
@@ -304,9 +307,11 @@ class ClmmModel(LinearModel):
             As in `PomModel.decision_function`; also if the model does not know a group
             with effects="known", or if X lacks the columns of random slopes.
         """
-        P = rank_probabilities(*self._both(X, effects, groups, offset))
-        P /= P.sum(axis=1, keepdims=True)
-        return P
+        Z, shift, sd = self._placed(X, effects, groups, offset)
+        out = np.empty((len(Z), self.classes.size))
+        for rows, P in self._probabilities(Z, shift, sd):
+            out[rows] = P
+        return out
 
     def predict(
         self,
@@ -323,28 +328,63 @@ class ClmmModel(LinearModel):
         Parameters and errors are those of `predict_proba`, rules those of
         `PomModel.predict`.
         """
-        return predicted(
-            self, X, rule, cost, effects=effects, groups=groups, offset=offset
-        )
+        placed = self._placed(X, effects, groups, offset)
+        return self._predicted(X, *placed, rule, cost)
 
-    def _both(
+    def _placed(
         self, X: MatrixLike, effects: Effects, groups: object, offset: ArrayLike | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return P(y <= j) and P(y > j), (n, r - 1) each."""
+    ) -> tuple[np.ndarray | CSR, np.ndarray, np.ndarray | None]:
+        """Return the design of rows, their offsets with the effects of known groups,
+        (n,), and the standard deviations of those of new groups, (n,), if any.
+        """
         _check_asked(effects, groups, offset)
         Z, known = read_design(self, X, offset)
         n = len(Z)
-        shift, sd = np.zeros(n) if known is None else known, None
-        if effects != "average":
-            terms = self._terms_of(X, effects, groups)
-            modes, sd, _ = spread(terms, [term.Z for term in terms], slice(0, n))
-            shift, sd = shift + modes, sd if sd.any() else None
-        T = self.classes.size - 1
-        below, above = np.empty((n, T)), np.empty((n, T))
-        for rows in strips(n, _ROWS):
+        shift = np.zeros(n) if known is None else known
+        if effects == "average":
+            return Z, shift, None
+        terms = self._terms_of(X, effects, groups)
+        modes, sd, _ = spread(terms, [term.Z for term in terms], slice(0, n))
+        return Z, shift + modes, sd if sd.any() else None
+
+    def _mean_in_strips(
+        self, Z: np.ndarray | CSR, shift: np.ndarray, sd: np.ndarray | None
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield slices of rows, with `_mean` of these."""
+        size = max(1, min(_ROWS, _ENTRIES // self.classes.size))
+        for rows in strips(len(Z), size):
             part = None if sd is None else sd[rows]
-            below[rows], above[rows] = self._mean(take(Z, rows), shift[rows], part)
-        return below, above
+            yield rows, *self._mean(take(Z, rows), shift[rows], part)
+
+    def _probabilities(
+        self, Z: np.ndarray | CSR, offset: np.ndarray | None,
+        sd: np.ndarray | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:  # fmt: skip
+        shift = np.zeros(len(Z)) if offset is None else offset
+        for rows, below, above in self._mean_in_strips(Z, shift, sd):
+            P = rank_probabilities(below, above)
+            yield rows, P / P.sum(axis=1, keepdims=True)
+
+    def _quantiles(
+        self, Z: np.ndarray | CSR, offset: np.ndarray | None, p: np.ndarray,
+        sd: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        if sd is None:
+            return super(ClmmModel, self)._quantiles(Z, offset, p)
+        f, unit = (part[:, 0] for part in scaled_scores(self, Z, offset))
+        theta, nodes = np.append(self.thresholds, np.inf), _nodes(True)
+        # The first rank that reaches p lies between both ends, which are halved.
+        low, high = np.zeros((2, f.size), dtype=np.int64)
+        high += theta.size - 1
+        while (low < high).any():
+            middle = (low + high) // 2
+            mean, at = np.zeros(f.size), theta[middle] - f
+            for node, weight in zip(*nodes, strict=True):
+                mean += weight * cumulative(self.link, (at - node * sd) * unit)
+            is_reached = mean >= p
+            high = np.where(is_reached, middle, high)
+            low = np.where(is_reached, low, middle + 1)
+        return high
 
     def _mean(
         self, Z: np.ndarray | CSR, shift: np.ndarray, sd: np.ndarray | None
@@ -353,11 +393,12 @@ class ClmmModel(LinearModel):
 
         `shift`, (n,), is the mean of the offset, and `sd` its standard deviation.
         """
-        nodes, weights = _nodes(sd is not None)
+        (f, unit), theta = scaled_scores(self, Z, None), thresholds_at(self, Z)
         low, high = np.zeros(()), np.zeros(())
-        for node, weight in zip(nodes, weights, strict=True):
+        for node, weight in zip(*_nodes(sd is not None), strict=True):
             at = shift if sd is None else shift + node * sd
-            eta, _ = predictors(self, Z, finite_scores(at))
+            with np.errstate(over="ignore"):  # infinite predictors: the right limits
+                eta = (theta - finite_scores(f + at[:, None])) * unit
             below, above = self._sides(eta)
             low, high = low + weight * below, high + weight * above
         return low, high
@@ -553,8 +594,8 @@ class ClmmModel(LinearModel):
     def _simulated(
         self, asked: str, X: Any, offset: Any, rng: np.random.Generator, n: int,
         groups: Any = None,
-    ) -> Iterator[np.ndarray]:  # fmt: skip
-        """Yield the probabilities of rows in n draws of the effects of new groups.
+    ) -> Iterator[MatrixRows | TableRows]:  # fmt: skip
+        """Yield rows with the effects of new groups as offsets, in n draws.
 
         Rows of one level share its effects.
         """
@@ -575,7 +616,7 @@ class ClmmModel(LinearModel):
                 size = int(term.level.max(initial=-1)) + 1, term.Z.shape[1]
                 b = rng.standard_normal(size) @ term.effects.factor.T
                 shift += np.einsum("ij,ij->i", term.Z, b[term.level])
-            yield probabilities_of(self, replace(base, offset=base.offset + shift))
+            yield replace(base, offset=base.offset + shift)
 
     def _term_fits(self, asked: str) -> MixedTermFits:
         return MixedTermFits(self, asked)
