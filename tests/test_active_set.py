@@ -127,12 +127,6 @@ def test_it_ends_at_the_optimum(case):
     assert violation(p, s) <= 0.9e-6 + rounding(p, s)[0]
 
 
-@given(programs())
-def test_whatever_k_is_the_point_is_feasible_and_no_worse(case):
-    p, start = case
-    assert_feasible_and_no_worse(p, pivoted(p, start), start)
-
-
 @given(programs(), st.integers(0, 9))
 def test_it_can_be_interrupted_after_any_pivot(case, most):
     p, start = case

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from internals import drawn
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from test_basis_features import csr
 
 from ordinal._input.basis import read_choice
@@ -110,15 +109,6 @@ def test_as_many_rows_as_leave_a_part_of_the_trace():
         assert max(one_less) > left
 
 
-def test_pivots_leave_less_of_the_trace_than_other_rows():
-    X, rank = data()
-
-    def left(basis):
-        return 400 - (chosen(basis, X, rank).double(X) ** 2).sum()
-
-    assert 2 * left(("cholesky", 100)) < min(left(100), left(("kmeans++", 100)))
-
-
 def test_rows_of_ones_own():
     X, rank = data()
     numbers = np.array([7, 3, 399])
@@ -168,29 +158,3 @@ def test_doubled_until_the_loss_stops_falling():
     assert sufficient_size(lambda m: noise / m, 100, 10_000) == 100  # as likely a rise
     assert sufficient_size(lambda m: np.ones(9), 100, 10_000) == 100
     assert sufficient_size(lambda m: np.full(9, np.nan), 100, 10_000) == 100
-
-
-@pytest.mark.parametrize(
-    ("given", "share_of", "way", "m", "left"),
-    [
-        ("auto", None, "auto", 0, None),
-        (("kmeans++", 7), None, "kmeans++", 7, None),
-        (5, None, "random", 5, None),
-        (np.int64(5), 40, "random", 5, None),
-        (0.25, None, "cholesky", 0, 0.25),
-        (0.24, 40, "random", 10, None),
-        (0.001, 40, "random", 1, None),
-        (1.0, 40, "random", 40, None),
-        ([3, 0], None, "numbers", 0, None),
-        (np.eye(2), None, "own", 0, None),
-        (sparse.csr_array(np.eye(2)), None, "own", 0, None),
-    ],
-)
-def test_a_basis_is_chosen(given, share_of, way, m, left):
-    choice = read_choice(given, 9, 2, share_of)
-    assert (choice.way, choice.m, choice.left) == (way, m, left)
-    if way == "numbers":
-        assert_array_equal(choice.rows, [0, 3])
-        assert choice.rows.dtype == np.intp
-    if way == "own":
-        assert len(choice.rows) == 2

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from internals import RowFeatures, RowsOnBasis, folds, on_basis
+from internals import RowFeatures, RowsOnBasis, folds
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample, slow
 
@@ -165,32 +165,6 @@ def test_features_in_16_bits_are_near_those_in_32(gamma):
         places = np.array([3, 50, 99])
         picked = packed.picked(rows, places, np.empty((3, Z.shape[1]), np.float32))
         assert_allclose(picked, near[places], atol=0 if rows.start == 0 else 1e-4)
-
-
-def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):
-    """Problems of the ranks of NPSVOR: the same bytes, and kernel values of all rows
-    are made once for all of them and not once for each."""
-    X, y = sample(10_000, 3, noise=1.0)
-    made, values = [], RowFeatures.values
-
-    def counted(features, rows, out=None):
-        made.append(len(rows))
-        return values(features, rows, out)
-
-    monkeypatch.setattr(RowFeatures, "values", counted)
-    models, rows = [], []
-    for room in (on_basis._TOGETHER, 5e5, 0):  # for all, for two at a time, for each
-        monkeypatch.setattr(on_basis, "_TOGETHER", room)
-        models.append(ordinal.fit_npsvor(X, y, gamma=0.3, basis=20, tol=1e-2))
-        rows.append(sum(made))
-        made.clear()
-    assert rows == [rows[2] - 20_000, rows[2] - 10_000, rows[2]]
-    for other in models[1:]:
-        assert_array_equal(models[0].coef, other.coef)
-        assert_array_equal(models[0].intercept, other.intercept)
-        assert [p.n_iter for p in models[0].convergence.parts] == [
-            p.n_iter for p in other.convergence.parts
-        ]
 
 
 @pytest.mark.slow("fits 40 000 rows twice")

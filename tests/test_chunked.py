@@ -112,29 +112,39 @@ def test_a_link_of_very_many_rows_looks_at_few(rows, monkeypatch):
     assert P.tobytes() == whole.predict_proba(X).tobytes()
 
 
-@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_gpor])
-def test_a_precomputed_kernel_needs_all_rows(rows, fit):
-    message = "kernel must not be 'precomputed' where X is read"
-    with pytest.raises(ValueError, match=message):
-        fit(Cut([99], *rows), None, basis=20, kernel="precomputed")
+NEEDS_BASIS = TypeError, "X comes in chunks, from which only a"
+NEEDS_ALL = TypeError, "X comes in chunks, and fit_{} accepts rows in memory only: pass"
+PRECOMPUTED = ValueError, "kernel must not be 'precomputed' where X is read"
+REFUSED = [
+    *((name, {}, *NEEDS_BASIS) for name in ("svorim", "svorex", "tlssvor", "gpor")),
+    *((name, {}, *NEEDS_ALL) for name in (
+        "boosting", "clmm", "nnor", "nnpom", "elmor", "cnnor", "ofmhs", "pom_path")),
+    *((name, {"basis": 20, "kernel": "precomputed"}, *PRECOMPUTED)
+      for name in ("svorim", "gpor")),
+    ("gpor", {"basis": 3, "sparse": True}, TypeError, "kernel='rbf' where it is read"),
+    *(("pom", options, ValueError, message) for options, message in (
+        ({"l1": 0.1}, "l1 must be 0 where X is read in chunks"),
+        ({"missing": "drop"}, "missing must be 'error' where X is read in chunks"),
+        ({"cluster": [1]}, "cluster must be None where X is read in chunks"),
+        ({"reference": {}}, "reference must be None where X is read in chunks"),
+        ({"sample_weight": [1]}, "sample_weight must be None: the blocks of X hold it"),
+        ({"offset": [1.0]}, rf"offset has shape \(1,\), expected \({N},\)"))),
+    *(("xofm", options, ValueError, message) for options, message in (
+        ({"solver": "sgd"}, "solver must be 'lbfgs' where X is read in chunks"),
+        ({"early_stopping": 0.2}, "early_stopping must be None where X is read in ch"),
+        ({"categorical": [0]}, "categorical must be empty where X is read in chunks"))),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [ordinal.fit_svorim, ordinal.fit_svorex, ordinal.fit_tlssvor, ordinal.fit_gpor],
-)
-def test_other_fits_say_so(rows, fit):
-    with pytest.raises(TypeError, match="X comes in chunks, from which only a"):
-        fit(Cut([99], *rows), None)
-
-
-@pytest.mark.parametrize(
-    "name", ["boosting", "clmm", "nnor", "nnpom", "elmor", "cnnor", "ofmhs"]
-)
-def test_fits_of_rows_in_memory_say_so(rows, name):
-    message = f"X comes in chunks, and fit_{name} accepts rows in memory only: pass an"
-    with pytest.raises(TypeError, match=message):
-        FITS[f"fit_{name}"](Cut([99], *rows), None)
+@pytest.mark.parametrize(("name", "options", "error", "message"), REFUSED)
+def test_what_needs_all_rows(name, options, error, message, rows):
+    X, y = rows
+    options = {**options}
+    X = scipy.sparse.csr_array(X) if options.pop("sparse", False) else X
+    source = Cut([99], X, y)
+    with pytest.raises(error, match=message.format(name)):
+        FITS[f"fit_{name}"](source, None, **options)
+    assert source.open == 0
 
 
 def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):

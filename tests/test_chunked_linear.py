@@ -1,7 +1,5 @@
 """Linear models of rows that are read in chunks are those of the rows in memory."""
 
-import re
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -209,28 +207,8 @@ def test_separated_ranks_are_certified(complete, nominal, rows):
     assert source.open == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"l1": 0.1}, "l1 must be 0 where X is read in chunks"),
-        ({"missing": "drop"}, "missing must be 'error' where X is read in chunks"),
-        ({"cluster": [1]}, "cluster must be None where X is read in chunks"),
-        ({"reference": {}}, "reference must be None where X is read in chunks"),
-        ({"sample_weight": [1]}, "sample_weight must be None: the blocks of X hold it"),
-        ({"offset": [1.0]}, re.escape(f"offset has shape (1,), expected ({N},)")),
-    ],
-)
-def test_what_needs_all_rows(options, message, rows):
-    source = Cut([99], *rows)
-    with pytest.raises(ValueError, match=message):
-        ordinal.fit_pom(source, None, **options)
-    assert source.open == 0
-
-
 def test_what_else_needs_all_rows(rows):
     source = Cut([99], *rows)
-    with pytest.raises(TypeError, match="X comes in chunks, and fit_pom_path accepts"):
-        ordinal.fit_pom_path(source, None)
     with pytest.raises(TypeError, match="X must not be a formula where rows are read"):
         ordinal.fit_pom("y ~ x1", source)
     model = ordinal.fit_pom(source, None)

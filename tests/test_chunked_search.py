@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 from files import solution
-from internals import CHUNK, Arrays, on_basis
+from internals import CHUNK, Arrays
 from sources import Cut, wavy
 
 import ordinal
-from ordinal._rows.rows import LocalRows
 from ordinal.model_selection import (
     Grid,
     UniformDesign,
@@ -149,21 +148,6 @@ def test_cross_conformal(rows, mapped):
             assert ours.tobytes() == theirs.tobytes()
         assert solution(found.model) == solution(whole.model)
     assert source.open == 0
-
-
-def test_features_are_made_once_a_fold(rows, monkeypatch):
-    made, init = [], on_basis.BasisFit.__init__
-
-    def counted(self, *args):
-        made.append(args)
-        init(self, *args)
-
-    monkeypatch.setattr(on_basis.BasisFit, "__init__", counted)
-    grid = Grid(C=[0.1, 1.0, 10.0])
-    source = Cut([100], *rows)
-    select(ordinal.fit_svorim, source, None, search=grid, cv=3, **OPTIONS)
-    assert len(made) == 3 + 1
-    assert all(isinstance(args[1], LocalRows) for args in made)  # never all of X
 
 
 def test_a_search_is_continued_from_a_store(rows, tmp_path):

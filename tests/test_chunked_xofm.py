@@ -89,21 +89,6 @@ def test_probabilities(rows):
     assert_allclose(first.predict_proba(X), whole.predict_proba(X), atol=0.05)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"solver": "sgd"}, "solver must be 'lbfgs' where X is read in chunks"),
-        ({"early_stopping": 0.2}, "early_stopping must be None where X is read in ch"),
-        ({"categorical": [0]}, "categorical must be empty where X is read in chunks"),
-    ],
-)
-def test_what_needs_all_rows(options, message, rows):
-    source = Cut([99], *rows)
-    with pytest.raises(ValueError, match=message):
-        ordinal.fit_xofm(source, None, **options)
-    assert source.passes == 0
-
-
 def test_sparse_rows_are_dense_rows(rows):
     X, y = np.where(np.abs(rows[0]) > 0.7, rows[0], 0.0), rows[1]
     X[:, 0] = np.abs(X[:, 0])  # with no value below those that are not stored

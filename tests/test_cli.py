@@ -31,7 +31,6 @@ import ordinal
 from ordinal.__main__ import main
 from ordinal._command.compare import REPORTS
 from ordinal._command.methods import METHODS, in_options
-from ordinal._model.registry import COSTS, GAMMAS
 from ordinal.comparison import compare
 from ordinal.comparison.methods import METHODS as DEFAULT
 from ordinal.comparison.methods import TREES
@@ -190,28 +189,6 @@ def test_compare_counts_thresholds_out_of_order(run, tmp_path):
 
 
 # compare with a search, its reports and its picture
-
-
-@pytest.mark.slow("tunes two methods twice")
-def test_compare_tunes_in_the_training_rows_of_each_split(run, data, rows):
-    """The results are those of `select` for these rows alone, with folds that follow
-    from the seed."""
-    argv = ["compare", data, "--splits", 2, "--methods", "svorim", "xofm", "--tune"]
-    out = run(*argv, "--seed", 7, "--format", "json")
-    svorim = next(m for m in json.loads(out)["methods"] if m["method"] == "svorim")
-    assert svorim["grid"] == {"C": list(COSTS), "gamma": list(GAMMAS)}
-    X, y = rows
-    for k, (train, test) in enumerate(stratified_holdout(y, 2, rng=7)):
-        chosen = select(
-            ordinal.fit_svorim,
-            X[train],
-            y[train],
-            search=Grid(C=COSTS, gamma=GAMMAS),
-            rng=np.random.default_rng([7, k]),
-        )
-        assert svorim["chosen"][k] == chosen.params
-        assert svorim["mae"][k] == mae(y[test], chosen.predict(X[test]))
-    assert out != run(*argv, "--seed", 8, "--format", "json")
 
 
 def test_a_search_leaves_what_is_set(run, data):
@@ -838,18 +815,6 @@ def test_ctrl_c_is_quiet(monkeypatch, capsys, data):
 
 
 # The command as a process
-
-
-def test_module_is_the_command(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "ordinal", "frobnicate"],
-        cwd=tmp_path,  # the folder of the sources would shadow the package
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("ordinal: error: ")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.slow("starts a process")

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import scipy.stats
 from numpy.testing import assert_allclose
-from oracles import slope
+from oracles import ratio_probabilities, slope
+from test_ratio import CASES, FAMILIES
 
 import ordinal
 from ordinal import inference
@@ -24,6 +25,7 @@ from ordinal._cumulative.likelihood import cumulative
 from ordinal._solvers import _cumulative, _third_derivatives
 from ordinal.mixed.elimination import RandomTerm
 from ordinal.mixed.likelihood import MixedLikelihood
+from ordinal.mixed.rows import RatioRows
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
@@ -133,25 +135,29 @@ def structures(effects, g, h):
     }
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        pytest.param(
-            link,
-            marks=()
-            if link == "logit"
-            else pytest.mark.slow("the kernels of links have a test of their own"),
-        )
-        for link in _cumulative.LINKS
-    ],
-)
-@pytest.mark.parametrize("effects", [((), ()), ((3,), (2,))], ids=["plain", "both"])
-def test_gradients_are_differences(link, effects):
-    nominal, scale = effects
+def gradient_cases():
+    """Yield each family and link with nominal and scale effects, or without."""
+    why = "the kernels of links have tests of their own"
+    for family, link in [("cumulative", link) for link in _cumulative.LINKS] + CASES:
+        for effects in (((), ()), ((3,), (2,) if family == "cumulative" else ())):
+            fast = link == "logit" if family == "cumulative" else effects[0]
+            marks = () if fast else pytest.mark.slow(why)
+            yield pytest.param(family, link, *effects, marks=marks)
+
+
+def rows_of(family):
+    return {} if family == "cumulative" else {"rows_of": partial(RatioRows, family)}
+
+
+@pytest.mark.parametrize(("family", "link", "nominal", "scale"), [*gradient_cases()])
+def test_gradients_are_differences(family, link, nominal, scale):
     design, Z, g, h = problem(link, nominal, scale)
-    for terms, nodes in structures(Z, g, h).values():
+    every = structures(Z, g, h)
+    short = family != "cumulative" and link != "logit"
+    for name in ("slope", "5 nodes") if short else every:
+        terms, nodes = every[name]
         weight = np.linspace(0.5, 2, 9) if len(terms) == 1 else None
-        loss = MixedLikelihood(design, link, terms, nodes, 1, weight)
+        loss = MixedLikelihood(design, link, terms, nodes, 1, weight, **rows_of(family))
         x = point(loss, nominal, scale)
         value, gradient = loss.value_and_gradient(x)
         assert_allclose(loss.value(x), value, rtol=1e-12)
@@ -176,40 +182,40 @@ def test_no_byte_depends_on_the_threads():
         found.clear()
 
 
-def brute_force(link, y, eta, thresholds, groups, Z, L):
+def brute_force(family, link, y, eta, thresholds, groups, Z, L):
     """log L by a grid of 73 points per effect, of deviations -9 to 9."""
     grid = np.linspace(-9, 9, 73)
     q = Z.shape[1]
     u = np.array(list(itertools.product(grid, repeat=q)))
     weight = np.exp(-0.5 * (u * u).sum(axis=1)) * ((grid[1] - grid[0]) ** q)
-    weight /= (2 * np.pi) ** (q / 2)
-    ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
-    total = 0.0
-    for g in np.unique(groups):
-        rows = groups == g
-        f = eta[rows][:, None] + Z[rows] @ L @ u.T
-        P = cumulative(link, ends[y[rows] + 1][:, None] - f)
-        P = P - cumulative(link, ends[y[rows]][:, None] - f)
-        total += np.log((P.prod(axis=0) * weight).sum())
-    return total
+    product = np.ones((groups.max() + 1, len(u))) * weight / (2 * np.pi) ** (q / 2)
+    for row, group in enumerate(groups):
+        at = thresholds - (eta[row] + Z[row] @ L @ u.T)[:, None]
+        if family == "cumulative":
+            P = np.diff(cumulative(link, at), prepend=0, append=1, axis=1)
+        else:
+            P = ratio_probabilities(family, link, at)
+        product[group] *= P[:, y[row]]
+    return np.log(product.sum(axis=1)).sum()
 
 
-@pytest.mark.parametrize(("link", "q", "nodes"), [
-    ("logit", 1, 40), ("probit", 1, 40), ("cloglog", 1, 40), ("logit", 2, 25),
+@pytest.mark.parametrize(("family", "link", "q", "nodes"), [
+    ("cumulative", "logit", 1, 40), ("cumulative", "probit", 1, 40),
+    ("cumulative", "cloglog", 1, 40), ("cumulative", "logit", 2, 25),
+    ("stopping", "logit", 1, 40), ("stopping", "probit", 1, 40),
+    ("adjacent", "logit", 1, 40), ("adjacent", "probit", 2, 25),
 ])  # fmt: skip
-def test_quadrature_is_the_integral(link, q, nodes):
+def test_quadrature_is_the_integral(family, link, q, nodes):
     design, Z, g, _ = problem(link)
     n = design.n_samples
-    ones = np.ones(n)
-    design = replace(design, weight=ones, total=float(n), offset=None)
+    design = replace(design, weight=np.ones(n), total=float(n), offset=None)
     L = np.array([[0.7, 0.0], [0.2, 0.5]])[:q, :q]
     term = RandomTerm(g, 9, Z[:, :q], np.tril(np.ones((q, q), dtype=bool)))
-    loss = MixedLikelihood(design, link, [term], nodes)
+    loss = MixedLikelihood(design, link, [term], nodes, **rows_of(family))
     x = np.concatenate([[-1, 0.2, 1.1, 0.3, -0.2], L[np.tril_indices(q)]])
-    value, _ = loss.value_and_gradient(x)
     eta = design.columns(slice(None), design.location) @ x[3:5]
-    exact = brute_force(link, design.rank, eta, x[:3], g, Z[:, :q], L)
-    assert_allclose(-value, exact, rtol=1e-9)
+    exact = brute_force(family, link, design.rank, eta, x[:3], g, Z[:, :q], L)
+    assert_allclose(-loss.value_and_gradient(x)[0], exact, rtol=1e-9)
 
 
 # Fits, beside R's clmm and clmm2: tests/reference/clmm.R
@@ -395,33 +401,30 @@ def test_colons_in_labels_do_not_merge_combinations():
     )
 
 
-def test_weights_order_and_names_of_groups():
+@pytest.mark.parametrize("family", ["cumulative", "stopping", "adjacent"])
+def test_weights_order_and_names_of_groups(family):
     rng = np.random.default_rng(3)
     weight = rng.integers(0, 3, len(WINE))
-    weighted = ordinal.fit_clmm(JUDGE, WINE, sample_weight=weight)
-    repeated = WINE.loc[np.repeat(np.arange(len(WINE)), weight)]
-    assert_allclose(
-        weighted.parameters, ordinal.fit_clmm(JUDGE, repeated).parameters, atol=1e-6
-    )
-    shuffled = WINE.iloc[rng.permutation(len(WINE))]
-    renamed = shuffled.assign(judge=[f"j{10 - int(k)}" for k in shuffled["judge"]])
-    again = ordinal.fit_clmm(JUDGE, renamed)
-    assert_allclose(again.parameters, AUTO.parameters, atol=1e-6)
-    assert_allclose(again.loglik, AUTO.loglik, rtol=1e-12)
+    fit = partial(ordinal.fit_clmm, JUDGE, family=family, tol=1e-9)
+    weighted = fit(WINE, sample_weight=weight)
+    repeated = WINE.iloc[rng.permutation(np.repeat(np.arange(len(WINE)), weight))]
+    again = fit(repeated.assign(judge=[f"j{10 - int(k)}" for k in repeated["judge"]]))
+    assert_allclose(again.parameters, weighted.parameters, atol=1e-6)
+    assert_allclose(again.loglik, weighted.loglik, rtol=1e-11)
 
 
-@pytest.mark.parametrize("nodes", [1, 7])
-def test_a_group_of_weight_2_is_the_group_twice(nodes):
+@pytest.mark.parametrize(
+    ("family", "nodes"),
+    [("cumulative", 1), ("cumulative", 7), ("stopping", "auto"), ("adjacent", "auto")],
+)
+def test_a_group_of_weight_2_is_the_group_twice(family, nodes):
     weight = np.array([1, 2, 1, 3, 1, 1, 2, 1, 1])[np.asarray(WINE["judge"], int) - 1]
     rows = np.repeat(np.arange(len(WINE)), weight)
     copy = np.concatenate([np.arange(k) for k in weight])
     twice = WINE.iloc[rows].assign(judge=[f"{j}/{c}" for j, c in zip(
         WINE["judge"].iloc[rows], copy, strict=True)])  # fmt: skip
-    formula, options = JUDGE, {"n_quadrature": nodes}
-    found = ordinal.fit_clmm(
-        formula, WINE.assign(v=weight), group_weight="v", **options
-    )
-    expected = ordinal.fit_clmm(formula, twice, **options)
+    fit = partial(ordinal.fit_clmm, JUDGE, family=family, n_quadrature=nodes, tol=1e-9)
+    found, expected = fit(WINE.assign(v=weight), group_weight="v"), fit(twice)
     assert_allclose(found.loglik, expected.loglik, rtol=1e-10)
     assert_allclose(found.parameters, expected.parameters, rtol=1e-5)
     assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-4)
@@ -464,18 +467,6 @@ def test_units_of_slopes_change_nothing():
     assert_allclose(a.deviations["sd"], b.deviations["sd"] * [1, 1e6], rtol=1e-4)
 
 
-def test_rows_without_a_group_are_refused_or_left_out():
-    judge = WINE["judge"].astype(object)
-    judge.iloc[[3, 7]] = None
-    table = WINE.assign(judge=judge)
-    with pytest.raises(ValueError, match="2 of 72 rows lack labels"):
-        ordinal.fit_clmm(JUDGE, table)
-    model = ordinal.fit_clmm(JUDGE, table, missing="drop")
-    rest = ordinal.fit_clmm(JUDGE, WINE.drop(index=[3, 7]))
-    assert model.statistics.n_missing == 2
-    assert_allclose(model.parameters, rest.parameters, atol=1e-9)
-
-
 def test_rows_that_lack_any_value_are_left_out_of_everything():
     """Values of features, labels, groups, slopes, clusters and weights of groups."""
     table = WINE.assign(
@@ -492,6 +483,11 @@ def test_rows_that_lack_any_value_are_left_out_of_everything():
         ordinal.fit_clmm, "rating ~ temp + contact + (0 + x | judge)",
         cluster="cluster", group_weight="w", classes=sorted(set(WINE["rating"])),
     )  # fmt: skip
+    for name, value in (("judge", None), ("cluster", None), ("cluster", np.nan)):
+        some = table.copy()
+        some.loc[[3, 7], name] = value
+        with pytest.raises(ValueError, match=r"2 of 72 rows lack (a label|labels)"):
+            fit(some)
     model = fit(gaps, missing="drop")
     rest = fit(table.drop(index=list(lacking.values())))
     assert model.statistics.n_missing == len(lacking)
@@ -772,16 +768,24 @@ def test_predictions_of_known_average_and_new_groups(exact):
     (f"{JUDGE} + (1 | bottle)", {"n_quadrature": 5}, "n_quadrature must be 1"),
     (JUDGE, {"n_quadrature": 101}, "at most 100"),
     (JUDGE, {"groups": {}}, "random effects must be given by one of"),
+    (JUDGE, {"n_quadrature": 2.5}, "n_quadrature"),
+    (JUDGE, {"family": "ratio"}, "family must be"),
+    *((JUDGE, {"family": family} | options, match) for family in FAMILIES
+      for options, match in (
+          ({"threshold": "symmetric"}, "threshold must be 'flexible' with family="),
+          ({"scale": ["temp"]}, "scale must be empty with family="),
+          ({"link": "log"}, "link must be"))),
 ])  # fmt: skip
 def test_bad_arguments(formula, options, match):
     with pytest.raises(ValueError, match=match):
         ordinal.fit_clmm(formula, WINE, **options)
 
 
-def test_separated_ranks_are_refused():
+@pytest.mark.parametrize("family", ["cumulative", *FAMILIES])
+def test_separated_ranks_are_refused(family):
     table = WINE.assign(x=(WINE["rating"] > 3).astype(float))
     with pytest.raises(ValueError, match="no finite coefficients"):
-        ordinal.fit_clmm("rating ~ x + (1 | judge)", table)
+        ordinal.fit_clmm("rating ~ x + (1 | judge)", table, family=family)
 
 
 # Data frames, searches, scikit-learn and the command

@@ -1,6 +1,7 @@
 """Cluster-robust standard errors of mixed models."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import ordinal
 from ordinal._cumulative.design import Design, structure_of
 from ordinal.mixed.elimination import RandomTerm
 from ordinal.mixed.likelihood import MixedLikelihood
+from ordinal.mixed.rows import RatioRows
 
 N, CLUSTERS = 240, 6
 TRIANGLE = np.tril(np.ones((2, 2), dtype=bool))
@@ -37,10 +39,10 @@ def structures():
     }
 
 
-def design_of(threshold="flexible"):
+def design_of(threshold="flexible", scale=(2,)):
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(N, 4)), rng.uniform(0.2, 2, N)
-    columns = (np.array(c, dtype=np.int64) for c in ([0, 1], [3], [2]))
+    columns = (np.array(c, dtype=np.int64) for c in ([0, 1], [3], scale))
     return Design(
         X, *columns, rng.normal(size=N), rng.integers(0, 4, N).astype(np.int32), w,
         w.sum(), structure_of(threshold, 3), X.mean(axis=0), X.std(axis=0),
@@ -49,17 +51,26 @@ def design_of(threshold="flexible"):
 
 @pytest.mark.slow("differences of six likelihoods")
 @pytest.mark.parametrize(
-    ("name", "threshold"),
-    [*((name, "flexible") for name in structures()[1]), ("slope", "equidistant")],
+    ("name", "threshold", "family"),
+    [
+        *((name, "flexible", "cumulative") for name in structures()[1]),
+        ("slope", "equidistant", "cumulative"),
+        ("slope", "flexible", "stopping"),
+        ("slope", "flexible", "adjacent"),
+    ],
 )
-def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold):
+def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold, family):
     cluster, kinds = structures()
     terms, nodes, weight = kinds[name]
-    design = design_of(threshold)
-    loss = MixedLikelihood(design, "logit", terms, nodes, 1, weight)
+    scale = [2] if family == "cumulative" else []
+    rows_of = {} if scale else {"rows_of": partial(RatioRows, family)}
+    design = design_of(threshold, scale)
+    loss = MixedLikelihood(design, "logit", terms, nodes, 1, weight, **rows_of)
     theta = np.random.default_rng(2).uniform(0.3, 0.8, loss.n_theta)
     alpha = [-1, 0.2, 1.1] if threshold == "flexible" else [-1, 1.1]
-    x = np.concatenate([alpha, [0.05] * len(alpha), [0.3, -0.2, 0.1], theta])
+    x = np.concatenate(
+        [alpha, [0.05] * len(alpha), [0.3, -0.2, *(0.1 for _ in scale)], theta]
+    )
     scores = loss.scores(x, cluster, CLUSTERS)
     assert_allclose(-scores.sum(axis=0), loss.value_and_gradient(x)[1], rtol=1e-9)
     for c in range(CLUSTERS):
@@ -69,7 +80,7 @@ def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold):
             weight=design.weight[rows], offset=design.offset[rows],
         )  # fmt: skip
         few = [replace(t, group=t.group[rows], Z=t.Z[rows]) for t in terms]
-        part = MixedLikelihood(own, "logit", few, nodes, 1, weight)
+        part = MixedLikelihood(own, "logit", few, nodes, 1, weight, **rows_of)
         for way in np.random.default_rng(c).choice([-1.0, 1.0], (2, x.size)):
             found = -slope(
                 lambda t, f=part, d=way: f.value_and_gradient(x + t * d)[0], 1e-3
@@ -131,23 +142,6 @@ def test_clusters_contain_whole_groups():
         ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.zeros(600))
     with pytest.raises(TypeError, match="cluster must hold numbers or strings"):
         ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.full(600, 1j))
-
-
-@pytest.mark.parametrize("lacking", [np.nan, None])
-def test_rows_without_a_cluster_are_refused_or_left_out(lacking):
-    X, y, group = grouped(n=300, groups=30)
-    cluster = (group % 10).astype(object)
-    cluster[[4, 9]] = lacking
-    fit = {"groups": {"g": group}, "cluster": cluster}
-    with pytest.raises(ValueError, match="2 of 300 rows lack a label, the first in r"):
-        ordinal.fit_clmm(X, y, **fit)
-    found = ordinal.fit_clmm(X, y, **fit, missing="drop")
-    rest = np.delete(np.arange(300), [4, 9])
-    expected = ordinal.fit_clmm(
-        X[rest], y[rest], groups={"g": group[rest]}, cluster=group[rest] % 10
-    )
-    assert found.statistics.n_missing == 2
-    assert_allclose(found.covariance, expected.covariance, rtol=1e-6)
 
 
 def test_weights_of_groups_count_in_their_clusters():

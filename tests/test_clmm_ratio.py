@@ -3,23 +3,20 @@
 import io
 import itertools
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import ratio_probabilities, slope, slopes
+from oracles import ratio_probabilities, slopes
 from strategies import slow
-from test_clmm import JUDGE, WINE, problem, structures
+from test_clmm import JUDGE, WINE
 from test_clmm_averages import estimates, triangles
-from test_ratio import cases, families, some_cases
+from test_ratio import families, some_cases
 
 import ordinal
 from ordinal import inference
 from ordinal.linear import fit_ratio, stages
-from ordinal.mixed.elimination import RandomTerm
-from ordinal.mixed.likelihood import MixedLikelihood
-from ordinal.mixed.rows import RatioRows
 
 X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
 Y = WINE["rating"].to_numpy()
@@ -35,77 +32,6 @@ two_families = pytest.mark.parametrize("family", ["stopping", "adjacent"])
 def wine(family, link="logit", nodes=1):
     options = {"link": link, "n_quadrature": nodes, "tol": 1e-9}
     return ordinal.fit_clmm(JUDGE, WINE, family=family, **options)
-
-
-# The likelihood
-
-
-@pytest.mark.parametrize("nominal", [*slow(()), (3,)], ids=["plain", "nominal"])
-@cases
-def test_gradients_are_differences(family, link, nominal):
-    design, Z, g, h = problem(link, nominal)
-    every = structures(Z, g, h)
-    for name in every if link == "logit" else ("slope", "5 nodes"):
-        terms, nodes = every[name]
-        weight = np.linspace(0.5, 2, 9) if len(terms) == 1 else None
-        rows_of = partial(RatioRows, family)
-        loss = MixedLikelihood(design, link, terms, nodes, 1, weight, rows_of)
-        theta = np.random.default_rng(1).uniform(0.3, 0.8, loss.n_theta)
-        fixed = [0.2, -1, 1.1], [0.05] * 3 * len(nominal), [0.3, -0.2]
-        x = np.concatenate([*fixed, theta])
-        _, gradient = loss.value_and_gradient(x)
-        way = np.random.default_rng(2).choice([-1.0, 1.0], x.size)
-        found = slope(
-            lambda t, x=x, f=loss, d=way: f.value_and_gradient(x + t * d)[0], 3e-4
-        )
-        assert abs(found - gradient @ way) < 1e-9 * np.abs(gradient).sum()
-
-
-def test_scores_of_clusters_add_up():
-    design, Z, g, _ = problem("probit", (3,))
-    terms = [RandomTerm(g, 9, Z, np.tril(np.ones((2, 2), dtype=bool)))]
-    for family in ("stopping", "adjacent"):
-        rows_of = partial(RatioRows, family)
-        loss = MixedLikelihood(design, "probit", terms, rows_of=rows_of)
-        x = np.array([-1, 0.2, 1.1, 0.1, 0, 0.2, 0.3, -0.2, 0.6, 0.1, 0.5])
-        scores = loss.scores(x, g % 3, 3)
-        assert_allclose(scores.sum(axis=0), -loss.value_and_gradient(x)[1], atol=1e-10)
-        inside = design.weight * (g % 3 == 1)
-        own = MixedLikelihood(
-            replace(design, weight=inside), "probit", terms, rows_of=rows_of
-        )  # levels without weight have the integral 1
-        assert_allclose(scores[1], -own.value_and_gradient(x)[1], atol=1e-10)
-
-
-def brute_force(model, x, sd, groups, X, y):
-    """log L by a grid of 73 points of a standard normal effect, -9 to 9."""
-    u = np.linspace(-9, 9, 73)
-    weight = np.exp(-0.5 * u * u) * (u[1] - u[0]) / np.sqrt(2 * np.pi)
-    total, T = 0.0, model.alpha.size
-    for g in np.unique(groups):
-        product = np.ones(u.size)
-        for row, rank in zip(X[groups == g], y[groups == g], strict=True):
-            eta = x[:T] - row @ x[T:] - sd * u[:, None]
-            product *= ratio_probabilities(model.family, model.link, eta)[:, rank]
-        total += np.log(product @ weight)
-    return total
-
-
-@pytest.mark.parametrize("link", ["logit", *slow("probit")])
-@two_families
-def test_quadrature_is_the_integral(family, link):
-    part = slice(0, 32)
-    x, y, groups = X[part], np.unique(Y[part], return_inverse=True)[1], JUDGES[part]
-    model = ordinal.fit_clmm(
-        x, y, groups={"g": groups}, family=family, link=link, n_quadrature=25
-    )
-    sd = float(model.deviations["sd"][0])
-    assert sd > 0.3
-    exact = brute_force(model, model.parameters, sd, groups, x, y)
-    assert_allclose(model.loglik, exact, rtol=1e-9)
-    for move in (-0.1, 0.1):
-        moved = sd + move
-        assert brute_force(model, model.parameters, moved, groups, x, y) < exact
 
 
 # Other models that are the same
@@ -230,35 +156,6 @@ def test_reversed_ranks_mirror(link):
         assert_allclose(reverse.ranef()["mode"], -model.ranef()["mode"], atol=1e-6)
         P, Q = model.predict_proba(WINE), reverse.predict_proba(WINE)
         assert_allclose(P, Q[:, ::-1], atol=1e-8)
-
-
-@two_families
-def test_weights_order_and_groups(family):
-    rng = np.random.default_rng(3)
-    weight = rng.integers(0, 3, len(WINE))
-    weighted = ordinal.fit_clmm(
-        JUDGE, WINE, family=family, sample_weight=weight, tol=1e-9
-    )
-    repeated = WINE.loc[np.repeat(np.arange(len(WINE)), weight)]
-    rows = repeated.iloc[rng.permutation(len(repeated))]
-    again = ordinal.fit_clmm(JUDGE, rows, family=family, tol=1e-9)
-    assert_allclose(again.loglik, weighted.loglik, rtol=1e-11)
-    assert_allclose(again.parameters, weighted.parameters, atol=1e-7)
-    twice = np.where(JUDGES == JUDGES[0], 2, 1)
-    heavy = ordinal.fit_clmm(
-        JUDGE, WINE.assign(v=twice), family=family, group_weight="v", tol=1e-9
-    )
-    rows = np.repeat(np.arange(72), twice)
-    first = np.diff(rows, prepend=-1) > 0  # the others are a tenth judge
-    names = np.where(first, JUDGES[rows], "tenth")
-    more = ordinal.fit_clmm(
-        JUDGE, WINE.iloc[rows].assign(judge=names), family=family, tol=1e-9
-    )
-    assert_allclose(heavy.loglik, more.loglik, rtol=1e-10)
-    assert_allclose(heavy.parameters, more.parameters, atol=1e-6)
-    assert_allclose(
-        heavy.statistics.null_loglik, more.statistics.null_loglik, rtol=1e-9
-    )
 
 
 def test_offsets_and_nominal_effects():
@@ -440,19 +337,3 @@ def test_slopes_of_new_groups_are_differences_with_errors(family):
     P = model.predict_proba(rows, effects="known", groups=groups)
     assert_allclose(known["estimate"], P.mean(axis=0), atol=1e-9)
     assert (known["standard_error"] > 0).all()
-
-
-@families
-def test_arguments_of_cumulative_models_are_refused(family):
-    for options, match in (
-        ({"threshold": "symmetric"}, "threshold must be 'flexible' with family="),
-        ({"scale": ["temp"]}, "scale must be empty with family="),
-        ({"link": "log"}, "link must be"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            ordinal.fit_clmm(JUDGE, WINE, family=family, **options)
-    with pytest.raises(ValueError, match="family must be"):
-        ordinal.fit_clmm(JUDGE, WINE, family="ratio")
-    table = WINE.assign(x=(WINE["rating"] > 3).astype(float))
-    with pytest.raises(ValueError, match="no finite coefficients"):
-        ordinal.fit_clmm("rating ~ x + (1 | judge)", table, family=family)

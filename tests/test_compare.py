@@ -12,11 +12,8 @@ from test_table_preprocessor import wines
 import ordinal
 from ordinal import metrics
 from ordinal.comparison import compare
-from ordinal.comparison.learner import Learner
-from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, TREES, Study
+from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, TREES
 from ordinal.model_selection import select, stratified_kfold
-from ordinal.model_selection.data import SearchData
-from ordinal.model_selection.scoring import scorers_of
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
 X, y = sample(90, r=4, seed=3)
@@ -93,61 +90,29 @@ def test_gpor_is_left_out_on_many_rows():
     assert len(chosen_fits("all", 10**6)) > 26
 
 
-def test_tuned_methods_are_those_of_select_in_each_fold():
-    result = compare(X, y, methods=["pom"], cv=3, tune=True, scoring="mae")
-    assert all(set(point) == {"l2"} for point in result.params[0])
-    seed = int(after_folds(0, 3).integers(2**32))
+@pytest.mark.parametrize(
+    "grouped", [False, pytest.param(True, marks=pytest.mark.slow("tunes six times"))]
+)
+def test_tuned_methods_are_those_of_select_in_each_fold(grouped):
+    """Groups, here of two equal rows, stay together in the searches too."""
+    rows, labels, groups, method = X, y, None, "pom"
+    if grouped:
+        rows, labels = (np.repeat(a[:30], 2, axis=0) for a in (X, y))
+        groups, method = np.arange(60) // 2, "svorim"
+    of = {"cv": 3, "tune": True, "scoring": "mae", "groups": groups}
+    result = compare(rows, labels, methods=[method], **of)
+    rng = np.random.default_rng(0)
+    stratified_kfold(labels, 3, groups=groups, rng=rng)  # draws the folds
+    seed = int(rng.integers(2**32))
     for k, (train, test) in enumerate(result.splits):
-        rng = np.random.default_rng([seed, k])
         found = select(
-            "pom", X[train], y[train], preprocess=TablePreprocessor(), rng=rng
-        )
-        assert found.params == result.params[0][k]
-        error = np.abs(found.predict(X[test]) - y[test]).mean()
-        assert_allclose(result.scores["mae"][0, k], error)
-
-
-@pytest.mark.slow("tunes in three folds, twice")
-def test_groups_stay_together_in_the_searches_too():
-    groups = np.arange(len(y)) // 3
-    seen = []
-
-    class Recorded(Learner):
-        def learn(self, X, y, rng, **options):
-            seen.append((len(y), options.get("groups")))
-            return super().learn(X, y, rng, **options)
-
-    learner = Recorded(ordinal.fit_pom, {}, tune=True)
-    plain = Recorded(ordinal.fit_pom, {})
-    data = SearchData(X, None, y, np.unique(y), group=groups)
-    scorers = scorers_of("mae", None)
-    study = Study(data, {"pom": learner, "plain": plain}, scorers)
-    train = np.flatnonzero(groups % 5 != 0)
-    assert learner.grid
-    study.learned(learner, scorers, train, 0)
-    study.learned(plain, scorers, train, 0)
-    study.refitted("pom")
-    assert_array_equal(seen[0][1], groups[train])
-    assert seen[1] == (train.size, None)
-    assert_array_equal(seen[2][1], groups)
-    # three folds of rows that are twins in twos: a search that divides them sees more
-    twins = np.repeat(X[:30], 2, axis=0), np.repeat(y[:30], 2)
-    of = {"methods": ["svorim"], "tune": True, "cv": 3, "groups": np.arange(60) // 2}
-    result = compare(*twins, **of)
-    for k, (train, _) in enumerate(result.splits):
-        rng = np.random.default_rng([int(after_groups(twins[1]).integers(2**32)), k])
-        found = select(
-            "svorim", twins[0][train], twins[1][train], rng=rng,
-            groups=of["groups"][train], preprocess=TablePreprocessor(),
+            method, rows[train], labels[train], preprocess=TablePreprocessor(),
+            rng=np.random.default_rng([seed, k]),
+            groups=groups if groups is None else groups[train],
         )  # fmt: skip
         assert found.params == result.params[0][k]
-
-
-def after_groups(labels):
-    """Return the generator after it has drawn three folds of groups of two rows."""
-    rng = np.random.default_rng(0)
-    stratified_kfold(labels, 3, groups=np.arange(len(labels)) // 2, rng=rng)
-    return rng
+        error = np.abs(found.predict(rows[test]) - labels[test]).mean()
+        assert_allclose(result.scores["mae"][0, k], error)
 
 
 def test_scores_are_the_same_on_any_number_of_threads():
@@ -156,13 +121,6 @@ def test_scores_are_the_same_on_any_number_of_threads():
     ]
     for metric, scores in results[0].scores.items():
         assert scores.tobytes() == results[1].scores[metric].tobytes()
-
-
-def after_folds(seed, k):
-    """Return the generator after it has drawn the folds."""
-    rng = np.random.default_rng(seed)
-    stratified_kfold(y, k, rng=rng)
-    return rng
 
 
 def test_best_is_the_fit_to_all_rows():

@@ -21,6 +21,10 @@ from ordinal.preprocessing import Binning, Standardizer, TablePreprocessor
 pytestmark = pytest.mark.usefixtures("counted_clock")
 BEYOND = 10**400  # an integer that no double holds
 X, Y = ordinal.datasets.make_gaussians(6, rng=0)
+ROWS = (X - X.mean(axis=0)) / X.std(axis=0)
+RANKS = np.array(Y)
+RANKS[[0, 7, 13]] = [2, 3, 1]  # classes overlap
+HUGE = np.sign(ROWS) * 1.7e308
 
 
 @pytest.mark.parametrize(
@@ -42,30 +46,24 @@ X, Y = ordinal.datasets.make_gaussians(6, rng=0)
         (lambda: UniformDesign(C=(1, BEYOND)), r"C\[1\] must be a positive finite"),
         (lambda: UniformDesign(others={"epsilon": (0, BEYOND)}),
          r"epsilon\[1\] must be a finite number"),
+        *((lambda value=value: UniformDesign(C=value),
+           r"C must be two numbers, \(low, high\), got")
+          for value in ([], {}, 5, None, "a", (1,), (1, 2, 3), {1, 2})),
+        *((lambda ends=ends: UniformDesign(gamma=ends),
+           r"gamma must be \(low, high\) with low <") for ends in ((2, 1), (1, 1))),
+        (lambda: UniformDesign(n_points=13), "n_points must be two numbers, got 13"),
+        (lambda: UniformDesign(others=[(0, 1)]), "others must be a mapping, got "),
+        (lambda: ordinal.fit_pom_path(HUGE, RANKS), "column 'x1' of X spans more"),
+        (lambda: ordinal.companions.fit_lit(csr_array(HUGE), RANKS),
+         "column 'x1' of X spans more"),
+        (lambda: ordinal.fit_tlssvor(
+            1e120 * kernels.RBF(0.5)(ROWS, ROWS), Y, kernel="precomputed"),
+         r"X must be at most 1e\+100 with kernel='pr"),
     ],
 )  # fmt: skip
-def test_an_integer_beyond_the_largest_double_is_refused(call, message):
+def test_numbers_beyond_what_is_held_are_refused(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call()
-
-
-@pytest.mark.parametrize("value", [[], {}, 5, None, "a", (1,), (1, 2, 3), {1, 2}])
-def test_a_range_is_two_numbers(value):
-    with pytest.raises(ValueError, match=r"^C must be two numbers, \(low, high\), got"):
-        UniformDesign(C=value)
-
-
-def test_a_range_increases_and_the_design_holds_floats():
-    for gamma in ((2, 1), (1, 1)):
-        with pytest.raises(
-            ValueError, match=r"^gamma must be \(low, high\) with low <"
-        ):
-            UniformDesign(gamma=gamma)
-    with pytest.raises(ValueError, match="n_points must be two numbers, got 13"):
-        UniformDesign(n_points=13)
-    with pytest.raises(ValueError, match="others must be a mapping, got "):
-        UniformDesign(others=[(0, 1)])
-    assert UniformDesign(C=np.array([1, 2])).C == (1.0, 2.0)
 
 
 def test_integers_of_any_length_that_a_double_holds_are_numbers():
@@ -98,9 +96,6 @@ def tidy(method, X, y, **options):
     return model
 
 
-ROWS = (X - X.mean(axis=0)) / X.std(axis=0)
-RANKS = np.array(Y)
-RANKS[[0, 7, 13]] = [2, 3, 1]  # classes overlap
 SCALES = [1e-320, 1e-200, 1e-100, 1e-50, 1e10, 1e40, 1e100, 1e149, 1e155, 1e168, 8e307]
 
 
@@ -122,14 +117,6 @@ def test_a_column_that_spans_more_than_a_double_holds_is_refused_by_name(method)
     features[:, 1] = np.where(np.arange(len(ROWS)) % 2, 1.7e308, -1.7e308)
     with pytest.raises(ValueError, match=r"column 'x2' of X spans .*: divide the colu"):
         method(features, RANKS)
-
-
-def test_a_path_refuses_such_a_column_too():
-    features = np.sign(ROWS) * 1.7e308
-    with pytest.raises(ValueError, match="column 'x1' of X spans more"):
-        ordinal.fit_pom_path(features, RANKS)
-    with pytest.raises(ValueError, match="column 'x1' of X spans more"):
-        ordinal.companions.fit_lit(csr_array(features), RANKS)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_array])
@@ -169,12 +156,6 @@ def test_values_of_any_kernel_are_held_or_refused(method, kernel):
         except ValueError as error:
             of_kernel = "kernel values|rows of X|k.x, x. must|kernel must be positive"
             assert re.match(of_kernel, str(error)), error  # noqa: PT017 of either outcome
-
-
-def test_a_precomputed_matrix_has_values_that_solvers_take():
-    K = kernels.RBF(0.5)(ROWS, ROWS)
-    with pytest.raises(ValueError, match=r"^X must be at most 1e\+100 with kernel='pr"):
-        ordinal.fit_tlssvor(1e120 * K, Y, kernel="precomputed")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from ordinal._input.problem import Problem
 from ordinal._numerics import memory
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.gpor import ep, evidence, laplace
-from ordinal.gpor.covariance import Dense
 from ordinal.gpor.evidence import Evidence, Settings
 from ordinal.kernels.tiles import diagonal_of
 from ordinal.models import Status
@@ -182,28 +181,6 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
 # The evidence and the posterior against oracles
 
 
-def test_the_response_of_the_posterior_is_that_of_differences():
-    rng = np.random.default_rng(0)
-    n, h = 40, 1e-6
-    B = rng.normal(size=(n, 2 * n))
-    W, eta = rng.uniform(0.01, 3, n), rng.normal(size=n)
-    W[0] = 0  # which tells nothing, and moves nothing
-    dW, deta = rng.normal(size=(2, n)) * (W > 0)
-
-    def posterior(t):
-        cov = Dense(B @ B.T / n)
-        return cov, cov.posterior(eta + t * deta, W + t * dW)
-
-    cov, (_, mean, A, _) = posterior(0.0)
-    moved, falls = cov.response()(deta - dW * mean, dW)
-    (_, (_, high, A_high, _)), (_, (_, low, A_low, _)) = posterior(h), posterior(-h)
-    some = W > 0
-    assert_allclose(moved[some], (high - low)[some] / (2 * h), rtol=1e-6, atol=1e-8)
-    assert_allclose(
-        -(falls * A)[some], (A_high - A_low)[some] / (2 * h), rtol=1e-6, atol=1e-8
-    )
-
-
 def test_newton_steps_end_at_the_fixed_point_of_sweeps_in_fewer(monkeypatch):
     X, y = sample(150, 4, noise=0.1)
     calls, fits, sweep = [], [], ep._sweep
@@ -316,22 +293,6 @@ def test_predictions_are_those_of_the_formulas(inference, kernel):
     assert_allclose(scores, np.log(P[np.arange(20), labels]), atol=1e-4)
 
 
-@few
-@given(gpor_cases(decades=2), st.sampled_from(INFERENCES))
-def test_probabilities_sum_to_one(case, inference):
-    assume(positive(case))
-    model = infer(case, inference)
-    far = np.vstack([case.X, 1e3 * case.X, 0 * case.X])
-    P = model.predict_proba(far)
-    assert P.shape == (len(far), case.r)
-    assert np.all(P >= 0)
-    assert_allclose(P.sum(axis=1), 1, rtol=0, atol=1e-12)
-    mean, var = model.predict_latent(far)
-    assert np.isfinite(mean).all()
-    assert np.all(var >= 0)
-    assert np.all(var <= diagonal_of(case.made, far) * (1 + 1e-12))
-
-
 def test_predictions_across_strips_of_rows():
     X, y = sample(60, 3)
     model = fit_gpor(X, y, optimize=False)
@@ -415,18 +376,6 @@ def test_a_row_of_weight_zero_is_left_out_of_a_precomputed_kernel(inference):
     assert_allclose(P, Q, atol=1e-6)
     own = a.score_samples(K, y, diagonal=np.ones(30))
     assert_allclose(own, np.log(P[np.arange(30), y]), rtol=1e-9)
-
-
-def test_ep_refuses_fractional_weights():
-    """It has no cavity of half a site."""
-    X, y = sample(20, 3)
-    for least in (0.5, 0.25):
-        message = (
-            f"^sample_weight must be 0, or 1 or more, with inference='ep', got {least}"
-        )
-        with pytest.raises(ValueError, match=message):
-            fit(X, y, sample_weight=np.append(np.ones(19), least))
-    assert fit(X, y, sample_weight=np.full(20, 1.5)).convergence.converged
 
 
 @pytest.mark.parametrize(("inference", "basis"), [("ep", None), ("laplace", 12)])
@@ -552,19 +501,6 @@ def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
     of_rows = fit_gpor(X, y, basis=X[:3], **options)
     of_numbers = fit_gpor(X, y, basis=[0, 1, 2], **options)
     assert_array_equal(of_rows.coef, of_numbers.coef)
-
-
-@pytest.mark.parametrize(
-    ("basis", "row"),
-    [([4, 20], 20), (range(38), 3)],  # as many as have weight
-)
-def test_rows_without_weight_are_no_basis(basis, row):
-    X, y = sample(40, 3)
-    weight = np.where(np.isin(np.arange(40), [3, 20]), 0.0, 1.0)
-    with pytest.raises(
-        ValueError, match=rf"^basis must name .* row {row}, whose weigh"
-    ):
-        fit_gpor(X, y, basis=basis, sample_weight=weight)
 
 
 # Starts, priors, restarts
@@ -883,6 +819,12 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ({"n_restarts": -1}, "n_restarts must be an integer >= 0, got -1"),
         ({"basis": 0}, "basis must be a positive integer, got 0"),
         ({"basis": [[0.0] * 9]}, r"basis must have .* 9, and X has"),
+        ({"basis": [4, 3], "sample_weight": np.arange(20) != 3},
+         "basis must name .* row 3, whose weigh"),
+        ({"basis": range(19), "sample_weight": np.arange(20) != 3},
+         "basis must name .* row 3, whose weigh"),  # as many as have weight
+        ({"sample_weight": np.append(np.ones(19), 0.25)},  # there is no cavity of half
+         "sample_weight must be 0, or 1 or more, with inference='ep', got 0.25"),
         ({"basis": 2.5}, r"basis as a share must be in \(0, 1\], got 2.5"),
         ({"kernel": "polynomial"}, "kernel must be one of 'rbf'.*'polynomial'"),
         ({"prior": "strong"}, "prior must be 'weak', a mapping or None, got 'strong'"),

@@ -34,28 +34,6 @@ def loaded(kind="ordinal"):
 """
 
 
-def test_importing_the_package_loads_a_handful_of_modules_and_then_one_method():
-    out = printed(
-        LOADED
-        + """
-import ordinal
-
-assert "fit_pom" in dir(ordinal) and not hasattr(ordinal, "fit_nothing")
-print(ordinal.__version__, len(loaded()), "numpy" in sys.modules)
-from ordinal import fit_pom
-
-print(*loaded())
-"""
-    )
-    first, second = out.splitlines()
-    version, count, numpy = first.split()
-    assert (version, numpy) == (ordinal.__version__, "False")
-    assert int(count) < 10
-    methods = {f"ordinal.{module}" for homes in NAMES.values() for module in homes}
-    methods = {name for name in methods if "._" not in name}
-    assert methods & set(second.split()) == {"ordinal.linear"}
-
-
 def test_the_command_says_what_it_is_without_numpy_and_without_any_method():
     out = printed(
         LOADED
@@ -106,18 +84,22 @@ def test_names_are_those_of_the_modules_that_the_table_says(within):
 @pytest.mark.parametrize(
     ("module", "name", "loaded"),
     [
-        ("companions", "fit_kdlor", "ordinal.kdlor"),
-        ("models", "PomModel", "ordinal.linear"),
+        ("ordinal", "fit_pom", "ordinal.linear"),
+        ("ordinal.companions", "fit_kdlor", "ordinal.kdlor"),
+        ("ordinal.models", "PomModel", "ordinal.linear"),
     ],
 )
-def test_a_module_of_names_imports_what_is_used(module, name, loaded):
+def test_an_import_loads_a_handful_of_modules_and_a_name_one_method(
+    module, name, loaded
+):
     out = printed(
         LOADED
         + f"""
-import ordinal.{module}
+import {module}
 
+assert "{name}" in dir({module}) and not hasattr({module}, "fit_nothing")
 print(len(loaded()), "numpy" in sys.modules)
-from ordinal.{module} import {name}
+from {module} import {name}
 
 print(*loaded())
 """

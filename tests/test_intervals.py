@@ -664,28 +664,3 @@ def test_gaussian_processes_take_the_probability_of_an_interval(inference):
     plain = ordinal.fit_gpor(X, upper, **given)
     exact = ordinal.fit_gpor(X, RankIntervals(upper, upper), **given)
     assert np.array_equal(plain.thresholds, exact.thresholds)
-
-
-@pytest.mark.slow("400 fits")
-def test_intervals_are_worth_more_than_leaving_them_out():
-    """400 rows, of which half are known to 3 of 7 ranks."""
-    errors = []
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        x = rng.normal(size=400)
-        y = np.searchsorted([-2.0, -1, -0.3, 0.3, 1, 2], x + rng.logistic(size=400))
-        coarse_rows, shift = rng.random(400) < 0.5, rng.integers(0, 3, 400)
-        first = 3 * ((y + shift) // 3) - shift  # whichever of its ranks a row has
-        lower = np.where(coarse_rows, np.maximum(first, 0), y)
-        upper = np.where(coarse_rows, np.minimum(first + 2, 6), y)
-        interval = RankIntervals(lower, upper)
-        known = interval.is_known
-        fits = (
-            ordinal.fit_pom(x[:, None], interval),
-            ordinal.fit_pom(x[known][:, None], interval.known),
-        )
-        errors.append([fit.coef[0] - 1.0 for fit in fits])
-    with_all, without = np.sqrt(np.mean(np.square(errors), axis=0))
-    assert with_all == pytest.approx(0.106, abs=0.015)
-    assert without == pytest.approx(0.137, abs=0.02)
-    assert with_all < 0.85 * without

@@ -171,15 +171,6 @@ def test_class_weights_move_thresholds_to_where_densities_meet(seed, weights):
     assert_cuts_where_densities_meet(model, f, y, np.array(weights[:4])[y])
 
 
-def test_balanced_thresholds_lie_in_the_middle():
-    y = np.where(np.arange(60) % 10 > 0, Y, 0)  # ranks of unequal size
-    assert len(set(np.bincount(y))) > 1
-    model = fit_kdlor(X, y, class_weight="balanced")
-    f = model.decision_function(X)
-    mu = np.array([f[y == k].mean() for k in range(y.max() + 1)])
-    assert_allclose(model.thresholds, (mu[1:] + mu[:-1]) / 2, rtol=1e-6)
-
-
 def test_ranks_that_overlap_are_not_predicted_more_often_than_they_occur():
     rng = np.random.default_rng(0)
     y = rng.choice(5, 300, p=[0.06, 0.12, 0.24, 0.38, 0.2])
