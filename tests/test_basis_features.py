@@ -67,17 +67,6 @@ def test_inner_products_are_those_of_the_basis(kernel):
 
 
 @each_kernel
-def test_scores_are_sums_over_the_support(kernel):
-    X, B = rows(50), rows(12, seed=1)
-    features = RowFeatures(kernel, B)
-    w = np.random.default_rng(2).normal(size=(features.m, 2))
-    expected = features.double(X) @ w
-    scores = kernel(X, features.support) @ features.coefficients(w)
-    assert_allclose(scores, expected, atol=1e-9 * np.abs(expected).max())
-    assert_allclose(features.coefficients(w[:, 0]), features.coefficients(w)[:, 0])
-
-
-@each_kernel
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1300, 130)])
 def test_single_precision_rounds_the_double(kernel, n, m):
     X, B = rows(n), rows(m, seed=1)

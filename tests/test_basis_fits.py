@@ -107,16 +107,6 @@ def test_one_fold_is_left_out_for_probabilities(fit, done):
     assert np.abs(P - five).mean() < 0.1
 
 
-def test_more_folds_where_one_lacks_a_rank(done):
-    """Rank 3 has two rows, in the folds of their places."""
-    X, y = sample(300, 3, noise=1.0)
-    y = np.where(y == 3, 2, y)
-    y[:2] = 3
-    model = ordinal.fit_svorim(X, y, basis=20, probability=True)
-    assert 1 <= len(done) <= 5
-    assert np.isfinite(model.predict_proba(X)).all()
-
-
 @each_svor
 def test_a_fit_begins_at_a_model(fit):
     X, y = sample(500, 3, noise=1.0)

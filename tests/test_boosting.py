@@ -464,19 +464,6 @@ def test_a_missing_value_where_there_was_none_is_the_median():
     assert_array_equal(learnt.filled, [True, False, True])
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
-def test_many_categories_are_told_apart():
-    rng = np.random.default_rng(0)
-    names = np.array([f"c{k:02d}" for k in range(50)])
-    code = rng.integers(0, 50, 1500)
-    frame = pd.DataFrame({"kind": names[code], "x": rng.normal(size=1500)})
-    y = np.arange(50)[code] * 7919 % 3
-    model = ordinal.fit_boosting(frame, y, n_rounds=60, learning_rate=0.3)
-    assert (model.predict(frame) == y).mean() > 0.95
-    unseen = pd.DataFrame({"kind": ["c99", None], "x": [0.0, 0.0]})
-    assert len(set(model.decision_function(unseen).tolist())) == 1
-
-
 # Arguments and installation
 
 

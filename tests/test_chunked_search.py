@@ -219,16 +219,6 @@ def test_what_searches_of_blocks_cannot_do(change, kind, message, rows):
     assert source.open == 0
 
 
-def test_a_bad_block_is_named_and_nothing_is_left_open(rows):
-    X, y = rows[0][:7100].copy(), rows[1][:7100]
-    X[7003, 1] = np.nan
-    source = Cut(range(10, 7100, 10), X, y)
-    message = "block 700, whose row 0 is row 7000 of all: .* bad row is 3,"
-    with pytest.raises(ValueError, match=message):
-        select(ordinal.fit_svorim, source, None, search=GRID, **OPTIONS)
-    assert source.open == 0
-
-
 @pytest.mark.parametrize("fail", [1, 2, 3, 4, 6, 9])
 def test_a_source_that_fails_later_is_closed(fail, rows):
     source = Cut([5000], *rows, fail=fail)

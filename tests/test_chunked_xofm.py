@@ -31,15 +31,6 @@ def fitted(*args, **options):
         return ordinal.fit_xofm(*args, **FEW | options)
 
 
-def test_rows_that_stay_located_are_read_no_more(rows):
-    kept, half, none = (Cut([99], *rows) for _ in range(3))
-    for source, cache_mb in ((kept, 1000.0), (half, 0.58), (none, 1e-3)):
-        fitted(source, None, cache_mb=cache_mb)
-    # labels and ranges, knots, marginals
-    assert kept.passes == 3
-    assert half.passes == none.passes > 3 + 2 * 12
-
-
 def test_samples_begin_a_fit_of_many_rows(rows, monkeypatch):
     X, y = rows
     y = np.where(np.arange(N) == 1, 9, y)  # a rank that no sample has

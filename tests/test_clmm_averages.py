@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from oracles import slope, slopes
+from oracles import ratio_probabilities, slope, slopes
 
 import ordinal
 from ordinal._cumulative.likelihood import cumulative
@@ -38,7 +38,10 @@ def fitted(kind):
     X, y, groups = grouped(crossed=1.0 if kind == "crossed" else 0.0)
     if kind != "crossed":
         del groups["h"]
-    model = ordinal.fit_clmm(X, y, groups=groups, slopes={"g": [0]}, n_quadrature=1)
+    model = ordinal.fit_clmm(
+        X, y, groups=groups, slopes={"g": [0]}, n_quadrature=1,
+        family=kind if kind in ("stopping", "adjacent") else "cumulative",
+    )  # fmt: skip
     assert not model.is_singular
     return model, X, groups
 
@@ -63,7 +66,10 @@ def below(model, psi, X, shift):
         X[:, model.predictor.scale] @ psi[t + p : t + p + model.predictor.scale.size]
     )
     eta = psi[:t] - (X @ psi[t : t + p] + shift)[..., None]
-    return cumulative(model.link, eta / s[:, None])
+    if model.family == "cumulative":
+        return cumulative(model.link, eta / s[:, None])
+    P = ratio_probabilities(model.family, model.link, eta.reshape(-1, t))
+    return P.cumsum(axis=1)[:, :-1].reshape(eta.shape)
 
 
 def mean_of_new(model, psi, X):
@@ -86,7 +92,7 @@ def estimates(model):
     return np.concatenate([model.parameters, *parts])
 
 
-@pytest.mark.parametrize("kind", ["slope", "scale"])
+@pytest.mark.parametrize("kind", ["slope", "scale", "stopping", "adjacent"])
 def test_averages_of_new_groups_are_integrals_with_errors_of_all_parameters(kind):
     model, X, _ = fitted(kind)
     rows, psi = X[:4], estimates(model)
@@ -117,8 +123,9 @@ def test_marginal_means_of_new_groups_are_integrals_with_errors():
         assert_allclose(found["standard_error"][k], error, rtol=1e-6)
 
 
-def test_effects_in_new_groups_are_slopes_with_errors_of_all_parameters():
-    model, X, _ = fitted("slope")
+@pytest.mark.parametrize("kind", ["slope", "stopping", "adjacent"])
+def test_effects_in_new_groups_are_slopes_with_errors_of_all_parameters(kind):
+    model, X, _ = fitted(kind)
     rows, psi, h = X[:3], estimates(model), 1e-3
 
     def effect(v):
@@ -167,7 +174,7 @@ def covariance_of_modes(fit, x):
     return whole @ np.linalg.inv(A) @ whole.T
 
 
-@pytest.mark.parametrize("kind", ["slope", "crossed", "scale"])
+@pytest.mark.parametrize("kind", ["slope", "crossed", "scale", "stopping", "adjacent"])
 def test_errors_of_known_groups_have_those_of_the_modes(kind):
     model, X, groups = fitted(kind)
     fit, p = model._remembered, model.parameters.size
@@ -205,7 +212,7 @@ def test_errors_of_known_groups_have_those_of_the_modes(kind):
     assert p == q
 
 
-@pytest.mark.parametrize("kind", ["slope", "crossed", "scale"])
+@pytest.mark.parametrize("kind", ["slope", "crossed", "scale", "stopping", "adjacent"])
 @pytest.mark.parametrize("effects", KINDS)
 def test_averages_are_means_of_predictions(kind, effects):
     model, X, groups = fitted(kind)

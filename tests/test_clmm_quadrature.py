@@ -163,6 +163,22 @@ def test_gradients_with_panels_are_differences(family, link):
     assert_allclose(-scores.sum(axis=0), gradient, rtol=1e-9, atol=1e-9)
 
 
+def test_few_rows_per_group_need_more_than_laplace():
+    x, y, group = pairs()
+    fits = {
+        k: ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=k)
+        for k in (1, 25, "auto")
+    }
+    sd = {k: float(fit.deviations["sd"][0]) for k, fit in fits.items()}
+    assert fits["auto"].n_quadrature in (5, 9, 15, 25)
+    assert fits["auto"].by_panels
+    assert not fits[25].by_panels
+    assert_allclose(sd["auto"], sd[25], rtol=1e-3)
+    assert_allclose(fits["auto"].loglik, fits[25].loglik, atol=0.01)
+    assert sd["auto"] - sd[1] > 0.2
+    assert "groups of one rank by panels" in fits["auto"].summary()
+
+
 def test_groups_of_several_ranks_are_integrated_with_cauchit():
     """Their integrands have several modes, which nodes about one of them miss."""
     rng = np.random.default_rng(1)

@@ -1,17 +1,14 @@
 """Random effects of stopping ratio and adjacent categories models."""
 
 import io
-import itertools
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import ratio_probabilities, slopes
+from oracles import ratio_probabilities
 from strategies import slow
 from test_clmm import JUDGE, WINE
-from test_clmm_averages import estimates, triangles
 from test_ratio import families, some_cases
 
 import ordinal
@@ -22,10 +19,6 @@ X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
 Y = WINE["rating"].to_numpy()
 JUDGES = WINE["judge"].to_numpy()
 SLOPE = "rating ~ temp + contact + (1 + touch | judge)"
-
-
-# what holds for "backward" follows, as test_reversed_ranks_mirror has it
-two_families = pytest.mark.parametrize("family", ["stopping", "adjacent"])
 
 
 @cache
@@ -250,90 +243,3 @@ def test_thresholds_need_no_order():
     assert high < low
     P = model.predict_proba(X[:6], effects="average")
     assert_allclose(P, probabilities(model, model.parameters, 0.0), rtol=1e-9)
-
-
-@cache
-def sloped(family):
-    return ordinal.fit_clmm(SLOPE, WINE, family=family, n_quadrature=5)
-
-
-@pytest.mark.slow("integrals of the slow oracle")
-@pytest.mark.parametrize("effects", ["new", "known", "average"])
-@families
-def test_averages_and_effects_have_errors_of_all_parameters(family, effects):
-    # that of "backward" with slopes is singular, with a correlation of -1
-    model = wine(family, nodes=5) if family == "backward" else sloped(family)
-    rows, psi = WINE.iloc[:2], estimates(model)
-    p, T, grid = model.parameters.size, model.alpha.size, np.linspace(-8, 8, 41)
-    q = len(model.random[0].effects)
-    u = np.array(list(itertools.product(grid, repeat=q)))
-    share = np.exp(-0.5 * (u * u).sum(axis=1))
-    known = model.random[0].modes[0]
-
-    def means(v, touch=None):
-        x = X[:2].copy()
-        if touch is not None:
-            x[:, 1] = touch
-        Z = np.column_stack([np.ones(2), x[:, 1]])[:, :q]
-        shift, weight = np.zeros((2, 1)), np.ones(1)
-        if effects == "known":
-            shift = Z @ known[:, None]
-        if effects == "new":
-            shift, weight = Z @ triangles(model, v)[0] @ u.T, share / share.sum()
-        total = 0.0
-        for row, moves in zip(x, shift, strict=True):
-            eta = v[:T] - row @ v[T:p] - moves[:, None]
-            total = total + weight @ ratio_probabilities(family, model.link, eta) / 2
-        return total
-
-    found = model.predictions(rows, effects=effects)
-    assert_allclose(found["estimate"], means(psi), atol=1e-8)
-    changes = model.marginal_effects(rows, effects=effects)
-    own = changes["name"] == "contact[yes]"
-    step = means(psi, 1.0) - means(psi, 0.0)
-    if q == 1:  # a formula of a category does not move the numeric column `touch`
-        assert_allclose(changes["effect"][own], step, atol=1e-8)
-    if effects == "known":  # has errors of the modes as well
-        return
-    G = slopes(means, psi, 1e-4)
-    errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
-    assert_allclose(found["standard_error"], errors, rtol=1e-5)
-    if q == 1:
-        G = slopes(lambda v: means(v, 1.0) - means(v, 0.0), psi, 1e-4)
-        errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
-        assert_allclose(changes["standard_error"][own], errors, rtol=1e-5)
-
-
-@two_families
-def test_slopes_of_new_groups_are_differences_with_errors(family):
-    rng = np.random.default_rng(0)
-    x, group = rng.normal(size=(300, 1)), np.arange(300) % 20
-    b = rng.normal(size=(20, 2)) @ [[1.0, 0.3], [0.0, 0.8]]
-    score = x[:, 0] + b[group, 0] + b[group, 1] * x[:, 0] + rng.logistic(size=300)
-    y = np.digitize(score, [-1, 1])
-    model = ordinal.fit_clmm(
-        x, y, groups={"g": group}, slopes={"g": [0]}, family=family, n_quadrature=1
-    )
-    assert not model.is_singular
-    rows, h = x[:3], 1e-4
-    ends = [model.predict_proba(rows + t).mean(axis=0) for t in (-h, h)]
-    found = model.marginal_effects(rows)
-    assert_allclose(found["effect"], (ends[1] - ends[0]) / (2 * h), atol=1e-7)
-    # Errors by parameters that are moved one by one.
-    psi = estimates(model)
-
-    def effect(v):
-        own = replace(model.random[0], factor=triangles(model, v)[0])
-        moved = replace(
-            model, alpha=v[:2], thresholds=v[:2], coef=v[2:3], random=(own,)
-        )
-        return moved.marginal_effects(rows)["effect"]
-
-    G = slopes(effect, psi, 1e-4)
-    errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
-    assert_allclose(found["standard_error"], errors, rtol=1e-6)
-    groups = {"g": group[:3]}
-    known = model.predictions(rows, effects="known", groups=groups)
-    P = model.predict_proba(rows, effects="known", groups=groups)
-    assert_allclose(known["estimate"], P.mean(axis=0), atol=1e-9)
-    assert (known["standard_error"] > 0).all()

@@ -54,15 +54,6 @@ def test_dates_of_every_type_are_the_same(form):
     assert_array_equal(DATES.fit(X).transform(other), expected)
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_dates_of_other_libraries(library):
-    frames = pytest.importorskip(library)
-    other = (
-        frames.from_pandas(X) if library == "polars" else frames.table(dict(X.items()))
-    )
-    assert_array_equal(DATES.fit(other).transform(other), DATES.fit(X).transform(X))
-
-
 def test_missing_dates_are_filled_in_and_marked():
     M = X.assign(visit=X["visit"].where(np.arange(200) % 5 > 0))
     coding = DATES.fit(M)

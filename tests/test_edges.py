@@ -253,11 +253,6 @@ def test_factors_of_a_problem_are_within_what_products_hold(method):
                 method(ROWS, RANKS, **{name: value})
 
 
-@which(takes="cache_mb")
-def test_a_cache_of_any_size_is_one_of_all_rows(method):
-    tidy(method, ROWS, RANKS, cache_mb=1.7e308)
-
-
 @pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
 def test_xofm_refuses_what_its_slopes_cannot_hold(solver):
     fit = partial(ordinal.fit_xofm, ROWS, RANKS, solver=solver, max_time=20.0)

@@ -74,28 +74,6 @@ def check(**changes):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"names": None},
-        {"link": None},
-        {"parts": ()},
-        {"splits": []},
-        {"others": {}},
-        {"kind": 1},
-        {"rate": 2},
-        {"rate": INF},
-        {"classes": np.array([1, 2, 3], np.uint8)},
-        {"classes": np.array([True, False, True])},
-        {"anything": object()},
-        {"coef": np.asfortranarray(np.zeros((4, 3)))},
-    ],
-)
-def test_what_is_as_declared_passes(changes):
-    check(**changes)
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"coef": np.zeros((5, 3))},

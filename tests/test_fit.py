@@ -95,14 +95,6 @@ def test_success_is_silent():
             record(status).warn_unless_converged("fit_it")
 
 
-def test_the_time_limit():
-    assert Monitor("fit_it", 0.01, max_time=1e-9).stop(1, 1.0) is Status.MAX_TIME
-    assert Monitor("fit_it", 0.01, max_time=1e9).stop(1, 1.0) is None
-    both = Monitor("fit_it", 0.01, lambda state: True, 1e-9)
-    assert both.stop(1, 1.0) is Status.STOPPED  # the caller's own wish comes first
-    assert Monitor("fit_it", 0.01, lambda state: 0).stop(1, 1.0) is None
-
-
 def test_a_stop_holds_for_what_is_left_of_the_fit():
     answers = iter([False, True, False])
     monitor = Monitor("fit_test", 1e-3, callback=lambda state: next(answers))

@@ -39,19 +39,6 @@ def nullable(values, dtype):
     return pd.DataFrame({"a": pd.Series(values, dtype=dtype), "b": [True, False, True]})
 
 
-@pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize(
-    "dtype", ["Int64", "Float32", "int8", "int64[pyarrow]", "double[pyarrow]"]
-)
-def test_columns_of_every_type_become_doubles(dtype, missing):
-    if "pyarrow" in dtype:
-        pytest.importorskip("pyarrow")
-    a = read_features(nullable([1, 2, 3], dtype), missing=missing)
-    assert_array_equal(a, [[1, 1], [2, 0], [3, 1]])
-    assert a.dtype == np.float64
-    assert a.flags.c_contiguous
-
-
 @pytest.mark.parametrize(
     "dtype", ["Int64", "Float64", "boolean", "int64[pyarrow]", "bool[pyarrow]", object]
 )

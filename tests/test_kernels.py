@@ -54,19 +54,35 @@ def pairs(draw):
     return A, np.vstack([B, A[:1]]) if draw(st.booleans()) else B
 
 
-@given(pairs(), any_kernel)
-def test_values_are_those_of_the_formula(AB, kernel):
-    A, B = AB
+@st.composite
+def evaluations(draw):
+    """Two matrices and a kernel with one gamma, or with one per feature."""
+    A, B = draw(pairs())
+    d = A.shape[1]
+    gamma = 10 ** np.array(draw(st.lists(st.floats(-2, 1), min_size=d, max_size=d)))
+    made = [kernels.ARD(gamma), kernels.LinearARD(gamma)]
+    return A, B, draw(any_kernel | st.sampled_from(made))
+
+
+@given(evaluations())
+def test_values_are_those_of_the_formula(case):
+    A, B, kernel = case
     expected = kernel_matrix(kernel, A, B)
     scale = 1e-13 * (1 + np.abs(expected).max()) * (1 + np.abs(A).max() ** 2)
     if isinstance(kernel, kernels.Laplacian):  # a distance near 0 has half the digits
         scale = scale**0.5
+    elif isinstance(kernel, kernels.ARD | kernels.LinearARD):
+        size = A.shape[1] * (1 + kernel.gamma.max())
+        scale = 1e-12 * size * (1 + np.abs(A).max() ** 2)
     K = kernel(A, B)
     assert K.shape == (len(A), len(B))
     assert K.dtype == np.float64
     assert_allclose(K, expected, rtol=1e-12, atol=scale)
     assert_allclose(kernel(A.tolist(), B.tolist()), K, rtol=1e-12, atol=scale)
     assert_allclose(diagonal_of(kernel, A), np.diagonal(kernel(A, A)), atol=scale)
+    tile = np.empty(K.shape)
+    Evaluator(kernel, A, B).tile(slice(0, len(A)), slice(0, len(B)), tile)
+    assert_allclose(tile, K, rtol=1e-12, atol=scale)
 
 
 @given(pairs(), any_kernel)
@@ -361,31 +377,6 @@ def test_an_unknown_level_is_refused(tmp_path):
 
 
 # A gamma a feature
-
-
-@st.composite
-def relevance(draw):
-    A, B = draw(pairs())
-    decades = st.floats(-2, 1)
-    d = A.shape[1]
-    gamma = 10 ** np.array(draw(st.lists(decades, min_size=d, max_size=d)))
-    return A, B, draw(st.sampled_from([kernels.ARD, kernels.LinearARD]))(gamma)
-
-
-@given(relevance())
-def test_relevance_kernels_are_their_formulas(case):
-    A, B, kernel = case
-    expected = kernel_matrix(kernel, A, B)
-    scale = 1e-12 * (1 + kernel.gamma.max()) * (1 + np.abs(A).max() ** 2) * A.shape[1]
-    K = kernel(A, B)
-    assert_allclose(K, expected, rtol=1e-12, atol=scale)
-    assert_allclose(kernel(A.tolist(), B.tolist()), K, rtol=1e-12, atol=scale)
-    diagonal = diagonal_of(kernel, A)
-    assert_allclose(diagonal, np.diagonal(kernel(A, A)), rtol=1e-12, atol=scale)
-    tile = np.empty(K.shape)
-    every = slice(0, len(A)), slice(0, len(B))
-    Evaluator(kernel, A, B).tile(*every, tile)
-    assert_allclose(tile, K, rtol=1e-12, atol=scale)
 
 
 @pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
