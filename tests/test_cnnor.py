@@ -146,16 +146,6 @@ def test_a_converged_fit_has_no_slope():
     assert value < fun(start.packed())[0]
 
 
-def test_neighbouring_features_interact():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (400, 4))
-    y = np.digitize(X[:, 1] * X[:, 2], [-0.1, 0.1])
-    model = ordinal.companions.fit_cnnor(X[:300], y[:300], l2=3e-3, rng=1)
-    linear = ordinal.companions.fit_lat(X[:300], y[:300])
-    misses = [np.abs(m.predict(X[300:]) - y[300:]).mean() for m in (model, linear)]
-    assert misses[0] < 0.5 * misses[1]
-
-
 @pytest.mark.parametrize(
     "name", ["width", "n_filters", "n_hidden", "n_places", "n_triplets", "n_compared"]
 )

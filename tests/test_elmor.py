@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal.networks import extreme
 
 X60, Y60 = sample(60, 4)
 WEIGHT = np.random.default_rng(1).integers(1, 4, 60)
@@ -77,15 +76,6 @@ def test_the_ridge_has_the_least_error_of_a_grid():
     )
     assert abs(np.log(rough.ridge / model.ridge)) < 0.5
     assert rough.convergence.violation <= 0.5
-
-
-def test_few_passes_find_the_ridge_and_blocks_add_up(monkeypatch):
-    model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT)
-    assert model.convergence.n_iter <= 6
-    monkeypatch.setattr(extreme, "_BLOCK", 7)
-    other = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT)
-    assert other.loo_error == pytest.approx(model.loo_error, rel=1e-9)
-    assert_allclose(other.output_weights, model.output_weights, rtol=1e-6, atol=1e-9)
 
 
 def test_a_ridge_at_the_end_of_the_range_is_taken():

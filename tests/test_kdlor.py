@@ -171,17 +171,6 @@ def test_class_weights_move_thresholds_to_where_densities_meet(seed, weights):
     assert_cuts_where_densities_meet(model, f, y, np.array(weights[:4])[y])
 
 
-def test_ranks_that_overlap_are_not_predicted_more_often_than_they_occur():
-    rng = np.random.default_rng(0)
-    y = rng.choice(5, 300, p=[0.06, 0.12, 0.24, 0.38, 0.2])
-    rows = 0.3 * y[:, None] + rng.standard_normal((300, 4))
-    new = rng.choice(5, 2000, p=[0.06, 0.12, 0.24, 0.38, 0.2])
-    model = fit_kdlor(rows, y)
-    predicted = model.predict(0.3 * new[:, None] + rng.standard_normal((2000, 4)))
-    constant = min(np.abs(new - k).mean() for k in range(5))
-    assert np.abs(new - predicted).mean() < constant
-
-
 def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
     ridges = np.geomspace(1e-5, 1.0, 8).tolist()
     weight = np.arange(60) % 3 + 0.5 * (np.arange(60) % 2)  # of some rows 0
