@@ -137,11 +137,10 @@ def structures(effects, g, h):
 
 def gradient_cases():
     """Yield each family and link with nominal and scale effects, or without."""
-    why = "the kernels of links have tests of their own"
     for family, link in [("cumulative", link) for link in _cumulative.LINKS] + CASES:
         for effects in (((), ()), ((3,), (2,) if family == "cumulative" else ())):
             fast = link == "logit" if family == "cumulative" else effects[0]
-            marks = () if fast else pytest.mark.slow(why)
+            marks = () if fast else pytest.mark.slow("links have tests of their own")
             yield pytest.param(family, link, *effects, marks=marks)
 
 
